@@ -1,0 +1,64 @@
+# make demo   what a newcomer runs first
+# make test   every check; CI runs exactly this
+# make audit  the long runs: fresh entropy, more samples
+# make bench  side by side with peers, in their own environment under .bench/
+
+PYTHON ?= python3
+BIN := .venv/bin
+RUN := $(BIN)/python
+
+.PHONY: demo test check audit bench unpinned lock figures clean
+
+demo: .venv/run
+	@$(BIN)/discreet demo
+
+test: check
+	$(RUN) -m pytest -n 2 -q
+
+check: .venv/test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+audit: .venv/test
+	$(RUN) -m pytest -n 2 -q -m audit
+
+# Today's newest releases instead of the lock.
+unpinned:
+	rm -rf .venv-unpinned
+	$(PYTHON) -m venv .venv-unpinned
+	.venv-unpinned/bin/python -m pip install -q --upgrade pip
+	.venv-unpinned/bin/python -m pip install -q -e . --group test
+	.venv-unpinned/bin/python -m pytest -n 2 -q
+
+bench: .venv/run
+	$(BIN)/python -m benchmarks
+
+figures: .venv/run
+	$(RUN) docs/figures/private_count.py
+
+# Writes the lock files from pyproject.toml (newest versions that agree, with hashes, no hosts).
+lock:
+	$(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/python -m pip install -q uv
+	.venv-lock/bin/uv pip compile -q --universal --generate-hashes --no-header --no-annotate \
+	    --upgrade pyproject.toml --group build -o requirements/run.lock
+	.venv-lock/bin/uv pip compile -q --universal --generate-hashes --no-header --no-annotate \
+	    --upgrade pyproject.toml --group test -o requirements/test.lock
+	rm -rf .venv-lock
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/run: .venv/bin/python requirements/run.lock pyproject.toml
+	$(RUN) -m pip install -q --require-hashes -r requirements/run.lock
+	$(RUN) -m pip install -q --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/test: .venv/run requirements/test.lock
+	$(RUN) -m pip install -q --require-hashes -r requirements/test.lock
+	@touch $@
+
+clean:
+	rm -rf .venv .venv-* .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis

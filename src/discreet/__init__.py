@@ -1,0 +1,1 @@
+"""discreet answers questions about people without giving any of them away."""

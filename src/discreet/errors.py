@@ -1,0 +1,57 @@
+"""The one exception tree.
+
+    DiscreetError
+    ├── InputError (also a ValueError)   a parameter or a schema is wrong
+    ├── BudgetError                      the price does not fit what is left
+    └── InvariantBroken                  a guarantee could not be kept; nothing was released
+
+Every message says what happened, why, and what to do. Messages name parameters, columns and
+public bounds; they never hold a value from private data, because an error is an output too.
+"""
+
+
+class DiscreetError(Exception):
+    """Anything this package raises on purpose.
+
+    Example:
+        >>> raise InputError("scale is -1", why="noise needs a positive width", fix="pass scale > 0")
+        Traceback (most recent call last):
+        discreet.errors.InputError: scale is -1: noise needs a positive width. To mend it, pass scale > 0.
+    """
+
+    def __init__(self, what: str, *, why: str, fix: str) -> None:
+        super().__init__(f"{what}: {why}. To mend it, {fix}.")
+        self.what = what
+        self.why = why
+        self.fix = fix
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.__dict__)
+
+
+def _rebuild(kind: type[DiscreetError], facts: dict[str, object]) -> DiscreetError:
+    """Unpickle, so that an error crosses a process pool whole."""
+    error = kind.__new__(kind)
+    Exception.__init__(error, f"{facts['what']}: {facts['why']}. To mend it, {facts['fix']}.")
+    error.__dict__.update(facts)
+    return error
+
+
+class InputError(DiscreetError, ValueError):
+    """A parameter or a schema is wrong; nothing was computed."""
+
+
+class BudgetError(DiscreetError):
+    """The price does not fit what is left; nothing was charged.
+
+    `asked` and `left` are in the unit of the budget that refused.
+    """
+
+    def __init__(self, what: str, *, why: str, fix: str, asked: float, left: float) -> None:
+        super().__init__(what, why=why, fix=fix)
+        self.asked = asked
+        self.left = left
+
+
+class InvariantBroken(DiscreetError):  # noqa: N818 - a sentence reads better than a suffix
+    """A guarantee could not be kept, so nothing was released (fail closed)."""

@@ -1,0 +1,92 @@
+"""What a user typed, as the exact rational they meant.
+
+Privacy parameters are rationals. An int, a Fraction or a Decimal is one already; a float is read
+as the decimal it prints as, so 0.1 is 1/10 and not 3602879701896397/36028797018963968.
+"""
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import SupportsFloat, TypeAlias
+
+import numpy as np
+
+from discreet.errors import InputError
+
+Real: TypeAlias = int | float | Fraction | Decimal
+"""A number as users type it."""
+
+
+def rational(value: Real | SupportsFloat, name: str) -> Fraction:
+    """Read `value` as an exact rational.
+
+    Edge cases: NaN, infinity, booleans, strings and complex numbers are refused.
+
+    Example:
+        >>> rational(0.1, "epsilon")
+        Fraction(1, 10)
+    """
+    match value:
+        case bool() | np.bool_():
+            pass
+        case Fraction():
+            return value
+        case int() | np.integer():
+            return Fraction(int(value))
+        case float() | np.floating():
+            # repr of the shortest decimal that reads back as this float; np.float32(0.1) is 0.1.
+            text = repr(value) if type(value) is float else str(value)
+            if np.isfinite(value):
+                return Fraction(text)
+            raise _not_finite(name, text)
+        case Decimal():
+            if value.is_finite():
+                return Fraction(value)
+            raise _not_finite(name, str(value))
+    raise InputError(
+        f"{name} is of type {type(value).__name__}",
+        why="it has to be a number",
+        fix=f"pass {name} as an int, float, Fraction or Decimal",
+    )
+
+
+def positive(value: Real | SupportsFloat, name: str) -> Fraction:
+    """Read `value` as an exact rational above zero.
+
+    Example:
+        >>> positive("1", "epsilon")
+        Traceback (most recent call last):
+        discreet.errors.InputError: epsilon is of type str: it has to be a number. To mend it, ...
+    """
+    exact = rational(value, name)
+    if exact > 0:
+        return exact
+    raise InputError(f"{name} is {value}", why="it has to be above 0", fix=f"pass {name} > 0")
+
+
+def non_negative(value: Real | SupportsFloat, name: str) -> Fraction:
+    """Read `value` as an exact rational of at least zero."""
+    exact = rational(value, name)
+    if exact >= 0:
+        return exact
+    raise InputError(f"{name} is {value}", why="it cannot be negative", fix=f"pass {name} >= 0")
+
+
+def whole(value: object, name: str, *, at_least: int) -> int:
+    """Read `value` as an int of at least `at_least`; 3.0 is not an int, nor is True."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_)):
+        if value >= at_least:
+            return int(value)
+        raise InputError(
+            f"{name} is {value}", why=f"it has to be at least {at_least}", fix=f"raise {name}"
+        )
+    raise InputError(
+        f"{name} is of type {type(value).__name__}",
+        why="it counts something",
+        fix=f"pass {name} as an int",
+    )
+
+
+def _not_finite(name: str, text: str) -> InputError:
+    return InputError(
+        f"{name} is {text}", why="only finite numbers are exact", fix=f"pass a finite {name}"
+    )
