@@ -14,9 +14,9 @@ class DiscreetError(Exception):
     """Anything this package raises on purpose.
 
     Example:
-        >>> raise InputError("scale is -1", why="noise needs a positive width", fix="pass scale > 0")
+        >>> raise InputError("scale is -1", why="noise has a width", fix="pass scale > 0")
         Traceback (most recent call last):
-        discreet.errors.InputError: scale is -1: noise needs a positive width. To mend it, pass scale > 0.
+        discreet.errors.InputError: scale is -1: noise has a width. To mend it, pass scale > 0.
     """
 
     def __init__(self, what: str, *, why: str, fix: str) -> None:

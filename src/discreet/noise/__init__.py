@@ -1,0 +1,29 @@
+"""Random bits become exact integer noise and exact choices. This room knows no privacy.
+
+*Exact* means: given ideal random bits, the law of every draw is the law in its docstring, with
+total variation distance zero. Parameters are integers, fractions, decimals or floats; a float is
+read as the decimal it prints as. There is no seed and no generator to pass: bits come from a
+cryptographic stream that the operating system keys afresh for each call.
+
+>>> from discreet import noise
+>>> noise.discrete_laplace(10, size=3).shape
+(3,)
+"""
+
+from discreet.noise.below import below
+from discreet.noise.bernoulli import bernoulli, bernoulli_exp
+from discreet.noise.gaussian import discrete_gaussian
+from discreet.noise.geometric import geometric
+from discreet.noise.laplace import discrete_laplace
+from discreet.noise.selection import choose, permute_and_flip
+
+__all__ = [
+    "below",
+    "bernoulli",
+    "bernoulli_exp",
+    "choose",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "geometric",
+    "permute_and_flip",
+]

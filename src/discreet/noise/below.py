@@ -1,0 +1,65 @@
+"""Exact uniform integers below n."""
+
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.noise.bits import FEW, BitSource, open_source
+from discreet.noise.shape import Request, Size, ask
+from discreet.rationals import whole
+
+_WORDS = 1 << 64
+
+
+@overload
+def below(n: int, size: None = None) -> int: ...
+@overload
+def below(n: Any, size: Size = None) -> NDArray[Any]: ...
+def below(n: Any, size: Size = None) -> Any:
+    """Draw an integer from 0 to n - 1, each with probability 1/n, exactly.
+
+    Edge cases: n = 1 gives 0; n < 1 and anything but an int are refused; arrays are int64, or
+    Python ints where n exceeds 2^63.
+
+    Example:
+        >>> below(1)
+        0
+    """
+    request = ask(n, size, lambda value: whole(value, "n", at_least=1))
+    source = open_source(request.count)
+    if request.shape is None:
+        return _one(request.laws[0], source)
+    large = max(request.laws, default=1) > 1 << 63
+    if large or request.count < FEW:
+        draws = [_one(request.law(i), source) for i in range(request.count)]
+        return np.array(draws, dtype=object if large else np.int64).reshape(request.shape)
+    return _many(request, source).reshape(request.shape)
+
+
+def _one(n: int, source: BitSource) -> int:
+    """Take just as many bits as n - 1 has; start over when they spell n or more."""
+    bits = (n - 1).bit_length()
+    while True:
+        draw, have = 0, 0
+        while have < bits:
+            draw, have = (draw << 64) | source.word(), have + 64
+        draw >>= have - bits
+        if draw < n:
+            return draw
+
+
+def _many(request: Request[int], source: BitSource) -> NDArray[np.int64]:
+    """Reduce 64-bit words modulo n; words beyond the last whole multiple of n start over."""
+    limits = np.array(request.laws, dtype=np.uint64)
+    lasts = np.array([_WORDS - _WORDS % n - 1 for n in request.laws], dtype=np.uint64)
+    which = np.zeros(request.count, dtype=np.intp) if request.which is None else request.which
+    draws = np.empty(request.count, dtype=np.int64)
+    pending = np.arange(request.count)
+    while pending.size:
+        words = source.words(pending.size)
+        laws = which[pending]
+        fair = words <= lasts[laws]
+        draws[pending[fair]] = (words % limits[laws])[fair].view(np.int64)
+        pending = pending[~fair]
+    return draws

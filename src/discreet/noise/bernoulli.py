@@ -1,0 +1,123 @@
+"""Exact coins: Bernoulli(p) for rational p, and Bernoulli(exp(-x)) for rational x >= 0.
+
+Both compare a uniform real with a number p. The first 64 bits of the uniform settle the comparison
+with floor(p 2^64) unless they are equal to it (probability 2^-64); then `certified` goes on.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputError
+from discreet.noise.bits import FEW, BitSource, open_source
+from discreet.noise.certified import (
+    Enclosure,
+    Uniform,
+    contexts,
+    exact,
+    exp_minus,
+    is_below,
+    quotient,
+)
+from discreet.noise.shape import Request, Size, ask
+from discreet.rationals import Real, non_negative, rational
+
+
+@dataclass(frozen=True, slots=True)
+class Coin:
+    """A probability p, by enclosures; `threshold` is floor(p 2^64)."""
+
+    enclose: Callable[[int], Enclosure]
+    threshold: int
+
+    def settle(self, word: int, source: BitSource) -> bool:
+        """Whether the uniform that begins with `word` is below p."""
+        if word != self.threshold:
+            return word < self.threshold
+        return is_below(Uniform(word, 64, source), self.enclose)
+
+
+@lru_cache(maxsize=4096)
+def rational_coin(p: Fraction) -> Coin:
+    """The coin of a rational p."""
+    return Coin(lambda bits: quotient(p, bits), (p.numerator << 64) // p.denominator)
+
+
+@lru_cache(maxsize=4096)
+def exponential_coin(x: Fraction) -> Coin:
+    """The coin of exp(-x)."""
+
+    def enclose(bits: int) -> Enclosure:
+        return exp_minus(x, bits)
+
+    bits = 64
+    while True:
+        down, _ = contexts(bits)
+        low, high = (int(down.mul(end, exact(1 << 64))) for end in enclose(bits))
+        if low == high:
+            return Coin(enclose, low)
+        bits *= 2
+
+
+@overload
+def bernoulli(p: Real, size: None = None) -> bool: ...
+@overload
+def bernoulli(p: Any, size: Size = None) -> NDArray[np.bool_]: ...
+def bernoulli(p: Any, size: Size = None) -> Any:
+    """Draw True with probability p, exactly, for a rational p in [0, 1].
+
+    Edge cases: p = 0 is never True and p = 1 always; NaN and p outside [0, 1] are refused.
+
+    Example:
+        >>> bernoulli(1), bernoulli(0)
+        (True, False)
+    """
+    return _draw(ask(p, size, lambda value: rational_coin(_probability(value))))
+
+
+@overload
+def bernoulli_exp(x: Real, size: None = None) -> bool: ...
+@overload
+def bernoulli_exp(x: Any, size: Size = None) -> NDArray[np.bool_]: ...
+def bernoulli_exp(x: Any, size: Size = None) -> Any:
+    """Draw True with probability exp(-x), exactly, for a rational x >= 0.
+
+    Edge cases: x = 0 is always True; NaN, infinity and negative x are refused.
+
+    Example:
+        >>> bernoulli_exp(0)
+        True
+    """
+    return _draw(ask(x, size, lambda value: exponential_coin(non_negative(value, "x"))))
+
+
+def _probability(value: Real) -> Fraction:
+    p = rational(value, "p")
+    if 0 <= p <= 1:
+        return p
+    raise InputError(f"p is {value}", why="it is a probability", fix="pass p from 0 to 1")
+
+
+def _draw(request: Request[Coin]) -> Any:
+    source = open_source(request.count)
+    if request.shape is None:
+        return request.laws[0].settle(source.word(), source)
+    if request.count < FEW:
+        flips = [request.law(i).settle(source.word(), source) for i in range(request.count)]
+        return np.array(flips, dtype=np.bool_).reshape(request.shape)
+    return _many(request, source).reshape(request.shape)
+
+
+def _many(request: Request[Coin], source: BitSource) -> NDArray[np.bool_]:
+    words = source.words(request.count)
+    limits = np.array([min(coin.threshold, (1 << 64) - 1) for coin in request.laws], np.uint64)
+    thresholds = limits[0] if request.which is None else limits[request.which]
+    heads = words < thresholds
+    for lane in map(int, np.flatnonzero(words == thresholds)):
+        heads[lane] = request.law(lane).settle(int(words[lane]), source)
+    return heads

@@ -1,0 +1,100 @@
+"""Random bits: a cryptographic stream, keyed afresh by the operating system for each request.
+
+No state outlives a request, so there is nothing for a forked child, a thread or a restored
+machine image to repeat, and nothing for an intruder to run backwards.
+
+Tests and the auditor replace the source through one private door, `replaced`. It is a context
+variable: other threads and new processes keep the real source.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
+Words: TypeAlias = NDArray[np.uint64]
+
+FEW = 16
+"""Requests for fewer draws than this skip the cipher, whose set-up would cost more than they do."""
+
+_CHUNK_BYTES = 1 << 20
+_ZEROS = bytes(_CHUNK_BYTES)
+_WORD = np.dtype("<u8")
+
+
+class BitSource(Protocol):
+    """Independent uniform 64-bit words."""
+
+    def word(self) -> int:
+        """One word."""
+        ...
+
+    def words(self, count: int) -> Words:
+        """`count` words."""
+        ...
+
+
+class Keystream:
+    """AES-256 in counter mode: the keystream of one 256-bit key.
+
+    Example:
+        >>> Keystream(bytes(32)).word() == Keystream(bytes(32)).word()
+        True
+    """
+
+    __slots__ = ("_encrypt",)
+
+    def __init__(self, key: bytes) -> None:
+        self._encrypt = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor().update
+
+    def word(self) -> int:
+        """One word."""
+        return int.from_bytes(self._encrypt(_ZEROS[:8]), "little")
+
+    def words(self, count: int) -> Words:
+        """`count` words, encrypted at most a mebibyte at a time."""
+        if 8 * count <= _CHUNK_BYTES:
+            return np.frombuffer(self._encrypt(_ZEROS[: 8 * count]), dtype=_WORD)
+        whole, rest = divmod(8 * count, _CHUNK_BYTES)
+        chunks = [self._encrypt(_ZEROS) for _ in range(whole)] + [self._encrypt(_ZEROS[:rest])]
+        return np.frombuffer(b"".join(chunks), dtype=_WORD)
+
+
+class SystemBits:
+    """The operating system's own generator, a word at a time, for a handful of draws."""
+
+    __slots__ = ()
+
+    def word(self) -> int:
+        """One word."""
+        return int.from_bytes(os.urandom(8), "little")
+
+    def words(self, count: int) -> Words:
+        """`count` words."""
+        return np.frombuffer(os.urandom(8 * count), dtype=_WORD)
+
+
+_replacement: ContextVar[Callable[[], BitSource] | None] = ContextVar("_replacement", default=None)
+
+
+def open_source(draws: int) -> BitSource:
+    """Open the source of one request for about this many draws."""
+    opener = _replacement.get()
+    if opener is not None:
+        return opener()
+    return SystemBits() if draws < FEW else Keystream(os.urandom(32))
+
+
+@contextmanager
+def replaced(opener: Callable[[], BitSource]) -> Iterator[None]:
+    """Give every request in this context the bits of `opener()`; for tests and audits alone."""
+    token = _replacement.set(opener)
+    try:
+        yield
+    finally:
+        _replacement.reset(token)

@@ -1,0 +1,321 @@
+"""Exact geometric draws, P(k) proportional to exp(-k/s) for k = 0, 1, 2, ..., and their kernel.
+
+**How.** For U uniform, floor(-s ln U) is geometric. Three variants share this file's kernel:
+
+* small scales (s < 2^21), one-sided: t = -s ln U, the draw is floor(t);
+* small scales, two-sided: |K| >= k exactly when U < 2 q^k / (1 + q) with q = exp(-1/s), so
+  t = -s (ln U + ln((1 + q) / 2)) and |K| = max(0, floor(t)); the sign is one more bit;
+* large scales: s = s' 2^m with s' in [2^20, 2^21). The high part is floor(-s' ln U), the low part m
+  uniform bits L that are kept with probability exp(-L/s) > 1 - 2^-20; two-sided draws take a
+  sign and refuse -0. Whatever is refused is drawn again from scratch.
+
+**The error band.** U is known by 63 bits u, so it lies in [u, u + 1) 2^-63, and the fast path
+computes t = s' (K - ln(u + 1/2)) with K = 63 ln 2 - c, c in [-ln 2, 0] rounded from an MPFR
+value. For u >= 2^43, writing e = 2^-53, the computed t differs from the true one by at most
+
+    s' * ( 2^-44                  the cell: |ln(u + x) - ln(u + 1/2)| <= 1 / (2u), x in [0, 1)
+         + 2e                     rounding u and u + 1/2, relative, so absolute in the logarithm
+         + 100 * 2e * 44          np.log or math.log, trusted to 100 ulp (they claim under 4)
+         + 64 e + 64 e )          rounding K and the difference, both below 64
+    + 2 e t                       rounding s' and the product; t < 2^21 * 15
+
+With s' < 2^21 that is below 2^21 * (2^-44 + 2^-39.8) + 2^-27 < 2^-18.7. A decision is taken in
+float64 only where t is at least 2^-18 away from every integer >= 1 (the floor is clamped at 0,
+so the boundary at 0 decides nothing), and u >= 2^43. The rest, about one draw in 10^5, is settled
+by `certified` with further bits of the same U.
+
+**Range.** On the fast path t < 2^21 * 15, so |draw| < 2^25 * 2^36 fits int64 with room to spare.
+The certified path yields Python ints; one that does not fit makes the array one of Python ints.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputError
+from discreet.noise.bits import FEW, BitSource, Words, open_source
+from discreet.noise.certified import (
+    Enclosure,
+    Uniform,
+    contexts,
+    exact,
+    exp_minus,
+    floor_of,
+    is_below,
+    quotient,
+)
+from discreet.noise.shape import Column, Request, Size, ask, part
+from discreet.rationals import Real, positive
+
+BAND = 2.0**-18
+"""How near to an integer a float64 decision is not trusted; see the module's derivation."""
+
+_SMALLEST, _LARGEST = Fraction(1, 1 << 20), Fraction(1 << 56)
+_HIGH_BITS = 20  # large scales keep s' in [2^20, 2^21)
+_TRUSTED = 1 << 43  # below it the cell of U is too wide for float64
+_ONES = (1 << _HIGH_BITS) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """A one- or two-sided geometric law on the integers, ready for both paths."""
+
+    scale: Fraction
+    two_sided: bool
+    low_bits: int
+    step: Fraction  # s' = scale / 2^low_bits
+    step_float: float
+    origin: float  # K
+
+    @property
+    def folded(self) -> bool:
+        """Whether both signs share one zero in a single inversion (small two-sided scales)."""
+        return self.two_sided and self.low_bits == 0
+
+    def offset(self, bits: int) -> Enclosure:
+        """Enclose c = ln((1 + q) / 2) of a folded law; 0 of the others."""
+        if not self.folded:
+            return exact(0), exact(0)
+        down, up = contexts(bits)
+        low, high = exp_minus(1 / self.scale, bits)
+        two = exact(2)
+        return (
+            down.sub(down.log1p(low), up.log(two)),
+            up.sub(up.log1p(high), down.log(two)),
+        )
+
+    def enclose(self, uniform: Uniform) -> Enclosure:
+        """Enclose max(0, t) for what is known of U."""
+        down, up = contexts(uniform.size)
+        log_low, log_high = uniform.minus_log()
+        offset_low, offset_high = self.offset(uniform.size)
+        step_low, step_high = quotient(self.step, uniform.size)
+        low = max(exact(0), down.sub(log_low, offset_high))
+        high = max(exact(0), up.sub(log_high, offset_low))
+        return down.mul(step_low, low), up.mul(step_high, high)
+
+
+@lru_cache(maxsize=4096)
+def law(scale: Fraction, *, two_sided: bool) -> Law:
+    """Prepare the law of a scale in [2^-20, 2^57)."""
+    low_bits = max(0, _floor_log2(scale) - _HIGH_BITS)
+    step = scale / (1 << low_bits)
+    bare = Law(scale, two_sided, low_bits, step, step.numerator / step.denominator, 0.0)
+    down, _ = contexts(256)
+    origin = down.sub(down.mul(exact(63), down.log(exact(2))), bare.offset(256)[0])
+    return Law(scale, two_sided, low_bits, step, bare.step_float, float(origin))
+
+
+def read_scale(value: Real) -> Fraction:
+    """Read a scale, or the standard deviation of a Gaussian, that exact noise can be made for."""
+    scale = positive(value, "scale")
+    if _SMALLEST <= scale <= _LARGEST:
+        return scale
+    raise InputError(
+        f"scale is about 2^{_floor_log2(scale)}",
+        why="exact noise is made for scales from 2^-20 to 2^56",
+        fix="put the values on a coarser or finer power-of-two grid",
+    )
+
+
+def _floor_log2(value: Fraction) -> int:
+    """The floor of log2 of a positive rational."""
+    guess = value.numerator.bit_length() - value.denominator.bit_length()
+    return guess if value >= Fraction(2) ** guess else guess - 1
+
+
+def precise(law: Law, prefix: int, source: BitSource) -> int:
+    """The high part for the 63 bits `prefix` of U, in arbitrary precision."""
+    return floor_of(Uniform(prefix, 63, source), law.enclose)
+
+
+def keep(law: Law, low: int, source: BitSource) -> bool:
+    """Whether low bits are kept, given that the first 20 bits of their uniform are all ones."""
+    return is_below(
+        Uniform(_ONES, _HIGH_BITS, source), lambda bits: exp_minus(low / law.scale, bits)
+    )
+
+
+def fast(
+    words: Words, steps: Column, origins: Column
+) -> "tuple[NDArray[np.float64], NDArray[np.bool_]]":
+    """The high parts in float64, and which of them must not be trusted."""
+    prefixes = (words >> np.uint64(1)).view(np.int64)
+    t = prefixes.astype(np.float64)
+    t += 0.5
+    np.log(t, out=t)
+    np.subtract(origins, t, out=t)
+    t *= steps
+    nearest = np.rint(t)
+    doubt = np.abs(t - nearest) < BAND
+    doubt &= nearest >= 1
+    doubt |= prefixes < _TRUSTED
+    np.floor(t, out=t)
+    return np.maximum(t, 0.0, out=t), doubt
+
+
+def one(law: Law, source: BitSource) -> int:
+    """A single draw, without arrays."""
+    while True:
+        word = source.word()
+        high = _high(law, word >> 1, source)
+        if law.low_bits == 0:
+            return -high if law.two_sided and word & 1 else high
+        draw = _join(law, high, word & 1, source.word(), source)
+        if draw is not None:
+            return draw
+
+
+def _high(law: Law, prefix: int, source: BitSource) -> int:
+    if prefix >= _TRUSTED:
+        t = law.step_float * (law.origin - math.log(prefix + 0.5))
+        nearest = round(t)
+        if nearest < 1 or abs(t - nearest) >= BAND:
+            return max(0, math.floor(t))
+    return precise(law, prefix, source)
+
+
+def _join(law: Law, high: int, sign: int, word: int, source: BitSource) -> int | None:
+    """Put low bits and sign to a high part; None if the draw is refused."""
+    low = word >> (64 - law.low_bits)
+    if word & _ONES == _ONES and not keep(law, low, source):
+        return None
+    draw = (high << law.low_bits) | low
+    if not (law.two_sided and sign):
+        return draw
+    return -draw if draw else None
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """Drawn integers: int64, except the few (by position) that do not fit."""
+
+    values: NDArray[np.int64]
+    large: dict[int, int]
+
+    def array(self) -> NDArray[Any]:
+        """One array: int64 where all fit, Python ints otherwise."""
+        if not self.large:
+            return self.values
+        objects = self.values.astype(object)
+        for position, value in self.large.items():
+            objects[position] = value
+        return objects
+
+
+def many(request: Request[Law], source: BitSource) -> Draws:
+    """All draws of a request, block by block."""
+    values = np.empty(request.count, dtype=np.int64)
+    large: dict[int, int] = {}
+    steps = request.column(lambda law: law.step_float)
+    origins = request.column(lambda law: law.origin)
+    lows = request.column(lambda law: law.low_bits)
+    two_sided = request.laws[0].two_sided if request.laws else False
+    for block in request.blocks():
+        words = source.words(block.stop - block.start)
+        high, doubt = fast(words, part(steps, block), part(origins, block))
+        block_values = high.astype(np.int64)
+        low_bits = part(lows, block)
+        seconds: Words | None = None
+        if np.any(low_bits):
+            seconds = source.words(block.stop - block.start)
+            _add_low_bits(block_values, seconds, low_bits)
+            doubt |= _needs_care(block_values, seconds, low_bits, two_sided=two_sided)
+        if two_sided:
+            _apply_signs(block_values, words)
+        values[block] = block_values
+        for lane in np.flatnonzero(doubt):
+            draw = _careful(request.law(block.start + lane), words, seconds, lane, source)
+            _store(values, large, block.start + int(lane), draw)
+    return Draws(values, large)
+
+
+def _add_low_bits(values: NDArray[np.int64], seconds: Words, low_bits: Column) -> None:
+    bits = np.asarray(low_bits, dtype=np.uint64)
+    # A shift by 64 is not a shift in C: lanes without low bits shift by 63 and are masked out.
+    lows = (seconds >> np.minimum(np.uint64(64) - bits, np.uint64(63))).view(np.int64)
+    np.left_shift(values, bits.view(np.int64), out=values)
+    np.bitwise_or(values, np.where(bits > 0, lows, 0) if bits.ndim else lows, out=values)
+
+
+def _needs_care(
+    values: NDArray[np.int64], seconds: Words, low_bits: Column, *, two_sided: bool
+) -> NDArray[np.bool_]:
+    """Which large-scale lanes may be refused."""
+    ones = np.uint64(_ONES)
+    care: NDArray[np.bool_] = (seconds & ones) == ones
+    if two_sided:
+        care |= values == 0
+    care &= np.asarray(low_bits) > 0
+    return care
+
+
+def _apply_signs(values: NDArray[np.int64], words: Words) -> None:
+    signs = -(words & np.uint64(1)).view(np.int64)  # 0 or -1
+    values ^= signs
+    values -= signs
+
+
+def _careful(
+    law: Law, words: Words, seconds: Words | None, lane: np.intp, source: BitSource
+) -> int:
+    """Settle one lane in arbitrary precision, from the same words."""
+    word = int(words[lane])
+    high = precise(law, word >> 1, source)
+    if law.low_bits == 0:
+        return -high if law.two_sided and word & 1 else high
+    assert seconds is not None  # noqa: S101 - narrowing: lanes with low bits drew a second word
+    draw = _join(law, high, word & 1, int(seconds[lane]), source)
+    return one(law, source) if draw is None else draw
+
+
+def _store(values: NDArray[np.int64], large: dict[int, int], position: int, draw: int) -> None:
+    if -(1 << 63) <= draw < 1 << 63:
+        values[position] = draw
+    else:
+        values[position] = 0
+        large[position] = draw
+
+
+def draw(scale: Any, size: Size, *, two_sided: bool) -> Any:
+    """Draw from the law of `scale`, in the shape asked for."""
+    request = ask(scale, size, lambda value: law(read_scale(value), two_sided=two_sided))
+    source = open_source(request.count)
+    if request.shape is None:
+        return one(request.laws[0], source)
+    if request.count < FEW:
+        draws = [one(request.law(i), source) for i in range(request.count)]
+        return as_array(draws).reshape(request.shape)
+    return many(request, source).array().reshape(request.shape)
+
+
+def as_array(draws: list[int]) -> NDArray[Any]:
+    """Python ints as int64 where all of them fit."""
+    fits = all(-(1 << 63) <= draw < 1 << 63 for draw in draws)
+    return np.array(draws, dtype=np.int64 if fits else object)
+
+
+@overload
+def geometric(scale: Real, size: None = None) -> int: ...
+@overload
+def geometric(scale: Any, size: Size = None) -> NDArray[Any]: ...
+def geometric(scale: Any, size: Size = None) -> Any:
+    """Draw k = 0, 1, 2, ... with probability (1 - q) q^k, q = exp(-1/scale), exactly.
+
+    Edge cases: scales from 2^-20 to 2^56; NaN, infinity, zero and negative scales are refused;
+    `size=0` gives an empty array; an array of scales gives one draw for each.
+
+    Example:
+        >>> geometric(10) >= 0
+        True
+        >>> geometric([1, 10, 0.5]).shape
+        (3,)
+
+    Reference: Canonne, Kamath, Steinke 2020, "The Discrete Gaussian for Differential Privacy".
+    """
+    return draw(scale, size, two_sided=False)

@@ -1,0 +1,192 @@
+"""Exact selection: one index, with a probability that depends on its score. No float softmax.
+
+Work is the same whatever the scores: each candidate costs one exponential or one logarithm, so
+time tells nothing about which one is chosen. (Flipping coins until one shows heads would.)
+
+**The error band of the scores.** Write e = 2^-53, x_i = (max - score_i) / t >= 0, M for the
+largest |score| and n for their number. Integer scores are subtracted exactly. A float score is at
+most half a unit in the last place from the decimal it stands for, so the computed x_i is right to
+4e (x_i + M/t).
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputError
+from discreet.noise.bits import open_source
+from discreet.noise.certified import Enclosure, Uniform, contexts, exp_minus, quotient
+from discreet.rationals import Real, positive, rational
+
+_FAR = 1e300  # x_i beyond this is as good as infinite, and stays clear of overflow
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Scores as they came, and how far each is below the best, in units of the temperature."""
+
+    given: NDArray[Any]
+    temperature: Fraction
+    gaps: NDArray[np.float64]  # x_i
+    size: float  # M/t, 0 where no score was rounded
+
+    def exact_gap(self, candidate: int, best: Fraction) -> Fraction:
+        """x_i of one candidate, as a rational."""
+        return (best - rational(self.given[candidate], "score")) / self.temperature
+
+    def best(self) -> Fraction:
+        """The largest score, as a rational."""
+        return rational(self.given[int(np.argmin(self.gaps))], "score")
+
+
+def read_scores(scores: Any, temperature: Real) -> Scores:
+    """Read scores; each must be a finite number."""
+    t = positive(temperature, "temperature")
+    given = np.asarray(scores)
+    if given.ndim != 1 or given.size == 0:
+        raise InputError(
+            f"scores have shape {given.shape}",
+            why="one candidate is chosen from a list",
+            fix="pass a flat, non-empty list of scores",
+        )
+    plain = given.dtype.kind in "iuf" and given.dtype.itemsize <= 8
+    if not plain or not 2**-900 < t < 2**900:
+        return _read_exactly(list(scores), t)
+    gaps, size = _gaps(given)
+    inverse = t.denominator / t.numerator
+    with np.errstate(over="ignore"):
+        return Scores(given, t, np.minimum(gaps * inverse, _FAR), min(size * inverse, _FAR))
+
+
+def _read_exactly(scores: list[Any], t: Fraction) -> Scores:
+    given = np.empty(len(scores), dtype=object)
+    given[:] = [rational(score, "score") for score in scores]
+    best = max(given)
+    gaps = [float(min((best - score) / t, Fraction(_FAR))) for score in given]
+    return Scores(given, t, np.array(gaps), 0.0)
+
+
+def _gaps(given: NDArray[Any]) -> tuple[NDArray[np.float64], float]:
+    """Each score's distance below the best, and the size of the scores where they were rounded."""
+    if given.dtype.kind in "iu":
+        # Differences of 64-bit integers wrap to the right value as unsigned words.
+        words = given.astype(np.int64 if given.dtype.kind == "i" else np.uint64).view(np.uint64)
+        return (words[int(np.argmax(given))] - words).astype(np.float64), 0.0
+    strange = given[~np.isfinite(given)]
+    if strange.size:
+        rational(strange[0], "score")  # refuses it, in words
+    wide = given.astype(np.float64)
+    # Half a unit in the last place of a narrow float is 2^29 times that of a float64, or more.
+    coarseness = float(np.finfo(given.dtype).eps) * 2.0**52
+    with np.errstate(over="ignore"):
+        return wide.max() - wide, float(np.abs(wide).max()) * coarseness
+
+
+def choose(scores: Any, temperature: Real) -> int:
+    """Choose index i with probability proportional to exp(scores[i] / temperature), exactly.
+
+    Why: one uniform is located among the cumulated weights w_i = exp(-x_i), whose total is at least
+    1. In float64 a weight is right to 4e (x_i + M/t) w_i + 200e w_i (an exponential trusted to 100
+    ulp), with x w <= 1/2; the running sum adds n e of the total, scaling the uniform 3e. Together
+    below 2^8 e (n + M/t + 4) of the total. A choice is accepted only if the uniform is further
+    than twice that from both ends of its interval.
+
+    Edge cases: one candidate is always chosen; equal scores are equally likely; an empty list,
+    NaN and infinite scores are refused; scores may differ without limit.
+
+    Example:
+        >>> choose([0, 1000, 0], temperature=1)
+        1
+
+    Reference: McSherry, Talwar 2007.
+    """
+    read = read_scores(scores, temperature)
+    source = open_source(1)
+    prefix = source.word()
+    sums = np.cumsum(np.exp(-read.gaps))
+    total = float(sums[-1])
+    band = 2.0**-44 * (sums.size + read.size + 4) * total
+    point = prefix * 2.0**-64 * total
+    low, high = np.searchsorted(sums, (point - band, point + band))
+    if low == high and low < sums.size:
+        return int(low)
+    return locate(read, Uniform(prefix, 64, source))
+
+
+def locate(scores: Scores, uniform: Uniform) -> int:
+    """The candidate whose share of the cumulated weights holds U, in arbitrary precision."""
+    best = scores.best()
+    gaps = [scores.exact_gap(i, best) for i in range(scores.given.size)]
+    while True:
+        down, up = contexts(uniform.size)
+        weights = [exp_minus(gap, uniform.size) for gap in gaps]
+        lows = list(accumulate((low for low, _ in weights), down.add))
+        highs = list(accumulate((high for _, high in weights), up.add))
+        left, right = uniform.cell()
+        # U * total lies in [point_low, point_high); find the first sum that may reach it.
+        point_low, point_high = down.mul(left, lows[-1]), up.mul(right, highs[-1])
+        for i, (sum_low, sum_high) in enumerate(zip(lows, highs, strict=True)):
+            if point_low < sum_high:
+                if point_high <= sum_low or i == len(lows) - 1:
+                    return i
+                break
+        uniform.extend()
+
+
+def permute_and_flip(scores: Any, temperature: Real) -> int:
+    """Choose exactly as permute-and-flip does.
+
+    The law is that of visiting candidates in random order and stopping at candidate i with
+    probability exp((scores[i] - max) / temperature).
+
+    Why: adding independent exponential noise of mean `temperature` to each score and taking the
+    largest has the same law, and does the same work whatever the scores. In float64 a noisy
+    score -ln U_i - x_i, for U_i of 63 bits u >= 2^32, is right to 2^-33 for the cell, 2^-39 for a
+    logarithm trusted to 100 ulp, and 4e (x_i + M/t); the winner is accepted only if it leads by
+    more than both errors, each taken as 2^-30 + 2^-48 (x_i + M/t).
+
+    Edge cases: one candidate is always chosen; an empty list, NaN and infinite scores are refused.
+
+    Example:
+        >>> permute_and_flip([0, 1000, 0], temperature=1)
+        1
+
+    Reference: McKenna, Sheldon 2020; Ding, Kifer et al. 2021 (the exponential-noise form).
+    """
+    read = read_scores(scores, temperature)
+    source = open_source(read.gaps.size)
+    prefixes = (source.words(read.gaps.size) >> np.uint64(1)).view(np.int64)
+    noisy = np.log(prefixes + 0.5)
+    np.subtract(63 * np.log(2.0) - read.gaps, noisy, out=noisy)
+    doubt = 2.0**-30 + 2.0**-48 * (read.gaps + read.size)
+    doubt[prefixes < 1 << 32] = np.inf
+    contenders = np.flatnonzero(noisy + doubt >= (noisy - doubt).max())
+    if contenders.size == 1:
+        return int(contenders[0])
+    uniforms = {int(i): Uniform(int(prefixes[i]), 63, source) for i in contenders}
+    return outlast(read, uniforms)
+
+
+def outlast(scores: Scores, uniforms: dict[int, Uniform]) -> int:
+    """The contender with the largest -ln U_i - x_i, in arbitrary precision."""
+    best = scores.best()
+    gaps = {i: scores.exact_gap(i, best) for i in uniforms}
+    while True:
+        ranges = {i: _noisy(gaps[i], uniform) for i, uniform in uniforms.items()}
+        lead = max(low for low, _ in ranges.values())
+        uniforms = {i: uniform for i, uniform in uniforms.items() if ranges[i][1] >= lead}
+        if len(uniforms) == 1:
+            return next(iter(uniforms))
+        for uniform in uniforms.values():
+            uniform.extend()
+
+
+def _noisy(gap: Fraction, uniform: Uniform) -> Enclosure:
+    log_low, log_high = uniform.minus_log()
+    gap_low, gap_high = quotient(gap, uniform.size)
+    down, up = contexts(uniform.size)
+    return down.sub(log_low, gap_high), up.sub(log_high, gap_low)

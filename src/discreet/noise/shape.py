@@ -1,0 +1,100 @@
+"""One parameter or an array of them, and the shape of what is drawn.
+
+A draw with `size=None` has the shape of its parameter: a number gives a number, an array gives an
+array. With `size`, parameters are broadcast to it.
+"""
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputError
+from discreet.rationals import whole
+
+Size: TypeAlias = int | tuple[int, ...] | None
+Column: TypeAlias = NDArray[Any] | float
+Law = TypeVar("Law")
+
+BLOCK = 1 << 14
+"""Draws worked on at once: 128 KiB a column, so that a block stays in the second-level cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Generic[Law]):
+    """`count` draws: every draw from `laws[0]`, or draw i from `laws[which[i]]`."""
+
+    laws: tuple[Law, ...]
+    which: NDArray[np.intp] | None
+    shape: tuple[int, ...] | None
+
+    @property
+    def count(self) -> int:
+        """How many draws."""
+        return 1 if self.shape is None else math.prod(self.shape)
+
+    def column(self, fact: Callable[[Law], float]) -> Column:
+        """One fact of the laws for all draws; a plain number where all draws are alike."""
+        if self.which is None:
+            return fact(self.laws[0])
+        return np.array([fact(law) for law in self.laws])[self.which]
+
+    def law(self, draw: int) -> Law:
+        """The law of one draw."""
+        return self.laws[0] if self.which is None else self.laws[self.which[draw]]
+
+    def blocks(self) -> list[slice]:
+        """The draws, cut into pieces that stay in cache."""
+        return [slice(i, min(i + BLOCK, self.count)) for i in range(0, self.count, BLOCK)]
+
+
+def part(column: Column, draws: slice) -> Column:
+    """The share of a column that belongs to these draws."""
+    return column[draws] if isinstance(column, np.ndarray) else column
+
+
+def ask(parameter: Any, size: Size, read: Callable[[Any], Law]) -> Request[Law]:
+    """Read a parameter (once for each distinct value) and settle the shape of the draw."""
+    if np.ndim(parameter) == 0:
+        value = parameter[()] if isinstance(parameter, np.ndarray) else parameter
+        return Request((read(value),), None, _shape(size))
+    values = np.asarray(parameter)
+    if values.dtype.kind not in "iufbO":
+        values = np.asarray(parameter, dtype=object)
+    shape = values.shape if size is None else _shape(size)
+    assert shape is not None  # noqa: S101 - narrowing: size is None was handled
+    distinct, which = _distinct(values)
+    laws = tuple(read(value) for value in distinct)
+    return Request(laws, _spread(which.reshape(values.shape), shape), shape)
+
+
+def _distinct(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:
+    if values.dtype != object:
+        numbers, which = np.unique(values, return_inverse=True)
+        return list(numbers), which
+    seen: dict[tuple[type, Hashable], int] = {}
+    # The type is part of the key: True == 1, but only one of them is a number here.
+    order = [seen.setdefault((type(v), v), len(seen)) for v in values.ravel()]
+    return [value for _, value in seen], np.array(order, dtype=np.intp)
+
+
+def _spread(which: NDArray[np.intp], shape: tuple[int, ...]) -> NDArray[np.intp]:
+    try:
+        return np.broadcast_to(which, shape).ravel()
+    except ValueError:
+        raise InputError(
+            f"size is {shape} and the parameter has shape {which.shape}",
+            why="the parameter cannot be spread over the draw",
+            fix="leave size out, or make the shapes agree as numpy broadcasting asks",
+        ) from None
+
+
+def _shape(size: Size) -> tuple[int, ...] | None:
+    if size is None:
+        return None
+    if isinstance(size, tuple):
+        return tuple(whole(length, "size", at_least=0) for length in size)
+    return (whole(size, "size", at_least=0),)
