@@ -10,12 +10,11 @@ cryptographic stream that the operating system keys afresh for each call.
 (3,)
 """
 
-from discreet.noise.below import below
-from discreet.noise.bernoulli import bernoulli, bernoulli_exp
+from discreet.noise.coins import bernoulli, bernoulli_exp
 from discreet.noise.gaussian import discrete_gaussian
-from discreet.noise.geometric import geometric
-from discreet.noise.laplace import discrete_laplace
+from discreet.noise.laplace import discrete_laplace, geometric
 from discreet.noise.selection import choose, permute_and_flip
+from discreet.noise.uniform import below
 
 __all__ = [
     "below",

@@ -9,8 +9,9 @@ of U would give: total variation zero, for ideal bits.
 The fast paths of this room decide in float64, accept the decision only outside a certified error
 band, and hand the rest to this file.
 
-Python's operators on `mpfr` numbers (the unary minus too) round to the 53 bits of the ambient
-context, whatever the operand's precision; only methods of an explicit context are used here.
+Python's operators on `mpfr` numbers (the unary minus, int() and gmpy2.floor too) round to the 53
+bits of the ambient context, whatever the operand's precision; only methods of an explicit context
+and exact ratios are used here.
 """
 
 from collections.abc import Callable
@@ -70,6 +71,12 @@ def exact(integer: int) -> "gmpy2.mpfr":
     return gmpy2.mpfr(integer, max(2, integer.bit_length()))
 
 
+def floor(number: "gmpy2.mpfr") -> int:
+    """The floor of an MPFR number, without rounding first."""
+    numerator, denominator = number.as_integer_ratio()
+    return int(numerator // denominator)
+
+
 def quotient(value: Fraction, bits: int) -> Enclosure:
     """Enclose a rational."""
     down, up = contexts(bits)
@@ -97,9 +104,9 @@ def is_below(uniform: Uniform, enclose: Callable[[int], Enclosure]) -> bool:
 
 
 def floor_of(uniform: Uniform, enclose: Callable[[Uniform], Enclosure]) -> int:
-    """The floor of a quantity >= 0 that `enclose(uniform)` encloses ever more tightly."""
+    """The floor of a quantity that `enclose(uniform)` encloses ever more tightly."""
     while True:
-        low, high = enclose(uniform)
-        if int(low) == int(high):  # int() cuts towards zero, without rounding
-            return int(low)
+        low, high = map(floor, enclose(uniform))
+        if low == high:
+            return low
         uniform.extend()

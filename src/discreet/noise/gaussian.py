@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.noise import geometric
+from discreet.noise import exponential
 from discreet.noise.bits import FEW, BitSource, Words, open_source
 from discreet.noise.certified import Uniform, exp_minus, is_below
-from discreet.noise.geometric import Draws
+from discreet.noise.exponential import Draws
 from discreet.noise.shape import BLOCK, Request, Size, ask
 from discreet.rationals import Real, positive
 
@@ -41,7 +41,7 @@ class Law:
     """A discrete Gaussian law, ready for both paths."""
 
     variance: Fraction
-    proposal: geometric.Law
+    proposal: exponential.Law
     centre: float  # a
     rate: float  # -1 / (2 sigma^2)
 
@@ -60,7 +60,7 @@ def law(variance: Fraction) -> Law:
     rate = -1 / (2 * variance)
     return Law(
         variance,
-        geometric.law(scale, two_sided=True),
+        exponential.law(scale, two_sided=True),
         centre.numerator / centre.denominator,
         rate.numerator / rate.denominator,
     )
@@ -96,7 +96,7 @@ def fast(
 def one(law: Law, source: BitSource) -> int:
     """A single draw, without arrays."""
     while True:
-        draw = geometric.one(law.proposal, source)
+        draw = exponential.one(law.proposal, source)
         prefix = source.word() >> 1
         if _keeps(law, draw, prefix, source):
             return draw
@@ -113,7 +113,7 @@ def _keeps(law: Law, draw: int, prefix: int, source: BitSource) -> bool:
 def propose(request: Request[Law], source: BitSource) -> tuple[Draws, NDArray[np.bool_]]:
     """One proposal a position, and which of them are kept."""
     laws = tuple(law.proposal for law in request.laws)
-    proposals = geometric.many(Request(laws, request.which, request.shape), source)
+    proposals = exponential.many(Request(laws, request.which, request.shape), source)
     words = source.words(request.count)
     centre = request.column(lambda law: law.centre)
     rate = request.column(lambda law: law.rate)
@@ -184,5 +184,5 @@ def discrete_gaussian(variance: Any, size: Size = None) -> Any:
         return one(request.laws[0], source)
     if request.count < FEW:
         draws = [one(request.law(i), source) for i in range(request.count)]
-        return geometric.as_array(draws).reshape(request.shape)
+        return exponential.as_array(draws).reshape(request.shape)
     return many(request, source).reshape(request.shape)

@@ -21,6 +21,7 @@ from discreet.noise.certified import (
     contexts,
     exact,
     exp_minus,
+    floor,
     is_below,
     quotient,
 )
@@ -58,7 +59,7 @@ def exponential_coin(x: Fraction) -> Coin:
     bits = 64
     while True:
         down, _ = contexts(bits)
-        low, high = (int(down.mul(end, exact(1 << 64))) for end in enclose(bits))
+        low, high = (floor(down.mul(end, exact(1 << 64))) for end in enclose(bits))
         if low == high:
             return Coin(enclose, low)
         bits *= 2

@@ -1,4 +1,6 @@
-"""Exact geometric draws, P(k) proportional to exp(-k/s) for k = 0, 1, 2, ..., and their kernel.
+"""Floors of exponential draws: the kernel of exact geometric and discrete Laplace noise.
+
+One-sided laws have P(k) proportional to exp(-k/s) for k = 0, 1, 2, ...; two-sided laws exp(-|k|/s).
 
 **How.** For U uniform, floor(-s ln U) is geometric. Three variants share this file's kernel:
 
@@ -32,7 +34,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -298,24 +300,3 @@ def as_array(draws: list[int]) -> NDArray[Any]:
     """Python ints as int64 where all of them fit."""
     fits = all(-(1 << 63) <= draw < 1 << 63 for draw in draws)
     return np.array(draws, dtype=np.int64 if fits else object)
-
-
-@overload
-def geometric(scale: Real, size: None = None) -> int: ...
-@overload
-def geometric(scale: Any, size: Size = None) -> NDArray[Any]: ...
-def geometric(scale: Any, size: Size = None) -> Any:
-    """Draw k = 0, 1, 2, ... with probability (1 - q) q^k, q = exp(-1/scale), exactly.
-
-    Edge cases: scales from 2^-20 to 2^56; NaN, infinity, zero and negative scales are refused;
-    `size=0` gives an empty array; an array of scales gives one draw for each.
-
-    Example:
-        >>> geometric(10) >= 0
-        True
-        >>> geometric([1, 10, 0.5]).shape
-        (3,)
-
-    Reference: Canonne, Kamath, Steinke 2020, "The Discrete Gaussian for Differential Privacy".
-    """
-    return draw(scale, size, two_sided=False)

@@ -1,0 +1,24 @@
+"""Fixtures that several rooms share."""
+
+import hashlib
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from discreet.noise.bits import Keystream, replaced
+
+settings.register_profile(
+    "discreet",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+settings.load_profile("discreet")
+
+
+@pytest.fixture
+def fixed_bits(request):
+    """The same bits on every run, others for every test: the draws cannot flake."""
+    stream = Keystream(hashlib.sha256(request.node.nodeid.encode()).digest())
+    with replaced(lambda: stream):
+        yield stream

@@ -1,0 +1,123 @@
+import ast
+import multiprocessing
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import discreet
+from discreet import noise
+from discreet.noise.bits import FEW, Keystream, SystemBits, open_source, replaced
+
+SRC = Path(discreet.__file__).parent
+
+
+def test_the_keystream_is_aes_256_in_counter_mode():
+    # The published encryption of the zero block under the zero key.
+    expected = bytes.fromhex("dc95c078a2408989ad48a21492842087")
+
+    assert Keystream(bytes(32)).words(2).tobytes() == expected
+
+
+def test_words_are_the_same_however_they_are_asked_for():
+    whole = Keystream(bytes(32)).words((1 << 17) + 5)
+    stream = Keystream(bytes(32))
+    pieces = [np.array([stream.word()], dtype=np.uint64), stream.words(1 << 17), stream.words(4)]
+
+    assert np.array_equal(whole, np.concatenate(pieces))
+
+
+def test_every_request_has_a_key_of_its_own():
+    firsts = {open_source(FEW).word() for _ in range(1000)}
+
+    assert len(firsts) == 1000
+
+
+def test_few_draws_come_from_the_system_and_many_from_the_cipher():
+    assert isinstance(open_source(FEW - 1), SystemBits)
+    assert isinstance(open_source(FEW), Keystream)
+    assert SystemBits().words(7).shape == (7,)
+
+
+def test_a_replaced_source_ends_with_its_context_and_stays_in_its_thread():
+    fixed = Keystream(bytes(32))
+    with replaced(lambda: fixed):
+        assert open_source(100) is fixed
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(open_source, 100).result() is not fixed
+
+    assert open_source(100) is not fixed
+
+
+def _draws(_: int = 0) -> list[int]:
+    return [*noise.discrete_laplace(2**50, size=50), noise.discrete_laplace(2**50)]
+
+
+def test_forked_children_never_repeat_a_parent_or_a_sibling():
+    noise.discrete_laplace(2**50, size=50)  # whatever state there could be, there is now
+    readers = []
+    for _ in range(4):
+        reader, writer = os.pipe()
+        if os.fork() == 0:  # pragma: no cover - the child's lines are not traced
+            os.write(writer, np.array(_draws(), dtype=np.int64).tobytes())
+            os._exit(0)
+        os.close(writer)
+        readers.append(reader)
+    children = [np.frombuffer(os.read(reader, 4096), dtype=np.int64).tolist() for reader in readers]
+    for reader in readers:
+        os.close(reader)
+        os.wait()
+    everyone = sum(children, _draws())
+
+    assert [len(child) for child in children] == [51] * 4
+    assert len(set(everyone)) == 5 * 51
+
+
+def test_threads_and_process_pools_never_repeat_a_draw():
+    with ThreadPoolExecutor(8) as pool:
+        threads = [draw for draws in pool.map(_draws, range(8)) for draw in draws]
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        processes = [draw for draws in pool.map(_draws, range(4)) for draw in draws]
+
+    assert len(set(threads + processes)) == 12 * 51
+
+
+def test_a_generator_that_survives_fork_would_be_caught():
+    stream = Keystream(bytes(32))
+    with replaced(lambda: stream):
+        reader, writer = os.pipe()
+        if os.fork() == 0:  # pragma: no cover - the child's lines are not traced
+            os.write(writer, np.array(_draws(), dtype=np.int64).tobytes())
+            os._exit(0)
+        os.close(writer)
+        child = np.frombuffer(os.read(reader, 4096), dtype=np.int64).tolist()
+        os.close(reader)
+        os.wait()
+
+        assert child == _draws()
+
+
+@pytest.mark.parametrize("path", sorted(SRC.rglob("*.py")), ids=lambda p: str(p.relative_to(SRC)))
+def test_no_release_path_uses_a_generator_made_for_simulation(path):
+    tree = ast.parse(path.read_text())
+    imported = {
+        name
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    attributes = {
+        f"{node.value.id}.{node.attr}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    }
+
+    assert not imported & {"random", "numpy.random", "secrets"}
+    assert not attributes & {"np.random", "numpy.random"}
