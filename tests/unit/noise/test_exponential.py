@@ -12,29 +12,9 @@ from discreet.errors import InputError
 from discreet.noise import exponential
 from discreet.noise.bits import Keystream, replaced
 from discreet.noise.shape import Request
+from scripted import Scripted, Silent
 
 SCALES = [Fraction(1, 1 << 20), Fraction(7, 10), Fraction(10), Fraction(10**6, 7), Fraction(3**25)]
-
-
-class Scripted:
-    """Says the given words, then goes on with a keystream."""
-
-    def __init__(self, words):
-        self.script = list(words)
-        self.rest = Keystream(bytes(32))
-
-    def word(self):
-        return self.script.pop(0) if self.script else self.rest.word()
-
-    def words(self, count):
-        return np.array([self.word() for _ in range(count)], dtype=np.uint64)
-
-
-class Silent:
-    """No more bits: whoever asks has left the fast path."""
-
-    def word(self):
-        raise AssertionError("asked for more bits")
 
 
 def words_near_boundaries(law, distances):

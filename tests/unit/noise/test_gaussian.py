@@ -1,0 +1,114 @@
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet import noise
+from discreet.errors import InputError
+from discreet.noise import exponential, gaussian
+from discreet.noise.bits import Keystream, replaced
+from discreet.noise.exponential import Draws
+
+VARIANCES = [Fraction(1, 1 << 40), Fraction(1, 3), Fraction(2), Fraction(10**4, 7), Fraction(3**50)]
+
+
+@pytest.mark.parametrize("variance", VARIANCES, ids=float)
+def test_the_fast_path_and_arbitrary_precision_agree_on_every_word(variance):
+    law = gaussian.law(variance)
+    source = Keystream(bytes(32))
+    draws = np.array([exponential.one(law.proposal, source) for _ in range(6000)])
+    words = source.words(6000)
+    kept, doubt = gaussian.fast(draws, words, law.centre, law.rate)
+    for draw, word, verdict, unsure in zip(draws, words, kept, doubt, strict=True):
+        exactly = law.keeps(int(draw), int(word) >> 1, source)
+        assert unsure or bool(verdict) == exactly
+        assert gaussian._keeps(law, int(draw), int(word) >> 1, source) == exactly
+
+
+def words_at(p, distances):
+    return np.array([2 * (int(p * 2**63) + int(d * 2**63)) for d in distances], dtype=np.uint64)
+
+
+def edge_of(law, draw):
+    distance = abs(draw) - law.centre
+    return math.exp(law.rate * distance * distance)
+
+
+def disagreements(law, draw, words):
+    draws = np.full(len(words), draw)
+    kept, doubt = gaussian.fast(draws, words, law.centre, law.rate)
+    source = Keystream(bytes(32))
+    return sum(
+        not unsure and bool(verdict) != law.keeps(draw, int(word) >> 1, source)
+        for word, verdict, unsure in zip(words, kept, doubt, strict=True)
+    )
+
+
+def test_decisions_just_outside_the_band_are_right_and_without_a_band_they_are_caught(monkeypatch):
+    law = gaussian.law(Fraction(10**4, 7))
+    rng = np.random.default_rng(3)
+    signs = rng.choice([-1, 1], 500)
+    edge = edge_of(law, 17)
+    outside = words_at(edge, signs * gaussian.BAND * rng.uniform(1.01, 4, 500))
+    inside = words_at(edge, signs * 2.0**-53 * rng.uniform(0, 1, 500))
+
+    assert disagreements(law, 17, outside) == 0
+    assert gaussian.fast(np.full(500, 17), inside, law.centre, law.rate)[1].all()
+
+    monkeypatch.setattr(gaussian, "BAND", 0.0)
+    assert disagreements(law, 17, inside) > 10
+
+
+def test_draws_forced_through_arbitrary_precision_are_the_same_draws(monkeypatch):
+    def draw():
+        stream = Keystream(b"g" * 32)
+        with replaced(lambda: stream):
+            return noise.discrete_gaussian(100, size=2000)
+
+    expected = draw()
+    monkeypatch.setattr(gaussian, "BAND", 2.0)
+    monkeypatch.setattr(exponential, "BAND", 1.0)
+
+    assert np.array_equal(expected, draw())
+
+
+def test_a_proposal_beyond_64_bits_is_judged_exactly_and_kept_as_a_python_int(monkeypatch):
+    huge = 1 << 70
+    law = gaussian.law(Fraction(1 << 112))
+
+    def propose(request, _):
+        return Draws(np.zeros(request.count, dtype=np.int64), {0: huge})
+
+    monkeypatch.setattr(exponential, "many", propose)
+    monkeypatch.setattr(gaussian.Law, "keeps", lambda *_: True)
+    many = gaussian.many(gaussian.Request((law,), None, (15,)), Keystream(bytes(32)))
+    mixed = gaussian.many(
+        gaussian.Request((law,), np.zeros(20, dtype=np.intp), (20,)), Keystream(bytes(32))
+    )
+
+    assert huge in many.tolist()
+    assert huge in mixed.tolist()
+
+
+@pytest.mark.usefixtures("fixed_bits")
+def test_mixed_variances_draw_each_position_from_its_own_law():
+    draws = noise.discrete_gaussian(np.array([0.01, 4, 2.0**60] * 20_000)).reshape(-1, 3)
+
+    assert not draws[:, 0].any()
+    assert draws[:, 1].var() == pytest.approx(4, rel=0.05)
+    assert draws[:, 2].astype(float).var() == pytest.approx(2.0**60, rel=0.05)
+
+
+def test_results_have_the_shape_and_type_that_was_asked_for():
+    assert type(noise.discrete_gaussian(2)) is int
+    assert noise.discrete_gaussian(2, size=0).shape == (0,)
+    assert noise.discrete_gaussian(2, size=3).shape == (3,)
+    assert noise.discrete_gaussian(2, size=(4, 5)).shape == (4, 5)
+    assert noise.discrete_gaussian([1, 2, 3]).dtype == np.int64
+
+
+@pytest.mark.parametrize("variance", [0, -1, math.nan, math.inf, 2.0**-41, 2**113, True, "1", None])
+def test_a_variance_that_is_no_variance_is_refused_with_a_way_to_mend_it(variance):
+    with pytest.raises(InputError, match="To mend it"):
+        noise.discrete_gaussian(variance)
