@@ -51,7 +51,7 @@ from discreet.noise.certified import (
     is_below,
     quotient,
 )
-from discreet.noise.shape import Column, Request, Size, ask, part
+from discreet.noise.shape import Column, Request, Size, ask, part, remembered
 from discreet.rationals import Real, positive
 
 BAND = 2.0**-18
@@ -129,6 +129,10 @@ def _floor_log2(value: Fraction) -> int:
     """The floor of log2 of a positive rational."""
     guess = value.numerator.bit_length() - value.denominator.bit_length()
     return guess if value >= Fraction(2) ** guess else guess - 1
+
+
+_ONE_SIDED = remembered(lambda value: law(read_scale(value), two_sided=False))
+_TWO_SIDED = remembered(lambda value: law(read_scale(value), two_sided=True))
 
 
 def precise(law: Law, prefix: int, source: BitSource) -> int:
@@ -286,7 +290,7 @@ def _store(values: NDArray[np.int64], large: dict[int, int], position: int, draw
 
 def draw(scale: Any, size: Size, *, two_sided: bool) -> Any:
     """Draw from the law of `scale`, in the shape asked for."""
-    request = ask(scale, size, lambda value: law(read_scale(value), two_sided=two_sided))
+    request = ask(scale, size, _TWO_SIDED if two_sided else _ONE_SIDED)
     source = open_source(request.count)
     if request.shape is None:
         return one(request.laws[0], source)

@@ -27,7 +27,7 @@ from discreet.noise import exponential
 from discreet.noise.bits import FEW, BitSource, Words, open_source
 from discreet.noise.certified import Uniform, exp_minus, is_below
 from discreet.noise.exponential import Draws
-from discreet.noise.shape import BLOCK, Request, Size, ask
+from discreet.noise.shape import BLOCK, Request, Size, ask, remembered
 from discreet.rationals import Real, positive
 
 BAND = 2.0**-40
@@ -76,6 +76,9 @@ def read_variance(value: Real) -> Fraction:
         why="exact noise is made for standard deviations from 2^-20 to 2^56",
         fix="put the values on a coarser or finer power-of-two grid",
     )
+
+
+_LAW = remembered(lambda value: law(read_variance(value)))
 
 
 def fast(
@@ -178,7 +181,7 @@ def discrete_gaussian(variance: Any, size: Size = None) -> Any:
 
     Reference: Canonne, Kamath, Steinke 2020, algorithm 3.
     """
-    request = ask(variance, size, lambda value: law(read_variance(value)))
+    request = ask(variance, size, _LAW)
     source = open_source(request.count)
     if request.shape is None:
         return one(request.laws[0], source)

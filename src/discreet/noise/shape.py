@@ -7,6 +7,8 @@ array. With `size`, parameters are broadcast to it.
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -18,6 +20,8 @@ from discreet.rationals import whole
 Size: TypeAlias = int | tuple[int, ...] | None
 Column: TypeAlias = NDArray[Any] | float
 Law = TypeVar("Law")
+
+_PLAIN = (int, float, Fraction)
 
 BLOCK = 1 << 14
 """Draws worked on at once: 128 KiB a column, so that a block stays in the second-level cache."""
@@ -56,9 +60,16 @@ def part(column: Column, draws: slice) -> Column:
     return column[draws] if isinstance(column, np.ndarray) else column
 
 
+def remembered(read: Callable[[Any], Law]) -> Callable[[Any], Law]:
+    """Read a plain number once; the next draw with the same parameter starts at once."""
+    # typed: 1, 1.0 and True are different things to read.
+    cached = lru_cache(maxsize=4096, typed=True)(read)
+    return lambda value: cached(value) if type(value) in _PLAIN else read(value)
+
+
 def ask(parameter: Any, size: Size, read: Callable[[Any], Law]) -> Request[Law]:
     """Read a parameter (once for each distinct value) and settle the shape of the draw."""
-    if np.ndim(parameter) == 0:
+    if type(parameter) in _PLAIN or np.ndim(parameter) == 0:
         value = parameter[()] if isinstance(parameter, np.ndarray) else parameter
         return Request((read(value),), None, _shape(size))
     values = np.asarray(parameter)

@@ -1,0 +1,33 @@
+"""Peers live in an environment of their own under .bench/, so that ours stays small."""
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+BENCH = Path(__file__).parents[1] / ".bench"
+PEERS = ("opendp==0.16.0", "dp-accounting==0.6.0", "prv-accountant==0.2.0")
+
+
+def peer_python() -> Path:
+    """The interpreter of the peers' environment, made on first use."""
+    python = BENCH / "bin" / "python"
+    stamp = BENCH / "peers.txt"
+    if not stamp.exists() or stamp.read_text() != "\n".join(PEERS):
+        print("installing peers into .bench/ (once)", file=sys.stderr)
+        venv.create(BENCH, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", *PEERS], check=True)
+        stamp.write_text("\n".join(PEERS))
+    return python
+
+
+def ask_peers(script: str) -> dict[str, float]:
+    """Run a script of this folder in the peers' environment; it prints one JSON object."""
+    command = [peer_python(), Path(__file__).with_name(script)]
+    threads = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(BENCH.parent)}
+    done = subprocess.run(
+        command, check=True, capture_output=True, text=True, env={**os.environ, **threads}
+    )
+    return dict(json.loads(done.stdout.splitlines()[-1]))
