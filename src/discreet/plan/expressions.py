@@ -1,0 +1,159 @@
+"""Row expressions: a closed set of nodes, each total.
+
+An expression is a function of one row. It has a value (perhaps NULL) for every row there can be;
+none raises. `discreet.plan.typing` gives each its type and range, `discreet.sql` its text for an engine,
+and the reference interpreter of the tests its meaning.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from discreet.plan.kinds import Kind, Value
+
+
+class Function(Enum):
+    """All functions. NULL in any argument gives NULL, except where said otherwise."""
+
+    # Arithmetic. A result that is not a finite number is NULL.
+    ADD = "+"  # also date + days
+    SUBTRACT = "-"  # also date - days, and date - date in days
+    MULTIPLY = "*"
+    DIVIDE = "/"  # always REAL; by zero: NULL
+    MODULO = "%"  # INTEGER; the sign of the dividend; by zero: NULL
+    NEGATE = "negate"
+    ABS = "abs"
+    SIGN = "sign"  # INTEGER: -1, 0 or 1
+    FLOOR = "floor"  # INTEGER where it fits, else REAL
+    CEIL = "ceil"  # likewise
+    ROUND = "round"  # likewise; to the nearest whole number, halves to even
+    SQRT = "sqrt"  # of a negative number: NULL
+    EXP = "exp"
+    LN = "ln"  # of a number <= 0: NULL
+    LEAST = "least"  # the smallest argument that is not NULL; NULL if all are
+    GREATEST = "greatest"  # the largest argument that is not NULL; NULL if all are
+
+    # Comparison: BOOLEAN. INTEGER and REAL compare as numbers, DATE as TIMESTAMP at midnight.
+    EQUAL = "="
+    NOT_EQUAL = "<>"
+    LESS = "<"
+    LESS_EQUAL = "<="
+    GREATER = ">"
+    GREATER_EQUAL = ">="
+    IS_NULL = "is null"  # never NULL
+
+    # Logic, three-valued as in SQL.
+    AND = "and"
+    OR = "or"
+    NOT = "not"
+
+    # NULL.
+    COALESCE = "coalesce"  # the first argument that is not NULL
+    NULL_IF = "nullif"  # NULL where both are equal, else the first
+
+    # Text. LOWER and UPPER change the letters A-Z alone. TRIM takes spaces off both ends.
+    LOWER = "lower"
+    UPPER = "upper"
+    TRIM = "trim"
+    LENGTH = "length"  # INTEGER: code points
+    CONCAT = "||"
+    SUBSTRING = "substring"  # text, first (from 1), count; first >= 1 and count >= 0 are literals
+    STARTS_WITH = "starts_with"
+
+    # Dates and timestamps: INTEGER.
+    YEAR = "year"
+    QUARTER = "quarter"
+    MONTH = "month"
+    DAY = "day"
+    HOUR = "hour"
+    MINUTE = "minute"
+    WEEKDAY = "isodow"  # Monday is 1, Sunday is 7
+    YEARDAY = "doy"
+
+    # Bins: value, low, high, count -> INTEGER 0 (below low) to count + 1 (high or above); the three
+    # limits are literals, low < high, count >= 1.
+    BUCKET = "width_bucket"
+
+
+class Unit(Enum):
+    """What a date or timestamp can be truncated to; the kind stays. Weeks begin on Monday."""
+
+    YEAR = "year"
+    QUARTER = "quarter"
+    MONTH = "month"
+    WEEK = "week"
+    DAY = "day"
+    HOUR = "hour"  # of a DATE: the date itself
+    MINUTE = "minute"  # likewise
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant; `kind` is needed for NULL, which has no kind of its own."""
+
+    value: Value
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the relation below."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of expressions."""
+
+    function: Function
+    arguments: "tuple[Expression, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The value beside the first condition that is true; else `otherwise`."""
+
+    branches: "tuple[tuple[Expression, Expression], ...]"
+    otherwise: "Expression"
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """A value as another kind; NULL where it has none.
+
+    REAL to INTEGER rounds halves to even. TEXT to INTEGER or REAL takes an optional sign, digits,
+    (for REAL) a point and an exponent, nothing around them. TEXT to DATE takes YYYY-MM-DD.
+    INTEGER, BOOLEAN and DATE become TEXT; REAL does not, since engines print it differently.
+    """
+
+    operand: "Expression"
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class IsIn:
+    """Whether a value is one of some literals; NULL for NULL."""
+
+    operand: "Expression"
+    values: tuple[Literal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """Whether a text matches a pattern: % is any text, _ any code point, `escape` makes either plain."""
+
+    operand: "Expression"
+    pattern: str
+    escape: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """A date or timestamp down to the beginning of its year, month, ..."""
+
+    operand: "Expression"
+    unit: Unit
+
+
+Expression: TypeAlias = Literal | Column | Call | Case | Cast | IsIn | Like | Truncate
