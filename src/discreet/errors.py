@@ -2,6 +2,8 @@
 
     DiscreetError
     ├── InputError (also a ValueError)   a parameter or a schema is wrong
+    ├── QueryRefused                     a question cannot be answered privately, or not at all
+    ├── EngineError                      the engine that holds the data failed
     ├── BudgetError                      the price does not fit what is left
     └── InvariantBroken                  a guarantee could not be kept; nothing was released
 
@@ -39,6 +41,34 @@ def _rebuild(kind: type[DiscreetError], facts: dict[str, object]) -> DiscreetErr
 
 class InputError(DiscreetError, ValueError):
     """A parameter or a schema is wrong; nothing was computed."""
+
+
+class QueryRefused(DiscreetError):  # noqa: N818 - a sentence reads better than a suffix
+    """A question cannot be answered privately, or not at all; nothing was charged.
+
+    `code` names the reason for programs. `start` and `end` are offsets into the SQL text of the part
+    that is refused (None for questions that were not asked in SQL). `fix` is the nearest question
+    that works.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        why: str,
+        fix: str,
+        code: str,
+        start: int | None = None,
+        end: int | None = None,
+    ) -> None:
+        super().__init__(what, why=why, fix=fix)
+        self.code = code
+        self.start = start
+        self.end = end
+
+
+class EngineError(DiscreetError):
+    """The engine that holds the data failed; the text never holds what it said about the data."""
 
 
 class BudgetError(DiscreetError):

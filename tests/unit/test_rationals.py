@@ -37,8 +37,10 @@ def test_every_finite_float_is_read_as_its_shortest_decimal(value):
 
 @pytest.mark.parametrize(
     "value",
-    [float("nan"), float("inf"), np.float32("nan"), Decimal("NaN"), Decimal("-Infinity"), True]
-    + [np.True_, "1", None, 1j, [1], np.array([1])],
+    [
+        *(float("nan"), float("inf"), np.float32("nan"), Decimal("NaN"), Decimal("-Infinity")),
+        *(True, np.True_, "1", None, 1j, [1], np.array([1])),
+    ],
     ids=repr,
 )
 def test_what_is_no_finite_number_is_refused(value):

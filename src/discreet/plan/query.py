@@ -1,0 +1,143 @@
+"""A question: private rows, groups, aggregates, and what is done with the released numbers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+
+from discreet.errors import InputError
+from discreet.plan.expressions import Expression
+from discreet.plan.kinds import Kind, Type
+from discreet.plan.relations import Named, Relation, columns_of, distinct, expect
+from discreet.plan.schema import Limits
+from discreet.plan.typing import infer
+
+
+class Measure(Enum):
+    """What is asked of each group. NULL values are passed over, as in SQL."""
+
+    COUNT = "count"  # rows; with an argument, values that are not NULL
+    COUNT_PEOPLE = "count distinct people"
+    COUNT_DISTINCT = "count distinct"
+    SUM = "sum"
+    MEAN = "avg"
+    VARIANCE = "variance"
+    STDDEV = "stddev"
+    COVARIANCE = "covariance"
+    CORRELATION = "correlation"
+    QUANTILE = "quantile"
+    MIN = "min"  # as an extreme quantile
+    MAX = "max"  # likewise
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One aggregate of each group, over the rows for which `where` is true.
+
+    `level` is the quantile's; `sample` tells sample from population variance and covariance.
+    """
+
+    name: str
+    measure: Measure
+    arguments: tuple[Expression, ...] = ()
+    where: Expression | None = None
+    level: Fraction | None = None
+    sample: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A column to sort the released rows by; NULL comes last."""
+
+    expression: Expression
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Aggregates of groups of private rows, and post-processing over what is released.
+
+    `sets` are the grouping sets, as positions in `keys`; one set with all keys is the ordinary case.
+    `outputs`, `having` and `order` are expressions over released columns: keys and aggregates by name.
+    A key that a grouping set leaves out is NULL in its rows.
+    """
+
+    relation: Relation
+    keys: tuple[Named, ...]
+    aggregates: tuple[Aggregate, ...]
+    sets: tuple[tuple[int, ...], ...] = ()
+    outputs: tuple[Named, ...] = ()
+    having: Expression | None = None
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if not self.sets:
+            object.__setattr__(self, "sets", (tuple(range(len(self.keys))),))
+        distinct([*(key.name for key in self.keys), *(a.name for a in self.aggregates)])
+        distinct(output.name for output in self.outputs)
+        scope = columns_of(self.relation)
+        for aggregate in self.aggregates:
+            check(aggregate, scope)
+        released = released_columns(self)
+        for output in self.outputs:
+            infer(output.expression, released)
+        for order in self.order:
+            infer(order.expression, released)
+        if self.having is not None:
+            expect(self.having, released, Kind.BOOLEAN, "HAVING")
+
+
+def key_types(query: Query) -> tuple[Type, ...]:
+    """The types of the keys, in order."""
+    scope = columns_of(query.relation)
+    return tuple(infer(key.expression, scope) for key in query.keys)
+
+
+def released_columns(query: Query) -> Mapping[str, Type]:
+    """What post-processing can see: keys and aggregates, under their names."""
+    partial = any(len(chosen) < len(query.keys) for chosen in query.sets)
+    types = key_types(query)
+    keys = {
+        key.name: kind.may_be_null() if partial else kind
+        for key, kind in zip(query.keys, types, strict=True)
+    }
+    return {**keys, **{a.name: Type(Kind.REAL) for a in query.aggregates}}
+
+
+_ARGUMENTS = {
+    Measure.COUNT: (0, 1),
+    Measure.COUNT_PEOPLE: (0, 0),
+    Measure.COVARIANCE: (2, 2),
+    Measure.CORRELATION: (2, 2),
+}
+_NUMERIC = set(Measure) - {Measure.COUNT, Measure.COUNT_PEOPLE, Measure.COUNT_DISTINCT}
+
+
+def check(aggregate: Aggregate, scope: Mapping[str, Type]) -> None:
+    """Refuse an aggregate that has no meaning over these columns."""
+    fewest, most = _ARGUMENTS.get(aggregate.measure, (1, 1))
+    if not fewest <= len(aggregate.arguments) <= most:
+        raise InputError(
+            f"{aggregate.measure.value} of {len(aggregate.arguments)} values",
+            why=f"it takes {most}",
+            fix="pass that many",
+        )
+    if aggregate.where is not None:
+        expect(aggregate.where, scope, Kind.BOOLEAN, "FILTER")
+    for argument in aggregate.arguments:
+        found = infer(argument, scope)
+        if aggregate.measure in _NUMERIC and not found.kind.is_number:
+            raise InputError(
+                f"{aggregate.measure.value} of a {found.kind.value} value",
+                why="it is made for numbers",
+                fix="count the values, or take a number from them first",
+            )
+        if aggregate.measure in _NUMERIC and found.range is None:
+            raise InputError(
+                f"{aggregate.measure.value} of a value without bounds",
+                why="one person could move the answer without limit",
+                fix="declare Bounds for its columns, or clamp it with LEAST and GREATEST",
+            )

@@ -1,0 +1,319 @@
+"""Private rows: a closed set of relations, each of which keeps people apart.
+
+Every row of a relation belongs to one person (or is one, under `EachRow`), and a person's rows come
+out of that person's rows alone, and out of public tables. So adding or removing one person adds or
+removes just their rows, whatever is built: filters, expressions, joins on the person, unions,
+per-person aggregates. What remains to be bounded is how much one person's rows weigh in an answer.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias, assert_never
+
+from discreet.errors import InputError
+from discreet.plan.expressions import Expression
+from discreet.plan.kinds import Kind, Range, Type
+from discreet.plan.schema import EachRow, PublicTable, Table
+from discreet.plan.typing import infer
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An expression and the name of the column it becomes."""
+
+    name: str
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The rows of a private table that have an owner."""
+
+    table: Table
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """The rows for which a predicate is true (neither false nor NULL)."""
+
+    input: "Relation"
+    predicate: Expression
+
+    def __post_init__(self) -> None:
+        expect(self.predicate, columns_of(self.input), Kind.BOOLEAN, "a condition")
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Rows with new columns, each a function of the old ones."""
+
+    input: "Relation"
+    columns: tuple[Named, ...]
+
+    def __post_init__(self) -> None:
+        distinct(column.name for column in self.columns)
+        columns_of(self)
+
+
+class Keep(Enum):
+    """What a join does with a row on the left that has no match on the right."""
+
+    MATCHED = "inner"
+    ALL = "left"
+
+
+@dataclass(frozen=True, slots=True)
+class JoinPublic:
+    """Each row beside the one row of a public table that its key names.
+
+    `on` gives an expression over the input for each column of the table's key, in order. Columns of
+    the table come under the names in `columns`.
+    """
+
+    input: "Relation"
+    table: PublicTable
+    on: tuple[Expression, ...]
+    keep: Keep
+    columns: tuple[tuple[str, str], ...]  # (name here, column there)
+
+    def __post_init__(self) -> None:
+        distinct([*columns_of(self.input), *(name for name, _ in self.columns)])
+        for expression in self.on:
+            infer(expression, columns_of(self.input))
+
+
+@dataclass(frozen=True, slots=True)
+class JoinPerson:
+    """Each row beside every row of the same person on the right for which `on` is equal.
+
+    Columns of both sides must have different names. Under `Keep.ALL` columns of the right may be NULL.
+    """
+
+    left: "Relation"
+    right: "Relation"
+    on: tuple[tuple[Expression, Expression], ...]
+    keep: Keep
+
+    def __post_init__(self) -> None:
+        same_people(self.left, self.right)
+        distinct([*columns_of(self.left), *columns_of(self.right)])
+        for left, right in self.on:
+            infer(left, columns_of(self.left))
+            infer(right, columns_of(self.right))
+
+
+class Summary(Enum):
+    """What can be said of one person's rows; NULL values are passed over, as in SQL."""
+
+    COUNT = "count"  # rows, or values that are not NULL
+    COUNT_DISTINCT = "count distinct"
+    SUM = "sum"
+    MEAN = "avg"
+    MIN = "min"
+    MAX = "max"
+
+
+@dataclass(frozen=True, slots=True)
+class PersonAggregate:
+    """A summary of one person's rows: of `argument`, or of the rows themselves."""
+
+    name: str
+    summary: Summary
+    argument: Expression | None = None
+    where: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PerPerson:
+    """One row a person (and a value of `keys`), with summaries of that person's rows.
+
+    Sums are exact: of INTEGER, or of bounded REAL on the grid that `sum_grid` gives; a sum that does
+    not fit 64 bits saturates.
+    """
+
+    input: "Relation"
+    keys: tuple[Named, ...]
+    aggregates: tuple[PersonAggregate, ...]
+
+    def __post_init__(self) -> None:
+        if isinstance(unit_of(self.input), EachRow):
+            raise InputError(
+                "a subquery is grouped by person and the table protects single rows",
+                why="rows that are protected by themselves have no person in common",
+                fix="declare the column that names the person as the table's unit",
+            )
+        distinct([*(key.name for key in self.keys), *(a.name for a in self.aggregates)])
+        columns_of(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """The rows of both, duplicates included; columns are matched by position, named by the left."""
+
+    left: "Relation"
+    right: "Relation"
+
+    def __post_init__(self) -> None:
+        same_people(self.left, self.right)
+        columns_of(self)
+
+
+Relation: TypeAlias = Scan | Filter | Project | JoinPublic | JoinPerson | PerPerson | Union
+
+
+def columns_of(relation: Relation) -> Mapping[str, Type]:
+    """The columns of a relation and their types."""
+    match relation:
+        case Scan(table):
+            return table.columns
+        case Filter(below, _):
+            return columns_of(below)
+        case Project(below, columns):
+            scope = columns_of(below)
+            return {column.name: infer(column.expression, scope) for column in columns}
+        case JoinPublic(below, table, _, keep, columns):
+            joined = {name: table.columns[there] for name, there in columns}
+            return {**columns_of(below), **_kept(joined, keep)}
+        case JoinPerson(left, right, _, keep):
+            return {**columns_of(left), **_kept(columns_of(right), keep)}
+        case PerPerson(below, keys, aggregates):
+            scope = columns_of(below)
+            grouped = {key.name: infer(key.expression, scope) for key in keys}
+            return {**grouped, **{a.name: summary_type(a, scope) for a in aggregates}}
+        case Union(left, right):
+            return _united(columns_of(left), columns_of(right))
+        case _:
+            assert_never(relation)
+
+
+def unit_of(relation: Relation) -> object:
+    """Who is protected: relations can only meet where it is the same."""
+    match relation:
+        case Scan(table):
+            return table.unit if isinstance(table.unit, EachRow) else "person"
+        case Filter(below, _) | Project(below, _) | PerPerson(below, _, _):
+            return unit_of(below)
+        case JoinPublic(below, _, _, _, _):
+            return unit_of(below)
+        case JoinPerson(left, _, _, _) | Union(left, _):
+            return unit_of(left)
+        case _:
+            assert_never(relation)
+
+
+def tables_of(relation: Relation) -> tuple[Table, ...]:
+    """The private tables a relation reads, each once, in order of appearance."""
+    match relation:
+        case Scan(table):
+            return (table,)
+        case Filter(below, _) | Project(below, _) | PerPerson(below, _, _):
+            return tables_of(below)
+        case JoinPublic(below, _, _, _, _):
+            return tables_of(below)
+        case JoinPerson(left, right, _, _) | Union(left, right):
+            seen = {table.name: table for table in (*tables_of(left), *tables_of(right))}
+            return tuple(seen.values())
+        case _:
+            assert_never(relation)
+
+
+def summary_type(aggregate: PersonAggregate, scope: Mapping[str, Type]) -> Type:
+    """The type of a summary of one person's rows."""
+    if aggregate.where is not None:
+        expect(aggregate.where, scope, Kind.BOOLEAN, "a condition")
+    some = Range(0, (1 << 63) - 1)
+    if aggregate.summary is Summary.COUNT:
+        return Type(Kind.INTEGER, nullable=False, range=some)
+    if aggregate.argument is None:
+        raise InputError(
+            f"{aggregate.summary.value} without an argument",
+            why="only rows can be counted without one",
+            fix="name the column",
+        )
+    of = infer(aggregate.argument, scope)
+    match aggregate.summary:
+        case Summary.COUNT_DISTINCT:
+            return Type(Kind.INTEGER, nullable=False, range=some)
+        case Summary.MIN | Summary.MAX:
+            return Type(of.kind, nullable=True, range=of.range)
+        case Summary.MEAN:
+            _addable(of, aggregate)
+            return Type(Kind.REAL, nullable=True, range=of.range)
+        case Summary.SUM:
+            _addable(of, aggregate)
+            return Type(of.kind, nullable=True)
+        case _:
+            assert_never(aggregate.summary)
+
+
+def expect(expression: Expression, scope: Mapping[str, Type], kind: Kind, role: str) -> Type:
+    """Infer a type that has to be of one kind."""
+    found = infer(expression, scope)
+    if found.kind is kind:
+        return found
+    raise InputError(
+        f"{role} is {found.kind.value}",
+        why=f"it has to be {kind.value}",
+        fix="compare the value with something",
+    )
+
+
+def same_people(left: Relation, right: Relation) -> None:
+    """Refuse to bring together relations that do not protect the same people."""
+    if unit_of(left) == unit_of(right) == "person":
+        return
+    raise InputError(
+        "two tables are combined and one of them protects single rows",
+        why="only rows of the same person can be brought together",
+        fix="declare the column that names the person as the unit of both tables",
+    )
+
+
+def distinct(names: Iterable[str]) -> None:
+    """Refuse a name that is given twice."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(
+                f"two columns are called {name}",
+                why="a name has to mean one column",
+                fix="rename one of them with AS",
+            )
+        seen.add(name)
+
+
+def _addable(of: Type, aggregate: PersonAggregate) -> None:
+    if of.kind is Kind.INTEGER or (of.kind is Kind.REAL and of.range is not None):
+        return
+    why = "only numbers add up" if of.kind is not Kind.REAL else "exact sums of REAL need bounds"
+    raise InputError(
+        f"{aggregate.summary.value} of a {of.kind.value} value",
+        why=why,
+        fix="declare Bounds for the column, or clamp it with LEAST and GREATEST",
+    )
+
+
+def _kept(columns: Mapping[str, Type], keep: Keep) -> dict[str, Type]:
+    if keep is Keep.MATCHED:
+        return dict(columns)
+    return {name: type_.may_be_null() for name, type_ in columns.items()}
+
+
+def _united(left: Mapping[str, Type], right: Mapping[str, Type]) -> dict[str, Type]:
+    if [t.kind for t in left.values()] != [t.kind for t in right.values()]:
+        raise InputError(
+            "a union of tables with different columns",
+            why="columns are matched by position and have to be of the same kind",
+            fix="list the same kinds of columns on both sides, with CAST where needed",
+        )
+    return {
+        name: _either(first, second)
+        for (name, first), second in zip(left.items(), right.values(), strict=True)
+    }
+
+
+def _either(first: Type, second: Type) -> Type:
+    hull = first.range.hull(second.range) if first.range and second.range else None
+    keys = tuple(dict.fromkeys(first.keys + second.keys)) if first.keys and second.keys else None
+    return Type(first.kind, first.nullable or second.nullable, hull, keys)
