@@ -46,9 +46,9 @@ class InputError(DiscreetError, ValueError):
 class QueryRefused(DiscreetError):  # noqa: N818 - a sentence reads better than a suffix
     """A question cannot be answered privately, or not at all; nothing was charged.
 
-    `code` names the reason for programs. `start` and `end` are offsets into the SQL text of the part
-    that is refused (None for questions that were not asked in SQL). `fix` is the nearest question
-    that works.
+    `code` names the reason for programs. `start` and `end` are offsets into the SQL text of the
+    part that is refused (None for questions that were not asked in SQL). `fix` is the nearest
+    question that works.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Row expressions: a closed set of nodes, each total.
 
 An expression is a function of one row. It has a value (perhaps NULL) for every row there can be;
-none raises. `discreet.plan.typing` gives each its type and range, `discreet.sql` its text for an engine,
-and the reference interpreter of the tests its meaning.
+none raises. `discreet.plan.typing` gives each its type and range, `discreet.sql` its text for an
+engine, and the reference interpreter of the tests its meaning.
 """
 
 from dataclasses import dataclass
@@ -141,7 +141,10 @@ class IsIn:
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """Whether a text matches a pattern: % is any text, _ any code point, `escape` makes either plain."""
+    """Whether a text matches a pattern: % is any text, _ any code point.
+
+    After `escape`, both (and `escape` itself) are plain.
+    """
 
     operand: "Expression"
     pattern: str

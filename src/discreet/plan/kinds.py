@@ -12,14 +12,14 @@ The meaning is ours and the same on every engine:
 Any value may be NULL unless its type says otherwise.
 """
 
-import datetime
+import datetime as dt
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeAlias
 
 from discreet.errors import InputError
 
-Value: TypeAlias = bool | int | float | str | datetime.date | datetime.datetime | None
+Value: TypeAlias = bool | int | float | str | dt.date | dt.datetime | None
 """A value of a row, as Python holds it."""
 
 INT64 = (-(1 << 63), (1 << 63) - 1)

@@ -57,9 +57,9 @@ class Order:
 class Query:
     """Aggregates of groups of private rows, and post-processing over what is released.
 
-    `sets` are the grouping sets, as positions in `keys`; one set with all keys is the ordinary case.
-    `outputs`, `having` and `order` are expressions over released columns: keys and aggregates by name.
-    A key that a grouping set leaves out is NULL in its rows.
+    `sets` are the grouping sets, as positions in `keys`; one set with all keys is the ordinary
+    case. `outputs`, `having` and `order` are expressions over released columns: keys and aggregates
+    by name. A key that a grouping set leaves out is NULL in its rows.
     """
 
     relation: Relation

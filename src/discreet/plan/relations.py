@@ -87,7 +87,8 @@ class JoinPublic:
 class JoinPerson:
     """Each row beside every row of the same person on the right for which `on` is equal.
 
-    Columns of both sides must have different names. Under `Keep.ALL` columns of the right may be NULL.
+    Columns of both sides must have different names. Under `Keep.ALL` columns of the right may be
+    NULL.
     """
 
     left: "Relation"
@@ -128,8 +129,8 @@ class PersonAggregate:
 class PerPerson:
     """One row a person (and a value of `keys`), with summaries of that person's rows.
 
-    Sums are exact: of INTEGER, or of bounded REAL on the grid that `sum_grid` gives; a sum that does
-    not fit 64 bits saturates.
+    Sums are exact: of INTEGER, or of bounded REAL on the grid that `grid_step` gives; a sum that
+    does not fit 64 bits saturates.
     """
 
     input: "Relation"

@@ -5,7 +5,7 @@ person, a path of keys to a table that does, or, spelled out, each row by itself
 a key and belongs to nobody.
 """
 
-import datetime
+import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -15,7 +15,7 @@ from discreet.errors import InputError
 from discreet.plan.kinds import Kind, Range, Type, Value
 from discreet.rationals import Real, rational, whole
 
-EPOCH = datetime.date(1970, 1, 1)
+EPOCH = dt.date(1970, 1, 1)
 _MICROSECONDS = 86_400_000_000
 
 
@@ -28,8 +28,8 @@ class Bounds:
         Bounds(low=0, high=120)
     """
 
-    low: Real | datetime.date
-    high: Real | datetime.date
+    low: Real | dt.date
+    high: Real | dt.date
 
     def range(self, kind: Kind, name: str) -> Range:
         """The bounds as a range of a column's kind."""
@@ -183,15 +183,15 @@ def column_type(
             return Type(kind, nullable)
 
 
-def _position(end: Real | datetime.date, kind: Kind, name: str) -> float:
+def _position(end: Real | dt.date, kind: Kind, name: str) -> float:
     match kind, end:
-        case Kind.DATE, datetime.date():
-            return (end - EPOCH).days if type(end) is datetime.date else (end.date() - EPOCH).days
-        case Kind.TIMESTAMP, datetime.datetime():
-            return (end - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)  # noqa: DTZ001 - timestamps have no zone
-        case Kind.TIMESTAMP, datetime.date():
+        case Kind.DATE, dt.date():
+            return (end - EPOCH).days if type(end) is dt.date else (end.date() - EPOCH).days
+        case Kind.TIMESTAMP, dt.datetime():
+            return (end - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)  # noqa: DTZ001 - timestamps have no zone
+        case Kind.TIMESTAMP, dt.date():
             return (end - EPOCH).days * _MICROSECONDS
-        case ((Kind.INTEGER | Kind.REAL), _) if not isinstance(end, datetime.date):
+        case ((Kind.INTEGER | Kind.REAL), _) if not isinstance(end, dt.date):
             exact = rational(end, f"bound of {name}")
             return int(exact) if kind is Kind.INTEGER and exact.denominator == 1 else float(exact)
     raise InputError(
@@ -207,8 +207,8 @@ def _check_key(value: Value, kind: Kind, name: str) -> None:
         Kind.INTEGER: (int,),
         Kind.REAL: (int, float),
         Kind.TEXT: (str,),
-        Kind.DATE: (datetime.date,),
-        Kind.TIMESTAMP: (datetime.datetime,),
+        Kind.DATE: (dt.date,),
+        Kind.TIMESTAMP: (dt.datetime,),
     }[kind]
     if value is None or (
         isinstance(value, fits) and (kind is Kind.BOOLEAN or type(value) is not bool)
