@@ -1,1 +1,67 @@
-"""discreet answers questions about people without giving any of them away."""
+"""discreet answers questions about people without giving any of them away.
+
+>>> import discreet as dp
+>>> dp.Laplace(epsilon=0.5, sensitivity=1).error(0.95)
+6.0
+
+Names are imported from their rooms when they are first used, so that `import discreet` is quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from discreet.errors import DiscreetError
+    from discreet.mechanisms import (
+        AboveThreshold,
+        ExponentialMechanism,
+        Gaussian,
+        Histogram,
+        Laplace,
+        PermuteAndFlip,
+        Quantile,
+        RandomizedResponse,
+        SparseVector,
+    )
+    from discreet.privacy import Filter, Neighbours, Odometer, Plan, calibrate, compose
+
+_HOMES = {
+    "errors": ["DiscreetError"],
+    "mechanisms": [
+        *("AboveThreshold", "ExponentialMechanism", "Gaussian", "Histogram", "Laplace"),
+        *("PermuteAndFlip", "Quantile", "RandomizedResponse", "SparseVector"),
+    ],
+    "privacy": ["Filter", "Neighbours", "Odometer", "Plan", "calibrate", "compose"],
+}
+_HOME = {name: room for room, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "AboveThreshold",
+    "DiscreetError",
+    "ExponentialMechanism",
+    "Filter",
+    "Gaussian",
+    "Histogram",
+    "Laplace",
+    "Neighbours",
+    "Odometer",
+    "PermuteAndFlip",
+    "Plan",
+    "Quantile",
+    "RandomizedResponse",
+    "SparseVector",
+    "calibrate",
+    "compose",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'discreet' has no attribute {name!r}")
+    found = getattr(import_module(f"discreet.{_HOME[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
