@@ -5,6 +5,7 @@
     ├── QueryRefused                     a question cannot be answered privately, or not at all
     ├── EngineError                      the engine that holds the data failed
     ├── BudgetError                      the price does not fit what is left
+    ├── LedgerError                      what was spent cannot be read, written or believed
     └── InvariantBroken                  a guarantee could not be kept; nothing was released
 
 Every message says what happened, why, and what to do. Messages name parameters, columns and
@@ -81,6 +82,10 @@ class BudgetError(DiscreetError):
         super().__init__(what, why=why, fix=fix)
         self.asked = asked
         self.left = left
+
+
+class LedgerError(DiscreetError):
+    """What was spent cannot be read, written or believed, so nothing is answered."""
 
 
 class InvariantBroken(DiscreetError):  # noqa: N818 - a sentence reads better than a suffix

@@ -104,7 +104,13 @@ def released_columns(query: Query) -> Mapping[str, Type]:
         key.name: kind.may_be_null() if partial else kind
         for key, kind in zip(query.keys, types, strict=True)
     }
-    return {**keys, **{a.name: Type(Kind.REAL) for a in query.aggregates}}
+    return {**keys, **{a.name: Type(released_kind(a)) for a in query.aggregates}}
+
+
+def released_kind(aggregate: Aggregate) -> Kind:
+    """Counts are released as whole numbers."""
+    counts = {Measure.COUNT, Measure.COUNT_PEOPLE, Measure.COUNT_DISTINCT}
+    return Kind.INTEGER if aggregate.measure in counts else Kind.REAL
 
 
 _ARGUMENTS = {

@@ -1,0 +1,60 @@
+"""Post-processing of released numbers: output expressions, HAVING, ORDER BY, LIMIT.
+
+It runs in a DuckDB of its own that holds the released table and nothing else, in the same
+expression language and with the same meaning as everything else.
+"""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from discreet.plan.expressions import Column
+from discreet.plan.kinds import Type
+from discreet.plan.query import Query, released_columns
+from discreet.plan.relations import Named
+from discreet.sql.duckdb import DuckDB
+
+PLACE = "_place"
+
+
+def outputs_of(query: Query) -> tuple[Named, ...]:
+    """The columns that are shown; all keys and aggregates where none are listed."""
+    shown = [*query.keys, *query.aggregates]
+    return query.outputs or tuple(Named(one.name, Column(one.name)) for one in shown)
+
+
+def evaluate(table: pa.Table, outputs: tuple[Named, ...], columns: Mapping[str, Type]) -> pa.Table:
+    """Output expressions over a table of released columns, row by row, in order."""
+    dialect = DuckDB()
+    parts = [
+        f"{dialect.render(out.expression, columns)} AS {dialect.identifier(out.name)}"
+        for out in outputs
+    ]
+    return _run(table, f"SELECT {', '.join(parts)} FROM released ORDER BY {PLACE}")
+
+
+def arrange(table: pa.Table, query: Query) -> pa.Array:
+    """Which rows are shown, in which order, as places."""
+    dialect, columns = DuckDB(), released_columns(query)
+    text = f"SELECT {PLACE} FROM released"
+    if query.having is not None:
+        text += f" WHERE {dialect.render(query.having, columns)}"
+    order = [
+        f"{dialect.render(o.expression, columns)} {'DESC' if o.descending else 'ASC'} NULLS LAST"
+        for o in query.order
+    ]
+    text += f" ORDER BY {', '.join([*order, PLACE])}"
+    if query.limit is not None:
+        text += f" LIMIT {query.limit}"
+    if query.offset:
+        text += f" OFFSET {query.offset}"
+    return _run(table, text).column(PLACE).combine_chunks()
+
+
+def _run(table: pa.Table, statement: str) -> pa.Table:
+    import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
+
+    with duckdb.connect() as connection:
+        placed = table.append_column(PLACE, pa.array(range(table.num_rows), pa.int64()))
+        connection.register("released", placed)
+        return connection.sql(statement).to_arrow_table()

@@ -1,0 +1,35 @@
+"""Tries to refute every claim the package makes. It imports everything, and nothing imports it.
+
+Three ways, from the surest to the widest:
+
+    enumerate_loss   where the output law is small: exact divergences, no error rate
+    replay           any call on two neighbours with randomness frozen: all that may differ are
+                     released numbers; deterministic
+    refute           samples: the best distinguishing event, certified at a stated error rate
+
+`check_mechanism` holds a class against the face that all mechanisms share.
+"""
+
+from discreet.audit.conformance import check_mechanism
+from discreet.audit.enumerate import check_law, enumerate_loss
+from discreet.audit.evidence import Evidence, Point
+from discreet.audit.refute import refute
+from discreet.audit.repetition import repeats
+from discreet.audit.replay import Difference, Differences, replay
+from discreet.audit.report import Audit, audit_all, audit_claim
+
+__all__ = [
+    "Audit",
+    "Difference",
+    "Differences",
+    "Evidence",
+    "Point",
+    "audit_all",
+    "audit_claim",
+    "check_law",
+    "check_mechanism",
+    "enumerate_loss",
+    "refute",
+    "repeats",
+    "replay",
+]

@@ -1,0 +1,99 @@
+"""All shipped mechanisms, with parameters that make mistakes easy to see.
+
+The code is the same at every epsilon and delta, so a mistake shows at epsilon = 1 and delta = 1e-2,
+where few samples are needed, as well as at parameters people use.
+"""
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Final
+
+from discreet.mechanisms.automatic_bounds import AutomaticBounds
+from discreet.mechanisms.continual import FactorizedCount, TreeCount
+from discreet.mechanisms.exponential import ExponentialMechanism
+from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.histogram import Histogram
+from discreet.mechanisms.key_selection import KeySelection
+from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.mechanism import Mechanism
+from discreet.mechanisms.noisy_max import ReportNoisyMax
+from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+from discreet.mechanisms.propose_test_release import ProposeTestRelease, TestedMedian
+from discreet.mechanisms.quantile import Quantile, Quantiles
+from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
+from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
+from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold
+from discreet.mechanisms.subsample_aggregate import SubsampleAggregate
+from discreet.mechanisms.top_k import TopK
+from discreet.mechanisms.unbounded_quantile import UnboundedQuantile
+from discreet.privacy import Neighbours
+
+_CHANGE: Final = Neighbours.CHANGE_ONE
+_DELTA: Final = Fraction(1, 100)
+
+CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
+    {
+        "laplace": lambda: Laplace(epsilon=1, sensitivity=1),
+        "laplace-wide": lambda: Laplace(epsilon=1, sensitivity=5),
+        "laplace-grid": lambda: Laplace(epsilon=1, sensitivity=0.7, grid=Fraction(1, 4)),
+        "laplace-fine": lambda: Laplace(epsilon=1, sensitivity=0.1),
+        "gaussian": lambda: Gaussian(epsilon=1, delta=_DELTA, sensitivity=1),
+        "gaussian-zcdp": lambda: Gaussian(rho=Fraction(1, 2), sensitivity=2),
+        "gaussian-grid": lambda: Gaussian(rho=Fraction(1, 2), sensitivity=0.3, grid=Fraction(1, 8)),
+        "gaussian-vector": lambda: Gaussian(rho=Fraction(1, 2), sensitivity=2, dimension=4),
+        "randomized-response": lambda: RandomizedResponse(epsilon=1),
+        "randomized-response-two-coins": RandomizedResponse.two_coins,
+        "randomized-response-k": lambda: RandomizedResponse(epsilon=1, k=4),
+        "exponential": lambda: ExponentialMechanism(3, epsilon=1),
+        "exponential-monotone": lambda: ExponentialMechanism(3, epsilon=1, monotone=True),
+        "permute-and-flip": lambda: PermuteAndFlip(3, epsilon=1),
+        "permute-and-flip-monotone": lambda: PermuteAndFlip(3, epsilon=1, monotone=True),
+        "noisy-max": lambda: ReportNoisyMax(3, epsilon=1),
+        "noisy-max-monotone": lambda: ReportNoisyMax(3, epsilon=1, monotone=True),
+        "noisy-max-exponential": lambda: ReportNoisyMax(3, epsilon=1, noise="exponential"),
+        "top-k": lambda: TopK(2, 4, epsilon=1),
+        "top-k-permute-and-flip": lambda: TopK(2, 4, epsilon=1, peel="permute-and-flip"),
+        "sparse-vector": lambda: SparseVector(threshold=0, epsilon=1, hits=2),
+        "sparse-vector-monotone": lambda: SparseVector(threshold=0, epsilon=1, monotone=True),
+        "sparse-vector-numeric": lambda: SparseVector(threshold=0, epsilon=1, numeric=True),
+        "above-threshold": lambda: AboveThreshold(threshold=0, epsilon=1),
+        "histogram": lambda: Histogram(bins=4, epsilon=1),
+        "histogram-change-one": lambda: Histogram(bins=4, epsilon=1, neighbours=_CHANGE),
+        "histogram-gaussian": lambda: Histogram(bins=4, epsilon=1, delta=_DELTA),
+        "key-selection": lambda: KeySelection(epsilon=1, delta=_DELTA),
+        "key-selection-two-groups": lambda: KeySelection(
+            epsilon=1, delta=_DELTA, max_groups_per_unit=2
+        ),
+        "laplace-threshold": lambda: LaplaceThreshold(epsilon=1, delta=_DELTA),
+        "laplace-threshold-change-one": lambda: LaplaceThreshold(
+            epsilon=1, delta=_DELTA, neighbours=_CHANGE
+        ),
+        "gaussian-threshold": lambda: GaussianThreshold(epsilon=1, delta=_DELTA),
+        "smooth-sensitivity": lambda: SmoothSensitivity(
+            global_sensitivity=1000, epsilon=1, delta=_DELTA
+        ),
+        "smooth-median": lambda: SmoothMedian(0, 128, epsilon=1, delta=_DELTA),
+        "propose-test-release": lambda: ProposeTestRelease(bound=1, epsilon=1, delta=_DELTA),
+        "tested-median": lambda: TestedMedian(0, 128, bound=1, epsilon=1, delta=_DELTA),
+        "quantile": lambda: Quantile(0.5, 0, 8, epsilon=1),
+        "quantile-low-change-one": lambda: Quantile(0.1, 0, 8, epsilon=1, neighbours=_CHANGE),
+        "quantiles": lambda: Quantiles([0.25, 0.5, 0.75], 0, 8, epsilon=1),
+        "quantiles-change-one": lambda: Quantiles([0.3, 0.6], 0, 8, epsilon=1, neighbours=_CHANGE),
+        "unbounded-quantile": lambda: UnboundedQuantile(0.5, epsilon=1, lower=0, growth=2),
+        "subsample-aggregate": lambda: SubsampleAggregate(
+            max,
+            blocks=4,
+            aggregate=Quantile(0.5, 0, 8, epsilon=1, neighbours=_CHANGE),
+            default=0,
+        ),
+        "automatic-bounds": lambda: AutomaticBounds(epsilon=1, largest=16, failure=Fraction(1, 10)),
+        "automatic-bounds-two-rows": lambda: AutomaticBounds(
+            epsilon=1, largest=16, failure=Fraction(1, 10), max_rows_per_unit=2
+        ),
+        "tree-count": lambda: TreeCount(horizon=7, epsilon=1),
+        "factorized-count": lambda: FactorizedCount(horizon=7, rho=Fraction(1, 2)),
+    }
+)
+"""Names as the command line takes them, and how to make each."""

@@ -1,0 +1,62 @@
+"""A trade-off curve as a drawing: what an attacker achieved, over what the claim forbids."""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from html import escape
+from typing import Final
+
+from discreet.audit.evidence import Curve
+from discreet.privacy import Guarantee
+
+_SIDE: Final = 240
+_MARGIN: Final = 36
+_LEVELS: Final = (0.0, 0.002, 0.005, 0.01, 0.02, 0.035, *(step / 20 for step in range(1, 21)))
+
+
+def claimed_curve(guarantee: Guarantee) -> Curve:
+    """The least errors that the guarantee allows an attacker, at a few type-I errors."""
+    return tuple((level, guarantee.tradeoff(Fraction(str(level)))) for level in _LEVELS)
+
+
+def draw_curves(title: str, claimed: Curve, found: Curve) -> str:
+    """One picture as SVG: the forbidden region, its border, and the attacker's curve."""
+    whole = _SIDE + 2 * _MARGIN
+    forbidden = _path([(0.0, 0.0), *claimed, (1.0, 0.0)])
+    return (
+        f'<svg viewBox="0 0 {whole} {whole}" role="img" aria-label="{escape(title)}">'
+        f"<title>{escape(title)}</title>{_frame()}"
+        f'<path class="forbidden" d="{forbidden}Z"/>'
+        f'<path class="claimed" d="{_path(claimed)}"/>'
+        f'<path class="found" d="{_path(found)}"/>'
+        "</svg>"
+    )
+
+
+def _frame() -> str:
+    marks = "".join(_mark(tenth / 5) for tenth in range(6))
+    middle, far = _MARGIN + _SIDE / 2, _SIDE + 2 * _MARGIN - 6
+    return (
+        f'<rect class="frame" x="{_MARGIN}" y="{_MARGIN}" width="{_SIDE}" height="{_SIDE}"/>{marks}'
+        f'<text x="{middle}" y="{far}" text-anchor="middle">type I error</text>'
+        f'<text x="10" y="{middle}" text-anchor="middle" transform="rotate(-90 10 {middle})">'
+        "type II error</text>"
+    )
+
+
+def _mark(share: float) -> str:
+    x, y = _place(share, 0.0)
+    left, height = _place(0.0, share)
+    return (
+        f'<text x="{x:g}" y="{y + 13:g}" text-anchor="middle">{share:g}</text>'
+        f'<text x="{left - 5:g}" y="{height + 4:g}" text-anchor="end">{share:g}</text>'
+    )
+
+
+def _path(points: Iterable[tuple[float, float]]) -> str:
+    places = (_place(x, y) for x, y in points)
+    return "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in places)
+
+
+def _place(x: float, y: float) -> tuple[float, float]:
+    """From errors in [0, 1] to the drawing, where y points down."""
+    return _MARGIN + _SIDE * x, _MARGIN + _SIDE * (1 - y)

@@ -1,0 +1,219 @@
+"""The face that all mechanisms share, as checks that anyone can run on a class of their own.
+
+`check_mechanism(mechanism)` raises `InvariantBroken` at the first promise that is not kept.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from discreet.audit.replay import replay
+from discreet.audit.trace import picture
+from discreet.errors import DiscreetError, InputError, InvariantBroken
+from discreet.mechanisms.claim import Claim, Pair
+from discreet.mechanisms.mechanism import Mechanism
+from discreet.privacy import Guarantee, Neighbours
+
+_RUNS: Final = 50
+_CONFIDENCES: Final = (0.5, 0.9, 0.95, 0.99, 0.999)
+_SECTIONS: Final = ("Guarantee:", "Neighbours:", "Reference:")
+_CANARY: Final = 77_777_777_777
+_STRANGE: Final = (math.nan, math.inf, -math.inf)
+
+
+def check_mechanism(mechanism: Mechanism) -> None:
+    """Run all checks; each is a function of its own and can be run alone.
+
+    Example:
+        >>> from discreet.mechanisms import Laplace
+        >>> check_mechanism(Laplace(epsilon=1, sensitivity=1))
+    """
+    for check in CHECKS:
+        check(mechanism)
+
+
+def check_face(mechanism: Mechanism) -> None:
+    """A guarantee about known neighbours, an error, a claim; the same every time they are read."""
+    _require(isinstance(mechanism, Mechanism), mechanism, "is no Mechanism")
+    guarantee = mechanism.guarantee
+    _require(isinstance(guarantee, Guarantee), mechanism, "has a guarantee of no known kind")
+    _require(isinstance(guarantee.neighbours, Neighbours), mechanism, "says not about whom")
+    _require(guarantee == mechanism.guarantee, mechanism, "changes its guarantee between readings")
+    stored = Guarantee.from_dict(guarantee.to_dict())
+    _require(stored == guarantee, mechanism, "has a guarantee that does not survive storage")
+
+
+def check_frozen(mechanism: Mechanism) -> None:
+    """Fields are public facts: set at birth, compared by value, never changed."""
+    _require(dataclasses.is_dataclass(mechanism), mechanism, "is no dataclass")
+    for part in dataclasses.fields(mechanism):  # type: ignore[arg-type]
+        try:
+            setattr(mechanism, part.name, getattr(mechanism, part.name))
+        except (AttributeError, TypeError):
+            continue
+        _require(held=False, mechanism=mechanism, fault=f"lets {part.name} be changed")
+    _require(not hasattr(mechanism, "__dict__"), mechanism, "takes fields it does not have")
+
+
+def check_error(mechanism: Mechanism) -> None:
+    """An error grows with the confidence, is finite, and a confidence is a probability."""
+    errors = [mechanism.error(confidence) for confidence in _CONFIDENCES]
+    _require(all(map(math.isfinite, errors)), mechanism, "has an infinite error")
+    _require(min(errors) >= 0, mechanism, "has a negative error")
+    _require(errors == sorted(errors), mechanism, "has an error that falls with confidence")
+    for confidence in (0, 1, -0.5, 1.5, math.nan):
+        _refuses(mechanism, lambda c=confidence: mechanism.error(c), f"confidence {confidence}")  # type: ignore[misc]
+
+
+def check_claim(mechanism: Mechanism) -> None:
+    """A claim states the mechanism's own guarantee, on pairs that it can be run on."""
+    claim = mechanism.claim
+    _require(isinstance(claim, Claim), mechanism, "has no claim")
+    _require(claim.guarantee == mechanism.guarantee, mechanism, "claims another guarantee")
+    _require(len(claim.pairs) > 0, mechanism, "has a claim without pairs")
+    for pair in claim.pairs:
+        _check_pair(mechanism, claim, pair)
+    sides = [side for pair in claim.pairs for side in (pair.left, pair.right)]
+    # Some inputs leave nothing to chance, but not all of them.
+    varied = any(len({repr(picture(_draw(claim, side))) for _ in range(3)}) > 1 for side in sides)
+    _require(varied, mechanism, "draws the same again and again")
+
+
+def _check_pair(mechanism: Mechanism, claim: Claim, pair: Pair) -> None:
+    _require(picture(pair.left) != picture(pair.right), mechanism, "pairs an input with itself")
+    shapes = [np.shape(_draw(claim, side)) for side in (pair.left, pair.right)]
+    _require(shapes[0] == shapes[1], mechanism, "has outputs of two shapes on neighbours")
+    _require(shapes[0][:1] == (_RUNS,), mechanism, "does not draw as often as it is told")
+
+
+def _draw(claim: Claim, side: Any) -> Any:
+    return claim.draw(side, _RUNS)
+
+
+def check_docstring(mechanism: Mechanism) -> None:
+    """Guarantee, neighbours, reference and an example that runs are part of the mechanism."""
+    text = type(mechanism).__doc__ or ""
+    for section in _SECTIONS:
+        _require(section in text, mechanism, f"has no section {section} in its docstring")
+    _require(">>>" in text, mechanism, "has no example in its docstring")
+
+
+def check_strange_values(mechanism: Mechanism) -> None:
+    """NaN and infinity anywhere in the data are refused, in the same words whichever it is.
+
+    A mechanism with a public `default` for what cannot be computed may answer with that instead.
+    """
+    if hasattr(mechanism, "default"):
+        return
+    example = mechanism.claim.pairs[0].right
+    for where in range(len(_numbers(example))):
+        said = {str(_refusal(mechanism, _planted(example, where, x))) for x in _STRANGE}
+        _require("None" not in said, mechanism, "releases something about NaN or infinity")
+        _require(len(said) == 1, mechanism, "refuses NaN and infinity in different words")
+
+
+def check_quiet_errors(mechanism: Mechanism) -> None:
+    """No refusal quotes what was refused, whatever kind of data it is."""
+    canary = str(_CANARY)
+    example = mechanism.claim.pairs[0].right
+    odd: list[Any] = [
+        canary,
+        [canary],
+        {canary: -_CANARY},
+        [complex(_CANARY)],
+        float(_CANARY) + 0.5,
+        [-_CANARY - 0.5, math.nan],
+        *(_planted(example, 0, x) for x in (canary, -_CANARY - 0.5, [_CANARY], None)),
+    ]
+    for value in odd:
+        error = _ending(mechanism, value)
+        _require(canary not in str(error), mechanism, "quotes data in an error")
+
+
+def _numbers(value: Any) -> list[Any]:
+    """The numbers in a nest of lists, tuples and dictionaries, in order."""
+    match value:
+        case dict():
+            return _numbers(list(value.values()))
+        case list() | tuple():
+            return [number for part in value for number in _numbers(part)]
+    return [value]
+
+
+def _planted(value: Any, where: int, strange: Any) -> Any:
+    """The same nest with its number at `where` replaced."""
+    count = -1
+
+    def walk(part: Any) -> Any:
+        nonlocal count
+        match part:
+            case dict():
+                return {key: walk(inner) for key, inner in part.items()}
+            case list() | tuple():
+                return type(part)(map(walk, part))
+        count += 1
+        return strange if count == where else part
+
+    return walk(value)
+
+
+def _ending(mechanism: Mechanism, value: Any) -> Exception | None:
+    """What a release of this value raises; None where it answers."""
+    try:
+        mechanism.release(value)
+    except Exception as error:  # noqa: BLE001 - whatever it is must not quote
+        return error
+    return None
+
+
+def check_replay(mechanism: Mechanism) -> None:
+    """With randomness frozen, a release on neighbours differs in released numbers alone."""
+    for pair in mechanism.claim.pairs:
+        if _refusal(mechanism, pair.left) is None and _refusal(mechanism, pair.right) is None:
+            found = replay(mechanism.release, pair.left, pair.right)
+            _require(not found, mechanism, f"leaks beside its noise: {found}")
+
+
+def _refusal(mechanism: Mechanism, value: Any) -> Exception | None:
+    """How a release of this value is refused; None where it is not."""
+    error = _ending(mechanism, value)
+    if error is None or isinstance(error, DiscreetError):
+        return error
+    raise InvariantBroken(
+        f"{type(mechanism).__name__} raises {type(error).__name__}",
+        why="what data can provoke has to be refused in fixed words",
+        fix="read values with discreet.mechanisms.grid, or raise InputError",
+    ) from error
+
+
+def _refuses(mechanism: Mechanism, call: Callable[[], object], what: str) -> None:
+    try:
+        call()
+    except InputError:
+        return
+    _require(held=False, mechanism=mechanism, fault=f"accepts {what}")
+
+
+def _require(held: bool, mechanism: object, fault: str) -> None:  # noqa: FBT001 - an assertion
+    if not held:
+        raise InvariantBroken(
+            f"{type(mechanism).__name__} {fault}",
+            why="every mechanism has the same face",
+            fix="see discreet.mechanisms.mechanism.Mechanism",
+        )
+
+
+CHECKS: Final = (
+    check_face,
+    check_frozen,
+    check_error,
+    check_claim,
+    check_docstring,
+    check_strange_values,
+    check_quiet_errors,
+    check_replay,
+)
+"""All checks, in the order they run."""

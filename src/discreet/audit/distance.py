@@ -1,0 +1,138 @@
+"""How far apart a mechanism's inputs may be on two neighbours, and how far apart they are."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from discreet.audit.trace import picture
+from discreet.errors import DiscreetError
+from discreet.mechanisms.mechanism import Mechanism
+from discreet.privacy import Neighbours
+
+Metric: TypeAlias = Callable[[Any, Any, Any], str]
+"""Names what is too far, given a mechanism and its inputs on two neighbours; else empty."""
+
+
+def too_far(mechanism: Mechanism, left: tuple[Any, ...], right: tuple[Any, ...]) -> Iterator[str]:
+    """What about two inputs goes beyond the mechanism's declared sensitivity.
+
+    The first input is the private one and is measured; all others are public and must be equal.
+    A mechanism of another kind with a `sensitivity` is measured in l1, the strictest norm.
+    """
+    if picture(left[1:]) != picture(right[1:]):
+        yield "its public arguments depend on the data"
+    if not left or not right or picture(left[0]) == picture(right[0]):
+        return
+    try:
+        said = _metric(mechanism)(mechanism, left[0], right[0])
+    except DiscreetError:
+        said = "its inputs cannot be compared"
+    if said:
+        yield said
+
+
+def _metric(mechanism: Mechanism) -> Metric:
+    for kind in type(mechanism).__mro__:
+        if kind.__name__ in METRICS:
+            return METRICS[kind.__name__]
+    return _l1 if hasattr(mechanism, "sensitivity") else _anything
+
+
+def _l1(mechanism: Any, left: Any, right: Any) -> str:
+    """The sum of all differences."""
+    gaps = _gaps(left, right)
+    return "" if gaps is None else _compare(sum(map(abs, gaps)), mechanism.sensitivity, "l1")
+
+
+def _l1_steps(mechanism: Any, left: Any, right: Any) -> str:
+    """The same on the grid, which is what noise was made for."""
+    gaps = _gaps(mechanism.grid.index(left), mechanism.grid.index(right))
+    return _shapes() if gaps is None else _compare(sum(map(abs, gaps)), mechanism.steps, "l1 steps")
+
+
+def _l2(mechanism: Any, left: Any, right: Any) -> str:
+    """The square root of the sum of squares, on the grid; compared by squares."""
+    grid = mechanism.grid
+    gaps = _gaps(grid.index(left), grid.index(right))
+    size = mechanism.dimension or 1
+    if gaps is None:
+        return _shapes()
+    allowed = grid.squared_steps(mechanism.sensitivity, size)
+    return _compare(sum(gap * gap for gap in gaps), allowed, "squared l2 steps")
+
+
+def _largest(mechanism: Any, left: Any, right: Any) -> str:
+    """The largest difference of one score; all of one sign where scores are monotone."""
+    if getattr(mechanism, "utility", None) is not None:
+        return _rows(mechanism, left, right)
+    gaps = _gaps(left, right)
+    if gaps is None:
+        return _shapes()
+    if getattr(mechanism, "monotone", False) and min(gaps) < 0 < max(gaps):
+        return "scores declared monotone move both ways"
+    return _compare(max(map(abs, gaps), default=0), mechanism.sensitivity, "largest score change")
+
+
+def _rows(mechanism: Any, left: Any, right: Any) -> str:
+    """How many rows differ: one person has one."""
+    one, other = (Counter(map(repr, map(picture, _listed(side)))) for side in (left, right))
+    added, removed = (other - one).total(), (one - other).total()
+    changed = mechanism.neighbours is Neighbours.CHANGE_ONE
+    allowed = added == removed == 1 if changed else added + removed == 1
+    return "" if allowed else f"{added} rows added and {removed} removed"
+
+
+def _keys(mechanism: Any, left: Any, right: Any) -> str:
+    """How many keys one person's coming or going changes, each by one."""
+    keys = sorted({*left, *right}, key=repr)
+    gaps = [right.get(key, 0) - left.get(key, 0) for key in keys]
+    changed = mechanism.neighbours is Neighbours.CHANGE_ONE
+    moved = [gap for gap in gaps if gap]
+    if not changed and min(moved, default=0) < 0 < max(moved, default=0):
+        return "some counts grow and others shrink, which adding one person cannot do"
+    allowed = mechanism.max_groups_per_unit * (2 if changed else 1)
+    return _compare(sum(map(abs, moved)), allowed, "l1 over keys")
+
+
+def _anything(mechanism: Any, left: Any, right: Any) -> str:
+    """No sensitivity is declared, so any input is allowed."""
+    del mechanism, left, right
+    return ""
+
+
+def _gaps(left: Any, right: Any) -> list[Fraction] | None:
+    """The differences, number by number, exactly; None where shapes differ."""
+    one, other = (np.asarray(side, dtype=object) for side in (left, right))
+    if one.shape != other.shape:
+        return None
+    pairs = zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
+    return [Fraction(b) - Fraction(a) for a, b in pairs]
+
+
+def _listed(side: Any) -> list[Any]:
+    return list(side.items()) if isinstance(side, Mapping) else list(side)
+
+
+def _compare(distance: Any, allowed: Any, name: str) -> str:
+    if distance <= allowed:
+        return ""
+    return f"inputs are {float(distance):.6g} apart ({name}), declared {float(allowed):.6g}"
+
+
+def _shapes() -> str:
+    return "the shape of its input depends on the data"
+
+
+METRICS: Final[dict[str, Metric]] = {
+    "Laplace": _l1_steps,
+    "Gaussian": _l2,
+    "Selection": _largest,
+    "TopK": _largest,
+    "SparseVector": _largest,
+    "KeySelection": _keys,
+    "Threshold": _keys,
+}
+"""By the name of a class or of one it is derived from."""

@@ -1,0 +1,198 @@
+"""Statistical refutation: find the event that tells two neighbours apart, then prove that it does.
+
+Three tenths of the samples choose a feature of the output, a threshold and a direction; the rest,
+untouched so far, certify. The certificate is a Clopper-Pearson box: P(event) is above its lower
+end and Q(event) below its upper end, but for the stated error rate. If no mechanism inside the
+claimed profile can be in that box, the claim is false.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from discreet.audit.confidence import least, most
+from discreet.audit.evidence import Curve, Evidence, Point, strongest
+from discreet.audit.features import Feature, Floats, Outputs, learn, rows
+from discreet.audit.profile import points
+from discreet.errors import DiscreetError, InputError
+from discreet.mechanisms.claim import Claim, Pair
+from discreet.rationals import whole
+
+_TRAINING: Final = 0.3
+_FEWEST: Final = 100
+_STEPS: Final = 96
+_SLACK: Final = 1e-12  # more than any rounding between here and the certified box
+_CURVE: Final = 120
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Event:
+    """Score at least (or below) a threshold; `swapped` where `right` is the likelier side."""
+
+    feature: Feature
+    threshold: float
+    above: bool
+    swapped: bool
+
+    def count(self, outputs: Outputs) -> int:
+        """How many outputs are in the event."""
+        return int(np.count_nonzero((self.feature.score(outputs) >= self.threshold) == self.above))
+
+    def __str__(self) -> str:
+        side = "at least" if self.above else "below"
+        return f"the score of {self.feature.name} is {side} {self.threshold:.6g}"
+
+
+def refute(claim: Claim, *, samples: int = 200_000, alpha: float = 0.01) -> Evidence:
+    """Try to refute a claim by running its mechanism on neighbours.
+
+    Guarantee:
+        A true claim is refuted with probability at most alpha, over the mechanism's randomness.
+    Why:
+        One event is certified for each pair, chosen before the certifying samples are looked at;
+        both ends of its box get an equal share of alpha, and pairs share it too (Bonferroni). The
+        box holds for all points of the profile at once.
+    Edge cases:
+        A mechanism that raises on one neighbour and not on the other is refuted by that alone.
+    """
+    whole(samples, "samples", at_least=_FEWEST)
+    if not 0 < alpha < 1:
+        raise InputError(f"alpha is {alpha}", why="it is an error rate", fix="pass 0 < alpha < 1")
+    promised = points(claim.guarantee)
+    share = alpha / len(claim.pairs)
+    tries = [_try(claim, pair, promised, samples, share) for pair in claim.pairs]
+    return replace(strongest(tries), alpha=alpha, samples=samples)
+
+
+def _try(
+    claim: Claim, pair: Pair, promised: tuple[Point, ...], samples: int, alpha: float
+) -> Evidence:
+    left, right = (_outputs(claim, side, samples) for side in (pair.left, pair.right))
+    if isinstance(left, Exception) and isinstance(right, Exception):
+        raise left
+    if isinstance(left, Exception) or isinstance(right, Exception):
+        return _undone(claim, promised, "it raises on one neighbour and not on the other")
+    if left.shape != right.shape:
+        return _undone(claim, promised, "its outputs on two neighbours differ in shape")
+    cut = int(_TRAINING * samples)
+    event = choose(left[:cut], right[:cut], promised, alpha)
+    point, bound = certify(event, left[cut:], right[cut:], promised, alpha)
+    curve = _curve(event, left[cut:], right[cut:])
+    return Evidence(claim.name, "samples", point, bound, str(event), alpha, samples, curve)
+
+
+def _outputs(claim: Claim, side: Any, samples: int) -> Outputs | Exception:
+    """The outputs of `samples` runs, or what they ended with instead."""
+    try:
+        outputs = rows(claim.draw(side, samples))
+    except DiscreetError as error:
+        return error
+    if len(outputs) == samples:
+        return outputs
+    raise InputError(
+        f"{len(outputs)} outputs of {samples} runs",
+        why="every run has one output",
+        fix="let the claim's draw(input, n) return n numbers or n rows",
+    )
+
+
+def _undone(claim: Claim, promised: tuple[Point, ...], reason: str) -> Evidence:
+    return Evidence(claim.name, "samples", promised[-1], math.inf, "status", reason=reason)
+
+
+def choose(left: Outputs, right: Outputs, promised: tuple[Point, ...], alpha: float) -> Event:
+    """The event that would certify most on the training outputs themselves.
+
+    One third of them teaches the features, the rest ranks their events: a feature that has only
+    learned its own samples by heart does not win, and neither does a rare event by luck.
+    """
+    z = math.sqrt(2 * math.log(2 / alpha))
+    cut = len(left) // 3
+    ranked = [
+        (reach, event)
+        for feature in learn(left[:cut], right[:cut])
+        for reach, event in _events(feature, left[cut:], right[cut:], promised, z)
+    ]
+    return max(ranked, key=lambda pair: pair[0])[1]
+
+
+def _events(
+    feature: Feature,
+    left: Outputs,
+    right: Outputs,
+    promised: tuple[Point, ...],
+    z: float,
+) -> Iterator[tuple[float, Event]]:
+    """The best threshold of a feature in each of its four directions."""
+    on_left, on_right = np.sort(feature.score(left)), np.sort(feature.score(right))
+    cuts = _thresholds(on_left, on_right)
+    shares = [1 - np.searchsorted(side, cuts) / side.size for side in (on_left, on_right)]
+    for above in (True, False):
+        p, q = shares if above else [1 - share for share in shares]
+        for swapped, likely, unlikely in ((False, p, q), (True, q, p)):
+            reaches = _expected(likely, unlikely, promised, z, len(left))
+            at = int(np.argmax(reaches))
+            yield float(reaches[at]), Event(feature, cuts[at], above, swapped)
+
+
+def _thresholds(left: Floats, right: Floats) -> Floats:
+    """Cuts through the pooled scores: even ranks, and ever rarer ones toward both ends."""
+    pooled = np.sort(np.concatenate([left, right]))
+    even = np.linspace(0, pooled.size - 1, _STEPS).astype(np.int64)
+    rare = np.unique(np.geomspace(1, pooled.size / 2, _STEPS // 2).astype(np.int64))
+    return np.unique(pooled[np.concatenate([even, rare, pooled.size - rare])])
+
+
+def _expected(p: Floats, q: Floats, promised: tuple[Point, ...], z: float, runs: int) -> Floats:
+    """How far the certificates of these runs themselves would reach, about."""
+    low, high = _wilson(p, -z, runs), _wilson(q, z, runs)
+    best: Floats = np.max([_reach(low, high, point) for point in promised], axis=0)
+    return best
+
+
+def _wilson(share: Floats, z: float, runs: int) -> Floats:
+    """The end of Wilson's interval z deviations away: cheap, and near Clopper-Pearson's."""
+    width = z * np.sqrt(share * (1 - share) / runs + (z / (2 * runs)) ** 2)
+    end: Floats = (share + z * z / (2 * runs) + width) / (1 + z * z / runs)
+    return np.clip(end, 0.0, 1.0)
+
+
+def _reach(low: Floats, high: Floats, point: Point) -> Floats:
+    """How far log((P - delta)/Q) goes toward epsilon and beyond, for P = low and Q = high."""
+    clear = np.maximum(low - point.delta, 1e-300)
+    answer: Floats = np.log(clear / np.maximum(high, 1e-300)) - point.epsilon
+    return answer / point.room
+
+
+def certify(
+    event: Event, left: Outputs, right: Outputs, promised: tuple[Point, ...], alpha: float
+) -> tuple[Point, float]:
+    """The promise an event contradicts most (or least mildly), and the epsilon it certifies."""
+    likely, unlikely = (right, left) if event.swapped else (left, right)
+    low = least(event.count(likely), len(likely), alpha / 2) * (1 - _SLACK)
+    high = most(event.count(unlikely), len(unlikely), alpha / 2) * (1 + _SLACK)
+    bounds = [_certified(low, high, point.delta) for point in promised]
+    reaches = [point.reach(bound) for bound, point in zip(bounds, promised, strict=True)]
+    at = int(np.argmax(reaches))
+    return promised[at], bounds[at]
+
+
+def _certified(low: float, high: float, delta: float) -> float:
+    """log((P - delta)/Q) from below; minus infinity where P does not exceed delta."""
+    clear = low - delta * (1 + _SLACK)
+    return math.log(clear / high) - _SLACK if clear > 0 else -math.inf
+
+
+def _curve(event: Event, left: Outputs, right: Outputs) -> Curve:
+    """The errors of the attacker who says "left" where the chosen score points to it."""
+    sign = -1.0 if event.above == event.swapped else 1.0
+    on_left, on_right = (np.sort(sign * event.feature.score(side)) for side in (left, right))
+    pooled = np.unique(np.concatenate([on_left, on_right]))
+    cuts = pooled[np.unique(np.linspace(0, pooled.size - 1, _CURVE).astype(np.int64))]
+    missed = np.searchsorted(on_left, cuts) / on_left.size
+    alarms = 1 - np.searchsorted(on_right, cuts) / on_right.size
+    inside = sorted(zip(alarms.tolist(), (-missed).tolist(), strict=True))
+    return ((0.0, 1.0), *((alarm, -miss) for alarm, miss in inside), (1.0, 0.0))

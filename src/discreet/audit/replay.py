@@ -1,0 +1,180 @@
+"""Record and replay: a call on two neighbours must look the same but for its released numbers.
+
+The call runs on `left` with every random draw frozen, and its releases are written down. Then it
+runs on `right`, where each release answers with what was released on the left. Now nothing may
+differ but the inputs of the mechanisms, and those by no more than their declared sensitivity.
+Deterministic, and any difference is a leak: there are no false alarms to weigh.
+
+A report of differences holds facts about the two datasets: it is for whoever may see them.
+"""
+
+import io
+import logging
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any, TypeAlias
+
+from discreet.audit.distance import too_far
+from discreet.audit.recorder import Recorder, Release
+from discreet.audit.trace import form, is_numeric, picture
+from discreet.mechanisms.mechanism import Mechanism
+
+Call: TypeAlias = Callable[[Any], Any]
+"""A mechanism's release, a query, a whole curator: anything that takes data and answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing an observer can see that is not the same on two neighbours."""
+
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """All that is different; true where there is anything."""
+
+    found: tuple[Difference, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.found)
+
+    def __iter__(self) -> Iterator[Difference]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.found)) or "no difference"
+
+
+@dataclass(slots=True)
+class Run:
+    """What one run showed."""
+
+    recorder: Recorder
+    outcome: Any = None
+    raised: BaseException | None = None
+    lines: list[str] = field(default_factory=list)
+    printed: str = ""
+
+
+def replay(call: Call, left: Any, right: Any) -> Differences:
+    """Run a call on two neighbours with everything random frozen, and list what differs.
+
+    Why:
+        If each mechanism's inputs differ by no more than its sensitivity and everything else is a
+        function of the mechanisms' outputs, then the call is as private as their composition.
+    Edge cases:
+        The call may raise; it then has to raise the same on both sides. Threads that the call
+        starts by itself draw real bits and are not heard.
+
+    Example:
+        >>> print(replay(lambda data: len(data), [1, 2], [1, 2, 3]))
+        answer: not the same to the byte
+    """
+    first = observe(call, left, Recorder())
+    second = observe(call, right, Recorder(tape=first.recorder.finished()))
+    return Differences((*_of_releases(first, second), *_of_surface(first, second)))
+
+
+def observe(call: Call, data: Any, recorder: Recorder) -> Run:
+    """Run once, and keep everything there is to see."""
+    run = Run(recorder)
+    printed = io.StringIO()
+    with (
+        recorder.recording(),
+        _lines(run.lines),
+        redirect_stdout(printed),
+        redirect_stderr(printed),
+    ):
+        run.outcome, run.raised = _ending(call, data)
+    run.printed = printed.getvalue()
+    return run
+
+
+def _ending(call: Call, data: Any) -> tuple[Any, BaseException | None]:
+    owner = getattr(call, "__self__", None)
+    # A bound method was bound before anyone listened; look it up again.
+    heard = getattr(owner, call.__name__) if isinstance(owner, Mechanism) else call
+    try:
+        return heard(data), None
+    except Exception as error:  # noqa: BLE001 - however it ends is what is being compared
+        return None, error
+
+
+@contextmanager
+def _lines(lines: list[str]) -> Iterator[None]:
+    """Collect log lines of every level, and warnings."""
+    handler = _Collector(lines)
+    root = logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        finally:
+            root.removeHandler(handler)
+            root.setLevel(level)
+            lines.extend(f"{one.category.__name__}: {one.message}" for one in caught)
+
+
+class _Collector(logging.Handler):
+    """A log handler that keeps level, logger and text."""
+
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__(logging.DEBUG)
+        self._lines = lines
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep one line, with its traceback if it has one."""
+        text = self.format(record)
+        self._lines.append(f"{record.levelname} {record.name}: {text}")
+
+
+def _of_releases(first: Run, second: Run) -> Iterator[Difference]:
+    tapes = first.recorder.finished(), second.recorder.finished()
+    if len(tapes[0]) != len(tapes[1]):
+        yield Difference("releases", f"{len(tapes[0])} on one side, {len(tapes[1])} on the other")
+    for at, (left, right) in enumerate(zip(*tapes, strict=False)):
+        where = f"release {at} ({type(left.mechanism).__name__})"
+        yield from (Difference(where, what) for what in _of_release(left, right))
+
+
+def _of_release(left: Release, right: Release) -> Iterator[str]:
+    if picture(left.mechanism) != picture(right.mechanism):
+        yield "the mechanism's parameters depend on the data"
+    elif left.raised is None and right.raised is None:
+        yield from too_far(left.mechanism, left.inputs, right.inputs)
+    if picture(left.raised) != picture(right.raised):
+        yield "it raises differently"
+    elif is_numeric(left.outcome) or is_numeric(right.outcome):
+        # Lists, keys and None are answers themselves; numbers come in one form whatever they are.
+        if form(left.outcome) != form(right.outcome):
+            yield "the form of its answer (type, shape, finiteness) depends on the data"
+        if left.words != right.words:
+            yield f"{left.words} random words on one side, {right.words} on the other"
+
+
+def _of_surface(first: Run, second: Run) -> Iterator[Difference]:
+    if picture(first.raised) != picture(second.raised):
+        yield Difference("status", "raises differently, in kind or in words")
+    elif picture(first.outcome) != picture(second.outcome):
+        yield Difference("answer", "not the same to the byte")
+    if first.recorder.words_outside != second.recorder.words_outside:
+        yield Difference("randomness", "different numbers of random words outside of releases")
+    if first.printed != second.printed:
+        yield Difference("printed", "different text on the terminal")
+    for at, (left, right) in enumerate(zip_longest(first.lines, second.lines)):
+        if left != right:
+            yield Difference("log", f"line {at} differs")

@@ -1,0 +1,82 @@
+"""`discreet audit`: try to refute what the shipped mechanisms claim."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from discreet.audit.report import Audit
+    from discreet.mechanisms.claim import Claim
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option(
+    "--samples",
+    type=click.IntRange(min=100),
+    default=200_000,
+    show_default=True,
+    help="Runs of each mechanism on each of two neighbours.",
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.01,
+    show_default=True,
+    help="Probability that true claims, all together, are refuted.",
+)
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a report.")
+@click.option("--json", "as_json", is_flag=True, help="Print facts instead of a table.")
+def audit(
+    *, names: tuple[str, ...], samples: int, alpha: float, html: Path | None, as_json: bool
+) -> None:
+    """Try to refute the privacy claims of the shipped mechanisms.
+
+    Runs every mechanism, or those NAMEd, on the neighbours that are hardest to hide, and looks for
+    an event that tells them apart better than the claim allows. Exit status 1 if one is found.
+
+    Example: discreet audit Laplace Gaussian --html report.html
+    """
+    from discreet.audit.report import as_facts, as_page, audit_all  # noqa: PLC0415 - heavy room
+
+    audits = list(audit_all(_claims(names), samples=samples, alpha=alpha))
+    if as_json:
+        facts = {"samples": samples, "alpha": alpha, "claims": list(map(as_facts, audits))}
+        click.echo(json.dumps(facts, indent=2))
+    else:
+        Console().print(_table(audits))
+    if html is not None:
+        html.write_text(as_page(audits, samples=samples, alpha=alpha), encoding="utf-8")
+    if any(one.refuted for one in audits):
+        raise SystemExit(1)
+
+
+def _claims(names: tuple[str, ...]) -> "dict[str, Claim]":
+    from discreet.audit.catalogue import CATALOGUE  # noqa: PLC0415 - heavy room
+
+    unknown = [name for name in names if name not in CATALOGUE]
+    if unknown:
+        raise click.UsageError(
+            f"No claim is named {', '.join(unknown)}. The names are: {', '.join(CATALOGUE)}."
+        )
+    return {name: CATALOGUE[name]().claim for name in (names or CATALOGUE)}
+
+
+def _table(audits: "list[Audit]") -> Table:
+    table = Table(caption="A claim that stands was not proved: it survived this attempt.")
+    table.add_column("claim")
+    for heading in ("epsilon claimed", "at delta", "refuted up to", "seconds"):
+        table.add_column(heading, justify="right")
+    table.add_column("verdict")
+    for one in audits:
+        best = one.strongest
+        numbers = (best.point.epsilon, best.point.delta, one.bound)
+        cells = (*(f"{number:.4g}" for number in numbers), f"{one.seconds:.2f}")
+        colour = "bold red" if one.refuted else "green"
+        reason = f": {best.reason}" if best.reason else ""
+        table.add_row(one.name, *cells, f"[{colour}]{one.verdict}{reason}[/]")
+    return table

@@ -1,0 +1,1 @@
+"""Engines run what the plan compiles to and stream exact integers back."""

@@ -1,0 +1,35 @@
+"""What the rest of the house asks of an engine: run SQL that we wrote, stream integers back."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import pyarrow as pa
+
+from discreet.sql.duckdb import DuckDB
+
+
+class Session(Protocol):
+    """One question's conversation with the data: a consistent view, and temporary tables."""
+
+    def run(self, statement: str) -> None:
+        """Run a statement that returns nothing."""
+        ...
+
+    def stream(self, statement: str) -> Iterator[pa.RecordBatch]:
+        """Run a statement and stream what it returns, batch by batch."""
+        ...
+
+    def put(self, name: str, table: pa.Table) -> None:
+        """Make a small public table visible to this session."""
+        ...
+
+
+class Engine(Protocol):
+    """Holds the data of a schema."""
+
+    dialect: DuckDB
+
+    def session(self) -> AbstractContextManager[Session]:
+        """Open a session; its temporary tables end with it."""
+        ...

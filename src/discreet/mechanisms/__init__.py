@@ -1,0 +1,75 @@
+"""Mechanisms: sensitivity in; a private answer, its guarantee and its error out.
+
+Every mechanism has one face: `M(parameters).release(value)`, `.guarantee` (a `discreet.privacy`
+object that carries its neighbours), `.error(confidence)` and `.claim` (what an auditor tests).
+`sensitivity` knows how far one person moves the common statistics; `postprocessing` improves
+numbers that were released already.
+
+>>> from discreet.mechanisms import Laplace, sensitivity
+>>> total = Laplace(epsilon=0.5, sensitivity=sensitivity.total(0, 10))
+>>> total.scale, total.error(0.95)
+(Fraction(20, 1), 60.0)
+"""
+
+from discreet.mechanisms import postprocessing, sensitivity
+from discreet.mechanisms.automatic_bounds import AutomaticBounds
+from discreet.mechanisms.claim import Claim, Law, Pair
+from discreet.mechanisms.continual import FactorizedCount, Stream, TreeCount
+from discreet.mechanisms.exponential import ExponentialMechanism
+from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.grid import INTEGERS, Grid
+from discreet.mechanisms.histogram import Histogram
+from discreet.mechanisms.key_selection import KeySelection
+from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.mechanism import Mechanism
+from discreet.mechanisms.noisy_max import MaxNoise, ReportNoisyMax
+from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+from discreet.mechanisms.propose_test_release import ProposeTestRelease, TestedMedian
+from discreet.mechanisms.quantile import Quantile, Quantiles
+from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.mechanisms.ranks import Ranks
+from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
+from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
+from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold
+from discreet.mechanisms.subsample_aggregate import SubsampleAggregate
+from discreet.mechanisms.top_k import Peel, TopK
+from discreet.mechanisms.unbounded_quantile import UnboundedQuantile
+
+__all__ = [
+    "INTEGERS",
+    "AboveThreshold",
+    "AutomaticBounds",
+    "Claim",
+    "ExponentialMechanism",
+    "FactorizedCount",
+    "Gaussian",
+    "GaussianThreshold",
+    "Grid",
+    "Histogram",
+    "KeySelection",
+    "Laplace",
+    "LaplaceThreshold",
+    "Law",
+    "MaxNoise",
+    "Mechanism",
+    "Pair",
+    "Peel",
+    "PermuteAndFlip",
+    "ProposeTestRelease",
+    "Quantile",
+    "Quantiles",
+    "RandomizedResponse",
+    "Ranks",
+    "ReportNoisyMax",
+    "SmoothMedian",
+    "SmoothSensitivity",
+    "SparseVector",
+    "Stream",
+    "SubsampleAggregate",
+    "TestedMedian",
+    "TopK",
+    "TreeCount",
+    "UnboundedQuantile",
+    "postprocessing",
+    "sensitivity",
+]

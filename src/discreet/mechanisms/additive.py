@@ -1,0 +1,135 @@
+"""What all mechanisms share that add exact noise to numbers on a grid."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.errors import InputError
+from discreet.mechanisms.claim import Claim, Law, Pair
+from discreet.mechanisms.grid import Grid, Steps, add
+from discreet.mechanisms.laplace_tail import failure
+from discreet.mechanisms.mechanism import Mechanism
+from discreet.privacy import Neighbours
+from discreet.privacy.rounding import Interval
+from discreet.rationals import Real, whole
+
+_LISTED = 512
+"""Sensitivity and half-width, in steps, up to which the output law is written down."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Additive(Mechanism):
+    """A number or a vector, put on a public grid, plus independent exact noise.
+
+    `steps` is the sensitivity on the grid; `dimension` how many numbers one release holds, or None
+    where that changes nothing.
+    """
+
+    sensitivity: Fraction
+    steps: int
+    grid: Grid
+    dimension: int | None
+    neighbours: Neighbours
+
+    def release(self, value: Any) -> Any:
+        """The value on the grid with fresh noise on every coordinate.
+
+        Ints come back as ints where grid steps are whole numbers, else floats; arrays keep their
+        shape. A float result is rounded from the exact one, which gives nothing away.
+        """
+        steps = self.grid.index(value)
+        self._check(1 if isinstance(steps, int) else steps.size)
+        return self._answer(steps, () if isinstance(steps, int) else steps.shape)
+
+    def error(self, confidence: Real = 0.95) -> float:
+        """The half-width that holds each coordinate's noise, and its rounding to the grid.
+
+        The smallest whole number of steps w with P(|noise| <= w) >= confidence, in units of the
+        value, plus half a step where real values were rounded.
+        """
+        width = self._half_width(failure(confidence)) * self.grid.step + self.grid.rounding
+        return Interval.of(width).upper
+
+    def draw(self, value: Any, runs: int) -> Any:
+        """Release `value` so many times, one row each: what an audit sees."""
+        steps = self.grid.index(value)
+        shape = () if isinstance(steps, int) else steps.shape
+        return self._answer(steps, (runs, *shape))
+
+    @property
+    def claim(self) -> Claim:
+        """The two values that one person can move furthest apart, seen through the release."""
+        name = type(self).__name__
+        return Claim(name, self.guarantee, self._pairs(), self.draw, self._law_if_small())
+
+    # --- what each noise fills in ---------------------------------------------------------------
+
+    @abstractmethod
+    def _noise(self, shape: tuple[int, ...]) -> Steps:
+        """Fresh noise in steps; an int for the empty shape."""
+
+    @abstractmethod
+    def _half_width(self, probability: Fraction) -> int:
+        """The smallest w for which surely P(|noise| > w) <= probability, in steps."""
+
+    @abstractmethod
+    def _mass(self, steps: int) -> Interval:
+        """P(noise = steps)."""
+
+    @abstractmethod
+    def _tail(self, steps: int) -> Interval:
+        """P(noise >= steps) for steps >= 1."""
+
+    # --- the shared path ------------------------------------------------------------------------
+
+    def _answer(self, steps: Steps, shape: tuple[int, ...]) -> Any:
+        return self.grid.value(add(steps, self._noise(shape)))
+
+    def _check(self, size: int) -> None:
+        if self.dimension is None or size == self.dimension:
+            return
+        raise InputError(
+            f"{size} numbers to release, and dimension is {self.dimension}",
+            why="noise and guarantee were settled for that many at once",
+            fix=f"pass dimension={size} and the sensitivity of the whole vector",
+        )
+
+    def _pairs(self) -> tuple[Pair, ...]:
+        """Two inputs on which one person weighs most."""
+        return (Pair(0, self.steps),) if self.grid.integers else _rounded_apart(self)
+
+    def _law_if_small(self) -> Any:
+        numbers = all(np.ndim(pair.left) == 0 for pair in self._pairs())
+        small = self.steps <= _LISTED and self._half_width(Fraction(1, 10**9)) <= _LISTED
+        return self._law if numbers and small else None
+
+    def _law(self, value: Any) -> Law:
+        """The law of the answer; what is far outside is lumped into 'below' and 'above'."""
+        centre = self.grid.index(value)
+        assert isinstance(centre, int)  # noqa: S101 - narrowing: listed laws are of one number
+        reach = 2 * self.steps + self._half_width(Fraction(1, 10**9))
+        near = range(-reach, reach + 1)
+        law: dict[Any, Interval] = {self.grid.value(k): self._mass(k - centre) for k in near}
+        law["below"], law["above"] = self._tail(reach + 1 + centre), self._tail(reach + 1 - centre)
+        return {outcome: (p.lower, p.upper) for outcome, p in law.items()}
+
+
+def _rounded_apart(noise: Additive) -> tuple[Pair, ...]:
+    """Two numbers `sensitivity` apart that the grid takes as far apart as it can."""
+    step, distance = noise.grid.step, noise.sensitivity
+    rest = distance % step
+    left = (step - rest) / 2 if rest else Fraction(0)
+    return (Pair(left, left + distance), Pair(Fraction(0), distance))
+
+
+def read_dimension(dimension: int | None) -> int | None:
+    """Read how many numbers are released at once."""
+    return None if dimension is None else whole(dimension, "dimension", at_least=1)
+
+
+def as_int64(noise: Any) -> Steps:
+    """Noise as `add` takes it."""
+    return noise if isinstance(noise, np.ndarray) else int(noise)

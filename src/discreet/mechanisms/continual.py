@@ -1,0 +1,409 @@
+"""Continual counting: after every step of a stream, how much has come so far.
+
+Both mechanisms answer after each of at most `horizon` steps, and all answers together have one
+guarantee. `open()` starts a stream; `release` takes a whole one at once. What comes next may depend
+on the answers so far: every noisy number has its own independent noise, so the answers compose
+adaptively.
+"""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputError
+from discreet.mechanisms.claim import Claim, Pair
+from discreet.mechanisms.gaussian import calibrate, read_delta
+from discreet.mechanisms.gaussian_tail import normal_half_width
+from discreet.mechanisms.grid import INTEGERS, Grid, add, compact
+from discreet.mechanisms.laplace_sum import half_width
+from discreet.mechanisms.laplace_tail import failure
+from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
+from discreet.noise import discrete_gaussian, discrete_laplace
+from discreet.noise.exponential import read_scale
+from discreet.noise.gaussian import read_variance
+from discreet.privacy import ZCDP, Composed, DiscreteLaplaceNoise, Neighbours, compose
+from discreet.privacy.rounding import Interval
+from discreet.rationals import Real, positive, whole
+
+_AUDITED = 8
+"""How many steps of a stream an audit looks at: those that tell most."""
+
+_BITS = 20
+"""The factor's entries are multiples of 2^-20."""
+
+_SAFE = 1 << 62
+
+
+class Stream:
+    """A running count: `release(increment)` answers with the noisy sum of all increments so far.
+
+    Edge cases: increments are ints; after `horizon` of them no more are taken. The stream remembers
+    what it needs of the private past: it is as secret as the data.
+    """
+
+    __slots__ = ("_advance", "_horizon", "_lock", "time")
+
+    def __init__(self, horizon: int, advance: Callable[[int], Any]) -> None:
+        self._horizon = horizon
+        self._advance = advance
+        self._lock = Lock()
+        self.time = 0
+
+    def release(self, increment: int) -> Any:
+        """Take one increment and give the running count."""
+        step = INTEGERS.index(increment)
+        if not isinstance(step, int):
+            raise InputError(
+                "a vector where one increment belongs",
+                why="a stream goes one step at a time",
+                fix="pass one int, or all increments to the mechanism's own release",
+            )
+        with self._lock:  # two threads must not share a step
+            if self.time < self._horizon:
+                self.time += 1
+                return self._advance(step)
+        raise InputError(
+            f"the stream has had its {self._horizon} steps",
+            why="noise and guarantee were settled for that many",
+            fix="open another stream and pay for it, or set a larger horizon",
+        )
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class ContinualCount(Mechanism):
+    """What both mechanisms share; `sensitivity` is the most that one event adds to an increment."""
+
+    horizon: int
+    sensitivity: int
+    neighbours: Neighbours
+
+    @abstractmethod
+    def open(self) -> Stream:
+        """Start a fresh stream; every stream is paid for by another `guarantee`."""
+
+    def release(self, value: Any) -> NDArray[Any]:
+        """All running counts of a stream that is known whole."""
+        steps = INTEGERS.index(value)
+        if isinstance(steps, int) or steps.ndim != 1 or steps.size > self.horizon:
+            raise InputError(
+                "increments are not a flat list within the horizon",
+                why=f"noise and guarantee were settled for {self.horizon} steps at most",
+                fix="pass a list of ints, one for each step, or raise horizon",
+            )
+        return self._counts(self._measure(steps, ()))
+
+    @property
+    def claim(self) -> Claim:
+        """One event at the first step, seen in the first answers."""
+        steps = min(self.horizon, _AUDITED)
+        pair = Pair([0] * steps, [self.sensitivity] + [0] * (steps - 1))
+        return Claim(type(self).__name__, self.guarantee, (pair,), self._draw)
+
+    def _draw(self, value: Any, runs: int) -> NDArray[Any]:
+        return self._counts(self._measure(np.asarray(INTEGERS.index(value)), (runs,)))
+
+    @abstractmethod
+    def _measure(self, steps: NDArray[Any], runs: tuple[int, ...]) -> NDArray[Any]:
+        """The noisy measurements of a whole stream, which are all that is released."""
+
+    @abstractmethod
+    def _counts(self, measured: NDArray[Any]) -> NDArray[Any]:
+        """The running counts, computed from the measurements alone."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class TreeCount(ContinualCount):
+    """Noisy sums of dyadic blocks; a running count is the sum of at most log2(horizon) + 1 of them.
+
+    Guarantee:
+        epsilon-differential privacy for all answers together, in full the law
+        `DiscreteLaplaceNoise(epsilon, levels sensitivity)`: an event is in at most one block of
+        each of the `levels` lengths, and so moves the blocks by levels x sensitivity in l1 (see
+        `Laplace` for why moving a single number that far is worse). `composition` says the same
+        level by level: the same epsilon, and about 1/levels of the rho.
+    Neighbours:
+        Event-level: two streams that differ in one increment, by at most `sensitivity`. A person
+        with up to k events is covered by `guarantee.group(k)`.
+    Edge cases:
+        Answers are ints of any size. At the end of the horizon nothing more is answered.
+
+    Example:
+        >>> visits = TreeCount(horizon=1000, epsilon=1)
+        >>> visits.levels, visits.scale
+        (10, Fraction(10, 1))
+        >>> stream = visits.open()
+        >>> [isinstance(stream.release(arrivals), int) for arrivals in (3, 0, 5)]
+        [True, True, True]
+
+    Reference: Chan, Shi, Song, Private and Continual Release of Statistics, Algorithm 2; Dwork,
+    Naor, Pitassi, Rothblum, Differential Privacy under Continual Observation, Section 4.
+    """
+
+    epsilon: Fraction
+    scale: Fraction
+
+    def __init__(
+        self,
+        *,
+        horizon: int,
+        epsilon: Real | None = None,
+        scale: Real | None = None,
+        sensitivity: int = 1,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> None:
+        exactly_one(epsilon=epsilon, scale=scale)
+        steps = whole(horizon, "horizon", at_least=1)
+        most = whole(sensitivity, "sensitivity", at_least=1)
+        reach = steps.bit_length() * most
+        width = reach / positive(epsilon, "epsilon") if epsilon is not None else Fraction(reach)
+        width = read_scale(width if scale is None else scale)
+        fill(
+            self,
+            horizon=steps,
+            sensitivity=most,
+            neighbours=Neighbours(neighbours),
+            epsilon=reach / width,
+            scale=width,
+        )
+
+    @property
+    def levels(self) -> int:
+        """How many lengths of blocks there are: 1, 2, 4, ... up to the horizon."""
+        return self.horizon.bit_length()
+
+    @property
+    def guarantee(self) -> DiscreteLaplaceNoise:
+        """The law of one number moved by what all levels are moved by together."""
+        return DiscreteLaplaceNoise(
+            self.epsilon, self.levels * self.sensitivity, neighbours=self.neighbours
+        )
+
+    @property
+    def composition(self) -> Composed:
+        """The composition of all levels: at least as tight as `guarantee`, and much so in rho."""
+        level = DiscreteLaplaceNoise(
+            self.epsilon / self.levels, self.sensitivity, neighbours=self.neighbours
+        )
+        return compose([(level, self.levels)])
+
+    def error(self, confidence: Real = 0.95, time: int | None = None) -> float:
+        """The half-width of the running count after `time` steps, by default of the worst.
+
+        As many independent noises are in it as `time` has ones in binary.
+        """
+        if time is None:
+            blocks = max(self.levels - 1, self.horizon.bit_count())
+        else:
+            blocks = _within(time, self.horizon).bit_count()
+        return float(half_width(self.scale, max(1, blocks), failure(confidence)))
+
+    def open(self) -> Stream:
+        """Start a stream; it remembers one partial sum and one noisy sum a level."""
+        sums, noisy = [0] * self.levels, [0] * self.levels
+        time = 0
+
+        def advance(increment: int) -> int:
+            nonlocal time
+            time += 1
+            level = (time & -time).bit_length() - 1
+            # Blocks of all lower levels end here and are joined to one of this level.
+            sums[level] = sum(sums[:level]) + increment
+            noisy[level] = sums[level] + discrete_laplace(self.scale)
+            sums[:level] = noisy[:level] = [0] * level
+            return sum(noisy[i] for i in range(self.levels) if time >> i & 1)
+
+        return Stream(self.horizon, advance)
+
+    def _measure(self, steps: NDArray[Any], runs: tuple[int, ...]) -> NDArray[Any]:
+        ends = np.arange(1, steps.size + 1)
+        so_far = np.concatenate([np.zeros(1, dtype=object), np.cumsum(steps.astype(object))])
+        blocks = compact(so_far[ends] - so_far[ends - (ends & -ends)])
+        noise = discrete_laplace(self.scale, (*runs, steps.size))
+        return np.asarray(add(blocks, noise))
+
+    def _counts(self, measured: NDArray[Any]) -> NDArray[Any]:
+        size = measured.shape[-1]
+        fits = measured.dtype != object and np.abs(measured).max(initial=0) < _SAFE >> self.levels
+        counts = np.zeros((*measured.shape[:-1], size + 1), dtype=np.int64 if fits else object)
+        for level in reversed(range(size.bit_length())):
+            ends = np.arange(1 << level, size + 1, 2 << level)
+            counts[..., ends] = counts[..., ends - (1 << level)] + measured[..., ends - 1]
+        return counts[..., 1:]
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class FactorizedCount(ContinualCount):
+    """The square-root factorization of prefix sums, with discrete Gaussian noise.
+
+    Guarantee:
+        rho-zero-concentrated differential privacy for all answers together. Prefix sums are A = L R
+        with R = A^(1/2) rounded to multiples of 2^-20 and L = A/R. Released are the integers R x +
+        noise; the answers are L times them, which is post-processing. One event moves R x by at
+        most sensitivity x the l2 norm of R's first column, exactly as integers.
+    Neighbours:
+        Event-level: two streams that differ in one increment, by at most `sensitivity`. A person
+        with up to k events is covered by `guarantee.group(k)`.
+    Why:
+        Coefficient k of both factors is about (2k choose k)/4^k ~ 1/sqrt(pi k), so the variance of
+        an answer grows like (ln(horizon)/pi)^2/(2 rho), a tree's like log2(horizon)^2/(2 rho).
+    Edge cases:
+        Answers are floats. Step t costs about t operations, and the private past is kept whole.
+
+    Example:
+        >>> visits = FactorizedCount(horizon=1000, rho=0.5)
+        >>> visits.error() < 6.5, visits.guarantee
+        (True, ZCDP(..., rho0=Fraction(1, 2), delta0=Fraction(0, 1)))
+        >>> visits.release([3, 0, 5]).shape
+        (3,)
+
+    Reference: Fichtenberger, Henzinger, Upadhyay, Constant Matters: Fine-grained Complexity of
+    Differentially Private Continual Observation (the factorization); Denisov, McMahan, Rush,
+    Smith, Thakurta, Improved Differential Privacy for SGD via Optimal Private Linear Operators on
+    Adaptive Streams, Theorem 2.1.
+    """
+
+    rho: Fraction
+    variance: Fraction
+
+    def __init__(
+        self,
+        *,
+        horizon: int,
+        rho: Real | None = None,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        sensitivity: int = 1,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> None:
+        exactly_one(rho=rho, epsilon=epsilon)
+        steps = whole(horizon, "horizon", at_least=1)
+        most = whole(sensitivity, "sensitivity", at_least=1)
+        square = most**2 * sum(entry**2 for entry in _right(steps).tolist())
+        spread = read_variance(_spread(square, rho, epsilon, delta))
+        fill(
+            self,
+            horizon=steps,
+            sensitivity=most,
+            neighbours=Neighbours(neighbours),
+            rho=square / (2 * spread),
+            variance=spread,
+        )
+
+    @property
+    def guarantee(self) -> ZCDP:
+        """The rho of all answers together."""
+        return ZCDP(self.rho, neighbours=self.neighbours)
+
+    def error(self, confidence: Real = 0.95, time: int | None = None) -> float:
+        """The half-width of the running count after `time` steps, by default of the last.
+
+        Why: a discrete Gaussian of deviation >= 1 and a continuous one can be drawn together less
+        than a step apart (its tail beyond k is at most the other's beyond k - 1, as f falls and
+        sums to more than its integral). So the noise is a normal of known variance and at most
+        the sum of L's entries in steps.
+        """
+        entries = _left(self.horizon)[: _within(time or self.horizon, self.horizon)]
+        norm, reach = math.fsum(entries**2), math.fsum(np.abs(entries))
+        deviation = (Interval.of(self.variance) * Interval.of(norm)).sqrt()
+        width = deviation * normal_half_width(failure(confidence)) + reach
+        # A millionth of a millionth is far more than all rounding of L and its sums.
+        return (width * _STEP * (1 + Fraction(1, 10**12))).upper
+
+    def open(self) -> Stream:
+        """Start a stream; it remembers all increments and all noisy numbers."""
+        right, left = _right(self.horizon), _left(self.horizon)
+        past: NDArray[Any] = np.zeros(self.horizon, dtype=np.int64)
+        measured = np.empty(self.horizon)
+        time = reach = 0
+
+        def advance(increment: int) -> float:
+            nonlocal past, time, reach
+            time, reach = time + 1, reach + abs(increment)
+            if reach >= _SAFE >> _BITS and past.dtype != object:
+                past = past.astype(object)
+            past[time - 1] = increment
+            exact = int(right[time - 1 :: -1] @ past[:time])
+            measured[time - 1] = GRID.value(exact + discrete_gaussian(self.variance))
+            return float(left[time - 1 :: -1] @ measured[:time])
+
+        return Stream(self.horizon, advance)
+
+    def _measure(self, steps: NDArray[Any], runs: tuple[int, ...]) -> NDArray[Any]:
+        exact = _convolve(_right(self.horizon)[: steps.size], steps)
+        noisy = add(exact, discrete_gaussian(self.variance, (*runs, steps.size)))
+        return np.asarray(GRID.value(noisy))
+
+    def _counts(self, measured: NDArray[Any]) -> NDArray[Any]:
+        left = _left(self.horizon)[: measured.shape[-1]]
+        if measured.ndim == 1 and measured.size:
+            return np.convolve(measured, left)[: measured.size]
+        lags = np.subtract.outer(np.arange(left.size), np.arange(left.size))
+        return measured @ np.where(lags >= 0, left[lags], 0.0).T
+
+
+_STEP = Fraction(1, 1 << _BITS)
+GRID = Grid(_STEP)
+"""What the noisy numbers of a factorization are multiples of."""
+
+
+def _spread(square: int, rho: Real | None, epsilon: Real | None, delta: Real | None) -> Fraction:
+    """The variance in squared steps."""
+    if (epsilon is None) is not (delta is None):
+        raise InputError(
+            "epsilon and delta do not come together",
+            why="Gaussian noise has no epsilon without a delta above 0",
+            fix="pass both epsilon= and delta=, or rho=",
+        )
+    if epsilon is not None and delta is not None:
+        asked = positive(epsilon, "epsilon"), read_delta(delta)
+        spread = calibrate(square, *asked, one_law=False)
+    else:
+        spread = square / (2 * positive(rho or 0, "rho"))
+    if spread >= 1:
+        return spread
+    raise InputError("rho is too large", why="noise would be below the grid", fix="lower it")
+
+
+@lru_cache(maxsize=64)
+def _right(horizon: int) -> NDArray[np.int64]:
+    """The first column of R in steps: (2k choose k)/4^k, rounded."""
+    k = np.arange(1, horizon, dtype=np.float64)
+    column = np.concatenate([np.ones(1), np.cumprod((2 * k - 1) / (2 * k))])
+    entries: NDArray[np.int64] = np.rint(column * (1 << _BITS)).astype(np.int64)
+    entries.setflags(write=False)
+    return entries
+
+
+@lru_cache(maxsize=64)
+def _left(horizon: int) -> NDArray[np.float64]:
+    """The first column of L = A/R: the series with L R = 1 + x + x^2 + ..."""
+    right = _right(horizon) / float(1 << _BITS)
+    entries = np.empty(horizon)
+    for t in range(horizon):
+        entries[t] = 1.0 - right[t:0:-1] @ entries[:t]
+    entries.setflags(write=False)
+    return entries
+
+
+def _convolve(entries: NDArray[np.int64], steps: NDArray[Any]) -> NDArray[Any]:
+    """The exact product of R with the increments."""
+    if steps.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    reach = sum(abs(int(step)) for step in steps)
+    kind = np.int64 if reach < _SAFE >> _BITS else object
+    return np.convolve(entries.astype(kind), steps.astype(kind))[: steps.size]
+
+
+def _within(time: int, horizon: int) -> int:
+    at = whole(time, "time", at_least=1)
+    if at <= horizon:
+        return at
+    raise InputError(f"time is {at}", why=f"the horizon is {horizon}", fix="ask for an earlier one")

@@ -1,0 +1,91 @@
+"""The exponential mechanism: any finite output space, any utility."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from numpy.typing import NDArray
+
+from discreet.mechanisms import choices
+from discreet.mechanisms.choices import Indices
+from discreet.mechanisms.claim import Law
+from discreet.mechanisms.laplace_tail import failure
+from discreet.mechanisms.selection import Selection, read_scores
+from discreet.privacy import BoundedRange
+from discreet.privacy.rounding import Interval, total
+from discreet.rationals import Real, rational
+
+_LISTED = 256
+"""Outputs up to which the law is written down."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class ExponentialMechanism(Selection):
+    """Output i with probability proportional to exp(score_i/scale), exactly.
+
+    Guarantee:
+        epsilon-bounded range with epsilon = 2 sensitivity/scale, or sensitivity/scale where scores
+        are `monotone`; so rho = epsilon^2/8 and, in particular, pure epsilon.
+    Neighbours:
+        Those for which `sensitivity` is stated; `monotone` needs add-remove.
+    Why:
+        ln P(i)/P'(i) = (score_i - score'_i)/scale - c with one c for all i. Differences of scores
+        lie in [-sensitivity, sensitivity], an interval of length 2 sensitivity, and in one of half
+        that length where all scores move the same way; so two losses differ by at most epsilon.
+    Edge cases:
+        Scores are ints, floats, Fractions or Decimals and are used exactly as they are; a utility
+        computed in floats has to keep its sensitivity with its rounding errors in, so integers are
+        best. NaN and infinite scores are refused. One output is always chosen.
+
+    Example:
+        >>> colours = ExponentialMechanism(["red", "green", "blue"], epsilon=1)
+        >>> colours.release([0, 5000, 3])
+        'green'
+        >>> colours.guarantee.rho().upper
+        0.125
+
+    Reference: McSherry, Talwar 2007, Mechanism Design via Differential Privacy, Theorem 6; Dong,
+    Durfee, Rogers 2020, Optimal Differential Privacy Composition for Exponential Mechanisms.
+    """
+
+    @property
+    def guarantee(self) -> BoundedRange:
+        """epsilon-bounded range."""
+        return BoundedRange(self.epsilon, neighbours=self.neighbours)
+
+    def error(self, confidence: Real = 0.95) -> float:
+        """How far the chosen score is below the best one at most: (ln k + b) scale.
+
+        Why: an output at least t below the best has at most exp(-t/scale) of the best one's weight,
+        and there are fewer than k such outputs; t = (ln k + b) scale makes that e^-b = 1 -
+        confidence.
+        Reference: McSherry, Talwar 2007, Theorem 8.
+        """
+        return utility_gap(len(self.outputs), failure(confidence), self.scale).upper
+
+    def select(self, scores: NDArray[Any], runs: int) -> Indices:
+        """The positions of `runs` outputs, chosen independently."""
+        return choices.choose(scores, self.scale, runs)
+
+    @property
+    def law(self) -> Callable[[Any], Law] | None:
+        """The exact law of the position, for up to 256 outputs."""
+        if len(self.outputs) > _LISTED:
+            return None
+        return lambda scores: weights_law(read_scores(scores, len(self.outputs)), self.scale)
+
+
+def utility_gap(count: int, beta: Fraction, scale: Fraction) -> Interval:
+    """(ln count + ln 1/beta) scale."""
+    return (Interval.of(count).log() - Interval.of(beta).log()) * scale
+
+
+def weights_law(scores: NDArray[Any], scale: Fraction) -> Law:
+    """Each position with probability proportional to exp(score/scale)."""
+    exact = [rational(score, "score") for score in scores]
+    best = max(exact)
+    weights = [Interval.of((score - best) / scale).exp() for score in exact]
+    whole = total(weights)
+    shares = [weight / whole for weight in weights]
+    return {i: (share.lower, min(1.0, share.upper)) for i, share in enumerate(shares)}

@@ -1,0 +1,269 @@
+"""Gaussian noise for numbers and vectors with an l2 sensitivity."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from discreet.errors import InputError
+from discreet.mechanisms import gaussian_tail
+from discreet.mechanisms.additive import Additive, as_int64, read_dimension
+from discreet.mechanisms.claim import Pair
+from discreet.mechanisms.grid import Grid, Steps, choose_grid, grid_below, sqrt_up
+from discreet.mechanisms.mechanism import exactly_one, fill
+from discreet.noise import discrete_gaussian
+from discreet.noise.gaussian import read_variance
+from discreet.privacy import ZCDP, DiscreteGaussianNoise, Guarantee, Neighbours
+from discreet.privacy.gaussian import gaussian_delta
+from discreet.privacy.rounding import Interval
+from discreet.rationals import Real, positive
+
+_FINE = 13
+"""A chosen grid has about 2^13 steps to a deviation: as fine as the exact law is quick to sum."""
+
+_COARSE = 8
+"""... but at least 2^8 to the sensitivity, so that rounding costs little."""
+
+_MARGIN = 1 - Fraction(1, 1 << 48)
+"""Epsilon is met with this to spare, so that no later rounding exceeds it."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Gaussian(Additive):
+    """Discrete Gaussian noise of one variance on every coordinate.
+
+    Guarantee:
+        rho-zero-concentrated differential privacy with rho = square/(2 variance) in grid steps,
+        `square` the squared l2 sensitivity there. For one number, and wherever one step on one
+        coordinate is all that a person can do, the exact law `DiscreteGaussianNoise`, which has
+        the same rho and a smaller epsilon(delta).
+    Neighbours:
+        `sensitivity` bounds the l2 distance between the values of any two of them, over the whole
+        vector.
+    Why:
+        The Renyi divergence of a shift by an integer v is at most alpha v^2/(2 variance), and
+        independent coordinates add up. From (epsilon, delta) the variance starts at that of
+        continuous noise and is moved until the guarantee itself, rounded up, says delta.
+    Edge cases:
+        A whole sensitivity and no `grid` takes integers; sensitivities of integer vectors that are
+        roots (sqrt(2)) take `grid=INTEGERS`. Otherwise real values are rounded to `grid`. A vector
+        needs `dimension`, unless it is of integers with sensitivity 1. NaN, infinity, and
+        parameters that are not positive and finite are refused, and delta = 0 as well.
+
+    Example:
+        >>> total = Gaussian(rho=0.5, sensitivity=3)
+        >>> total.variance, total.error(0.95), isinstance(total.release(1000), int)
+        (Fraction(9, 1), 6.0, True)
+        >>> Gaussian(epsilon=1, delta=1e-6, sensitivity=1).guarantee.epsilon(1e-6) <= 1
+        True
+
+    Reference: Canonne, Kamath, Steinke, The Discrete Gaussian for Differential Privacy, Theorems 4
+    and 7; Balle, Wang, Improving the Gaussian Mechanism, Theorem 8 (the analytic calibration).
+    """
+
+    square: int
+    rho: Fraction
+    variance: Fraction
+
+    def __init__(
+        self,
+        *,
+        sensitivity: Real,
+        rho: Real | None = None,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        variance: Real | None = None,
+        grid: "Real | Grid | None" = None,
+        dimension: int | None = None,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> None:
+        wanted = _Wanted.read(rho, epsilon, delta, variance)
+        distance, size = positive(sensitivity, "sensitivity"), read_dimension(dimension)
+        public = _choose(grid, distance, size or 1, wanted)
+        square = max(1, public.squared_steps(distance, size or 1))
+        if size is None and not (public.integers and square == 1):
+            size = 1
+        steps = math.isqrt(square)
+        square = steps * steps if size == 1 else square
+        spread = wanted.spread(square, one_law=size == 1 or square == 1, step=public.step)
+        read_variance(spread)
+        fill(
+            self,
+            sensitivity=distance,
+            steps=steps,
+            grid=public,
+            dimension=size,
+            neighbours=Neighbours(neighbours),
+            square=square,
+            rho=square / (2 * spread),
+            variance=spread * public.step**2,
+        )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The exact law for one number, else its rho."""
+        one_law = self.dimension == 1 or self.square == 1
+        return _guarantee(self.square, self._spread, one_law=one_law, neighbours=self.neighbours)
+
+    @property
+    def _spread(self) -> Fraction:
+        """The variance in squared steps."""
+        return self.variance / self.grid.step**2
+
+    def _pairs(self) -> tuple[Pair, ...]:
+        numbers = Additive._pairs(self)  # noqa: SLF001 - super() is lost to slotted dataclasses
+        if not self.grid.integers or self.dimension in (None, 1):
+            return numbers
+        # A shift of several coordinates by one step uses up a square that is not a whole number's.
+        ones = min(self.square, self.dimension or 1, 4)
+        return (Pair([0] * ones, [1] * ones), *numbers)
+
+    def _noise(self, shape: tuple[int, ...]) -> Steps:
+        return as_int64(discrete_gaussian(self._spread, shape or None))
+
+    def _half_width(self, probability: Fraction) -> int:
+        return gaussian_tail.half_width(self._spread, probability)
+
+    def _mass(self, steps: int) -> Interval:
+        return gaussian_tail.mass(self._spread, steps)
+
+    def _tail(self, steps: int) -> Interval:
+        return gaussian_tail.two_sided_tail(self._spread, steps - 1) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a user asked for: rho, or (epsilon, delta), or the variance."""
+
+    rho: Fraction | None
+    epsilon: Fraction
+    delta: Fraction
+    variance: Fraction | None
+
+    @staticmethod
+    def read(
+        rho: Real | None, epsilon: Real | None, delta: Real | None, variance: Real | None
+    ) -> "_Wanted":
+        exactly_one(rho=rho, epsilon=epsilon, variance=variance)
+        if (epsilon is None) is not (delta is None):
+            raise InputError(
+                "epsilon and delta do not come together",
+                why="Gaussian noise has no epsilon without a delta above 0",
+                fix="pass both epsilon= and delta=, or rho=, or variance=",
+            )
+        return _Wanted(
+            None if rho is None else positive(rho, "rho"),
+            Fraction(0) if epsilon is None else positive(epsilon, "epsilon"),
+            Fraction(0) if delta is None else read_delta(delta),
+            None if variance is None else positive(variance, "variance"),
+        )
+
+    def about(self, distance: Fraction) -> Fraction:
+        """The deviation that a sensitivity will need, roughly, in the same units."""
+        if self.variance is not None:
+            return sqrt_up(self.variance)
+        if self.rho is not None:
+            return sqrt_up(distance**2 / (2 * self.rho))
+        return distance / largest_mu(self.epsilon, self.delta)
+
+    def spread(self, square: int, *, one_law: bool, step: Fraction) -> Fraction:
+        """The variance in squared steps; what had to be rounded is rounded up."""
+        if self.variance is not None:
+            return self.variance / step**2
+        if self.rho is not None:
+            return square / (2 * self.rho)
+        return calibrate(square, self.epsilon, self.delta, one_law=one_law)
+
+
+@lru_cache(maxsize=1024)
+def calibrate(square: int, epsilon: Fraction, delta: Fraction, *, one_law: bool) -> Fraction:
+    """A variance, in squared steps, whose guarantee is (epsilon, delta) or better.
+
+    The search starts at the analytic calibration of continuous noise and ends within 2^-20 of the
+    least variance next to it; what it returns has been verified, whatever the search did.
+    """
+
+    def fits(variance: Fraction) -> bool:
+        promise = _guarantee(square, variance, one_law=one_law)
+        return promise.delta(epsilon * _MARGIN).upper <= delta
+
+    start = _short(square / largest_mu(epsilon, delta) ** 2)
+    bad, good = _bracket(fits, start)
+    while good > bad * (1 + Fraction(1, 1 << 20)):
+        middle = _short((bad + good) / 2)
+        bad, good = (bad, middle) if fits(middle) else (middle, good)
+    return good
+
+
+@lru_cache(maxsize=1024)
+def largest_mu(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest sensitivity/sigma, rounded down, at which continuous noise is (epsilon, delta).
+
+    Example:
+        >>> round(float(1 / largest_mu(Fraction(1), Fraction(1, 10**6))), 3)
+        4.225
+
+    Reference: Balle, Wang, Improving the Gaussian Mechanism, Theorem 8.
+    """
+
+    def fits(mu: Fraction) -> bool:
+        return gaussian_delta(Interval.of(mu), epsilon).upper <= delta
+
+    good = Fraction(1)
+    while not fits(good):
+        good /= 2
+    bad = 2 * good
+    while fits(bad):
+        good, bad = bad, 2 * bad
+    for _ in range(40):
+        middle = (good + bad) / 2
+        good, bad = (middle, bad) if fits(middle) else (good, middle)
+    return good
+
+
+def _bracket(fits: Callable[[Fraction], bool], start: Fraction) -> tuple[Fraction, Fraction]:
+    """Variances next to each other of which the second fits and the first does not."""
+    fitted, last, share = fits(start), start, Fraction(1, 1 << 20)
+    while True:
+        factor = 1 + share
+        moved = _short(last / factor if fitted else last * factor)
+        if fits(moved) is not fitted:
+            return (moved, last) if fitted else (last, moved)
+        last, share = moved, min(share * 8, Fraction(1))
+
+
+def _guarantee(
+    square: int,
+    variance: Fraction,
+    *,
+    one_law: bool,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+) -> Guarantee:
+    if one_law:
+        return DiscreteGaussianNoise(math.isqrt(square), variance, neighbours=neighbours)
+    return ZCDP(square / (2 * variance), neighbours=neighbours)
+
+
+def _choose(grid: "Real | Grid | None", distance: Fraction, size: int, wanted: _Wanted) -> Grid:
+    if grid is not None or distance.denominator == 1:
+        return choose_grid(grid, distance)
+    share = distance / sqrt_up(Fraction(size))
+    most = share / (1 << _COARSE)
+    step = min(most, max(share / (1 << 20), wanted.about(distance) / (1 << _FINE)))
+    return grid_below(step)
+
+
+def _short(value: Fraction) -> Fraction:
+    """The value rounded up to 48 significant bits."""
+    shift = 48 - (value.numerator.bit_length() - value.denominator.bit_length())
+    scaled = value * Fraction(2) ** shift
+    return Fraction(math.ceil(scaled)) / Fraction(2) ** shift
+
+
+def read_delta(value: Real) -> Fraction:
+    """Read a delta in (0, 1)."""
+    delta = positive(value, "delta")
+    if delta < 1:
+        return delta
+    raise InputError(f"delta is {value}", why="it is a probability below 1", fix="lower it")

@@ -1,0 +1,105 @@
+"""Counts of bins, all for the price of one: a person is in one bin."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet.errors import InputError
+from discreet.mechanisms.additive import Additive
+from discreet.mechanisms.claim import Claim, Pair
+from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.grid import INTEGERS, sqrt_up
+from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.mechanism import Mechanism, fill
+from discreet.privacy import Guarantee, Neighbours
+from discreet.rationals import Real, whole
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Histogram(Mechanism):
+    """Noisy counts of `bins` disjoint bins that were named without looking at the data.
+
+    Guarantee:
+        That of `noise`, which is Laplace noise for `epsilon` alone and Gaussian noise for `rho` or
+        for (epsilon, delta).
+    Neighbours:
+        Adding or removing a person moves one count by 1: sensitivity 1. Changing a person moves two
+        counts by 1 each: l1 sensitivity 2, l2 sensitivity sqrt(2). The number of bins has no part
+        in it.
+    Edge cases:
+        Counts are ints of any size; empty bins are released like all others (leaving them out would
+        tell which are empty). One bin is a count: changing a person moves it by at most 1.
+
+    Example:
+        >>> Histogram(bins=1000, epsilon=0.5).noise.scale
+        Fraction(2, 1)
+        >>> Histogram(bins=4, epsilon=0.5, neighbours=Neighbours.CHANGE_ONE).noise.scale
+        Fraction(4, 1)
+        >>> Histogram(bins=3, rho=0.1).release([10, 0, 5]).shape
+        (3,)
+
+    Reference: Dwork, McSherry, Nissim, Smith, Calibrating Noise to Sensitivity, Section 3
+    (histograms).
+    """
+
+    bins: int
+    noise: Additive
+
+    def __init__(
+        self,
+        *,
+        bins: int,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        rho: Real | None = None,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> None:
+        count = whole(bins, "bins", at_least=1)
+        about = Neighbours(neighbours)
+        moved = 2 if about is Neighbours.CHANGE_ONE and count > 1 else 1
+        noise: Additive
+        if delta is None and rho is None:
+            noise = Laplace(epsilon=epsilon, sensitivity=moved, dimension=count, neighbours=about)
+        else:
+            noise = Gaussian(
+                epsilon=epsilon,
+                delta=delta,
+                rho=rho,
+                sensitivity=sqrt_up(Fraction(moved)),
+                grid=INTEGERS,
+                dimension=count,
+                neighbours=about,
+            )
+        fill(self, bins=count, noise=noise)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Whom the guarantee is about."""
+        return self.noise.neighbours
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """That of the noise, for all bins together."""
+        return self.noise.guarantee
+
+    def release(self, value: Any) -> Any:
+        """All counts with fresh noise, as an array of ints."""
+        if getattr(value, "shape", None) == () or not hasattr(value, "__len__"):
+            raise InputError(
+                "one number to release",
+                why="a histogram has a list of counts, one for each bin",
+                fix="pass a list or an array",
+            )
+        return self.noise.release(value)
+
+    def error(self, confidence: Real = 0.95) -> float:
+        """The half-width that holds the noise of any one bin."""
+        return self.noise.error(confidence)
+
+    @property
+    def claim(self) -> Claim:
+        """One person comes, or moves from one bin to another; seen in the first two bins."""
+        left, right = [0, 0][: self.bins], [1, 0][: self.bins]
+        if self.neighbours is Neighbours.CHANGE_ONE and self.bins > 1:
+            left = [0, 1]
+        return Claim("Histogram", self.guarantee, (Pair(left, right),), self.noise.draw)

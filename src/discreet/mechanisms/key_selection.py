@@ -1,0 +1,180 @@
+"""Which of the keys that nobody listed may be shown: the optimal rule."""
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import noise
+from discreet.errors import InputError
+from discreet.mechanisms.claim import Claim, Law
+from discreet.mechanisms.laplace_tail import failure
+from discreet.mechanisms.mechanism import Mechanism, fill
+from discreet.mechanisms.unknown_keys import (
+    KeyCounts,
+    count_pairs,
+    delta_each,
+    read_counts,
+    read_delta,
+    touched,
+)
+from discreet.privacy import Approximate, Neighbours
+from discreet.privacy.rounding import Interval
+from discreet.rationals import Real, positive, whole
+
+_HALF_BITS: Final = 62
+_UNIT: Final = 1 << 2 * _HALF_BITS
+"""Probabilities of keeping are multiples of 1/_UNIT, so two words flip their coins exactly."""
+
+_LONGEST: Final = 1 << 20
+_FEW_KEYS: Final = 4
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class KeySelection(Mechanism):
+    """The keys to show, from how many people are under each; counts themselves stay hidden.
+
+    Guarantee:
+        (epsilon, delta) for a person who is under at most `max_groups_per_unit` keys. A key that
+        one person alone has is shown with probability at most delta, and no rule with the same
+        guarantee for each key shows any key more often (but for rounding by less than 2^-60).
+    Neighbours:
+        Add-remove moves k counts by one. Change-one moves 2 k of them, and is charged for 2 k.
+    Why:
+        Each key is kept with probability p(n) by itself. With E <= e^epsilon' rational, p(0) = 0
+        and p(n + 1) = min(E p(n) + delta', 1 - (1 - p(n) - delta')/E, 1), rounded down, every p(n)
+        and p(n + 1) satisfy (epsilon', delta') in both directions, and equality in one of them is
+        the most that can be had. k keys compose to k epsilon' and 1 - (1 - delta')^k.
+    Edge cases:
+        Keys with a count of 0 are never shown. The answer is in an order of the keys' own, not of
+        the data. Where epsilon and delta are both so small (2e-5 and 1e-6) that more than 2^20
+        counts would be told apart, they are refused.
+
+    Example:
+        >>> words = KeySelection(epsilon=1, delta=1e-6)
+        >>> words.release({"the": 812, "of": 511, "rhubarb": 0})
+        ['of', 'the']
+        >>> float(words.keep_probability(1)) <= 1e-6, words.keep_probability(100)
+        (True, Fraction(1, 1))
+
+    Reference: Desfontaines, Voss, Gipson, Mandayam 2020, Differentially Private Partition
+    Selection, Theorem 1 (the rule is a threshold after truncated geometric noise, Theorem 2).
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    max_groups_per_unit: int
+    neighbours: Neighbours
+
+    def __init__(
+        self,
+        *,
+        epsilon: Real,
+        delta: Real,
+        max_groups_per_unit: int = 1,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> None:
+        fill(
+            self,
+            epsilon=positive(epsilon, "epsilon"),
+            delta=read_delta(delta),
+            max_groups_per_unit=whole(max_groups_per_unit, "max_groups_per_unit", at_least=1),
+            neighbours=Neighbours(neighbours),
+        )
+        self._table()
+
+    @property
+    def guarantee(self) -> Approximate:
+        """(epsilon, delta)."""
+        return Approximate(self.epsilon, self.delta, neighbours=self.neighbours)
+
+    def release(self, value: Mapping[Hashable, int]) -> list[Hashable]:
+        """The keys to show."""
+        counted = KeyCounts.read(value)
+        return [counted.keys[i] for i in np.flatnonzero(self.keeps(counted.counts))]
+
+    def keeps(self, counts: Any) -> NDArray[np.bool_]:
+        """For each of many keys, given by their counts, whether it is shown."""
+        highs, lows = self._table()
+        place = np.minimum(read_counts(counts), highs.size - 1).astype(np.int64)
+        high = noise.below(1 << _HALF_BITS, size=place.shape)
+        low = noise.below(1 << _HALF_BITS, size=place.shape)
+        bar = highs[place]
+        return np.asarray((high < bar) | ((high == bar) & (low < lows[place])), dtype=np.bool_)
+
+    def keep_probability(self, count: int) -> Fraction:
+        """The probability that a key with this many people is shown, exactly."""
+        steps = whole(count, "count", at_least=0)
+        highs, lows = self._table()
+        last = min(steps, highs.size - 1)
+        return Fraction((int(highs[last]) << _HALF_BITS) + int(lows[last]), _UNIT)
+
+    def error(self, confidence: Real = 0.95) -> float:
+        """How many people may be under a key that is hidden: all others are shown so surely."""
+        wanted = 1 - failure(confidence)
+        size = self._table()[0].size
+        return float(next(n for n in range(size) if self.keep_probability(n) >= wanted) - 1)
+
+    @property
+    def claim(self) -> Claim:
+        """Which of the keys of one person are shown."""
+        keys = min(touched(self.max_groups_per_unit, self.neighbours), _FEW_KEYS)
+        return Claim("KeySelection", self.guarantee, count_pairs(keys), self._draw, self._law)
+
+    def _draw(self, counts: tuple[int, ...], runs: int) -> NDArray[np.int8]:
+        tiled = np.tile(np.array(counts, dtype=np.int64), runs)
+        return self.keeps(tiled).reshape(runs, len(counts)).astype(np.int8)
+
+    def _law(self, counts: tuple[int, ...]) -> Law:
+        shown = [self.keep_probability(n) for n in counts]
+        law: dict[Hashable, tuple[float, float]] = {}
+        for outcome in product((0, 1), repeat=len(counts)):
+            share = Interval.of(1)
+            for kept, p in zip(outcome, shown, strict=True):
+                share = share * (p if kept else 1 - p)
+            law[outcome] = (share.lower, share.upper)
+        return law
+
+    def _table(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        keys = touched(self.max_groups_per_unit, self.neighbours)
+        return _keep_table(self.epsilon / keys, delta_each(self.delta, keys))
+
+
+def _length(epsilon: float, delta: float) -> float:
+    """About how many counts have p(n) < 1: twice those up to delta (E^n - 1)/(E - 1) = 1/2."""
+    return 2 * math.log1p(math.expm1(epsilon) / (2 * delta)) / epsilon
+
+
+@lru_cache(maxsize=64)
+def _keep_table(epsilon: Fraction, delta: Fraction) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """p(0), p(1), ... up to the first that is 1, in units of 2^-124, as high and low words.
+
+    A factor E = top/bottom <= e^epsilon is rounded down to 62 bits; so is delta to the unit. At
+    each step p(n + 1) is at most what both constraints allow, and at least p(n) as p(n) is a
+    multiple of the unit, so rounding down keeps both constraints and both monotone ones.
+    """
+    if _length(float(min(epsilon, Fraction(600))), float(delta)) > _LONGEST:
+        raise InputError(
+            "epsilon and delta are too small for key selection",
+            why=f"the rule would tell more than {_LONGEST} counts apart",
+            fix="raise epsilon or delta, or list keys that are public",
+        )
+    bottom = 1 << _HALF_BITS
+    growth = Interval.of(min(epsilon, Fraction(600))).exp()
+    top = int(Fraction(*growth.lower.as_integer_ratio()) * bottom)
+    extra = int(delta * _UNIT)
+    table = [0]
+    while table[-1] < _UNIT:
+        p = table[-1]
+        rise = p * top // bottom + extra
+        # 1 - (1 - p - delta)/E, rounded down: what is taken off is rounded up.
+        close = _UNIT - max(0, -(-(_UNIT - p - extra) * bottom // top))
+        table.append(min(rise, close, _UNIT))
+    numbers = np.array(table, dtype=object)
+    return (numbers >> _HALF_BITS).astype(np.int64), (numbers & (bottom - 1)).astype(np.int64)

@@ -1,0 +1,118 @@
+"""The median, and how far one person can move it after some others have changed first."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputError
+from discreet.mechanisms.grid import Grid, choose_grid
+from discreet.privacy import Neighbours
+from discreet.rationals import Real, rational, whole
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A public range of grid points: `size` of them, the first at `first` steps."""
+
+    grid: Grid
+    first: int
+    size: int
+
+    @staticmethod
+    def read(lower: Real, upper: Real, grid: Real | Grid) -> "Range":
+        """Read public bounds, which have to be grid points."""
+        public = choose_grid(grid, Fraction(1))
+        step = public.step
+        low, high = rational(lower, "lower"), rational(upper, "upper")
+        if not low < high:
+            raise InputError(
+                f"bounds are {lower} and {upper}",
+                why="there has to be room between them",
+                fix="pass lower < upper",
+            )
+        if (low / step).denominator != 1 or (high / step).denominator != 1:
+            raise InputError(
+                f"bounds {lower} and {upper} are off the grid {step}",
+                why="outputs are grid points, and so are the bounds",
+                fix="pass bounds that are multiples of the grid",
+            )
+        return Range(public, int(low / step), int((high - low) / step) + 1)
+
+    def cells(self, values: Any) -> NDArray[np.int64]:
+        """Values as grid points of this range: 0 to size - 1, clamped row by row."""
+        steps = np.asarray(self.grid.index(values))
+        if steps.ndim != 1:
+            raise InputError(
+                "values are not a flat list",
+                why="each person has one number",
+                fix="pass a flat list or array of numbers",
+            )
+        if self.size > 1 << 62 or abs(self.first) > 1 << 62:
+            raise InputError(
+                "the range has more than 2^62 grid points",
+                why="positions on it are 64-bit integers",
+                fix="use a coarser grid",
+            )
+        last = self.first + self.size - 1
+        cells: NDArray[np.int64] = (np.clip(steps, self.first, last) - self.first).astype(np.int64)
+        return cells
+
+    def point(self, cell: Any) -> Any:
+        """The number at one or many cells."""
+        return self.grid.value(cell + self.first)
+
+
+@dataclass(frozen=True, slots=True)
+class Median:
+    """The lower median of values clamped to a public range, with its local sensitivities.
+
+    Why:
+        Let x_1 <= ... <= x_n, x_i the lower bound for i < 1 and the upper bound for i > n. The
+        median is x_m, m = floor((n + 1)/2). Under add-remove one more change moves it within the
+        gap from x_c to x_(c+1), c = floor(n/2); k changes widen the gap most by removing around it
+        (adding only shifts it inside the same window), to x_(floor((n+k)/2)+1) -
+        x_(floor((n-k)/2)). Under change-one k changes and one more move it within a window of k + 2
+        neighbouring values that holds x_m: the largest x_(m+t) - x_(m+t-k-1) for t from 0 to k + 1.
+
+    Reference: Nissim, Raskhodnikova, Smith 2007, Section 3.1 (change-one).
+    """
+
+    range: Range
+    neighbours: Neighbours
+
+    @property
+    def largest(self) -> int:
+        """The global sensitivity in steps."""
+        return self.range.size - 1
+
+    def sort(self, values: Any) -> NDArray[np.int64]:
+        """Values as sorted cells."""
+        return np.sort(self.range.cells(values))
+
+    def value(self, cells: NDArray[np.int64]) -> int:
+        """The lower median of sorted cells; the lower bound if there is none."""
+        return int(cells[(cells.size + 1) // 2 - 1]) if cells.size else 0
+
+    def local(self, cells: NDArray[np.int64], distance: int) -> int:
+        """How far one person moves the median after `distance` changes, in cells."""
+        k, n = whole(distance, "distance", at_least=0), cells.size
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            return self._at(cells, (n + k) // 2 + 1) - self._at(cells, (n - k) // 2)
+        middle = (n + 1) // 2
+        padded = self._padded(cells, middle - k - 1, middle + k + 1)
+        return int((padded[k + 1 :] - padded[: k + 2]).max())
+
+    def _at(self, cells: NDArray[np.int64], rank: int) -> int:
+        if rank < 1:
+            return 0
+        return self.largest if rank > cells.size else int(cells[rank - 1])
+
+    def _padded(self, cells: NDArray[np.int64], first: int, last: int) -> NDArray[np.int64]:
+        """x_first, ..., x_last."""
+        inside = cells[max(first, 1) - 1 : max(0, last)]
+        below = np.zeros(max(0, min(0, last) - first + 1), dtype=np.int64)
+        above = np.full(max(0, last - max(cells.size, first - 1)), self.largest, dtype=np.int64)
+        return np.concatenate([below, inside, above])

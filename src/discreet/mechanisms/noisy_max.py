@@ -1,0 +1,162 @@
+"""Report noisy max: the output whose score is largest after noise, and nothing but its name."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import noise
+from discreet.errors import InputError
+from discreet.mechanisms.choices import Indices
+from discreet.mechanisms.grid import Grid, add, choose_grid
+from discreet.mechanisms.laplace_tail import failure, first_whole, upper_tail
+from discreet.mechanisms.mechanism import fill
+from discreet.mechanisms.selection import Selection, Utility
+from discreet.noise.exponential import read_scale
+from discreet.privacy import Neighbours, Pure
+from discreet.privacy.rounding import Interval
+from discreet.rationals import Real, positive
+
+_BLOCK = 1 << 20
+
+
+class MaxNoise(Enum):
+    """Noise under which the largest score is reported."""
+
+    LAPLACE = "laplace"
+    EXPONENTIAL = "exponential"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class ReportNoisyMax(Selection):
+    """The output with the largest score after independent noise on a public grid.
+
+    Guarantee:
+        Pure epsilon with epsilon = 2 sensitivity/scale, or sensitivity/scale where scores are
+        `monotone`, for both noises; the sensitivity is that after rounding to the grid. Charged as
+        nothing better than pure: report noisy max is not of bounded range.
+    Neighbours:
+        Those for which `sensitivity` is stated; `monotone` needs add-remove.
+    Why:
+        Fix the others' noise and the order in which ties are settled (drawn afresh, apart from the
+        data): output i wins when its noise X reaches some whole x. On a neighbour x grows by at
+        most c = 2 sensitivity (c = sensitivity if all scores move the same way), and for whole x, c
+        the tails of both noises fall no faster than P(X >= x + c) >= exp(-c/scale) P(X >= x).
+    Edge cases:
+        Without a grid a whole sensitivity means integer scores. Ties are settled at random. The
+        noisy score itself is not part of the output: releasing it costs more.
+
+    Example:
+        >>> ReportNoisyMax(["red", "green"], epsilon=1).release([0, 5000])
+        'green'
+        >>> ReportNoisyMax(2, epsilon=1, sensitivity=0.5, grid=2**-10).release([7.25, -1e6])
+        0
+
+    Reference: Dwork, Roth 2014, Claim 3.9 (Laplace noise); Ding et al. 2021 (exponential noise).
+    """
+
+    noise: MaxNoise
+    grid: Grid
+
+    def __init__(
+        self,
+        outputs: int | Sequence[Hashable],
+        *,
+        epsilon: Real | None = None,
+        scale: Real | None = None,
+        sensitivity: Real = 1,
+        noise: str = "laplace",
+        grid: Real | Grid | None = None,
+        monotone: bool = False,
+        utility: Utility | None = None,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> None:
+        public = choose_grid(grid, positive(sensitivity, "sensitivity"))
+        fill(self, noise=_read_noise(noise), grid=public)
+        Selection.__init__(
+            self,
+            outputs,
+            epsilon=epsilon,
+            scale=scale,
+            sensitivity=sensitivity,
+            monotone=monotone,
+            utility=utility,
+            neighbours=neighbours,
+        )
+        read_scale(self.scale_steps)
+
+    def moved(self, sensitivity: Fraction) -> Fraction:
+        """The sensitivity of one rounded score."""
+        return max(1, self.grid.l1_steps(sensitivity)) * self.grid.step
+
+    @property
+    def scale_steps(self) -> Fraction:
+        """The scale in grid steps."""
+        return self.scale / self.grid.step
+
+    @property
+    def guarantee(self) -> Pure:
+        """Pure epsilon."""
+        return Pure(self.epsilon, neighbours=self.neighbours)
+
+    def error(self, confidence: Real = 0.95) -> float:
+        """How far the chosen score is below the best one at most.
+
+        Why: an output t below the best wins only if its noise exceeds the best one's by at least
+        t. The law of that difference is known; there are at most k - 1 such outputs. Rounding adds
+        up to a step.
+        """
+        others = len(self.outputs) - 1
+        if others == 0:
+            return 0.0
+        allowed = Interval.of(failure(confidence) / others).lo
+        steps = first_whole(lambda t: self._beats(t).hi <= allowed) - 1
+        return Interval.of(max(0, steps) * self.grid.step + 2 * self.grid.rounding).upper
+
+    def _beats(self, steps: int) -> Interval:
+        """P(X - Y >= steps) for two independent draws of the noise."""
+        if self.noise is MaxNoise.EXPONENTIAL:
+            return upper_tail(self.scale_steps, steps)
+        return _laplace_difference_tail(self.scale_steps, steps)
+
+    def select(self, scores: NDArray[Any], runs: int) -> Indices:
+        """The positions of `runs` outputs, chosen independently."""
+        steps = np.asarray(self.grid.index(scores))
+        rows = max(1, _BLOCK // steps.size)
+        blocks = [self._block(steps, min(rows, runs - first)) for first in range(0, runs, rows)]
+        return np.concatenate(blocks) if blocks else np.empty(0, dtype=np.int64)
+
+    def _block(self, steps: NDArray[Any], runs: int) -> Indices:
+        draw = noise.discrete_laplace if self.noise is MaxNoise.LAPLACE else noise.geometric
+        noisy = np.asarray(add(steps, draw(self.scale_steps, size=(runs, steps.size))))
+        lots = noise.below(1 << 62, size=noisy.shape)
+        tied = noisy == noisy.max(axis=1, keepdims=True)
+        chosen: Indices = np.where(tied, lots, -1).argmax(axis=1).astype(np.int64)
+        return chosen
+
+
+def _read_noise(name: str) -> MaxNoise:
+    try:
+        return MaxNoise(name)
+    except ValueError:
+        raise InputError(
+            f"noise is {name!r}",
+            why="report noisy max is private with Laplace or exponential noise",
+            fix="pass noise='laplace' or noise='exponential'",
+        ) from None
+
+
+def _laplace_difference_tail(scale: Fraction, steps: int) -> Interval:
+    """P(X - Y >= t) for discrete Laplace X, Y.
+
+    P(X - Y = d) = r^2 q^d (d + (1 + q^2)/(1 - q^2)) for d >= 0, r = (1 - q)/(1 + q); summed from t.
+    """
+    q = Interval.of(-1 / scale).exp()
+    rest = -Interval.of(-1 / scale).expm1()
+    double = -Interval.of(-2 / scale).expm1()
+    inner = (steps + (1 + q.square()) / double) / rest + q / rest.square()
+    return (rest / (1 + q)).square() * Interval.of(-steps / scale).exp() * inner

@@ -1,0 +1,231 @@
+"""Propose a bound on the local sensitivity, test it privately, release only if it holds."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import noise
+from discreet.mechanisms.claim import Claim, Pair
+from discreet.mechanisms.grid import INTEGERS, Grid, add, choose_grid
+from discreet.mechanisms.laplace_tail import failure, half_width, tail_steps, upper_tail
+from discreet.mechanisms.mechanism import Mechanism, fill
+from discreet.mechanisms.median import Median, Range
+from discreet.mechanisms.selection import plain
+from discreet.mechanisms.unknown_keys import read_delta
+from discreet.noise.exponential import read_scale
+from discreet.privacy import Approximate, Neighbours
+from discreet.privacy.rounding import Interval
+from discreet.rationals import Real, positive, whole
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class ProposeTestRelease(Mechanism):
+    """A number with noise for the proposed `bound`, or None near data that breaks it.
+
+    Data is a pair: the value, and its distance: how many people have to change before one more
+    person can move the value by more than `bound` (0 if one can now).
+
+    Guarantee:
+        (epsilon, delta), provided that the distance is 0 wherever the local sensitivity exceeds
+        `bound` and differs by at most 1 between neighbours. Half of epsilon tests, half releases.
+    Neighbours:
+        Those for which the local sensitivity and the distance are stated.
+    Why:
+        The distance gets noise of scale 2/epsilon and passes from `cutoff` on, the smallest with
+        P(noise >= cutoff) <= delta. Neighbours whose values are further than `bound` apart both
+        have a larger local sensitivity than that, so both have distance 0: they pass with
+        probability at most delta, and are refused equally often. For all others test and release
+        compose to epsilon, half each.
+    Edge cases:
+        None is an answer too, and is paid for in full. A larger bound passes more often, with more
+        noise. The bound has to be chosen without looking at the data.
+
+    Example:
+        >>> trial = ProposeTestRelease(bound=1, epsilon=1, delta=1e-6)
+        >>> trial.release((500, 0)), isinstance(trial.release((500, 10_000)), int)
+        (None, True)
+        >>> trial.cutoff
+        27
+
+    Reference: Dwork, Lei 2009, Differential Privacy and Robust Statistics; Vadhan 2017, The
+    Complexity of Differential Privacy, Proposition 3.2.
+    """
+
+    bound: Fraction
+    epsilon: Fraction
+    delta: Fraction
+    cutoff: int
+    steps: int
+    grid: Grid
+    neighbours: Neighbours
+
+    def __init__(
+        self,
+        *,
+        bound: Real,
+        epsilon: Real,
+        delta: Real,
+        grid: Real | Grid | None = None,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> None:
+        strength, allowed = positive(epsilon, "epsilon"), read_delta(delta)
+        proposed = positive(bound, "bound")
+        public = choose_grid(grid, proposed)
+        fill(
+            self,
+            bound=proposed,
+            epsilon=strength,
+            delta=allowed,
+            cutoff=tail_steps(read_scale(2 / strength), allowed),
+            steps=max(1, public.l1_steps(proposed)),
+            grid=public,
+            neighbours=Neighbours(neighbours),
+        )
+        read_scale(self.answer_scale)
+
+    @property
+    def test_scale(self) -> Fraction:
+        """The scale of the noise on the distance."""
+        return 2 / self.epsilon
+
+    @property
+    def answer_scale(self) -> Fraction:
+        """The scale of the noise on the value, in grid steps."""
+        return 2 * self.steps / self.epsilon
+
+    @property
+    def guarantee(self) -> Approximate:
+        """(epsilon, delta)."""
+        return Approximate(self.epsilon, self.delta, neighbours=self.neighbours)
+
+    def release(self, value: tuple[Any, int]) -> Any:
+        """The value with noise, or None."""
+        passed, answers = self._run(value, 1)
+        return answers.tolist()[0] if passed[0] else None
+
+    def pass_probability(self, distance: int) -> Interval:
+        """The probability that data at this distance gets an answer, from both sides."""
+        far = whole(distance, "distance", at_least=0)
+        if far < self.cutoff:
+            return upper_tail(self.test_scale, self.cutoff - far)
+        return 1 - upper_tail(self.test_scale, far - self.cutoff + 1)
+
+    def error(self, confidence: Real = 0.95) -> float:
+        """The half-width of the noise on an answer, where there is one."""
+        width = half_width(self.answer_scale, failure(confidence)) * self.grid.step
+        return Interval.of(width + self.grid.rounding).upper
+
+    @property
+    def claim(self) -> Claim:
+        """Rows of whether there is an answer, and the answer or 0."""
+        zero, near, far = 0, plain(self.bound), plain(1000 * self.bound)
+        enough = self.cutoff + 1
+        pairs = (
+            Pair((zero, 0), (far, 0)),
+            Pair((zero, 0), (near, 1)),
+            Pair((zero, enough), (near, enough - 1)),
+            Pair((zero, 1), (near, 2)),
+        )
+        return Claim("ProposeTestRelease", self.guarantee, pairs, self._draw)
+
+    def _run(self, value: tuple[Any, int], runs: int) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+        steps, distance = self.grid.index(value[0]), INTEGERS.index(value[1])
+        near = noise.discrete_laplace(self.test_scale, size=runs)
+        passed = np.asarray(add(distance, near) >= self.cutoff, dtype=np.bool_)
+        drawn = noise.discrete_laplace(self.answer_scale, size=runs)
+        return passed, np.asarray(self.grid.value(add(steps, drawn)))
+
+    def _draw(self, value: tuple[Any, int], runs: int) -> NDArray[Any]:
+        passed, answers = self._run(value, runs)
+        return np.stack([passed, np.where(passed, answers, 0)], axis=1)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class TestedMedian(Mechanism):
+    """The median of values in a public range, if one person can surely not move it beyond `bound`.
+
+    Guarantee:
+        (epsilon, delta), as `ProposeTestRelease`.
+    Neighbours:
+        Add-remove, or change-one, with the exact local sensitivities of either.
+    Why:
+        The distance is the smallest k for which the local sensitivity after k changes exceeds the
+        bound; see `Median`.
+    Edge cases:
+        Values are clamped to the range row by row and put on its grid. NaN is refused. Where
+        `bound` is at least the range, the test is about nothing; use Laplace noise.
+
+    Example:
+        >>> TestedMedian(0, 128, bound=1, epsilon=1, delta=1e-6).release([]) is None
+        True
+
+    Reference: Dwork, Lei 2009, Section 4 (the median).
+    """
+
+    __test__ = False  # a name that pytest would take for a test
+
+    median: Median
+    trial: ProposeTestRelease
+
+    def __init__(
+        self,
+        lower: Real,
+        upper: Real,
+        *,
+        bound: Real,
+        epsilon: Real,
+        delta: Real,
+        grid: Real | Grid = 1,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> None:
+        public = Range.read(lower, upper, grid)
+        # Medians are grid points already: nothing is rounded after the test, so steps are integers.
+        steps = positive(bound, "bound") / public.grid.step
+        trial = ProposeTestRelease(
+            bound=max(1, int(steps)), epsilon=epsilon, delta=delta, neighbours=neighbours
+        )
+        fill(self, median=Median(public, Neighbours(neighbours)), trial=trial)
+
+    @property
+    def guarantee(self) -> Approximate:
+        """(epsilon, delta)."""
+        return self.trial.guarantee
+
+    def release(self, value: Any) -> Any:
+        """The median of a list of values with noise, or None."""
+        answer = self.trial.release(self._reduce(value))
+        return None if answer is None else self.median.range.point(answer)
+
+    def error(self, confidence: Real = 0.95) -> float:
+        """The half-width of the noise on an answer, where there is one."""
+        width = Fraction(self.trial.error(confidence)) * self.median.range.grid.step
+        return Interval.of(width).upper
+
+    @property
+    def claim(self) -> Claim:
+        """Values that agree, but for enough at the bounds."""
+        low, high = (self.median.range.point(cell) for cell in (0, self.median.largest))
+        agreed = (low,) * 21 + (high,) * 20
+        pairs = {
+            Neighbours.ADD_REMOVE: (Pair((), (low,)), Pair(agreed, (*agreed, high))),
+            Neighbours.CHANGE_ONE: (Pair((low,), (high,)), Pair(agreed, (*agreed[1:], high))),
+        }[self.median.neighbours]
+        return Claim("TestedMedian", self.guarantee, pairs, self._draw)
+
+    def _draw(self, values: Any, runs: int) -> NDArray[Any]:
+        drawn: NDArray[Any] = self.trial.claim.draw(self._reduce(values), runs)
+        return drawn
+
+    def _reduce(self, values: Any) -> tuple[int, int]:
+        """The median in cells, and the distance to data that breaks the bound."""
+        cells = self.median.sort(values)
+        # Local sensitivities never fall with the distance, and reach the whole range beyond all n.
+        low, high = -1, cells.size + 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            broken = self.median.local(cells, middle) > self.trial.bound
+            low, high = (low, middle) if broken else (middle, high)
+        return self.median.value(cells), high

@@ -1,0 +1,304 @@
+"""Quantiles of values in a public range, by the exponential mechanism over its grid points."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import noise
+from discreet.errors import InputError
+from discreet.mechanisms import choices
+from discreet.mechanisms.claim import Claim, Law, Pair
+from discreet.mechanisms.exponential import utility_gap
+from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.laplace_tail import failure
+from discreet.mechanisms.mechanism import Mechanism, fill
+from discreet.mechanisms.median import Range
+from discreet.mechanisms.ranks import Ranks
+from discreet.mechanisms.selection import epsilon_and_scale
+from discreet.privacy import BoundedRange, Guarantee, Neighbours, compose
+from discreet.privacy.rounding import Interval, total
+from discreet.rationals import Real, positive, rational
+
+_LISTED = 512
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Quantile(Mechanism):
+    """A grid point g with probability proportional to exp(-miss(g)/scale), exactly.
+
+    miss(g) is by how many ranks g misses being the q-quantile of n values: the larger of
+    q n - #(x <= g) and #(x < g) - q n, and 0 where g is one.
+
+    Guarantee:
+        epsilon-bounded range with epsilon = 2 s/scale; s = max(q, 1 - q) for add-remove, 1 for
+        change-one.
+    Neighbours:
+        Adding x moves q n - #(x <= g) by q or by q - 1, and so for the other side; changing x by 1.
+    Why:
+        The score is the same on a run of w grid points between two values, so the run is one
+        candidate of weight w exp(score/scale), chosen exactly (see `choices.choose`), and then one
+        of its w points uniformly: P(run)/w is each point's share. The score does not look at
+        distances, so one value, however far out, moves it by no more than any other.
+    Edge cases:
+        Values outside the range are clamped row by row; NaN is refused; no values give a uniform
+        point. Data may be a list of values or `Ranks`, counts per grid point. Ranges of up to 2^62
+        points. The error is in ranks, because in value it depends on the data.
+
+    Example:
+        >>> ages = Quantile(0.5, 0, 128, epsilon=1)
+        >>> ages.release([40] * 5000)
+        40
+        >>> ages.guarantee.rho().upper
+        0.125
+
+    Reference: Smith 2011, Privacy-preserving Statistical Estimation with Optimal Convergence Rates,
+    Algorithm 2; McSherry, Talwar 2007, Theorem 6.
+    """
+
+    quantile: Fraction
+    range: Range
+    epsilon: Fraction
+    scale: Fraction
+    neighbours: Neighbours
+
+    def __init__(
+        self,
+        quantile: Real,
+        lower: Real,
+        upper: Real,
+        *,
+        epsilon: Real | None = None,
+        scale: Real | None = None,
+        grid: Real | Grid = 1,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> None:
+        target, unit = read_quantile(quantile), Neighbours(neighbours)
+        strength, width = epsilon_and_scale(epsilon, scale, 2 * rank_sensitivity(target, unit))
+        fill(
+            self,
+            quantile=target,
+            range=Range.read(lower, upper, grid),
+            epsilon=strength,
+            scale=width,
+            neighbours=unit,
+        )
+
+    @property
+    def guarantee(self) -> BoundedRange:
+        """epsilon-bounded range."""
+        return BoundedRange(self.epsilon, neighbours=self.neighbours)
+
+    def release(self, value: Any) -> Any:
+        """A grid point for a list of values, or for `Ranks`."""
+        return self.range.point(int(self.cells(Ranks.read(value, self.range), 1)[0]))
+
+    def error(self, confidence: Real = 0.95) -> float:
+        """By how many ranks the answer misses being the quantile at most: (ln size + b) scale."""
+        return utility_gap(self.range.size, failure(confidence), self.scale).upper
+
+    def cells(self, ranks: Ranks, runs: int) -> NDArray[np.int64]:
+        """Cells of `runs` independent answers."""
+        return draw_cells(ranks, (0, self.range.size - 1), self.quantile, self.scale, runs)
+
+    @property
+    def claim(self) -> Claim:
+        """Grid points, for values at both ends that one person tips over."""
+        return Claim(
+            "Quantile",
+            self.guarantee,
+            end_pairs(self.range, self.neighbours),
+            self._draw,
+            self._law(),
+        )
+
+    def _draw(self, values: Any, runs: int) -> NDArray[Any]:
+        points: NDArray[Any] = self.range.point(self.cells(Ranks.read(values, self.range), runs))
+        return points
+
+    def _law(self) -> Callable[[Any], Law] | None:
+        return self._points if self.range.size <= _LISTED else None
+
+    def _points(self, values: Any) -> Law:
+        """The probability of every grid point."""
+        ranks = Ranks.read(values, self.range)
+        pieces = ranks.segments(0, self.range.size - 1, self.quantile)
+        scale = self.scale * self.quantile.denominator
+        weights = [Interval.of(Fraction(int(score)) / scale).exp() for score in pieces.scores]
+        widths = [int(width) for width in pieces.widths]
+        whole = total(weight * width for weight, width in zip(weights, widths, strict=True))
+        law: dict[Hashable, tuple[float, float]] = {}
+        for weight, start, width in zip(weights, pieces.starts, widths, strict=True):
+            share = weight / whole
+            for cell in range(int(start), int(start) + width):
+                law[self.range.point(cell)] = (share.lower, min(1.0, share.upper))
+        return law
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Quantiles(Mechanism):
+    """Several quantiles of the same values: the middle one splits the data for the others.
+
+    Guarantee:
+        One round of bounded range epsilon/d for each of the d = floor(log2 m) + 1 levels of the
+        recursion over m quantiles, composed.
+    Neighbours:
+        One more person is in one part of the data on each level. Changing a person can touch two
+        parts, or one part twice; each round then has half the epsilon, for twice the range.
+    Why:
+        Given the answers above it, a level works on disjoint parts of the data, with public targets
+        relative to each part, so one person touches one of its exponential mechanisms. People on a
+        grid point that is an answer are shared out by number: floor(q E) of E to the left, so that
+        one more on it is one more on exactly one side.
+    Edge cases:
+        Answers never decrease. Repeated quantiles are refused. The error is in ranks, all answers
+        at once, where no two people share a grid point; ties can add up to d times the most people
+        on one point. Otherwise as `Quantile`.
+
+    Example:
+        >>> ages = Quantiles([0.25, 0.5, 0.75], 0, 128, epsilon=2)
+        >>> ages.release([20] * 4000 + [40] * 4000 + [60] * 4000)
+        [20, 40, 60]
+
+    Reference: Kaplan, Schnapp, Stemmer 2022, Differentially Private Approximate Quantiles,
+    Algorithm 1 and Theorem 3.1.
+    """
+
+    quantiles: tuple[Fraction, ...]
+    range: Range
+    epsilon: Fraction
+    neighbours: Neighbours
+
+    def __init__(
+        self,
+        quantiles: Sequence[Real],
+        lower: Real,
+        upper: Real,
+        *,
+        epsilon: Real,
+        grid: Real | Grid = 1,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> None:
+        targets = tuple(read_quantile(q) for q in quantiles)
+        if not targets or any(a >= b for a, b in pairwise(targets)):
+            raise InputError(
+                "quantiles are not a rising list",
+                why="each splits the data for those before and after it",
+                fix="pass at least one quantile, each larger than the one before",
+            )
+        fill(
+            self,
+            quantiles=targets,
+            range=Range.read(lower, upper, grid),
+            epsilon=positive(epsilon, "epsilon"),
+            neighbours=Neighbours(neighbours),
+        )
+
+    @property
+    def levels(self) -> int:
+        """The depth of the recursion."""
+        return len(self.quantiles).bit_length()
+
+    @property
+    def round_epsilon(self) -> Fraction:
+        """What one exponential mechanism costs under add-remove."""
+        share = self.epsilon / self.levels
+        return share if self.neighbours is Neighbours.ADD_REMOVE else share / 2
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The levels, composed."""
+        one = BoundedRange(self.epsilon / self.levels, neighbours=self.neighbours)
+        return one if self.levels == 1 else compose([(one, self.levels)])
+
+    def release(self, value: Any) -> list[Any]:
+        """Grid points for a list of values, or for `Ranks`, one for each quantile."""
+        cells = self.cells(Ranks.read(value, self.range), 1)[0]
+        return [self.range.point(int(cell)) for cell in cells]
+
+    def error(self, confidence: Real = 0.95) -> float:
+        """By how many ranks any of the answers misses its quantile at most.
+
+        Why: on each level an answer misses by at most (ln size + ln(m/beta)) 2/epsilon' ranks, and
+        a part that is off by so many people moves the targets inside it by no more than that.
+        """
+        beta = failure(confidence) / len(self.quantiles)
+        return (utility_gap(self.range.size, beta, 2 / self.round_epsilon) * self.levels).upper
+
+    def cells(self, ranks: Ranks, runs: int) -> NDArray[np.int64]:
+        """Cells of `runs` independent releases, a row each."""
+        return self._solve(ranks, 0, self.range.size - 1, self.quantiles, runs)
+
+    def _solve(
+        self, ranks: Ranks, first: int, last: int, targets: tuple[Fraction, ...], runs: int
+    ) -> NDArray[np.int64]:
+        if not targets:
+            return np.empty((runs, 0), dtype=np.int64)
+        middle = len(targets) // 2
+        q = targets[middle]
+        width = 2 * rank_sensitivity(q, Neighbours.ADD_REMOVE) / self.round_epsilon
+        answers = np.empty((runs, len(targets)), dtype=np.int64)
+        answers[:, middle] = draw_cells(ranks, (first, last), q, width, runs)
+        for cell in map(int, np.unique(answers[:, middle])):
+            here = np.flatnonzero(answers[:, middle] == cell)
+            left, right = ranks.split(cell, q)
+            before = tuple(p / q for p in targets[:middle])
+            after = tuple((p - q) / (1 - q) for p in targets[middle + 1 :])
+            answers[here, :middle] = self._solve(left, first, cell, before, here.size)
+            answers[here, middle + 1 :] = self._solve(right, cell, last, after, here.size)
+        return answers
+
+    @property
+    def claim(self) -> Claim:
+        """Rows of grid points, for values at both ends that one person tips over."""
+        pairs = end_pairs(self.range, self.neighbours)
+        return Claim("Quantiles", self.guarantee, pairs, self._draw)
+
+    def _draw(self, values: Any, runs: int) -> NDArray[Any]:
+        points: NDArray[Any] = self.range.point(self.cells(Ranks.read(values, self.range), runs))
+        return points
+
+
+def draw_cells(
+    ranks: Ranks, ends: tuple[int, int], target: Fraction, scale: Fraction, runs: int
+) -> NDArray[np.int64]:
+    """Cells from one end to the other, each with weight exp(-miss/scale), `runs` times."""
+    pieces = ranks.segments(*ends, target)
+    temperature = scale * target.denominator
+    chosen = choices.choose(pieces.scores, temperature, runs, pieces.widths)
+    inside = noise.below(pieces.widths[chosen])
+    return np.asarray(pieces.starts[chosen] + inside, dtype=np.int64)
+
+
+def read_quantile(quantile: Real) -> Fraction:
+    """Read a quantile from 0 to 1."""
+    exact = rational(quantile, "quantile")
+    if 0 <= exact <= 1:
+        return exact
+    raise InputError(
+        f"quantile is {quantile}", why="it is a share of the people", fix="pass it from 0 to 1"
+    )
+
+
+def rank_sensitivity(quantile: Fraction, neighbours: Neighbours) -> Fraction:
+    """By how many ranks one person moves how far a grid point misses the quantile."""
+    if neighbours is Neighbours.CHANGE_ONE:
+        return Fraction(1)
+    return max(quantile, 1 - quantile)
+
+
+def end_pairs(public: Range, neighbours: Neighbours) -> tuple[Pair, ...]:
+    """Values at both ends of the range, with one person more, or changed."""
+    low, high = public.point(0), public.point(public.size - 1)
+    even = (low, low, high, high)
+    if neighbours is Neighbours.CHANGE_ONE:
+        return (
+            Pair((low,), (high,)),
+            Pair(even, (*even[1:], high)),
+            Pair((low,) * 3, (low, low, high)),
+        )
+    return Pair((), (low,)), Pair(even, (*even, high)), Pair((low,) * 3, (low,) * 4)

@@ -1,0 +1,178 @@
+"""What the mechanisms that pick one output by its score have in common."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputError
+from discreet.mechanisms.choices import Indices
+from discreet.mechanisms.claim import Claim, Law, Pair
+from discreet.mechanisms.grid import as_numbers
+from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
+from discreet.privacy import Neighbours
+from discreet.rationals import Real, positive, whole
+
+Utility: TypeAlias = Callable[[Any, Any], Real]
+"""How good an output is for some data; the second argument is the output."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Selection(Mechanism):
+    """One of finitely many public outputs, likelier the higher its score.
+
+    `outputs` is fixed at birth, because a list of candidates that follows the data gives away who
+    is in it. Data comes in as one score an output or, where `utility` is given, as anything that
+    `utility(data, output)` scores. One person moves every score by at most `sensitivity`.
+
+    Noise or temperature is `scale`, and epsilon = 2 sensitivity/scale. Where `monotone` holds, one
+    person moves all scores the same way, and epsilon = sensitivity/scale.
+    """
+
+    outputs: tuple[Hashable, ...]
+    epsilon: Fraction
+    scale: Fraction
+    sensitivity: Fraction
+    monotone: bool
+    utility: Utility | None
+    neighbours: Neighbours
+
+    def __init__(
+        self,
+        outputs: int | Sequence[Hashable],
+        *,
+        epsilon: Real | None = None,
+        scale: Real | None = None,
+        sensitivity: Real = 1,
+        monotone: bool = False,
+        utility: Utility | None = None,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> None:
+        spread = positive(sensitivity, "sensitivity")
+        read_monotone(neighbours, monotone=monotone)
+        moved = self.moved(spread)
+        strength, width = epsilon_and_scale(epsilon, scale, moved if monotone else 2 * moved)
+        fill(
+            self,
+            outputs=read_outputs(outputs),
+            epsilon=strength,
+            scale=width,
+            sensitivity=spread,
+            monotone=bool(monotone),
+            utility=utility,
+            neighbours=Neighbours(neighbours),
+        )
+
+    def moved(self, sensitivity: Fraction) -> Fraction:
+        """How far one person moves a score by the time it is used; rounding may add to it."""
+        return sensitivity
+
+    def release(self, value: Any) -> Any:
+        """One output, chosen afresh."""
+        return self.outputs[int(self.select(self.scores(value), 1)[0])]
+
+    def scores(self, value: Any) -> NDArray[Any]:
+        """Read one finite score an output."""
+        given = value
+        if self.utility is not None:
+            given = [self.utility(value, output) for output in self.outputs]
+        return read_scores(given, len(self.outputs))
+
+    @abstractmethod
+    def select(self, scores: NDArray[Any], runs: int) -> Indices:
+        """The positions of `runs` outputs, chosen independently."""
+
+    @property
+    def claim(self) -> Claim:
+        """Positions of outputs, on scores that one person moves as far as allowed."""
+        return Claim(
+            f"{type(self).__name__} of {len(self.outputs)}",
+            self.guarantee,
+            score_pairs(len(self.outputs), self.sensitivity, monotone=self.monotone),
+            lambda scores, runs: self.select(read_scores(scores, len(self.outputs)), runs),
+            self.law,
+        )
+
+    @property
+    def law(self) -> Callable[[Any], Law] | None:
+        """The exact law of the position for given scores, where it is cheap to write down."""
+        return None
+
+
+def epsilon_and_scale(
+    epsilon: Real | None, scale: Real | None, shift: Fraction
+) -> tuple[Fraction, Fraction]:
+    """Read exactly one of epsilon and scale; the other follows from epsilon = shift/scale."""
+    exactly_one(epsilon=epsilon, scale=scale)
+    if epsilon is not None:
+        strength = positive(epsilon, "epsilon")
+        return strength, shift / strength
+    width = positive(0 if scale is None else scale, "scale")
+    return shift / width, width
+
+
+def read_monotone(neighbours: Neighbours, *, monotone: bool) -> None:
+    """Refuse `monotone` where replacing a person can raise one score and lower another."""
+    if monotone and neighbours is not Neighbours.ADD_REMOVE:
+        raise InputError(
+            "monotone scores for change-one neighbours",
+            why="a replaced person can raise one score and lower another",
+            fix="leave monotone out, or use add-remove neighbours",
+        )
+
+
+def read_outputs(outputs: int | Sequence[Hashable]) -> tuple[Hashable, ...]:
+    """Read the public outputs: a list of distinct ones, or how many there are."""
+    if isinstance(outputs, (int, np.integer)):
+        return tuple(range(whole(outputs, "outputs", at_least=1)))
+    listed = tuple(outputs)
+    if not listed or len(set(listed)) != len(listed):
+        raise InputError(
+            "outputs are " + ("repeated" if listed else "empty"),
+            why="one of them is chosen, and its score has to be its own",
+            fix="list every possible output once, from public knowledge",
+        )
+    return listed
+
+
+def read_scores(scores: Any, count: int) -> NDArray[Any]:
+    """Read `count` finite scores; the words of a refusal are the same whatever the scores."""
+    numbers = np.asarray(as_numbers(scores))
+    if numbers.shape != (count,):
+        raise InputError(
+            "scores do not match the outputs",
+            why="every public output has one score, also an output that no one in the data has",
+            fix=f"pass {count} scores in the order of `outputs`",
+        )
+    return numbers
+
+
+def score_pairs(count: int, sensitivity: Fraction, *, monotone: bool) -> tuple[Pair, ...]:
+    """Scores that pull one output and all the others apart, near a tie and away from it."""
+    up, still = sensitivity, Fraction(0)
+    if monotone:
+        moves = [
+            ((up, up), (up, still)),
+            ((still, up), (still, still)),
+            ((still, 2 * up), (still, up)),
+        ]
+    else:
+        moves = [
+            ((up, still), (still, up)),
+            ((still, up), (-up, 2 * up)),
+            ((up, up), (still, still)),
+        ]
+    return tuple(Pair(_one_against(count, *a), _one_against(count, *b)) for a, b in moves)
+
+
+def _one_against(count: int, first: Fraction, others: Fraction) -> tuple[Real, ...]:
+    return tuple(map(plain, (first, *[others] * (count - 1))))
+
+
+def plain(number: Fraction) -> int | Fraction:
+    """A whole number as an int, which mechanisms on the integers insist on."""
+    return int(number) if number.denominator == 1 else number

@@ -1,0 +1,276 @@
+"""Noise in proportion to how far one person moves this very answer, smoothed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import noise
+from discreet.errors import InputError
+from discreet.mechanisms.claim import Claim, Pair
+from discreet.mechanisms.grid import INTEGERS, Grid, add, choose_grid
+from discreet.mechanisms.laplace_tail import failure, half_width
+from discreet.mechanisms.mechanism import Mechanism, fill
+from discreet.mechanisms.median import Median, Range
+from discreet.mechanisms.unknown_keys import read_delta
+from discreet.noise.exponential import read_scale
+from discreet.privacy import Approximate, Neighbours
+from discreet.privacy.rounding import Interval
+from discreet.rationals import Real, positive
+
+_WEIGHT_BITS: Final = 64
+_DECAY_BITS: Final = 24
+_LEAST_SCALE: Final = Fraction(1, 1 << 10)
+"""The least scale in steps; a larger scale than the smooth one is smooth as well."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class SmoothSensitivity(Mechanism):
+    """A number with discrete Laplace noise scaled to its smooth sensitivity.
+
+    Data is a pair: the value, and bounds A_0 <= A_1 <= ... on its local sensitivity, all in whole
+    grid steps: A_k bounds how far one person moves the value after k others have changed. Beyond
+    the last bound the global sensitivity is used.
+
+    Guarantee:
+        (epsilon, delta), provided that A_k(x) <= A_(k+1)(y) for neighbours x, y (exact local
+        sensitivities at distance k satisfy this) and A_0 bounds the local sensitivity.
+    Neighbours:
+        Those for which the bounds are stated.
+    Why:
+        Weights W_0 = 2^64, W_(k+1) = ceil(r W_k) with r < 1 rational make S = max_k W_k A_k/2^64
+        satisfy S(x) <= S(y)/r exactly. Noise has scale t = S/a with a = epsilon/2. For neighbours
+        with scales t, t' and noise K: tanh(1/2t)/tanh(1/2t') <= max(1, t'/t) <= 1/r, and |k -
+        f'|/t' - |k - f|/t <= a + (|K|/t)(1/r - 1), so the loss is at most a + ln(1/r) + z(1/r - 1)
+        unless |K| > z t, which has probability at most 2 e^-z = delta. r is the smallest multiple
+        of 2^-24 that makes this epsilon.
+    Edge cases:
+        The scale depends on data and is not shown; `error` is for the global sensitivity, and
+        `error_at` for a smooth sensitivity assumed by the reader. Scales start at 2^-10 steps.
+
+    Example:
+        >>> noisy = SmoothSensitivity(global_sensitivity=1000, epsilon=1, delta=1e-6)
+        >>> isinstance(noisy.release((500, [1, 1, 2, 40])), int)
+        True
+
+    Reference: Nissim, Raskhodnikova, Smith 2007, Smooth Sensitivity and Sampling in Private Data
+    Analysis, Definition 2.1 and Lemma 2.6; the admissibility of the discrete law is proved above.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    global_sensitivity: int
+    decay: Fraction
+    grid: Grid
+    neighbours: Neighbours
+
+    def __init__(
+        self,
+        *,
+        global_sensitivity: int,
+        epsilon: Real,
+        delta: Real,
+        grid: Real | Grid = 1,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> None:
+        strength, allowed = positive(epsilon, "epsilon"), read_delta(delta)
+        steps = positive(global_sensitivity, "global_sensitivity")
+        if steps.denominator != 1:
+            raise InputError(
+                f"global_sensitivity is {global_sensitivity}",
+                why="it counts grid steps",
+                fix="pass it in steps, as an int, and the size of a step as grid=",
+            )
+        fill(
+            self,
+            epsilon=strength,
+            delta=allowed,
+            global_sensitivity=int(steps),
+            decay=slowest_decay(strength, allowed),
+            grid=choose_grid(grid, Fraction(1)),
+            neighbours=Neighbours(neighbours),
+        )
+        read_scale(self._scale(int(steps)))
+
+    @property
+    def guarantee(self) -> Approximate:
+        """(epsilon, delta)."""
+        return Approximate(self.epsilon, self.delta, neighbours=self.neighbours)
+
+    def release(self, value: tuple[int, Sequence[int]]) -> Any:
+        """The value, in steps, with noise for its bounds; as a number on the grid."""
+        return self._answer(value, None)
+
+    def smooth(self, bounds: Sequence[int]) -> Fraction:
+        """The smooth sensitivity in steps; private, as the data it comes from."""
+        listed = [int(bound) for bound in np.asarray(INTEGERS.index(bounds))]
+        if any(a > b for a, b in pairwise(listed)) or any(a < 0 for a in listed):
+            raise InputError(
+                "bounds on the local sensitivity are not in order",
+                why="more changes cannot lower how far one person moves a value",
+                fix="pass A_0 <= A_1 <= ..., none of them negative",
+            )
+        capped = [min(bound, self.global_sensitivity) for bound in listed]
+        weights = decaying_weights(self.decay, len(capped) + 1)
+        capped.append(self.global_sensitivity)
+        most = max(w * a for w, a in zip(weights, capped, strict=True))
+        return Fraction(most, 1 << _WEIGHT_BITS)
+
+    def error(self, confidence: Real = 0.95) -> float:
+        """The half-width of the noise in the worst case, for the global sensitivity."""
+        return self.error_at(self.global_sensitivity, confidence)
+
+    def error_at(self, smooth: Real, confidence: Real = 0.95) -> float:
+        """The half-width of the noise if the smooth sensitivity were this many steps."""
+        scale = self._scale(positive(smooth, "smooth"))
+        return Interval.of(half_width(scale, failure(confidence)) * self.grid.step).upper
+
+    @property
+    def claim(self) -> Claim:
+        """Values and bounds that pull apart where the answer is and how wide the noise."""
+        most = self.global_sensitivity
+        small, double = max(1, most // 1000), min(most, 2 * max(1, most // 1000))
+        pairs = (
+            Pair((0, (most,)), (most, (most,))),
+            Pair((0, (small, small, most)), (small, (small, most, most))),
+            Pair((0, (small, double, most)), (0, (0, small, double, most))),
+        )
+        return Claim(type(self).__name__, self.guarantee, pairs, self._answer)
+
+    def _scale(self, smooth: Fraction | int) -> Fraction:
+        return max(_LEAST_SCALE, 2 * Fraction(smooth) / self.epsilon)
+
+    def _answer(self, value: tuple[int, Sequence[int]], runs: int | None) -> Any:
+        steps, bounds = value
+        drawn = noise.discrete_laplace(self._scale(self.smooth(bounds)), size=runs)
+        return self.grid.value(add(INTEGERS.index(steps), drawn))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class SmoothMedian(Mechanism):
+    """The median of values in a public range, with noise scaled to its smooth sensitivity.
+
+    Guarantee:
+        (epsilon, delta), as `SmoothSensitivity`.
+    Neighbours:
+        Add-remove, or change-one, with the exact local sensitivities of either.
+    Why:
+        See `Median` for the local sensitivities and `SmoothSensitivity` for the noise. Bounds are
+        computed for a public number of distances; the global sensitivity stands for those beyond.
+    Edge cases:
+        Values are clamped to the range row by row and put on its grid. No values give the lower
+        bound with noise for the whole range. NaN is refused. An answer may lie outside the range.
+
+    Example:
+        >>> ages = SmoothMedian(0, 128, epsilon=1, delta=1e-6)
+        >>> isinstance(ages.release([31, 44, 44, 52, 60]), int)
+        True
+
+    Reference: Nissim, Raskhodnikova, Smith 2007, Section 3.1.
+    """
+
+    median: Median
+    noisy: SmoothSensitivity
+
+    def __init__(
+        self,
+        lower: Real,
+        upper: Real,
+        *,
+        epsilon: Real,
+        delta: Real,
+        grid: Real | Grid = 1,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> None:
+        public = Range.read(lower, upper, grid)
+        median = Median(public, Neighbours(neighbours))
+        noisy = SmoothSensitivity(
+            global_sensitivity=median.largest,
+            epsilon=epsilon,
+            delta=delta,
+            grid=grid,
+            neighbours=neighbours,
+        )
+        fill(self, median=median, noisy=noisy)
+
+    @property
+    def guarantee(self) -> Approximate:
+        """(epsilon, delta)."""
+        return self.noisy.guarantee
+
+    def release(self, value: Any) -> Any:
+        """The median of a list of values, with noise."""
+        return self.noisy.release(self._reduce(value))
+
+    def error(self, confidence: Real = 0.95) -> float:
+        """The half-width of the noise in the worst case, for the whole range."""
+        return self.noisy.error(confidence)
+
+    @property
+    def claim(self) -> Claim:
+        """Few values, where one person moves the median far; and values that agree."""
+        low, high = self.median.range.point(0), self.median.range.point(self.median.largest)
+        agreed = (low,) * 25 + (high,) * 24
+        pairs = {
+            Neighbours.ADD_REMOVE: (Pair((), (high,)), Pair(agreed, (*agreed, high))),
+            Neighbours.CHANGE_ONE: (Pair((low,), (high,)), Pair(agreed, (*agreed[1:], high))),
+        }[self.median.neighbours]
+        return Claim("SmoothMedian", self.guarantee, pairs, self._draw)
+
+    def _draw(self, values: Any, runs: int) -> NDArray[Any]:
+        drawn: NDArray[Any] = self.noisy.claim.draw(self._reduce(values), runs)
+        return drawn
+
+    def _reduce(self, values: Any) -> tuple[int, list[int]]:
+        """The median in steps, and its local sensitivities at the distances that are looked at."""
+        cells = self.median.sort(values)
+        distances = range(_distances(self.noisy.decay))
+        steps = self.median.range.first + self.median.value(cells)
+        return steps, [self.median.local(cells, k) for k in distances]
+
+
+def slowest_decay(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The smallest r = 1 - m 2^-24 with ln(1/r) + ln(2/delta) (1/r - 1) <= epsilon/2, certified.
+
+    Example:
+        >>> 0.96 < float(slowest_decay(Fraction(1), Fraction(1, 10**6))) < 0.97
+        True
+    """
+    unit = 1 << _DECAY_BITS
+    z, budget = (Interval.of(2) / delta).log(), Interval.of(epsilon / 2).lo
+
+    def fits(m: int) -> bool:
+        r = Interval.of(Fraction(unit - m, unit))
+        return bool(((1 / r).log() + z * (1 / r - 1)).hi <= budget)
+
+    if not fits(1):
+        raise InputError(
+            "epsilon is too small for smooth sensitivity at this delta",
+            why="smoothing would need more than 2^24 neighbours",
+            fix="raise epsilon, or use noise for the global sensitivity",
+        )
+    low, high = 1, unit
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return Fraction(unit - low, unit)
+
+
+@lru_cache(maxsize=64)
+def decaying_weights(decay: Fraction, count: int) -> tuple[int, ...]:
+    """2^64 and on, each the last times `decay`, rounded up: so never a faster decay than that."""
+    weights = [1 << _WEIGHT_BITS]
+    while len(weights) < count:
+        weights.append(-(-weights[-1] * decay.numerator // decay.denominator))
+    return tuple(weights)
+
+
+def _distances(decay: Fraction) -> int:
+    """How many distances are looked at: until weights fall below 2^-32, and at most 4096."""
+    lost = 1 - decay
+    return int(min(Fraction(4096), 23 / lost + 1))

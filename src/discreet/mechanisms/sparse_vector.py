@@ -1,0 +1,353 @@
+"""Sparse vector: many questions, charged for the few answers above a threshold."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import noise
+from discreet.errors import BudgetError, InputError
+from discreet.mechanisms.claim import Claim, Pair
+from discreet.mechanisms.grid import Grid, add, choose_grid, compact
+from discreet.mechanisms.laplace_tail import failure, half_width, tail_steps
+from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
+from discreet.mechanisms.selection import plain, read_monotone
+from discreet.noise.exponential import read_scale
+from discreet.privacy import Neighbours, Pure
+from discreet.privacy.rounding import Interval
+from discreet.rationals import Real, positive, rational, whole
+
+_UNASKED = -1
+_BLOCK = 32
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class SparseVector(Mechanism):
+    """Says for each question in turn whether its value reaches the threshold; ends after c hits.
+
+    Guarantee:
+        Pure epsilon for all answers together, however many questions fall below the threshold. This
+        is the standard sparse vector of Lyu, Su, Li: threshold noise of scale s/epsilon_1, drawn
+        once and kept; fresh noise of scale 2 c s/epsilon_2 on every question (c s/epsilon_2 where
+        all values move the same way); with `numeric`, fresh noise of scale c s/epsilon_3 on the
+        answers of hits; epsilon is the sum. s is the sensitivity after rounding to the grid, c is
+        `hits`.
+    Neighbours:
+        Those for which `sensitivity` bounds how far one person moves the value of any question.
+    Why:
+        Move the threshold noise up by s: that costs e^epsilon_1, and every question below the
+        threshold on one dataset stays below on the neighbour for the same noise. A question above
+        has its bar raised by at most 2 s (s if all values rise, or all fall), which costs
+        e^(epsilon_2/c), as P(X >= x + m) >= exp(-m/scale) P(X >= x) for whole x, m; there are at
+        most c of them.
+    Edge cases:
+        A value equal to the noisy bar is a hit. Questions may be chosen after seeing earlier
+        answers (`start`). After c hits a run refuses everything. A run can be neither copied nor
+        pickled.
+
+    Example:
+        >>> alarm = SparseVector(threshold=10_000, epsilon=1, hits=1)
+        >>> alarm.release([3, 250_000, 7])
+        [False, True]
+        >>> run = alarm.start()
+        >>> run.ask(250_000), run.hits_left
+        (True, 0)
+
+    Reference: Lyu, Su, Li 2017, Understanding the Sparse Vector Technique, Algorithm 7 and Theorems
+    4 and 5. (Their Algorithms 3 to 6, which reuse or leave out noise, are not private.)
+    """
+
+    threshold: Fraction
+    hits: int
+    epsilon: Fraction
+    epsilons: tuple[Fraction, Fraction, Fraction]
+    sensitivity: Fraction
+    steps: int
+    numeric: bool
+    monotone: bool
+    grid: Grid
+    neighbours: Neighbours
+
+    def __init__(
+        self,
+        *,
+        threshold: Real,
+        epsilon: Real | None = None,
+        scale: Real | None = None,
+        hits: int = 1,
+        sensitivity: Real = 1,
+        numeric: bool = False,
+        monotone: bool = False,
+        grid: Real | Grid | None = None,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> None:
+        spread, count = positive(sensitivity, "sensitivity"), whole(hits, "hits", at_least=1)
+        read_monotone(neighbours, monotone=monotone)
+        public = choose_grid(grid, spread)
+        steps = max(1, public.l1_steps(spread))
+        moves = (1 if monotone else 2) * count
+        shares = _shares(moves, numeric=numeric)
+        whole_epsilon = _read_epsilon(epsilon, scale, moves * steps * public.step, shares[1])
+        fill(
+            self,
+            threshold=rational(threshold, "threshold"),
+            hits=count,
+            epsilon=whole_epsilon,
+            epsilons=tuple(share * whole_epsilon for share in shares),
+            sensitivity=spread,
+            steps=steps,
+            numeric=bool(numeric),
+            monotone=bool(monotone),
+            grid=public,
+            neighbours=Neighbours(neighbours),
+        )
+        for width in (self.threshold_scale, self.query_scale, self.answer_scale):
+            read_scale(width)
+
+    # --- noise, in grid steps -------------------------------------------------------------------
+
+    @property
+    def threshold_scale(self) -> Fraction:
+        """The scale of the noise on the threshold, in steps."""
+        return self.steps / self.epsilons[0]
+
+    @property
+    def query_scale(self) -> Fraction:
+        """The scale of the noise on a question, in steps."""
+        moves = (1 if self.monotone else 2) * self.hits
+        return moves * self.steps / self.epsilons[1]
+
+    @property
+    def answer_scale(self) -> Fraction:
+        """The scale of the noise on a numeric answer, in steps; that of a question without one."""
+        third = self.epsilons[2]
+        return self.hits * self.steps / third if third else self.query_scale
+
+    # --- the face -------------------------------------------------------------------------------
+
+    @property
+    def guarantee(self) -> Pure:
+        """Pure epsilon, for a whole run."""
+        return Pure(self.epsilon, neighbours=self.neighbours)
+
+    def start(self) -> "Run":
+        """A fresh run, which is paid for by one `guarantee` and answers one question at a time."""
+        return Run(self)
+
+    def release(self, value: Any) -> list[Any]:
+        """Answers to a list of questions, up to and with the c-th hit.
+
+        Each is True or False or, with `numeric`, a noisy value or None.
+        """
+        marks, answers = self.runs(self.bars(value), 1)
+        asked = int((marks[0] != _UNASKED).sum())
+        if not self.numeric:
+            return [bool(mark) for mark in marks[0, :asked]]
+        values = self.grid.value(answers[0])
+        return [values[i] if marks[0, i] else None for i in range(asked)]
+
+    def error(self, confidence: Real = 0.95, queries: int = 1) -> float:
+        """The smallest margin w for which all of `queries` answers are right, so far as asked.
+
+        Right means: a hit has a value of at least threshold - w, another one at most threshold + w
+        and, with `numeric`, answers are at most w off.
+        Why: the noise of the threshold exceeds w_1, that of a question on its bad side w_2, and
+        that of an answer w_3 with a third of 1 - confidence each at most; w = max(w_1 + w_2, w_3).
+        """
+        beta, many = failure(confidence) / 3, whole(queries, "queries", at_least=1)
+        decision = half_width(self.threshold_scale, beta)
+        decision += max(0, tail_steps(self.query_scale, beta / many) - 1)
+        answer = half_width(self.answer_scale, beta / self.hits) if self.numeric else 0
+        width = max(decision, answer) * self.grid.step + 2 * self.grid.rounding
+        return Interval.of(width).upper
+
+    @property
+    def claim(self) -> Claim:
+        """Rows of one mark a question: 1 hit, 0 below, -1 not asked; then any numeric answers."""
+        return Claim(type(self).__name__, self.guarantee, self._pairs(), self._draw)
+
+    # --- runs -----------------------------------------------------------------------------------
+
+    def bars(self, values: Any) -> NDArray[Any]:
+        """How far each value is below the threshold, in steps."""
+        steps = np.asarray(self.grid.index(values))
+        if steps.ndim != 1:
+            raise InputError(
+                "values are not a flat list",
+                why="questions are asked one after the other",
+                fix="pass a list with one value a question",
+            )
+        return compact(self._bar() - steps.astype(object))
+
+    def _bar(self) -> int:
+        return int(Grid(self.grid.step).index(self.threshold))
+
+    def runs(self, bars: NDArray[Any], runs: int) -> tuple[NDArray[np.int8], NDArray[Any]]:
+        """`runs` independent runs over the same questions: marks, and noisy answers in steps."""
+        shape = (runs, bars.size)
+        reached = self._reached(bars, self._bend(runs))
+        before: NDArray[np.int64] = np.cumsum(reached, axis=1) - reached
+        marks = np.where(before < self.hits, reached, _UNASKED).astype(np.int8)
+        if not self.numeric:
+            return marks, np.zeros(shape, dtype=np.int64)
+        fresh = noise.discrete_laplace(self.answer_scale, size=shape)
+        answers = np.asarray(add(compact(self._bar() - bars.astype(object)), fresh))
+        return marks, np.where(marks == 1, answers, 0)
+
+    def _bend(self, runs: int) -> NDArray[Any]:
+        """The noise of the threshold, one draw a run."""
+        return noise.discrete_laplace(self.threshold_scale, size=(runs, 1))
+
+    def _reached(self, bars: NDArray[Any], bent: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which values reach the noisy threshold; noise is symmetric, so its sign is free."""
+        fresh = noise.discrete_laplace(self.query_scale, size=(bent.size, bars.size))
+        return np.asarray(add(fresh, bent) >= bars, dtype=np.bool_)
+
+    def _draw(self, values: Any, runs: int) -> NDArray[Any]:
+        marks, answers = self.runs(self.bars(values), runs)
+        return np.concatenate([marks, answers], axis=1) if self.numeric else marks
+
+    def _pairs(self) -> tuple[Pair, ...]:
+        """Questions that stay below and questions that hit, pulled apart at the threshold."""
+        bar = self.grid.step * self._bar()
+        low, high = plain(bar), plain(bar + self.sensitivity)
+        few = min(self.hits, 3)
+        level = Pair((low,) * (4 + few), (high,) * (4 + few))
+        if self.monotone:
+            return level, Pair((low,) * 4 + (high,) * few, (low,) * (4 + few))
+        even = Pair((low,) * 3 + (high,) * few, (high,) * 3 + (low,) * few)
+        return level, even, Pair((low,) * 8 + (high,) * few, (high,) * 8 + (low,) * few)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class AboveThreshold(SparseVector):
+    """The position of the first value that reaches the threshold: sparse vector with one hit.
+
+    Guarantee:
+        Pure epsilon, however many values are looked at.
+    Neighbours:
+        As for `SparseVector`.
+    Edge cases:
+        None where no noisy value reaches the noisy threshold.
+
+    Example:
+        >>> AboveThreshold(threshold=10_000, epsilon=1).release([3, 7, 250_000, 8])
+        2
+
+    Reference: Dwork, Roth 2014, Algorithm 1 and Theorem 3.23; Lyu, Su, Li 2017, Algorithm 7.
+    """
+
+    def __init__(
+        self,
+        *,
+        threshold: Real,
+        epsilon: Real | None = None,
+        scale: Real | None = None,
+        sensitivity: Real = 1,
+        monotone: bool = False,
+        grid: Real | Grid | None = None,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> None:
+        SparseVector.__init__(
+            self,
+            threshold=threshold,
+            epsilon=epsilon,
+            scale=scale,
+            sensitivity=sensitivity,
+            monotone=monotone,
+            grid=grid,
+            neighbours=neighbours,
+        )
+
+    def release(self, value: Any) -> Any:
+        """The position of the first hit, or None."""
+        place = int(self.first(self.bars(value), 1)[0])
+        return None if place == _UNASKED else place
+
+    def first(self, bars: NDArray[Any], runs: int) -> NDArray[np.int64]:
+        """Positions of the first hit in `runs` independent runs, -1 where there is none.
+
+        Questions are asked a block at a time and only while a run has no hit, so the time it takes
+        tells the answer and nothing else.
+        """
+        places = np.full(runs, _UNASKED, dtype=np.int64)
+        bent, open_runs = self._bend(runs), np.arange(runs)
+        for start in range(0, bars.size, _BLOCK):
+            reached = self._reached(bars[start : start + _BLOCK], bent[open_runs])
+            stopped = reached.any(axis=1)
+            places[open_runs[stopped]] = start + reached[stopped].argmax(axis=1)
+            open_runs = open_runs[~stopped]
+        return places
+
+    def _draw(self, values: Any, runs: int) -> NDArray[Any]:
+        return self.first(self.bars(values), runs)
+
+
+class Run:
+    """One run of a sparse vector, question by question; its state is the noise of the threshold."""
+
+    __slots__ = ("_bent", "_left", "_lock", "_mechanism")
+
+    def __init__(self, mechanism: SparseVector) -> None:
+        self._mechanism = mechanism
+        self._bent = noise.discrete_laplace(mechanism.threshold_scale)
+        self._left = mechanism.hits
+        self._lock = Lock()
+
+    @property
+    def hits_left(self) -> int:
+        """How many hits this run still answers."""
+        return self._left
+
+    def ask(self, value: Any) -> Any:
+        """Whether the value reaches the threshold; with `numeric`, its noisy value or None."""
+        with self._lock:
+            return self._ask(value)
+
+    def _ask(self, value: Any) -> Any:
+        if self._left == 0:
+            raise BudgetError(
+                f"{self._mechanism.hits} hits were answered",
+                why="the guarantee of this run covers no more",
+                fix="start another run, which is charged again",
+                asked=1,
+                left=0,
+            )
+        rule = self._mechanism
+        bar = int(rule.bars([value])[0])
+        hit = noise.discrete_laplace(rule.query_scale) + self._bent >= bar
+        self._left -= hit
+        if not rule.numeric:
+            return bool(hit)
+        fresh = noise.discrete_laplace(rule.answer_scale)
+        return rule.grid.value(rule.grid.index(value) + fresh) if hit else None
+
+    def __reduce__(self) -> Any:
+        raise InputError(
+            "a run cannot be copied",
+            why="two copies would share the noise of the threshold and answer twice the hits",
+            fix="start another run, which is charged again",
+        )
+
+
+def _shares(moves: int, *, numeric: bool) -> tuple[Fraction, Fraction, Fraction]:
+    """How epsilon is split: 1 to moves^(2/3) between threshold and questions, half for answers.
+
+    Lyu, Su, Li 2017, Section 4.2: the split with the least variance of the comparison.
+    """
+    ratio = Fraction(round(64 * float(moves) ** (2 / 3)), 64)
+    rest = Fraction(1, 2) if numeric else Fraction(1)
+    return rest / (1 + ratio), rest * ratio / (1 + ratio), 1 - rest
+
+
+def _read_epsilon(
+    epsilon: Real | None, scale: Real | None, moved: Fraction, share: Fraction
+) -> Fraction:
+    """Epsilon as given, or from the scale of the noise on a question."""
+    exactly_one(epsilon=epsilon, scale=scale)
+    if epsilon is not None:
+        return positive(epsilon, "epsilon")
+    return moved / positive(0 if scale is None else scale, "scale") / share

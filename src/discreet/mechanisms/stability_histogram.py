@@ -1,0 +1,237 @@
+"""Stability-based histograms: noisy counts of unknown keys, shown where they clear a threshold."""
+
+from abc import abstractmethod
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import noise
+from discreet.mechanisms import gaussian_tail, laplace_tail
+from discreet.mechanisms.claim import Claim
+from discreet.mechanisms.grid import add
+from discreet.mechanisms.laplace_tail import failure, first_whole
+from discreet.mechanisms.mechanism import Mechanism, fill
+from discreet.mechanisms.unknown_keys import (
+    KeyCounts,
+    count_pairs,
+    delta_each,
+    read_counts,
+    read_delta,
+    touched,
+)
+from discreet.noise.exponential import read_scale
+from discreet.noise.gaussian import read_variance
+from discreet.privacy import ZCDP, Approximate, Neighbours
+from discreet.privacy.rounding import Interval
+from discreet.rationals import Real, positive, whole
+
+_FEW_KEYS: Final = 4
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Threshold(Mechanism):
+    """Noise on every count that is not 0; keys are shown, with it, from `threshold` on.
+
+    Fill in the noise, its tail, and how epsilon and delta are spent.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    threshold: int
+    max_groups_per_unit: int
+    neighbours: Neighbours
+
+    @property
+    def guarantee(self) -> Approximate:
+        """(epsilon, delta)."""
+        return Approximate(self.epsilon, self.delta, neighbours=self.neighbours)
+
+    def release(self, value: Mapping[Hashable, int]) -> dict[Hashable, int]:
+        """The keys that are shown, each with its noisy count."""
+        counted = KeyCounts.read(value)
+        noisy = self._noisy(counted.counts)
+        return {counted.keys[i]: int(noisy[i]) for i in np.flatnonzero(noisy)}
+
+    def error(self, confidence: Real = 0.95) -> float:
+        """How far a key's count is from its noisy count at most, hidden keys aside."""
+        return float(self._half_width(failure(confidence)))
+
+    def keep_probability(self, count: int) -> Interval:
+        """The probability that a key with this many people is shown, from both sides."""
+        people = whole(count, "count", at_least=0)
+        if people == 0:
+            return Interval.of(0)
+        if people < self.threshold:
+            return self._tail(self.threshold - people)
+        # Noise is symmetric: P(X >= -m) = 1 - P(X >= m + 1).
+        return 1 - self._tail(people - self.threshold + 1)
+
+    @property
+    def claim(self) -> Claim:
+        """Noisy counts of the keys of one person; 0 where a key is hidden."""
+        keys = min(touched(self.max_groups_per_unit, self.neighbours), _FEW_KEYS)
+        return Claim(type(self).__name__, self.guarantee, count_pairs(keys), self._draw)
+
+    def _noisy(self, counts: NDArray[Any]) -> NDArray[Any]:
+        """Noisy counts, 0 where a key is hidden or has nobody."""
+        noisy = np.asarray(add(counts, self._noise(counts.shape)))
+        shown = np.asarray((noisy >= self.threshold) & (counts > 0), dtype=bool)
+        return np.where(shown, noisy, 0)
+
+    def _draw(self, counts: tuple[int, ...], runs: int) -> NDArray[Any]:
+        tiled = np.tile(read_counts(counts), runs)
+        return self._noisy(tiled).reshape(runs, len(counts))
+
+    @abstractmethod
+    def _noise(self, shape: tuple[int, ...]) -> NDArray[Any]:
+        """Fresh noise."""
+
+    @abstractmethod
+    def _tail(self, steps: int) -> Interval:
+        """P(noise >= steps) for steps >= 1."""
+
+    @abstractmethod
+    def _half_width(self, probability: Fraction) -> int:
+        """The smallest w for which surely P(|noise| > w) <= probability."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class LaplaceThreshold(Threshold):
+    """A stability-based histogram with discrete Laplace noise of scale k/epsilon.
+
+    Guarantee:
+        (epsilon, delta) for a person who is under at most k = `max_groups_per_unit` keys. The
+        threshold T is the smallest with P(1 + noise >= T) = q^(T - 1)/(1 + q) <= delta', q =
+        e^(-epsilon/k), where 1 - (1 - delta')^k <= delta. A key is shown if its noisy count is
+        at least T: `>=`, and the probability is that of `>=`.
+    Neighbours:
+        Add-remove moves k counts by one. Change-one moves 2 k of them, and is charged for 2 k.
+    Why:
+        Say the person is alone under j of the keys and one of several under the others. With
+        probability h >= 1 - delta all j stay hidden, independently of the rest, whose law R the
+        noise keeps within e^epsilon of Q, the law without the person. So P(S) <= (1 - h) + h R(S)
+        <= delta + e^epsilon Q(S), and Q(S) <= (1 - h) + h Q(S) <= delta + e^epsilon h R(S), where h
+        R(S) <= P(S).
+    Edge cases:
+        Keys with a count of 0 are never shown. The answer is in an order of the keys' own.
+
+    Example:
+        >>> words = LaplaceThreshold(epsilon=1, delta=1e-6)
+        >>> words.threshold, sorted(words.release({"the": 81200, "rhubarb": 0}))
+        (15, ['the'])
+
+    Reference: Korolova, Kenthapadi, Mishra, Ntoulas 2009, Theorem 1; Bun, Nissim, Stemmer 2016,
+    Simultaneous Private Learning of Multiple Concepts, Theorem 3.5.
+    """
+
+    scale: Fraction
+
+    def __init__(
+        self,
+        *,
+        epsilon: Real,
+        delta: Real,
+        max_groups_per_unit: int = 1,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> None:
+        strength, allowed = positive(epsilon, "epsilon"), read_delta(delta)
+        groups = whole(max_groups_per_unit, "max_groups_per_unit", at_least=1)
+        keys = touched(groups, Neighbours(neighbours))
+        scale = read_scale(keys / strength)
+        fill(
+            self,
+            epsilon=strength,
+            delta=allowed,
+            threshold=1 + max(1, laplace_tail.tail_steps(scale, delta_each(allowed, keys))),
+            max_groups_per_unit=groups,
+            neighbours=Neighbours(neighbours),
+            scale=scale,
+        )
+
+    def _noise(self, shape: tuple[int, ...]) -> NDArray[Any]:
+        return noise.discrete_laplace(self.scale, size=shape)
+
+    def _tail(self, steps: int) -> Interval:
+        return laplace_tail.upper_tail(self.scale, steps)
+
+    def _half_width(self, probability: Fraction) -> int:
+        return laplace_tail.half_width(self.scale, probability)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class GaussianThreshold(Threshold):
+    """A stability-based histogram with discrete Gaussian noise, better for people under many keys.
+
+    Guarantee:
+        (epsilon, delta) for a person who is under at most k = `max_groups_per_unit` keys. Half of
+        delta pays for the noise (rho-zCDP with variance k/(2 rho)), half for the threshold T, the
+        smallest with P(1 + noise >= T) <= delta', where 1 - (1 - delta')^k <= delta/2.
+    Neighbours:
+        Add-remove moves k counts by one. Change-one moves 2 k of them, and is charged for 2 k.
+    Why:
+        As for `LaplaceThreshold`, with (epsilon, delta/2) in place of epsilon for the noise.
+    Edge cases:
+        As for `LaplaceThreshold`.
+
+    Example:
+        >>> public = {"epsilon": 1, "delta": 1e-6, "max_groups_per_unit": 50}
+        >>> GaussianThreshold(**public).threshold < LaplaceThreshold(**public).threshold
+        True
+
+    Reference: Canonne, Kamath, Steinke 2020, The Discrete Gaussian for Differential Privacy,
+    Theorem 4 and Corollary 9; Desfontaines et al. 2020, Section 4.1 (thresholds).
+    """
+
+    variance: Fraction
+
+    def __init__(
+        self,
+        *,
+        epsilon: Real,
+        delta: Real,
+        max_groups_per_unit: int = 1,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> None:
+        strength, allowed = positive(epsilon, "epsilon"), read_delta(delta)
+        groups = whole(max_groups_per_unit, "max_groups_per_unit", at_least=1)
+        keys = touched(groups, Neighbours(neighbours))
+        variance = read_variance(keys / (2 * _largest_rho(strength, allowed / 2)))
+        limit = Interval.of(delta_each(allowed / 2, keys)).lo
+        fill(
+            self,
+            epsilon=strength,
+            delta=allowed,
+            threshold=1 + first_whole(lambda m: m >= 1 and _tail(variance, m).hi <= limit),
+            max_groups_per_unit=groups,
+            neighbours=Neighbours(neighbours),
+            variance=variance,
+        )
+
+    def _noise(self, shape: tuple[int, ...]) -> NDArray[Any]:
+        return noise.discrete_gaussian(self.variance, size=shape)
+
+    def _tail(self, steps: int) -> Interval:
+        return _tail(self.variance, steps)
+
+    def _half_width(self, probability: Fraction) -> int:
+        return gaussian_tail.half_width(self.variance, probability)
+
+
+def _tail(variance: Fraction, steps: int) -> Interval:
+    """P(noise >= steps) for steps >= 1."""
+    return gaussian_tail.two_sided_tail(variance, steps - 1) / 2
+
+
+def _largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """A rho, rounded down to 2^-30 of itself, whose zCDP gives (epsilon, delta)."""
+    low, high = Fraction(0), Fraction(1)
+    while ZCDP(high).delta(epsilon).upper <= delta:
+        low, high = high, 2 * high
+    while low == 0 or high - low > low / (1 << 30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if ZCDP(middle).delta(epsilon).upper <= delta else (low, middle)
+    return low

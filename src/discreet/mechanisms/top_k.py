@@ -1,0 +1,203 @@
+"""The best k outputs, by peeling: choose one, take it out, choose again."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from itertools import permutations
+from math import perm
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputError
+from discreet.mechanisms import choices
+from discreet.mechanisms.choices import Indices
+from discreet.mechanisms.claim import Claim, Law
+from discreet.mechanisms.exponential import utility_gap, weights_law
+from discreet.mechanisms.laplace_tail import failure
+from discreet.mechanisms.mechanism import Mechanism, fill
+from discreet.mechanisms.selection import (
+    epsilon_and_scale,
+    read_monotone,
+    read_outputs,
+    read_scores,
+    score_pairs,
+)
+from discreet.privacy import BoundedRange, Guarantee, Neighbours, Pure, compose
+from discreet.privacy.rounding import Interval
+from discreet.rationals import Real, positive, whole
+
+_LISTED = 256
+
+
+class Peel(Enum):
+    """How each of the k outputs is chosen."""
+
+    EXPONENTIAL = "exponential"
+    PERMUTE_AND_FLIP = "permute-and-flip"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class TopK(Mechanism):
+    """Different outputs, k of them, in the order they were chosen, each from those that are left.
+
+    Guarantee:
+        k rounds of epsilon/k. Rounds of the exponential mechanism are composed as bounded range, so
+        rho = epsilon^2/(8 k); rounds of permute-and-flip are pure and add up to epsilon. Either way
+        pure `epsilon` holds.
+    Neighbours:
+        Those for which `sensitivity` is stated; `monotone` needs add-remove.
+    Why:
+        What is left in a round depends on earlier outputs alone, so round j is the mechanism with
+        epsilon/k on a public set of outputs, and adaptive composition holds. The joint loss is not
+        of range epsilon: the offset of a round's losses depends on the rounds before it.
+    Edge cases:
+        k = 1 is the mechanism itself; k equal to the number of outputs is a private ranking.
+
+    Example:
+        >>> TopK(2, ["a", "b", "c"], epsilon=1).release([0, 9000, 90000])
+        ['c', 'b']
+
+    Reference: Durfee, Rogers 2019, Practical Differentially Private Top-k Selection, Section 4;
+    Dong, Durfee, Rogers 2020, Theorem 3 (composition of bounded range).
+    """
+
+    k: int
+    outputs: tuple[Hashable, ...]
+    epsilon: Fraction
+    scale: Fraction
+    sensitivity: Fraction
+    monotone: bool
+    peel: Peel
+    neighbours: Neighbours
+
+    def __init__(
+        self,
+        k: int,
+        outputs: int | Sequence[Hashable],
+        *,
+        epsilon: Real | None = None,
+        scale: Real | None = None,
+        sensitivity: Real = 1,
+        monotone: bool = False,
+        peel: str = "exponential",
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> None:
+        spread = positive(sensitivity, "sensitivity")
+        read_monotone(neighbours, monotone=monotone)
+        listed = read_outputs(outputs)
+        rounds = _read_k(k, len(listed))
+        shift = rounds * (spread if monotone else 2 * spread)
+        strength, width = epsilon_and_scale(epsilon, scale, shift)
+        fill(
+            self,
+            k=rounds,
+            outputs=listed,
+            epsilon=strength,
+            scale=width,
+            sensitivity=spread,
+            monotone=bool(monotone),
+            peel=_read_peel(peel),
+            neighbours=Neighbours(neighbours),
+        )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """As many rounds of epsilon/k as there are outputs to choose."""
+        if self.peel is Peel.PERMUTE_AND_FLIP:
+            return Pure(self.epsilon, neighbours=self.neighbours)
+        one = BoundedRange(self.epsilon / self.k, neighbours=self.neighbours)
+        return one if self.k == 1 else compose([(one, self.k)])
+
+    def release(self, value: Any) -> list[Hashable]:
+        """As many outputs as asked for, the first chosen first."""
+        scores = read_scores(value, len(self.outputs))
+        return [self.outputs[int(i)] for i in self.select(scores, 1)[0]]
+
+    def error(self, confidence: Real = 0.95) -> float:
+        """How far each chosen score is below the best one left at its turn, all k at once.
+
+        Why: each round fails with probability at most (1 - confidence)/k.
+        """
+        beta = failure(confidence) / self.k
+        return utility_gap(len(self.outputs), beta, self.scale).upper
+
+    def select(self, scores: NDArray[Any], runs: int) -> Indices:
+        """Positions of the outputs of `runs` independent releases, a row each."""
+        chosen = np.empty((runs, self.k), dtype=np.int64)
+        self._peel(scores, np.arange(scores.size), chosen, np.arange(runs), 0)
+        return chosen
+
+    def _peel(
+        self,
+        scores: NDArray[Any],
+        left: Indices,
+        chosen: Indices,
+        runs: Indices,
+        turn: int,
+    ) -> None:
+        """Fill in the rounds from `turn` on of those runs that have the same outputs left."""
+        picks = left[self._draw(scores[left], runs.size)]
+        chosen[runs, turn] = picks
+        if turn + 1 == self.k:
+            return
+        for pick in np.unique(picks):
+            self._peel(scores, left[left != pick], chosen, runs[picks == pick], turn + 1)
+
+    def _draw(self, scores: NDArray[Any], runs: int) -> Indices:
+        if self.peel is Peel.EXPONENTIAL:
+            return choices.choose(scores, self.scale, runs)
+        return choices.permute_and_flip(scores, self.scale, runs)
+
+    @property
+    def claim(self) -> Claim:
+        """Rows of k positions, on scores that one person moves as far as allowed."""
+        count = len(self.outputs)
+        return Claim(
+            f"TopK of {count}",
+            self.guarantee,
+            score_pairs(count, self.sensitivity, monotone=self.monotone),
+            lambda scores, runs: self.select(read_scores(scores, count), runs),
+            self._law(),
+        )
+
+    def _law(self) -> Callable[[Any], Law] | None:
+        if self.peel is not Peel.EXPONENTIAL or perm(len(self.outputs), self.k) > _LISTED:
+            return None
+        return lambda scores: self._sequences(read_scores(scores, len(self.outputs)))
+
+    def _sequences(self, scores: NDArray[Any]) -> Law:
+        """The probability of every sequence of k positions."""
+        law: dict[Hashable, tuple[float, float]] = {}
+        for sequence in permutations(range(scores.size), self.k):
+            left, share = list(range(scores.size)), Interval.of(1)
+            for pick in sequence:
+                law_left = weights_law(scores[left], self.scale)
+                share = share * Interval.between(*law_left[left.index(pick)])
+                left.remove(pick)
+            law[sequence] = (share.lower, share.upper)
+        return law
+
+
+def _read_k(k: int, count: int) -> int:
+    rounds = whole(k, "k", at_least=1)
+    if rounds <= count:
+        return rounds
+    raise InputError(
+        f"k is {k} of {count} outputs",
+        why="each output is chosen once",
+        fix="lower k, or list more outputs",
+    )
+
+
+def _read_peel(name: str) -> Peel:
+    try:
+        return Peel(name)
+    except ValueError:
+        raise InputError(
+            f"peel is {name!r}",
+            why="each round is an exponential mechanism or permute-and-flip",
+            fix="pass peel='exponential' or peel='permute-and-flip'",
+        ) from None

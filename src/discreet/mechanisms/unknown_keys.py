@@ -1,0 +1,93 @@
+"""Counts of people under keys that are private themselves: reading them, and what a group costs."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputError
+from discreet.mechanisms.claim import Pair
+from discreet.mechanisms.grid import INTEGERS
+from discreet.privacy import Neighbours
+from discreet.privacy.rounding import Interval
+from discreet.rationals import Real, positive
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCounts(Generic[Key]):
+    """Keys in an order that the data has no say in, each with the number of people under it."""
+
+    keys: tuple[Key, ...]
+    counts: NDArray[Any]
+
+    @staticmethod
+    def read(counts: Mapping[Key, int]) -> "KeyCounts[Key]":
+        """Read a mapping from keys to counts; keys without anyone are dropped."""
+        if not isinstance(counts, Mapping):
+            raise InputError(
+                f"counts are of type {type(counts).__name__}",
+                why="keys that are private come with their counts",
+                fix="pass a mapping from key to the number of people under it",
+            )
+        keys = tuple(sorted(counts, key=_order))
+        numbers = read_counts([counts[key] for key in keys])
+        alive = np.flatnonzero(np.asarray(numbers > 0, dtype=bool))
+        return KeyCounts(tuple(keys[i] for i in alive), numbers[alive])
+
+
+def _order(key: Hashable) -> tuple[str, str]:
+    return type(key).__name__, repr(key)
+
+
+def read_counts(counts: Any) -> NDArray[Any]:
+    """Read a flat list of whole numbers, none of them negative."""
+    numbers = np.asarray(INTEGERS.index(counts))
+    if numbers.ndim == 1 and not np.any(numbers < 0):
+        return numbers
+    raise InputError(
+        "counts are not a flat list of numbers from 0 on",
+        why="they say how many people are under each key",
+        fix="count each person once under each key",
+    )
+
+
+def read_delta(delta: Real) -> Fraction:
+    """Read a delta from 2^-100 to 1, both outside what is useful."""
+    exact = positive(delta, "delta")
+    if Fraction(1, 1 << 100) <= exact < 1:
+        return exact
+    raise InputError(
+        f"delta is {delta}",
+        why="a key that one person alone has is shown with a probability below 1, above 2^-100",
+        fix="pass delta such as 1e-6",
+    )
+
+
+def touched(max_groups_per_unit: int, neighbours: Neighbours) -> int:
+    """How many keys gain or lose one person: replacing a person takes from k and adds to k more."""
+    return max_groups_per_unit * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
+
+
+def delta_each(delta: Fraction, keys: int) -> Fraction:
+    """A delta for each of `keys` keys, rounded down, for which 1 - (1 - delta_each)^keys <= delta.
+
+    Example:
+        >>> delta_each(Fraction(1, 100), 1)
+        Fraction(1, 100)
+        >>> 1 - (1 - delta_each(Fraction(1, 100), 3)) ** 3 <= Fraction(1, 100)
+        True
+    """
+    if keys == 1:
+        return delta
+    one = -(Interval.of(-delta).log1p() / keys).expm1()
+    return max(delta / keys, Fraction(one.lower))
+
+
+def count_pairs(keys: int) -> tuple[Pair, ...]:
+    """One person under each of `keys` keys: alone there, as the second, and as one of many."""
+    return tuple(Pair((n,) * keys, (n + 1,) * keys) for n in (0, 1, 2, 5, 20))

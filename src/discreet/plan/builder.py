@@ -1,0 +1,355 @@
+"""Questions in Python: the fluent way to the same plan that SQL leads to.
+
+>>> from discreet.plan.kinds import Kind, Type
+>>> from discreet.plan.relations import Scan
+>>> from discreet.plan.schema import Person, Table
+>>> visits = Table("visits", {"id": Type(Kind.TEXT), "age": Type(Kind.INTEGER)}, Person("id"))
+>>> adults = From(Scan(visits)).where(col("age") >= 18).agg(n=count())
+>>> adults.query().aggregates[0].measure
+<Measure.COUNT: 'count'>
+"""
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from discreet.errors import InputError
+from discreet.plan.expressions import (
+    Call,
+    Case,
+    Cast,
+    Column,
+    Expression,
+    Function,
+    IsIn,
+    Like,
+    Literal,
+    Truncate,
+    Unit,
+)
+from discreet.plan.kinds import Kind, Value
+from discreet.plan.query import Aggregate, Measure, Order, Query
+from discreet.plan.relations import Filter, Named, Project, Relation, columns_of
+from discreet.plan.schema import Limits
+from discreet.rationals import Real, rational
+
+Operand: TypeAlias = "Value | Expr"
+
+_KINDS: dict[type, Kind] = {
+    bool: Kind.BOOLEAN,
+    int: Kind.INTEGER,
+    float: Kind.REAL,
+    str: Kind.TEXT,
+    dt.date: Kind.DATE,
+    dt.datetime: Kind.TIMESTAMP,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expr:
+    """A row expression with Python's operators; compare with ==, combine with &, | and ~."""
+
+    expression: Expression
+
+    def __add__(self, other: Operand) -> "Expr":
+        return _call(Function.ADD, self, other)
+
+    def __radd__(self, other: Operand) -> "Expr":
+        return _call(Function.ADD, other, self)
+
+    def __sub__(self, other: Operand) -> "Expr":
+        return _call(Function.SUBTRACT, self, other)
+
+    def __rsub__(self, other: Operand) -> "Expr":
+        return _call(Function.SUBTRACT, other, self)
+
+    def __mul__(self, other: Operand) -> "Expr":
+        return _call(Function.MULTIPLY, self, other)
+
+    def __rmul__(self, other: Operand) -> "Expr":
+        return _call(Function.MULTIPLY, other, self)
+
+    def __truediv__(self, other: Operand) -> "Expr":
+        return _call(Function.DIVIDE, self, other)
+
+    def __rtruediv__(self, other: Operand) -> "Expr":
+        return _call(Function.DIVIDE, other, self)
+
+    def __mod__(self, other: Operand) -> "Expr":
+        return _call(Function.MODULO, self, other)
+
+    def __neg__(self) -> "Expr":
+        return _call(Function.NEGATE, self)
+
+    def __abs__(self) -> "Expr":
+        return _call(Function.ABS, self)
+
+    def __eq__(self, other: object) -> "Expr":  # type: ignore[override]
+        return _call(Function.EQUAL, self, other)
+
+    def __ne__(self, other: object) -> "Expr":  # type: ignore[override]
+        return _call(Function.NOT_EQUAL, self, other)
+
+    def __lt__(self, other: Operand) -> "Expr":
+        return _call(Function.LESS, self, other)
+
+    def __le__(self, other: Operand) -> "Expr":
+        return _call(Function.LESS_EQUAL, self, other)
+
+    def __gt__(self, other: Operand) -> "Expr":
+        return _call(Function.GREATER, self, other)
+
+    def __ge__(self, other: Operand) -> "Expr":
+        return _call(Function.GREATER_EQUAL, self, other)
+
+    def __and__(self, other: Operand) -> "Expr":
+        return _call(Function.AND, self, other)
+
+    def __or__(self, other: Operand) -> "Expr":
+        return _call(Function.OR, self, other)
+
+    def __invert__(self) -> "Expr":
+        return _call(Function.NOT, self)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        raise InputError(
+            "an expression is used as a truth value",
+            why="it has a value for each row and none of its own",
+            fix="combine conditions with & and |, not with and, or or a chained comparison",
+        )
+
+    def is_null(self) -> "Expr":
+        """Whether it is NULL."""
+        return _call(Function.IS_NULL, self)
+
+    def is_in(self, values: Sequence[Value]) -> "Expr":
+        """Whether it is one of some values."""
+        return Expr(IsIn(self.expression, tuple(_literal(value) for value in values)))
+
+    def between(self, low: Operand, high: Operand) -> "Expr":
+        """Whether it lies between two values, both included."""
+        return (self >= low) & (self <= high)
+
+    def like(self, pattern: str, escape: str | None = None) -> "Expr":
+        """Whether a text matches a pattern with % and _."""
+        return Expr(Like(self.expression, pattern, escape))
+
+    def clamp(self, low: Real, high: Real) -> "Expr":
+        """A number, no lower than `low` and no higher than `high`; NULL counts as `low`."""
+        inner = Call(Function.LEAST, (self.expression, _number(high)))
+        return Expr(
+            Call(Function.GREATEST, (_keep_null(self.expression, inner, low), _number(low)))
+        )
+
+    def cast(self, kind: Kind | str) -> "Expr":
+        """As another kind; NULL where it has no such value."""
+        return Expr(Cast(self.expression, Kind(kind)))
+
+    def truncate(self, unit: Unit | str) -> "Expr":
+        """A date or timestamp down to the beginning of its year, month, ..."""
+        return Expr(Truncate(self.expression, Unit(unit)))
+
+    def bucket(self, low: Real, high: Real, count: int) -> "Expr":
+        """Which of `count` equal bins between `low` and `high` it falls into, from 1."""
+        limits = (_number(low), _number(high), Literal(count, Kind.INTEGER))
+        return Expr(Call(Function.BUCKET, (self.expression, *limits)))
+
+
+def col(name: str) -> Expr:
+    """A column by its name."""
+    return Expr(Column(name))
+
+
+def call(function: Function | str, *arguments: Operand) -> Expr:
+    """Any function of `discreet.plan.expressions.Function`, by member or by name."""
+    return _call(Function(function), *arguments)
+
+
+def _call(function: Function, *arguments: object) -> Expr:
+    return Expr(Call(function, tuple(_expression(argument) for argument in arguments)))
+
+
+def _expression(operand: object) -> Expression:
+    return operand.expression if isinstance(operand, Expr) else _literal(operand)
+
+
+def _literal(value: object) -> Literal:
+    kind = _KINDS.get(type(value))
+    if kind is None:
+        raise InputError(
+            f"a constant is of type {type(value).__name__}",
+            why="rows hold truth values, numbers, texts, dates and timestamps",
+            fix="pass one of these; for NULL use is_null()",
+        )
+    return Literal(value, kind)  # type: ignore[arg-type]
+
+
+def _number(value: Real) -> Literal:
+    exact = rational(value, "a bound")
+    if exact.denominator == 1:
+        return Literal(int(exact), Kind.INTEGER)
+    return Literal(float(exact), Kind.REAL)
+
+
+def _keep_null(original: Expression, clamped: Expression, low: Real) -> Expression:
+    """LEAST passes over NULL, which would make NULL the upper bound; make it the lower one."""
+    return Case(((Call(Function.IS_NULL, (original,)), _number(low)),), clamped)
+
+
+# --- aggregates ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Agg:
+    """An aggregate that has no name yet."""
+
+    measure: Measure
+    arguments: tuple[Expression, ...] = ()
+    where: Expression | None = None
+    level: Fraction | None = None
+    sample: bool = True
+
+    def filter(self, condition: Expr) -> "Agg":
+        """The same over the rows that satisfy a condition."""
+        return replace(self, where=condition.expression)
+
+    def named(self, name: str) -> Aggregate:
+        """The aggregate under a name."""
+        return Aggregate(name, self.measure, self.arguments, self.where, self.level, self.sample)
+
+
+def count(of: Expr | str | None = None) -> Agg:
+    """How many rows, or values that are not NULL."""
+    return Agg(Measure.COUNT, () if of is None else (_column(of),))
+
+
+def count_people() -> Agg:
+    """How many different people."""
+    return Agg(Measure.COUNT_PEOPLE)
+
+
+def count_distinct(of: Expr | str) -> Agg:
+    """How many different values."""
+    return Agg(Measure.COUNT_DISTINCT, (_column(of),))
+
+
+def total(of: Expr | str) -> Agg:
+    """The sum of a bounded number."""
+    return Agg(Measure.SUM, (_column(of),))
+
+
+def mean(of: Expr | str) -> Agg:
+    """The mean of a bounded number."""
+    return Agg(Measure.MEAN, (_column(of),))
+
+
+def variance(of: Expr | str, *, sample: bool = True) -> Agg:
+    """The variance of a bounded number, of a sample or of the whole population."""
+    return Agg(Measure.VARIANCE, (_column(of),), sample=sample)
+
+
+def stddev(of: Expr | str, *, sample: bool = True) -> Agg:
+    """The standard deviation of a bounded number."""
+    return Agg(Measure.STDDEV, (_column(of),), sample=sample)
+
+
+def covariance(x: Expr | str, y: Expr | str, *, sample: bool = True) -> Agg:
+    """The covariance of two bounded numbers."""
+    return Agg(Measure.COVARIANCE, (_column(x), _column(y)), sample=sample)
+
+
+def correlation(x: Expr | str, y: Expr | str) -> Agg:
+    """The correlation of two bounded numbers."""
+    return Agg(Measure.CORRELATION, (_column(x), _column(y)))
+
+
+def quantile(of: Expr | str, level: Real) -> Agg:
+    """A quantile of a bounded number: 0.5 is the median."""
+    return Agg(Measure.QUANTILE, (_column(of),), level=rational(level, "level"))
+
+
+def median(of: Expr | str) -> Agg:
+    """The median of a bounded number."""
+    return quantile(of, Fraction(1, 2))
+
+
+def _column(of: Expr | str) -> Expression:
+    return Column(of) if isinstance(of, str) else of.expression
+
+
+# --- questions ----------------------------------------------------------------------------------
+
+Ask: TypeAlias = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class From:
+    """Private rows, on the way to a question; every step is a new one."""
+
+    relation: Relation
+    keys: tuple[Named, ...] = ()
+    ask: Ask | None = None
+
+    def where(self, condition: Expr) -> "From":
+        """Only rows for which a condition is true."""
+        return replace(self, relation=Filter(self.relation, condition.expression))
+
+    def with_columns(self, **columns: Expr) -> "From":
+        """Further columns, or new meanings of old ones."""
+        old = [Named(n, Column(n)) for n in columns_of(self.relation) if n not in columns]
+        new = [Named(n, expr.expression) for n, expr in columns.items()]
+        return replace(self, relation=Project(self.relation, tuple(old + new)))
+
+    def group_by(self, *names: str, **keys: Expr) -> "From":
+        """One answer for each value of some columns or expressions."""
+        plain = tuple(Named(name, Column(name)) for name in names)
+        named = tuple(Named(name, expr.expression) for name, expr in keys.items())
+        return replace(self, keys=self.keys + plain + named)
+
+    def agg(self, **aggregates: Agg) -> "Question":
+        """What is asked of each group."""
+        named = tuple(agg.named(name) for name, agg in aggregates.items())
+        return Question(Query(self.relation, self.keys, named), self.ask)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A whole question; what follows works on released numbers."""
+
+    plan: Query
+    ask: Ask | None = None
+
+    def query(self) -> Query:
+        """The plan."""
+        return self.plan
+
+    def having(self, condition: Expr) -> "Question":
+        """Show only groups for which a condition on released numbers is true."""
+        return replace(self, plan=replace(self.plan, having=condition.expression))
+
+    def order_by(self, *by: Expr | str, descending: bool = False) -> "Question":
+        """Sort by released columns."""
+        orders = tuple(Order(_column(one), descending) for one in by)
+        return replace(self, plan=replace(self.plan, order=self.plan.order + orders))
+
+    def limit(self, rows: int) -> "Question":
+        """Show the first rows only."""
+        return replace(self, plan=replace(self.plan, limit=rows))
+
+    def at_most(self, *, max_groups: int | None = None, max_rows: int | None = None) -> "Question":
+        """State how much of one person the answer may hold, instead of having it chosen."""
+        return replace(self, plan=replace(self.plan, limits=Limits(max_groups, max_rows)))
+
+    def release(self, **price: Any) -> Any:
+        """Ask it; what `price` takes is up to the curator that handed out the table."""
+        if self.ask is None:
+            raise InputError(
+                "a question without a curator is asked",
+                why="it was built from a plan alone",
+                fix="start from curator.table(name)",
+            )
+        return self.ask(self.plan, **price)

@@ -1,0 +1,104 @@
+"""Dates and timestamps as whole numbers: days and microseconds since 1970, and their calendar."""
+
+import datetime as dt
+from collections.abc import Callable, Iterator
+
+from discreet.plan.expressions import Function, Unit
+from discreet.plan.kinds import Kind, Range
+
+DAY = 86_400_000_000  # microseconds
+_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - timestamps have no zone
+_MICROSECOND = dt.timedelta(microseconds=1)
+
+
+def position(value: dt.date) -> int:
+    """A date's days or a timestamp's microseconds since 1970.
+
+    Example:
+        >>> position(dt.date(1970, 1, 2)), position(dt.datetime(1970, 1, 2))
+        (1, 86400000000)
+    """
+    if isinstance(value, dt.datetime):
+        return (value - _EPOCH) // _MICROSECOND
+    return (value - _EPOCH.date()).days
+
+
+def moment(place: float, kind: Kind) -> dt.date:
+    """The date or the timestamp at a position: the inverse of `position`."""
+    if kind is Kind.DATE:
+        return _EPOCH.date() + dt.timedelta(days=int(place))
+    return _EPOCH + int(place) * _MICROSECOND
+
+
+FIRST_TO_LAST = {
+    Kind.DATE: Range(position(dt.date.min), position(dt.date.max)),
+    Kind.TIMESTAMP: Range(position(dt.datetime.min), position(dt.datetime.max)),
+}
+"""All dates and timestamps there are: from the year 1 to the year 9999."""
+
+
+def truncate(value: dt.date, unit: Unit) -> dt.date:
+    """The beginning of the year, month, ... that holds a date or timestamp.
+
+    0001-01-01 is a Monday, so weeks begin within the calendar as well.
+    """
+    if not isinstance(value, dt.datetime):
+        return _DAYS[unit](value)
+    if unit in _CLOCK:
+        return value.replace(**_CLOCK[unit])
+    return dt.datetime.combine(_DAYS[unit](value.date()), dt.time())
+
+
+_CLOCK = {
+    Unit.HOUR: {"minute": 0, "second": 0, "microsecond": 0},
+    Unit.MINUTE: {"second": 0, "microsecond": 0},
+}
+_DAYS: dict[Unit, Callable[[dt.date], dt.date]] = {
+    Unit.YEAR: lambda day: day.replace(month=1, day=1),
+    Unit.QUARTER: lambda day: day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1),
+    Unit.MONTH: lambda day: day.replace(day=1),
+    Unit.WEEK: lambda day: day - dt.timedelta(days=day.weekday()),
+    Unit.DAY: lambda day: day,
+    Unit.HOUR: lambda day: day,
+    Unit.MINUTE: lambda day: day,
+}
+_LONGEST = {  # no period of the unit is longer, and twice its length skips none from its beginning
+    Unit.YEAR: dt.timedelta(days=366),
+    Unit.QUARTER: dt.timedelta(days=92),
+    Unit.MONTH: dt.timedelta(days=31),
+    Unit.WEEK: dt.timedelta(days=7),
+    Unit.DAY: dt.timedelta(days=1),
+    Unit.HOUR: dt.timedelta(hours=1),
+    Unit.MINUTE: dt.timedelta(minutes=1),
+}
+
+
+def beginnings(low: dt.date, high: dt.date, unit: Unit) -> Iterator[dt.date]:
+    """What truncating the values from `low` to `high` can give, in order.
+
+    Example:
+        >>> [str(day) for day in beginnings(dt.date(2023, 12, 5), dt.date(2024, 2, 1), Unit.MONTH)]
+        ['2023-12-01', '2024-01-01', '2024-02-01']
+    """
+    step = _LONGEST[unit]
+    if not isinstance(low, dt.datetime):
+        step = max(step, dt.timedelta(days=1))
+    at, last = truncate(low, unit), truncate(high, unit)
+    while at < last:
+        yield at
+        # From a beginning, the longest period leads into the next period, and not past it.
+        at = truncate(at + step, unit)
+    yield at
+
+
+PARTS: dict[Function, Range] = {
+    Function.YEAR: Range(1, 9999),
+    Function.QUARTER: Range(1, 4),
+    Function.MONTH: Range(1, 12),
+    Function.DAY: Range(1, 31),
+    Function.HOUR: Range(0, 23),
+    Function.MINUTE: Range(0, 59),
+    Function.WEEKDAY: Range(1, 7),
+    Function.YEARDAY: Range(1, 366),
+}
+"""What each part of a date can be."""

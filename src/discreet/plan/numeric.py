@@ -1,0 +1,221 @@
+"""Types of arithmetic: which kind a result has, between which ends it lies, and when it is NULL.
+
+Two ranges belong to a value. `declared` has the ends that public facts state, infinite where they
+state none. `reach` is all that it can be, given its kind too: 64 bits, the finite doubles, the dates
+there are. Kinds and NULLs follow from reach. The range of a result follows from what is declared, so
+that a value nobody bounded stays unbounded.
+"""
+
+import datetime as dt
+import math
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from discreet.plan import intervals
+from discreet.plan.calendar import DAY, FIRST_TO_LAST
+from discreet.plan.expressions import Function
+from discreet.plan.intervals import EVERYTHING, TINY
+from discreet.plan.keylists import counting, mapped
+from discreet.plan.kinds import INT64, Kind, Range, Type, Value
+
+REACH = {
+    Kind.INTEGER: Range(*INT64),
+    Kind.REAL: Range(-sys.float_info.max, sys.float_info.max),
+    **FIRST_TO_LAST,
+}
+ROUNDING: dict[Function, Callable[[float], int]] = {
+    Function.FLOOR: math.floor,
+    Function.CEIL: math.ceil,
+    Function.ROUND: round,  # halves to even, as Python does
+}
+
+
+class Outcome(NamedTuple):
+    """The type of a result, and whether operands that are not NULL can give NULL.
+
+    Where they can and the kind is REAL, IEEE arithmetic on them gives NaN or infinity.
+    """
+
+    type: Type
+    strays: bool = False
+
+
+def declared(of: Type) -> Range:
+    """What public facts say about a value."""
+    return EVERYTHING if of.range is None else of.range
+
+
+def reach(of: Type) -> Range:
+    """All that a value can be, by public facts and by its kind."""
+    limits, known = REACH[of.kind], declared(of)
+    return Range(max(known.low, limits.low), min(known.high, limits.high))
+
+
+def fits(bounds: Range | None, kind: Kind) -> bool:
+    """Whether a kind holds every value of a range."""
+    limits = REACH[kind]
+    return bounds is not None and limits.low <= bounds.low and bounds.high <= limits.high
+
+
+def stated(bounds: Range | None, kind: Kind) -> Range | None:
+    """A range as a type states it: an end that says no more than the kind does is infinite.
+
+    Where no value of the kind is in the range, the value is always NULL. Any range is true of that,
+    and None claims least.
+    """
+    limits = REACH[kind]
+    if bounds is None or intervals.meet(bounds, limits) is None:
+        return None
+    low = bounds.low if bounds.low > limits.low else -math.inf
+    high = bounds.high if bounds.high < limits.high else math.inf
+    if math.isinf(low) and math.isinf(high):
+        return None
+    return intervals.as_real(Range(low, high)) if kind is Kind.REAL else Range(low, high)
+
+
+def as_kind(of: Type, kind: Kind) -> Type:
+    """INTEGER as REAL, DATE as TIMESTAMP at midnight; a type of the kind is itself."""
+    if of.kind is kind:
+        return of
+    if kind is Kind.REAL:
+        bounds = intervals.as_real(declared(of))
+        return Type(
+            kind, of.nullable, stated(bounds, kind), mapped(of, float, nullable=of.nullable)
+        )
+    bounds = Range(declared(of).low * DAY, declared(of).high * DAY)
+    return Type(
+        kind, of.nullable, stated(bounds, kind), mapped(of, at_midnight, nullable=of.nullable)
+    )
+
+
+def at_midnight(day: Value) -> Value:
+    """A date as a timestamp."""
+    return dt.datetime.combine(day, dt.time()) if isinstance(day, dt.date) else day
+
+
+# --- arithmetic -----------------------------------------------------------------------------------
+
+ARITHMETIC: dict[Function, Callable[..., Range | None]] = {
+    Function.ADD: intervals.add,
+    Function.SUBTRACT: intervals.subtract,
+    Function.MULTIPLY: intervals.multiply,
+    Function.NEGATE: intervals.negate,
+    Function.ABS: intervals.absolute,
+}
+
+
+def arithmetic(function: Function, operands: Sequence[Type]) -> Outcome:
+    """INTEGER of INTEGER where every result fits 64 bits, else REAL with operands as doubles."""
+    operation = ARITHMETIC[function]
+    if all(of.kind is Kind.INTEGER for of in operands):
+        if fits(operation(*map(reach, operands)), Kind.INTEGER):
+            bounds = stated(operation(*map(declared, operands)), Kind.INTEGER)
+            return Outcome(Type(Kind.INTEGER, _any_nullable(operands), bounds))
+    return _real(operation, operands, defined=True)
+
+
+def quotient(operands: Sequence[Type]) -> Outcome:
+    """x / y as doubles: NULL where y is 0, or where the quotient overflows."""
+    divisor = operands[1]
+    operation = partial(intervals.divide, step=_least_above_zero(divisor))
+    return _real(operation, operands, defined=not _holds_zero(divisor))
+
+
+def remainder(operands: Sequence[Type]) -> Outcome:
+    """x % y of INTEGER: NULL where y is 0."""
+    strays = _holds_zero(operands[1])
+    bounds = stated(intervals.remainder(*map(declared, operands)), Kind.INTEGER)
+    return Outcome(Type(Kind.INTEGER, strays or _any_nullable(operands), bounds), strays)
+
+
+def sign(of: Type) -> Outcome:
+    """-1, 0 or 1."""
+    bounds = intervals.sign(declared(of))
+    keys = counting(bounds, nullable=of.nullable)
+    return Outcome(Type(Kind.INTEGER, of.nullable, bounds, keys))
+
+
+def whole(function: Function, of: Type) -> Outcome:
+    """A whole number: INTEGER where every one fits 64 bits, else REAL."""
+    if of.kind is Kind.INTEGER:
+        return Outcome(of)
+    kind = Kind.REAL
+    if fits(intervals.whole(ROUNDING[function], reach(of)), Kind.INTEGER):
+        kind = Kind.INTEGER
+    bounds = intervals.whole(ROUNDING[function], declared(of))
+    return Outcome(Type(kind, of.nullable, stated(bounds, kind)))
+
+
+def square_root(of: Type) -> Outcome:
+    """NULL below 0."""
+    return _real(intervals.square_root, [of], defined=reach(of).low >= 0)
+
+
+def exponential(of: Type) -> Outcome:
+    """NULL where it overflows."""
+    return _real(intervals.exponential, [of], defined=True)
+
+
+def logarithm(of: Type) -> Outcome:
+    """NULL at 0 and below."""
+    operation = partial(intervals.logarithm, step=_least_above_zero(of))
+    return _real(operation, [of], defined=reach(of).low > 0)
+
+
+def extreme(function: Function, operands: Sequence[Type]) -> Range | None:
+    """The range of LEAST or GREATEST, which pass over NULL; the operands are of one kind.
+
+    LEAST is one of its operands, so none of its values is below all lower ends or above all upper
+    ends; nor is it above an operand that is never NULL, and so always takes part. GREATEST is the
+    same with the order turned round.
+    """
+    ranges = [declared(of) for of in operands]
+    always = [declared(of) for of in operands if not of.nullable]
+    low, high = min(r.low for r in ranges), max(r.high for r in ranges)
+    if function is Function.LEAST:
+        high = min((r.high for r in always), default=high)
+    else:
+        low = max((r.low for r in always), default=low)
+    return stated(Range(low, high), operands[0].kind)
+
+
+# --- dates ----------------------------------------------------------------------------------------
+
+
+def days_later(function: Function, date: Type, days: Type) -> Outcome:
+    """A date and a number of days: NULL outside the calendar."""
+    operation = ARITHMETIC[function]
+    strays = not fits(operation(reach(date), reach(days)), Kind.DATE)
+    bounds = stated(operation(declared(date), declared(days)), Kind.DATE)
+    return Outcome(Type(Kind.DATE, strays or date.nullable or days.nullable, bounds), strays)
+
+
+def days_between(later: Type, earlier: Type) -> Outcome:
+    """The days from one date to another: the calendar bounds them."""
+    bounds = intervals.subtract(reach(later), reach(earlier))
+    return Outcome(Type(Kind.INTEGER, later.nullable or earlier.nullable, bounds))
+
+
+def _real(
+    operation: Callable[..., Range | None], operands: Sequence[Type], *, defined: bool
+) -> Outcome:
+    """A result in doubles; `defined` says that no operand is outside the function's domain."""
+    furthest = operation(*(intervals.as_real(reach(of)) for of in operands))
+    strays = not (defined and fits(furthest, Kind.REAL))
+    bounds = operation(*(intervals.as_real(declared(of)) for of in operands))
+    nullable = strays or _any_nullable(operands)
+    return Outcome(Type(Kind.REAL, nullable, stated(bounds, Kind.REAL)), strays)
+
+
+def _any_nullable(operands: Sequence[Type]) -> bool:
+    return any(of.nullable for of in operands)
+
+
+def _holds_zero(of: Type) -> bool:
+    return reach(of).low <= 0 <= reach(of).high
+
+
+def _least_above_zero(of: Type) -> float:
+    return 1.0 if of.kind is Kind.INTEGER else TINY

@@ -1,0 +1,50 @@
+"""LIKE patterns, read once into what they mean."""
+
+from enum import Enum
+
+from discreet.errors import InputError
+
+
+class Wildcard(Enum):
+    """What stands for other text in a pattern."""
+
+    ANY = "%"  # any text, also none
+    ONE = "_"  # one code point
+
+
+def tokens(pattern: str, escape: str | None) -> tuple[str | Wildcard, ...]:
+    """A pattern as plain characters and wildcards.
+
+    Edge cases: `escape` before anything but %, _ and itself is refused, also at the end, where engines
+    fail, and only for the rows that get that far.
+
+    Example:
+        >>> tokens("5!%%", "!")
+        ('5', '%', <Wildcard.ANY: '%'>)
+    """
+    if escape is not None and len(escape) != 1:
+        raise InputError(
+            f"an escape of {len(escape)} characters",
+            why="it has to be one",
+            fix="pass one character",
+        )
+    read: list[str | Wildcard] = []
+    characters = iter(pattern)
+    for character in characters:
+        if character == escape:
+            read.append(_plain(next(characters, ""), escape))
+        elif character in "%_":
+            read.append(Wildcard(character))
+        else:
+            read.append(character)
+    return tuple(read)
+
+
+def _plain(character: str, escape: str) -> str:
+    if character in {"%", "_", escape}:
+        return character
+    raise InputError(
+        f"the LIKE pattern has {escape} where it escapes nothing",
+        why=f"after it there has to be %, _ or {escape}",
+        fix=f"write {escape}{escape} for the character itself",
+    )

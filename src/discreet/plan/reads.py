@@ -1,0 +1,108 @@
+"""Which stored columns a question reads: what it touches, and nothing that it leaves alone."""
+
+from collections.abc import Iterable
+from typing import TypeAlias, assert_never
+
+from discreet.plan.expressions import (
+    Call,
+    Case,
+    Cast,
+    Column,
+    Expression,
+    IsIn,
+    Like,
+    Literal,
+    Truncate,
+)
+from discreet.plan.query import Aggregate, Query
+from discreet.plan.relations import (
+    Filter,
+    JoinPerson,
+    JoinPublic,
+    PerPerson,
+    PersonAggregate,
+    Project,
+    Relation,
+    Scan,
+    Union,
+    columns_of,
+)
+from discreet.plan.schema import Table
+
+Read: TypeAlias = tuple[Table, str]
+"""A private table and one of its columns."""
+
+
+def reads(query: Query) -> list[Read]:
+    """The columns of private tables that a query reads, each once, in order of the tables.
+
+    Example:
+        >>> from discreet.plan.builder import From, mean
+        >>> from discreet.plan.kinds import Kind, Range, Type
+        >>> from discreet.plan.schema import Person
+        >>> number = Type(Kind.INTEGER, range=Range(0, 120))
+        >>> visits = Table("visits", {"who": Type(Kind.TEXT), "age": number}, Person("who"))
+        >>> [column for _, column in reads(From(Scan(visits)).agg(m=mean("age")).query())]
+        ['age']
+    """
+    names = {name for key in query.keys for name in mentions(key.expression)}
+    for aggregate in query.aggregates:
+        names |= _of_aggregate(aggregate)
+    found = {(table.name, column): (table, column) for table, column in _reads(query.relation, names)}
+    return list(found.values())
+
+
+def mentions(expression: Expression) -> set[str]:
+    """The columns that an expression is computed from."""
+    match expression:
+        case Literal():
+            return set()
+        case Column(name):
+            return {name}
+        case Call(_, arguments):
+            return _all(arguments)
+        case Case(branches, otherwise):
+            return _all([part for branch in branches for part in branch]) | mentions(otherwise)
+        case Cast(operand, _) | IsIn(operand, _) | Like(operand, _, _) | Truncate(operand, _):
+            return mentions(operand)
+        case _:
+            assert_never(expression)
+
+
+def _all(expressions: Iterable[Expression]) -> set[str]:
+    return {name for expression in expressions for name in mentions(expression)}
+
+
+def _reads(relation: Relation, names: set[str]) -> list[Read]:
+    match relation:
+        case Scan(table):
+            return [(table, name) for name in table.columns if name in names]
+        case Filter(below, predicate):
+            return _reads(below, names | mentions(predicate))
+        case Project(below, columns):
+            return _reads(below, _all(c.expression for c in columns if c.name in names))
+        case JoinPublic(below, _, on, _, _):
+            return _reads(below, names | _all(on))
+        case JoinPerson(left, right, on, _):
+            here = names | _all(pair[0] for pair in on)
+            there = names | _all(pair[1] for pair in on)
+            return _reads(left, here) + _reads(right, there)
+        case PerPerson(below, keys, aggregates):
+            grouped = _all(key.expression for key in keys)
+            summed = {n for a in aggregates if a.name in names for n in _of_aggregate(a)}
+            return _reads(below, grouped | summed)
+        case Union(left, right):
+            places = [i for i, name in enumerate(columns_of(left)) if name in names]
+            across = list(columns_of(right))
+            return _reads(left, names) + _reads(right, {across[i] for i in places})
+        case _:
+            assert_never(relation)
+
+
+def _of_aggregate(aggregate: Aggregate | PersonAggregate) -> set[str]:
+    if isinstance(aggregate, Aggregate):
+        arguments = aggregate.arguments
+    else:
+        arguments = () if aggregate.argument is None else (aggregate.argument,)
+    where = () if aggregate.where is None else (aggregate.where,)
+    return _all([*arguments, *where])

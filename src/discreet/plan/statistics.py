@@ -1,0 +1,196 @@
+"""Which integers of each group have to be measured to answer a query, each of them once.
+
+COUNT, AVG and SUM of one column share the count of its values; AVG, SUM and VARIANCE share its centred
+total. A row adds to each statistic an integer that public facts bound:
+
+    Rows    1
+    Total   the value, clamped to its range, less the middle of the range, on a power-of-two grid
+    People  one person, once
+    Ranks   the cell of the value on a grid, for quantiles
+    Distinct  the value itself, for counting different values
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias, assert_never
+
+from discreet.plan.expressions import Call, Expression, Function, Literal
+from discreet.plan.kinds import Kind, Range, Type
+from discreet.plan.query import Aggregate, Measure, Query
+from discreet.plan.relations import columns_of
+from discreet.plan.typing import infer
+
+_GRID_BITS = 20
+_CELLS = 1 << 11
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """How many rows of a group satisfy `where`."""
+
+    where: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """How many people have a row in a group that satisfies `where`."""
+
+    where: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Values in [low, high] as integers: round((value - centre) / step), within -reach and reach.
+
+    `step` is a power of two, so that dividing by it is exact; `centre` is the double nearest to the
+    middle.
+    """
+
+    low: float
+    high: float
+    centre: float
+    step: float
+    reach: int
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """The sum over the rows of a group that satisfy `where` of a value on its grid."""
+
+    value: Expression
+    where: Expression | None
+    grid: Grid
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """How many values of a group fall into each of `cells` equal cells of [low, high]."""
+
+    value: Expression
+    where: Expression | None
+    low: float
+    high: float
+    cells: int
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """How many different values a group has."""
+
+    value: Expression
+    where: Expression | None
+
+
+Statistic: TypeAlias = Rows | People | Total | Ranks | Distinct
+
+
+def needed(query: Query) -> dict[Statistic, int]:
+    """Each statistic that a query needs, and how many of its aggregates rest on it."""
+    scope = columns_of(query.relation)
+    uses: dict[Statistic, int] = {}
+    for aggregate in query.aggregates:
+        for statistic in statistics_of(aggregate, scope):
+            uses[statistic] = uses.get(statistic, 0) + 1
+    return uses
+
+
+def statistics_of(aggregate: Aggregate, scope: Mapping[str, Type]) -> tuple[Statistic, ...]:
+    """The statistics of one aggregate, the count of its values first where it needs that."""
+    where = present(aggregate, scope)
+    match aggregate.measure:
+        case Measure.COUNT:
+            return (Rows(where),)
+        case Measure.COUNT_PEOPLE:
+            return (People(where),)
+        case Measure.COUNT_DISTINCT:
+            return (Distinct(aggregate.arguments[0], where),)
+        case Measure.SUM | Measure.MEAN:
+            return (Rows(where), total(aggregate.arguments[0], where, scope))
+        case Measure.VARIANCE | Measure.STDDEV:
+            (x,) = aggregate.arguments
+            return (Rows(where), total(x, where, scope), product(x, x, where, scope))
+        case Measure.COVARIANCE:
+            x, y = aggregate.arguments
+            totals = total(x, where, scope), total(y, where, scope)
+            return (Rows(where), *totals, product(x, y, where, scope))
+        case Measure.CORRELATION:
+            x, y = aggregate.arguments
+            totals = total(x, where, scope), total(y, where, scope)
+            products = tuple(product(a, b, where, scope) for a, b in ((x, x), (y, y), (x, y)))
+            return (Rows(where), *totals, *products)
+        case Measure.QUANTILE | Measure.MIN | Measure.MAX:
+            (x,) = aggregate.arguments
+            bounds = range_of(x, scope)
+            return (Ranks(x, where, bounds.low, bounds.high, cells_of(x, scope)),)
+        case _:
+            assert_never(aggregate.measure)
+
+
+def present(aggregate: Aggregate, scope: Mapping[str, Type]) -> Expression | None:
+    """The condition under which a row counts: the filter holds and no argument is NULL."""
+    conditions = [] if aggregate.where is None else [aggregate.where]
+    for argument in aggregate.arguments:
+        if infer(argument, scope).nullable:
+            conditions.append(Call(Function.NOT, (Call(Function.IS_NULL, (argument,)),)))
+    if not conditions:
+        return None
+    return conditions[0] if len(conditions) == 1 else Call(Function.AND, tuple(conditions))
+
+
+def total(value: Expression, where: Expression | None, scope: Mapping[str, Type]) -> Total:
+    """The centred total of a bounded value."""
+    bounds = range_of(value, scope)
+    whole = infer(value, scope).kind is Kind.INTEGER
+    return Total(value, where, grid(bounds.low, bounds.high, whole=whole))
+
+
+def product(
+    x: Expression, y: Expression, where: Expression | None, scope: Mapping[str, Type]
+) -> Total:
+    """The centred total of (x - centre of x)(y - centre of y)."""
+    left, right = (total(value, where, scope).grid for value in (x, y))
+    across = _half_width(left) * _half_width(right)
+    value = Call(Function.MULTIPLY, (_less(x, left.centre), _less(y, right.centre)))
+    return Total(value, where, grid(0.0 if x == y else -across, across, whole=False))
+
+
+def grid(low: float, high: float, *, whole: bool) -> Grid:
+    """A grid of about 2^21 points over [low, high]; whole numbers that fit keep their own."""
+    centre = float((Fraction(low) + Fraction(high)) / 2)
+    if whole and high - low < 1 << (_GRID_BITS + 1):
+        middle = (int(low) + int(high)) // 2
+        return Grid(low, high, float(middle), 1.0, int(high) - middle)
+    half = max(Fraction(high) - Fraction(centre), Fraction(centre) - Fraction(low))
+    step = Fraction(2) ** (ceil_log2(half) - _GRID_BITS)
+    # One step more than the exact quotient covers the rounding of value - centre.
+    return Grid(low, high, centre, float(step), -(-half // step) + 1)
+
+
+def ceil_log2(value: Fraction) -> int:
+    """The smallest k with value <= 2^k."""
+    k = value.numerator.bit_length() - value.denominator.bit_length()
+    return k if value <= Fraction(2) ** k else k + 1
+
+
+def range_of(value: Expression, scope: Mapping[str, Type]) -> Range:
+    """The range of a value that has one; `query.check` has refused the others."""
+    bounds = infer(value, scope).range
+    assert bounds is not None  # noqa: S101 - narrowing
+    return bounds
+
+
+def cells_of(value: Expression, scope: Mapping[str, Type]) -> int:
+    """How finely a value is ranked: whole numbers one by one where they are few."""
+    bounds = range_of(value, scope)
+    width = bounds.high - bounds.low
+    whole = infer(value, scope).kind is Kind.INTEGER
+    return int(width) if whole and 1 <= width < _CELLS else _CELLS
+
+
+def _less(value: Expression, centre: float) -> Expression:
+    return Call(Function.SUBTRACT, (value, Literal(centre, Kind.REAL)))
+
+
+def _half_width(of: Grid) -> float:
+    return max(of.high - of.centre, of.centre - of.low)

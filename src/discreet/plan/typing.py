@@ -1,0 +1,256 @@
+"""The type of an expression: kind, NULL, range and keys, from public facts alone.
+
+Guarantee: for every row whose columns have their types, the value of the expression is of the inferred
+kind, is NULL only where the type is nullable, and lies in the range where there is one.
+
+Why: by induction over the expression. `intervals` proves the ends of arithmetic, `numeric` its kinds
+and NULLs; the remaining rules are hulls of their parts.
+"""
+
+import datetime as dt
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from discreet.errors import InputError
+from discreet.plan import intervals, numeric
+from discreet.plan.calendar import beginnings, moment, position, truncate
+from discreet.plan.casts import cast_type
+from discreet.plan.expressions import (
+    Call,
+    Case,
+    Cast,
+    Column,
+    Expression,
+    IsIn,
+    Like,
+    Literal,
+    Truncate,
+    Unit,
+)
+from discreet.plan.functions import call_type, common_kind, either, is_null
+from discreet.plan.keylists import listed, truth
+from discreet.plan.kinds import Kind, Range, Type, Value
+from discreet.plan.numeric import Outcome
+from discreet.plan.patterns import tokens
+
+DEEPEST = 128
+"""What is nested deeper is refused, before Python or an engine gives up on it."""
+
+
+def infer(expression: Expression, columns: Mapping[str, Type]) -> Type:
+    """The type of an expression over columns of these types; wrong kinds are refused.
+
+    Edge cases: a range is given where both ends are finite, never where one side is open; INTEGER
+    arithmetic that could leave 64 bits is REAL; a literal NULL loosens no range.
+
+    Example:
+        >>> from discreet.plan.expressions import Function
+        >>> columns = {"price": Type(Kind.REAL, range=Range(0, 10)), "n": Type(Kind.INTEGER)}
+        >>> twice = Call(Function.MULTIPLY, (Column("price"), Literal(-2, Kind.INTEGER)))
+        >>> infer(twice, columns).range
+        Range(low=-20.0, high=0.0)
+        >>> infer(Call(Function.ADD, (Column("n"), Literal(1, Kind.INTEGER))), columns).kind
+        <Kind.REAL: 'real'>
+    """
+    found = _infer(expression, columns, 0)
+    if found.range is None or math.isfinite(found.range.width):
+        return found
+    return replace(found, range=None)
+
+
+def _infer(expression: Expression, columns: Mapping[str, Type], depth: int) -> Type:
+    check_depth(depth)
+    parts = [_infer(part, columns, depth + 1) for part in parts_of(expression)]
+    return deduce(expression, parts, columns).type
+
+
+def check_depth(depth: int) -> None:
+    """Refuse what is nested too deep."""
+    if depth > DEEPEST:
+        raise InputError(
+            f"an expression is nested more than {DEEPEST} deep",
+            why="engines give up on such expressions",
+            fix="compute a part of it in a subquery",
+        )
+
+
+def parts_of(expression: Expression) -> tuple[Expression, ...]:
+    """The expressions directly inside one, in order."""
+    match expression:
+        case Literal() | Column():
+            return ()
+        case Call(_, arguments):
+            return arguments
+        case Case(branches, otherwise):
+            return (*(part for branch in branches for part in branch), otherwise)
+        case Cast(operand, _) | IsIn(operand, _) | Like(operand, _, _) | Truncate(operand, _):
+            return (operand,)
+        case _:
+            assert_never(expression)
+
+
+def deduce(expression: Expression, parts: Sequence[Type], columns: Mapping[str, Type]) -> Outcome:
+    """The type of an expression whose parts have these types; ranges may be open to one side."""
+    match expression:
+        case Literal():
+            return Outcome(literal_type(expression))
+        case Column(name):
+            return Outcome(settled(_column(name, columns)))
+        case Call():
+            return call_type(expression, parts)
+        case Case():
+            return Outcome(_case_type(expression, parts))
+        case Cast(_, kind):
+            return cast_type(parts[0], kind)
+        case IsIn(_, values):
+            return Outcome(_is_in_type(parts[0], values))
+        case Like(_, pattern, escape):
+            return Outcome(_like_type(parts[0], pattern, escape))
+        case Truncate(_, unit):
+            return Outcome(_truncated(parts[0], unit))
+        case _:
+            assert_never(expression)
+
+
+# --- columns and literals -------------------------------------------------------------------------
+
+
+def _column(name: str, columns: Mapping[str, Type]) -> Type:
+    if name in columns:
+        return columns[name]
+    raise InputError(
+        f"there is no column {name}",
+        why=f"the columns are {', '.join(columns)}",
+        fix="name one of them",
+    )
+
+
+def settled(of: Type) -> Type:
+    """A declared type with the ends of its range made values of its kind.
+
+    What stands outside a kind bounds nothing: INTEGER from 0 to 2^70 is open above. This is the range
+    that a stored column is clamped into when it is read.
+
+    Example:
+        >>> settled(Type(Kind.INTEGER, range=Range(0.5, 9.5))).range
+        Range(low=1, high=9)
+    """
+    if of.range is None or of.kind not in numeric.REACH:
+        return of if of.range is None else replace(of, range=None)
+    low, high = of.range.low, of.range.high
+    if of.kind is not Kind.REAL:
+        low = low if math.isinf(low) else math.ceil(low)
+        high = high if math.isinf(high) else math.floor(high)
+    if low > high or intervals.meet(Range(low, high), numeric.REACH[of.kind]) is None:
+        raise InputError(
+            f"a range from {of.range.low} to {of.range.high}",
+            why=f"it holds no {of.kind.value} value",
+            fix="widen the bounds",
+        )
+    return replace(of, range=numeric.stated(Range(low, high), of.kind))
+
+
+def literal_type(literal: Literal) -> Type:
+    """The type of a constant, which is its own only key."""
+    value, kind = literal.value, literal.kind
+    if value is None:
+        return Type(kind, nullable=True, keys=(None,))
+    if type(value) is not _PYTHON[kind] or not _exists(value):
+        raise InputError(
+            f"a literal of type {type(value).__name__} as {kind.value}",
+            why="it is no value of that kind",
+            fix="write a finite number, 64-bit integer, plain text, or date without time zone",
+        )
+    place = position(value) if isinstance(value, dt.date) else value
+    bounds = Range(place, place) if isinstance(place, int | float) else None
+    return Type(kind, nullable=False, range=None if kind is Kind.BOOLEAN else bounds, keys=(value,))
+
+
+_PYTHON: dict[Kind, type] = {
+    Kind.BOOLEAN: bool,
+    Kind.INTEGER: int,
+    Kind.REAL: float,
+    Kind.TEXT: str,
+    Kind.DATE: dt.date,
+    Kind.TIMESTAMP: dt.datetime,
+}
+
+
+def _exists(value: Value) -> bool:
+    match value:
+        case bool():
+            return True
+        case int():
+            return numeric.fits(Range(value, value), Kind.INTEGER)
+        case float():
+            return math.isfinite(value)
+        case str():
+            return not any("\ud800" <= character <= "\udfff" for character in value)
+        case dt.datetime():
+            return value.tzinfo is None
+    return True
+
+
+# --- the other nodes ------------------------------------------------------------------------------
+
+
+def _case_type(case: Case, parts: Sequence[Type]) -> Type:
+    if not case.branches:
+        raise InputError("CASE without WHEN", why="it chooses nothing", fix="add a condition")
+    for condition in parts[:-1:2]:
+        _condition(condition)
+    values = [*(value for _, value in case.branches), case.otherwise]
+    return either([*parts[1::2], parts[-1]], values, "CASE")
+
+
+def _condition(of: Type) -> None:
+    if of.kind is not Kind.BOOLEAN:
+        raise InputError(
+            f"WHEN followed by a {of.kind.value} value",
+            why="it takes a condition",
+            fix="compare the value with something",
+        )
+
+
+def _is_in_type(operand: Type, values: Sequence[Literal]) -> Type:
+    if not values or any(map(is_null, values)):
+        raise InputError(
+            "IN with NULL in its list" if values else "IN with an empty list",
+            why="nothing is equal to NULL, and NOT IN would hold for no row"
+            if values
+            else "no value is in it",
+            fix="list the values, and test for NULL with IS NULL",
+        )
+    for value in values:
+        common_kind([operand, literal_type(value)], "IN")
+    return truth(nullable=operand.nullable)
+
+
+def _like_type(operand: Type, pattern: str, escape: str | None) -> Type:
+    if operand.kind is not Kind.TEXT:
+        raise InputError(
+            f"LIKE on a {operand.kind.value} value",
+            why="it is made for text",
+            fix="cast it to TEXT",
+        )
+    tokens(pattern, escape)
+    literal_type(Literal(pattern, Kind.TEXT))
+    return truth(nullable=operand.nullable)
+
+
+def _truncated(operand: Type, unit: Unit) -> Type:
+    if not operand.kind.is_time:
+        raise InputError(
+            f"truncation of a {operand.kind.value} value to the {unit.value}",
+            why="it is made for dates and timestamps",
+            fix="cast the value to DATE",
+        )
+    if operand.range is None or not math.isfinite(operand.range.width):
+        return replace(operand, range=None, keys=None)
+    low, high = (moment(end, operand.kind) for end in (operand.range.low, operand.range.high))
+    keys = listed(beginnings(low, high, unit), nullable=operand.nullable)
+    # Truncation grows with the date, so the ends give the ends.
+    bounds = Range(*(position(truncate(end, unit)) for end in (low, high)))
+    return Type(operand.kind, operand.nullable, bounds, keys)

@@ -1,0 +1,332 @@
+"""What a question costs when questions are chosen from earlier answers.
+
+Four measures add up then, by theorems that allow parameters to depend on what was seen:
+
+    EPSILON        sums of (epsilon, delta)          Rogers, Roth, Ullman, Vadhan 2016
+    RHO            sums of approximate zCDP          Whitehouse, Ramdas, Rogers, Wu 2023, Theorem 1
+    renyi(order)   sums at an order fixed up front   Feldman, Zrnic 2021, Theorem 3.1
+    MU_SQUARED     sums of the squares of mu         Smith, Thakurta 2022
+
+Numerical composition is not among them: stopping when a composed loss distribution meets a budget
+is not private when parameters were chosen from answers. A composition therefore has no `Charge`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import isqrt
+from statistics import NormalDist
+from typing import Any, Final, Literal, TypeAlias
+
+from discreet.errors import InputError
+from discreet.privacy.approximate import Approximate, probability
+from discreet.privacy.bound import Bound
+from discreet.privacy.bounded_range import BoundedRange
+from discreet.privacy.discrete_gaussian import DiscreteGaussianNoise
+from discreet.privacy.discrete_laplace import DiscreteLaplaceNoise
+from discreet.privacy.gaussian import GDP, GaussianNoise
+from discreet.privacy.laplace import LaplaceNoise
+from discreet.privacy.neighbours import Neighbours
+from discreet.privacy.pure import Pure
+from discreet.privacy.randomized_response import RandomizedResponse
+from discreet.privacy.renyi import RDP
+from discreet.privacy.rounding import Interval
+from discreet.privacy.subsampled import Subsampled
+from discreet.privacy.zcdp import ZCDP
+from discreet.rationals import Real, non_negative, rational
+
+Bounded: TypeAlias = Pure | LaplaceNoise | DiscreteLaplaceNoise | RandomizedResponse | BoundedRange
+"""Guarantees whose loss never exceeds their epsilon."""
+
+Chargeable: TypeAlias = (
+    Bounded | Approximate | ZCDP | RDP | GDP | GaussianNoise | DiscreteGaussianNoise | Subsampled
+)
+"""Guarantees of one mechanism that may be charged adaptively."""
+
+UNITS: Final = 720_720 * 10**60
+"""Units in 1. Amounts are counted in whole units, charges rounded up and limits down, so that
+totals are exact integers of bounded size, and decimals and small fractions (thirds, sevenths) are
+exact."""
+
+
+def units(amount: Fraction) -> int:
+    """An amount in whole units, rounded up."""
+    return -(-amount * UNITS // 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One way of adding up; build it with EPSILON, RHO, MU_SQUARED or `renyi(order)`."""
+
+    name: Literal["epsilon", "rho", "renyi", "mu-squared"]
+    order: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if (self.order is not None) is not (self.name == "renyi"):
+            raise InputError(
+                f"measure {self.name} of order {self.order}",
+                why="a Renyi measure has an order, the others have none",
+                fix="use EPSILON, RHO, MU_SQUARED or renyi(order)",
+            )
+
+
+EPSILON: Final = Measure("epsilon")
+RHO: Final = Measure("rho")
+MU_SQUARED: Final = Measure("mu-squared")
+
+
+def renyi(order: Real) -> Measure:
+    """Renyi divergence of one order, which has to be chosen before the first answer."""
+    alpha = rational(order, "order")
+    if alpha > 1:
+        return Measure("renyi", alpha)
+    raise InputError(f"order is {order}", why="orders start above 1", fix="pass order > 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """An exact cost in one measure, about one kind of neighbours.
+
+    Guarantee:
+        `units` and `delta_units` are at least the amounts they stand for.
+    Edge cases:
+        A cost of 0 is a charge. Renyi and mu-squared charges have no delta: no theorem adds them
+        up.
+
+    Example:
+        >>> Charge(0.1, measure=EPSILON).amount
+        Fraction(1, 10)
+    """
+
+    amount: Fraction
+    delta: Fraction
+    measure: Measure
+    neighbours: Neighbours
+    units: int = field(repr=False, compare=False)
+    delta_units: int = field(repr=False, compare=False)
+
+    def __init__(
+        self,
+        amount: Real,
+        delta: Real = 0,
+        *,
+        measure: Measure,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> None:
+        cost, slip = non_negative(amount, "amount"), probability(delta, "delta")
+        if slip and measure not in (EPSILON, RHO):
+            raise InputError(
+                f"a {measure.name} charge with delta {delta}",
+                why="only epsilon and rho have a delta that adds up",
+                fix="charge it by RHO or EPSILON",
+            )
+        object.__setattr__(self, "amount", cost)
+        object.__setattr__(self, "delta", slip)
+        object.__setattr__(self, "measure", measure)
+        object.__setattr__(self, "neighbours", neighbours)
+        object.__setattr__(self, "units", units(cost))
+        object.__setattr__(self, "delta_units", units(slip))
+
+    def to_dict(self) -> dict[str, str]:
+        """Plain strings; `from_dict` reads them back."""
+        order = {} if self.measure.order is None else {"order": str(self.measure.order)}
+        return {
+            "measure": self.measure.name,
+            **order,
+            "amount": str(self.amount),
+            "delta": str(self.delta),
+            "neighbours": self.neighbours.value,
+        }
+
+    @staticmethod
+    def from_dict(stored: Mapping[str, str]) -> "Charge":
+        """Read what `to_dict` wrote."""
+        try:
+            order = stored.get("order")
+            measure = _MEASURES[stored["measure"]] if order is None else renyi(Fraction(order))
+            amount, delta = Fraction(stored["amount"]), Fraction(stored["delta"])
+            about = Neighbours(stored["neighbours"])
+        except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as wrong:
+            raise unreadable("charge", wrong) from wrong
+        return Charge(amount, delta, measure=measure, neighbours=about)
+
+
+_MEASURES: Final[dict[str, Measure]] = {one.name: one for one in (EPSILON, RHO, MU_SQUARED)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class History:
+    """An append-only list of charges; appending shares everything that was there before.
+
+    Example:
+        >>> one = History().append(Charge(0.5, measure=RHO))
+        >>> two = one.append(Charge(0.25, measure=RHO))
+        >>> len(one), [charge.amount for charge in two]
+        (1, [Fraction(1, 2), Fraction(1, 4)])
+    """
+
+    length: int = 0
+    _last: "tuple[Charge, object] | None" = field(default=None, repr=False)
+
+    def append(self, charge: Charge) -> "History":
+        """The list with one more charge, in constant time and memory."""
+        return History(self.length + 1, (charge, self._last))
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __iter__(self) -> Iterator[Charge]:
+        newest, link = [], self._last
+        while link is not None:
+            charge, link = link  # type: ignore[assignment]
+            newest.append(charge)
+        return reversed(newest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, History) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash((self.length, self._last and self._last[0]))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # A chain of links would be pickled recursively.
+        return _relink, (tuple(self),)
+
+
+def _relink(charges: Iterable[Charge]) -> History:
+    history = History()
+    for charge in charges:
+        history = history.append(charge)
+    return history
+
+
+def price(guarantee: Chargeable, measure: Measure) -> Charge:
+    """What a mechanism with this guarantee costs in a measure, exactly or rounded up.
+
+    Edge cases: a guarantee that the measure cannot express is refused, never approximated silently.
+
+    Example:
+        >>> price(GaussianNoise(0.1), RHO).amount, price(LaplaceNoise(0.1), EPSILON).amount
+        (Fraction(1, 200), Fraction(1, 10))
+    """
+    cost, delta = _PRICES[measure.name](guarantee, measure)
+    return Charge(cost, delta, measure=measure, neighbours=guarantee.neighbours)
+
+
+def _in_epsilon(guarantee: Chargeable, measure: Measure) -> tuple[Fraction, Fraction]:
+    match guarantee:
+        case Approximate():
+            return guarantee.epsilon0, guarantee.delta0
+        case Subsampled():
+            return _finite(guarantee, guarantee.epsilon(0), measure)
+        case ZCDP() | RDP() | GDP() | GaussianNoise() | DiscreteGaussianNoise():
+            raise _inexpressible(guarantee, measure)
+    return guarantee.epsilon0, Fraction(0)
+
+
+def _in_rho(guarantee: Chargeable, measure: Measure) -> tuple[Fraction, Fraction]:
+    match guarantee:
+        case ZCDP():
+            return guarantee.rho0, guarantee.delta0
+        case Approximate():
+            # All but delta of it is randomized response (Kairouz, Oh, Viswanath, Theorem 2).
+            return Fraction(Pure(guarantee.epsilon0).rho().upper), guarantee.delta0
+        case GDP() | GaussianNoise():
+            return guarantee.mu * guarantee.mu / 2, Fraction(0)
+        case DiscreteGaussianNoise():
+            return guarantee.sensitivity**2 / (2 * guarantee.variance), Fraction(0)
+        case BoundedRange():
+            return guarantee.epsilon0 * guarantee.epsilon0 / 8, Fraction(0)
+        case RDP():
+            raise _inexpressible(guarantee, measure)
+    return _finite(guarantee, guarantee.rho(), measure)
+
+
+def _in_renyi(guarantee: Chargeable, measure: Measure) -> tuple[Fraction, Fraction]:
+    order = Fraction(2) if measure.order is None else measure.order
+    return _finite(guarantee, guarantee.rdp(order), measure)
+
+
+def _in_mu_squared(guarantee: Chargeable, measure: Measure) -> tuple[Fraction, Fraction]:
+    match guarantee:
+        case GDP() | GaussianNoise():
+            return guarantee.mu * guarantee.mu, Fraction(0)
+        case Subsampled():
+            epsilon, _ = _finite(guarantee, guarantee.epsilon(0), measure)
+            return least_mu(epsilon) ** 2, Fraction(0)
+        case Approximate() | ZCDP() | RDP() | DiscreteGaussianNoise():
+            raise _inexpressible(guarantee, measure)
+    return least_mu(guarantee.epsilon0) ** 2, Fraction(0)
+
+
+def _finite(guarantee: Chargeable, cost: Bound, measure: Measure) -> tuple[Fraction, Fraction]:
+    if cost.upper == float("inf"):
+        raise _inexpressible(guarantee, measure)
+    return Fraction(cost.upper), Fraction(0)
+
+
+def least_mu(epsilon: Fraction) -> Fraction:
+    """A mu, close to the least, such that epsilon-privacy implies mu-Gaussian privacy.
+
+    Why: the error curve of randomized response consists of two lines that meet at 1/(1 +
+    e^epsilon); the convex curve of mu that passes through this point lies below both. Reference:
+    Dong, Roth, Su, Gaussian Differential Privacy, Section 2 (a convex curve and its chords).
+    """
+    meeting = 1 / (1 + Interval.of(epsilon).exp())
+    if not epsilon:
+        return Fraction(0)
+    z, step = -NormalDist().inv_cdf(max(meeting.lower, 1e-300)), 2.0**-52
+    while Interval.of(z).normal_tail().hi > meeting.lo:
+        z, step = z + step, step * 2
+    return 2 * Fraction(z)
+
+
+def root(square: Fraction) -> Fraction:
+    """The square root: exact where it is rational, else rounded up to a double."""
+    top, bottom = isqrt(square.numerator), isqrt(square.denominator)
+    if top * top == square.numerator and bottom * bottom == square.denominator:
+        return Fraction(top, bottom)
+    return Fraction(Interval.of(square).sqrt().upper)
+
+
+def _inexpressible(guarantee: Chargeable, measure: Measure) -> InputError:
+    return InputError(
+        f"{type(guarantee).__name__} has no cost in {measure.name}",
+        why="it promises less than that measure needs",
+        fix="charge it to a filter by RHO, or state a weaker guarantee such as Approximate",
+    )
+
+
+_PRICES: Final = {
+    "epsilon": _in_epsilon,
+    "rho": _in_rho,
+    "renyi": _in_renyi,
+    "mu-squared": _in_mu_squared,
+}
+
+
+def stored_charges(stored: Mapping[str, Any]) -> list[Charge]:
+    """Read the charges of a stored filter or odometer."""
+    listed = stored.get("charges")
+    if not isinstance(listed, (list, tuple)):
+        raise unreadable("list of charges", KeyError("charges"))
+    return [Charge.from_dict(charge) for charge in listed]
+
+
+def unreadable(what: str, wrong: Exception) -> InputError:
+    """The error for something stored that is not whole."""
+    return InputError(
+        f"a stored {what} cannot be read",
+        why=f"{type(wrong).__name__} {wrong}".rstrip("."),
+        fix="restore it from an intact copy",
+    )
+
+
+def check_kind(stored: Mapping[str, Any], kind: str) -> None:
+    """Refuse to read what something else wrote."""
+    if stored.get("kind") != kind:
+        raise InputError(
+            f"stored kind {stored.get('kind')!r}",
+            why=f"this release reads {kind} here and will not guess",
+            fix="read it with the release that wrote it, or a later one",
+        )

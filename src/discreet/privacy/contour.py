@@ -1,0 +1,139 @@
+"""The contour accountant: numerical composition that is sound, and quick to extend.
+
+The moments of the privacy loss at the complex orders of a vertical line multiply under composition,
+and delta(epsilon) is a dot product with them (see `spectrum`). So appending costs one vector
+product and asking costs a few dot products, however long the list is.
+"""
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from discreet.errors import InputError
+from discreet.privacy.bound import Bound
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.moments import Direction
+from discreet.privacy.precision import INTERACTIVE, Precision
+from discreet.privacy.rounding import Interval
+from discreet.privacy.side import Side
+from discreet.privacy.tally import Tally
+from discreet.rationals import Real, non_negative, whole
+
+if TYPE_CHECKING:
+    from discreet.privacy.neighbours import Neighbours
+
+
+class Contour:
+    """An append-only composition that answers epsilon(delta) and delta(epsilon) at any time.
+
+    Guarantee:
+        Bounds hold for the composition of everything appended, with parameters fixed in advance:
+        this is no filter. Answers are a function of the list alone; asking only fills caches.
+    Neighbours:
+        All guarantees appended must speak of the same neighbours.
+    Why:
+        See `spectrum` for the sum and its one-sided error; the best real order, the sum of the
+        largest losses and, for few discrete losses, plain enumeration are taken where they are
+        better.
+    Edge cases:
+        Before anything is appended epsilon and delta are 0.
+
+    Example:
+        >>> from discreet.privacy.laplace import LaplaceNoise
+        >>> spent = Contour()
+        >>> spent.append(LaplaceNoise(0.01), 1000)
+        >>> round(spent.epsilon(1e-6).upper, 3)
+        1.363
+    """
+
+    def __init__(self, precision: Precision = INTERACTIVE) -> None:
+        self._precision = precision
+        self._list: list[tuple[Guarantee, int]] = []
+        self._sides = [Side(Tally(Direction.REMOVE), precision)]
+        self._neighbours: Neighbours | None = None
+        self._epsilons: dict[tuple[int, int], Bound] = {}
+        self._deltas: dict[tuple[int, int], Bound] = {}
+        self._checked: tuple[Real, Real] | None = None
+        self._limits = (0.0, 0.0)
+
+    def append(self, guarantee: Guarantee, count: int = 1) -> None:
+        """Compose `count` more copies of a guarantee."""
+        if count.__class__ is not int or count < 1:
+            count = whole(count, "count", at_least=1)
+        if guarantee.neighbours is not self._neighbours:
+            self._meet(guarantee)
+        if len(guarantee.directions) > len(self._sides):
+            self._split()
+        self._list.append((guarantee, count))
+        for side in self._sides:
+            side.append(guarantee, count)
+        if self._epsilons:
+            self._epsilons = {}
+        if self._deltas:
+            self._deltas = {}
+
+    def epsilon(self, delta: Real) -> Bound:
+        """The smallest epsilon with which (epsilon, delta)-differential privacy holds."""
+        exact = _exact(delta, "delta")
+        key = (exact.numerator, exact.denominator)  # much quicker to hash than a Fraction
+        known = self._epsilons.get(key)
+        if known is None:
+            if key[0] >= key[1]:
+                raise InputError(f"delta is {delta}", why="it has to be below 1", fix="lower it")
+            known = self._epsilons[key] = _worst([side.epsilon(exact) for side in self._sides])
+        return known
+
+    def delta(self, epsilon: Real) -> Bound:
+        """The smallest delta with which (epsilon, delta)-differential privacy holds."""
+        exact = _exact(epsilon, "epsilon")
+        key = (exact.numerator, exact.denominator)
+        known = self._deltas.get(key)
+        if known is None:
+            known = self._deltas[key] = _worst([side.delta(exact) for side in self._sides])
+        return known
+
+    def within(self, epsilon: Real, delta: Real) -> bool:
+        """Whether (epsilon, delta) certainly holds: the quick check for one budget, many times."""
+        if self._checked != (epsilon, delta):
+            exact, limit = _exact(epsilon, "epsilon"), _exact(delta, "delta")
+            self._limits = (Interval.of(exact).lower, Interval.of(limit).lower)
+            self._checked = (epsilon, delta)
+        low, limit_low = self._limits
+        for side in self._sides:
+            if not side.within(low, limit_low):
+                return self.delta(epsilon).upper <= _exact(delta, "delta")
+        return True
+
+    def _meet(self, guarantee: Guarantee) -> None:
+        if self._neighbours is not None:
+            raise InputError(
+                f"{guarantee.neighbours.value} joins {self._neighbours.value}",
+                why="guarantees about different neighbours do not add up",
+                fix="convert one with .under(neighbours)",
+            )
+        self._neighbours = guarantee.neighbours
+
+    def _split(self) -> None:
+        """Follow the other direction too, from the beginning."""
+        other = Side(Tally(Direction.ADD), self._precision)
+        for guarantee, count in self._list:
+            other.append(guarantee, count)
+        self._sides.append(other)
+
+
+def _worst(bounds: list[Bound]) -> Bound:
+    """Both directions have to hold."""
+    if len(bounds) == 1:
+        return bounds[0]
+    top = max(bounds, key=lambda bound: bound.upper)
+    return Bound(max(bound.lower for bound in bounds), top.upper, top.method)
+
+
+def _exact(value: Real, name: str) -> Fraction:
+    """Read a number; floats, the usual case, are remembered."""
+    return _exact_float(value, name) if value.__class__ is float else non_negative(value, name)
+
+
+@lru_cache(maxsize=256)
+def _exact_float(value: float, name: str) -> Fraction:
+    return non_negative(value, name)

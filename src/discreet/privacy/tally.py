@@ -1,0 +1,206 @@
+"""Everything about an append-only list of guarantees that costs O(1) to keep up to date."""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from discreet.errors import InputError
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.moments import Direction, FloatArray, Line, Moments, unit
+from discreet.privacy.rounding import ELEMENTARY, UNIT, Interval
+from discreet.privacy.shapes import GAUSSIAN, Shape, many
+from discreet.privacy.spectrum import Rest
+
+ORDERS: FloatArray = 1.5 ** np.arange(-9.0, 46.0)
+"""The real orders at which the scale is kept: 0.026 to 8e7."""
+
+TWICE: FloatArray = 2 * ORDERS + 1
+
+PEAKS: FloatArray = -(ORDERS * np.log1p(1 / ORDERS) + np.log(ORDERS + 1))
+"""log of lam^lam/(lam + 1)^(lam + 1), see `chernoff`."""
+
+
+_PER_UNIT: list[float] = ((ORDERS + 1) * (4 * UNIT)).tolist()
+_FIXED: list[float] = ((8 + 2 * np.log(2 * ORDERS + 1)) * ELEMENTARY).tolist()
+"""The error of a log moment: `Shape.log_error` at all ORDERS."""
+
+
+class Members:
+    """All members of one shape: their parameters and how often each was appended."""
+
+    __slots__ = ("_seen", "counts", "es")
+
+    def __init__(self) -> None:
+        self.es: list[float] = []
+        self.counts: list[int] = []
+        self._seen = 0
+
+    def fresh(self) -> tuple[list[float], list[int]] | None:
+        """The members appended since this was last asked."""
+        start, self._seen = self._seen, len(self.es)
+        return (self.es[start:], self.counts[start:]) if start < self._seen else None
+
+    def moments(self, shape: Shape, line: Line) -> Moments:
+        """The moments of all members, equal ones taken together."""
+        es, place = np.unique(np.array(self.es), return_inverse=True)
+        counts = np.bincount(place.reshape(-1), weights=np.array(self.counts))
+        return many(shape, es, counts.astype(np.int64), line)
+
+
+class Tally:
+    """One direction of an append-only composition, in running sums.
+
+    Guarantee:
+        `infinity` encloses the probability of an infinite loss, `largest` is at least the largest
+        finite loss, and `scale(j)` at least log E[e^(ORDERS[j] Z); Z < infinity].
+    """
+
+    __slots__ = (
+        "_counted",
+        "_done",
+        "_members",
+        "_others",
+        "_square",
+        "_summed",
+        "_sums",
+        "direction",
+        "infinity",
+        "largest",
+        "length",
+        "log_finite",
+    )
+
+    def __init__(self, direction: Direction) -> None:
+        self.direction = direction
+        self.infinity = (0.0, 0.0)
+        self.log_finite = 0.0
+        self.largest = 0.0
+        self.length = 0
+        self._square = 0.0
+        self._members: dict[Shape, Members] = {}
+        self._others: dict[Guarantee, int] = {}
+        self._sums: FloatArray = np.zeros(len(ORDERS))
+        self._done = 0
+        self._counted = 0
+        self._summed = 0.0
+
+    def append(self, guarantee: Guarantee, count: int) -> tuple[Shape, float] | None:
+        """Take in `count` copies; returns the closed form, if it has one."""
+        form = guarantee.closed_form()
+        if form is None:
+            self._take_other(guarantee, count)
+        else:
+            self._take_form(form[0], form[1], count)
+        lost = guarantee.infinity(self.direction)
+        if lost.hi > 0:
+            self._lose(lost, count, form is not None)
+        self.length += 1
+        return form
+
+    @property
+    def rest(self) -> Rest:
+        """What is known beside the moments on a line; each sum is rounded once a step."""
+        error = (2 * self.length + 8) * UNIT
+        return Rest(self._square, error, self.log_finite, error, self.length)
+
+    def scale(self, j: int) -> float:
+        """An upper bound on the log of the moment at ORDERS[j]."""
+        middle = float(self._closed()[j])
+        room = self._summed * _PER_UNIT[j] + self._counted * _FIXED[j]
+        if self._others:
+            middle += sum(n * _scale(one, self.direction, j) for one, n in self._others.items())
+        size = abs(middle) - 2 * self.log_finite
+        return middle + room * (1 + 64 * UNIT) + size * (self.length + 600) * (2 * UNIT)
+
+    def scales(self) -> FloatArray | None:
+        """The scales at all ORDERS for choosing among them; None where only `scale` can tell."""
+        return None if self._others else self._closed()
+
+    def moments(self, line: Line) -> Moments:
+        """The moments of everything so far but the Gaussian parts, in bulk."""
+        answer = unit(line)
+        for shape, group in self._members.items():
+            if shape is not GAUSSIAN:
+                answer = answer.times(group.moments(shape, line))
+        for one, count in self._others.items():
+            factor = one.moments(line, self.direction)
+            if factor is None:
+                raise no_pair(one)
+            answer = answer.times(factor.power(count))
+        return answer
+
+    def _take_form(self, shape: Shape, e: float, count: int) -> None:
+        group = self._members.get(shape)
+        if group is None:
+            group = self._members[shape] = Members()
+        group.es.append(e)
+        group.counts.append(count)
+        self._counted += count
+        self._summed += count * e * (1 + 8 * UNIT)
+        if shape is GAUSSIAN:
+            self._square += count * e * e
+            self.largest = math.inf if e else self.largest
+        else:
+            self.largest = (self.largest + count * e * (1 + 2 * UNIT)) * (1 + 2 * UNIT)
+
+    def _take_other(self, guarantee: Guarantee, count: int) -> None:
+        self._others[guarantee] = self._others.get(guarantee, 0) + count
+        self.largest = (self.largest + count * _largest(guarantee)) * (1 + 4 * UNIT)
+
+    def _lose(self, lost: Interval, count: int, conditional: bool) -> None:  # noqa: FBT001
+        """Charge an infinite loss; closed forms speak of the finite part alone."""
+        if lost.hi >= 1:
+            self.infinity = (1.0 if lost.lo >= 1 else 0.0, 1.0)
+            return
+        kept = (Interval.of(1) - lost).log() * count
+        so_far = (1 - Interval.between(*self.infinity)) * kept.exp()
+        self.infinity = (max(0.0, (1 - so_far).lower), min(1.0, (1 - so_far).upper))
+        if conditional:
+            self.log_finite += kept.upper
+
+    def _closed(self) -> FloatArray:
+        """The log moments of the closed forms at all ORDERS, up to rounding."""
+        if self._done != self.length:
+            for shape, group in self._members.items():
+                fresh = group.fresh()
+                if fresh is not None:
+                    self._sums = self._sums + _scales(shape, *fresh)
+            self._done = self.length
+        return self._sums + self.log_finite if self.log_finite else self._sums
+
+
+def no_pair(guarantee: Guarantee) -> InputError:
+    """The error for guarantees that are not a law of the loss."""
+    return InputError(
+        f"{type(guarantee).__name__} has no privacy loss distribution",
+        why="a bound on moments alone cannot be composed numerically",
+        fix="compose it with compose(), which adds its moments, or state the mechanism itself",
+    )
+
+
+def _scales(shape: Shape, es: list[float], counts: list[int]) -> FloatArray:
+    """The summed log moments at all orders, each within 600 roundings of its size."""
+    if len(es) == 1:
+        return shape.log_scale(es[0], ORDERS, TWICE) * counts[0]
+    answer = np.zeros(len(ORDERS))
+    column, often = np.array(es)[:, None], np.array(counts, dtype=np.float64)
+    for first in range(0, len(es), 512):
+        part = slice(first, first + 512)
+        answer += often[part] @ shape.log_scale(column[part], ORDERS, TWICE)
+    return answer
+
+
+@lru_cache(maxsize=4096)
+def _scale(guarantee: Guarantee, direction: Direction, j: int) -> float:
+    moments = guarantee.moments(Line(float(ORDERS[j]), 1.0, 1), direction)
+    if moments is None:
+        raise no_pair(guarantee)
+    return moments.log_scale + moments.log_error
+
+
+@lru_cache(maxsize=4096)
+def _largest(guarantee: Guarantee) -> float:
+    """The largest finite loss, where it is the epsilon at delta = infinite mass."""
+    lost = max(guarantee.infinity(way).hi for way in guarantee.directions)
+    return math.inf if lost > 0 else guarantee.epsilon(0).upper

@@ -1,0 +1,284 @@
+"""A query as an engine's SQL: exact integers for each group, nobody weighing more than allowed.
+
+The steps, each one statement over temporary tables of one session:
+
+    pairs    one row for each person and group: rows, and the person's part in each statistic
+    norms    one row for each person: what their rows and groups add up to
+    spread   how many people have which norm (for choosing limits)
+    weights  the few people above a limit, with a weight below the full one
+    totals   the weighted sums of all people, group by group
+    ranks    the same for the cells of a quantile
+
+A person's weight is an integer from 0 to `FULL`; parts are integers; so are the sums. Nothing is
+rounded after the rows, and nothing depends on the order of rows. Sums are taken in 128 bits, where
+n rows add up to less than n * 2^32.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from discreet.plan.expressions import Expression
+from discreet.plan.kinds import Kind
+from discreet.plan.query import Query, key_types
+from discreet.plan.relations import columns_of, unit_of
+from discreet.plan.schema import EachRow
+from discreet.plan.statistics import Distinct, People, Ranks, Rows, Statistic, Total
+from discreet.plan.typing import infer
+from discreet.sql.duckdb import DuckDB
+from discreet.sql.integers import cell, on_grid, saturated
+from discreet.sql.relations import PERSON, render_relation
+
+FULL = 1 << 10
+"""The weight of a person within the limits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The statements that answer one query on one engine."""
+
+    query: Query
+    statistics: tuple[Statistic, ...]
+    dialect: DuckDB
+
+    @property
+    def by_row(self) -> bool:
+        """Whether each row is protected by itself."""
+        return isinstance(unit_of(self.query.relation), EachRow)
+
+    @property
+    def known(self) -> bool:
+        """Whether all values of all keys are public."""
+        return all(of.keys is not None for of in key_types(self.query))
+
+    @property
+    def keys(self) -> list[str]:
+        """The names of the key columns in every statement."""
+        return [f"k{i}" for i in range(len(self.query.keys))]
+
+    # --- rows -----------------------------------------------------------------------------------
+
+    def rows(self, columns: Sequence[str]) -> str:
+        """The private rows that are in a group, with their keys and these columns."""
+        scope = columns_of(self.query.relation)
+        parts = [] if self.by_row else [self._person]
+        for name, key in zip(self.keys, self.query.keys, strict=True):
+            parts.append(f"{self.dialect.render(key.expression, scope)} AS {name}")
+        inner = render_relation(self.query.relation, self.dialect)
+        text = f"SELECT {', '.join([*parts, *columns]) or '1'} FROM ({inner})"
+        known = [
+            self.dialect.is_one_of(name, of.keys, of.kind)
+            for name, of in zip(self.keys, key_types(self.query), strict=True)
+            if of.keys is not None
+        ]
+        return f"SELECT * FROM ({text}) WHERE {' AND '.join(known)}" if known else text
+
+    def parts(self) -> list[str]:
+        """Each row's part in each statistic that is a sum: v for rows and values, p for people."""
+        found = []
+        for i, statistic in enumerate(self.statistics):
+            match statistic:
+                case Rows(where):
+                    found.append(f"CASE WHEN {self._holds(where)} THEN 1 ELSE 0 END AS v{i}")
+                case Total(value, where, grid):
+                    steps = on_grid(self._real(value), grid, self.dialect)
+                    part = f"CASE WHEN {self._holds(where)} THEN {steps} ELSE 0 END AS v{i}"
+                    found.append(part)
+                case People(where):
+                    found.append(f"{self._holds(where)} AS p{i}")
+                case _:
+                    pass
+        return found
+
+    def pairs(self) -> str:
+        """One row for each person and group."""
+        sums = [f"CAST(SUM(v{i}) AS HUGEINT) AS s{i}" for i in self._of(Rows, Total)]
+        flags = [f"BOOL_OR(p{i}) AS q{i}" for i in self._of(People)]
+        columns = ", ".join([self._person, *self.keys, "COUNT(*) AS n", *sums, *flags])
+        return (
+            f"CREATE TEMP TABLE pairs AS SELECT {columns} FROM ({self.rows(self.parts())}) "
+            f"GROUP BY {_places(1 + len(self.keys))}"
+        )
+
+    # --- limits ---------------------------------------------------------------------------------
+
+    def norms(self) -> str:
+        """For each person: rows in all, rows squared over groups, and groups."""
+        rows, squares = "SUM(CAST(n AS HUGEINT))", "SUM(CAST(n AS HUGEINT) * n)"
+        columns = [
+            f"{saturated(rows, self.dialect)} AS l1",
+            f"{saturated(squares, self.dialect)} AS l2",
+            "COUNT(*) AS l0",
+        ]
+        return (
+            f"CREATE TEMP TABLE norms AS SELECT {self._person}, {', '.join(columns)} "
+            f"FROM pairs GROUP BY {self._person}"
+        )
+
+    def spread(self, norm: str, limits: Sequence[int]) -> str:
+        """How many people first fit each of these rising limits; one bucket more takes the rest."""
+        arms = " ".join(f"WHEN {norm} <= {limit} THEN {i}" for i, limit in enumerate(limits))
+        bucket = f"CASE {arms} ELSE {len(limits)} END"
+        return f"SELECT {bucket} AS bucket, COUNT(*) AS people FROM norms GROUP BY 1 ORDER BY 1"
+
+    def weights(self, name: str, norm: str, limit: int, *, square: bool) -> str:
+        """The people over a limit and their weights; `square` for a limit on a squared norm.
+
+        Why: a weight is at most FULL * limit / norm, so the weighted norm is at most FULL * limit.
+        The factor 1 - 2^-40 outweighs the rounding of five double operations, 5 * 2^-53.
+        """
+        size = self.dialect.as_double(norm)
+        size = f"SQRT({size})" if square else size
+        top = (limit**0.5 if square else float(limit)) * FULL * (1 - 2.0**-40)
+        weight = f"CAST(FLOOR({self.dialect.double(top)} / {size}) AS BIGINT)"
+        return (
+            f"CREATE TEMP TABLE {name} AS SELECT {self._person}, {weight} AS w "
+            f"FROM norms WHERE {norm} > {limit}"
+        )
+
+    # --- totals ---------------------------------------------------------------------------------
+
+    def totals(self) -> str:
+        """The weighted statistics of each group that has rows, t0, t1, ..., as integers.
+
+        `people` is how many people (rows, where each is protected by itself) a group has.
+        """
+        if self.by_row:
+            parts = {i: f"CAST(v{i} AS HUGEINT) * {FULL}" for i in self._of(Rows, Total)}
+            parts |= {i: f"CASE WHEN p{i} THEN {FULL} ELSE 0 END" for i in self._of(People)}
+            source = f"({self.rows(self.parts())})"
+        else:
+            parts = {i: f"s{i} * COALESCE(h.w, {FULL})" for i in self._of(Rows, Total)}
+            parts |= {
+                i: f"CASE WHEN q{i} THEN COALESCE(g.w, {FULL}) ELSE 0 END" for i in self._of(People)
+            }
+            source = f"pairs {self._join('heavy', 'h')} {self._join('roaming', 'g')}"
+        sums = [f"{self._sum(part)} AS t{i}" for i, part in sorted(parts.items())]
+        return self._grouped(["COUNT(*) AS people", *sums], source)
+
+    def ranks(self, statistic: Ranks) -> str:
+        """The weight in each occupied cell of each released group, by place."""
+        value = self._real(statistic.value)
+        place = cell(value, statistic.low, statistic.high, statistic.cells, self.dialect)
+        rows = self.rows([f"{place} AS cell", f"{self._holds(statistic.where)} AS counts"])
+        source, weight = f"({rows}) AS r", str(FULL)
+        if not self.by_row:
+            source, weight = f"{source} {self._join('heavy', 'h')}", f"COALESCE(h.w, {FULL})"
+        if not self.known:
+            source += self._among("pairs", "p", [self._person] if not self.by_row else [])
+        columns = ["cell", f"{self._sum(weight)} AS weight"]
+        grouped = self._grouped(columns, f"{source} WHERE counts", extra=1)
+        return self._placed(grouped, ["cell", "weight"])
+
+    def distincts(self, statistic: Distinct, limit: int, salt: str) -> str:
+        """How many different values each released group has, by place, of `limit` a person."""
+        value = self.dialect.render(statistic.value, columns_of(self.query.relation))
+        rows = self.rows([f"{value} AS v", f"{self._holds(statistic.where)} AS counts"])
+        if self.by_row:
+            source = f"({rows}) AS r WHERE counts"
+        else:
+            columns = ", ".join([self._person, *self.keys, "v"])
+            each = f"SELECT DISTINCT {columns} FROM ({rows}) WHERE counts"
+            source = f"({self._first(each, [*self.keys, 'v'], limit, salt)})"
+        counted = [f"CAST(COUNT(DISTINCT v) AS BIGINT) * {FULL} AS t"]
+        return self._placed(self._grouped(counted, source), ["t"])
+
+    # --- groups ---------------------------------------------------------------------------------
+
+    def few_groups(self, limit: int, salt: str) -> list[str]:
+        """Leave each person `limit` groups at most, chosen by a keyed hash."""
+        many = f"SELECT pairs.* FROM pairs JOIN norms USING ({self._person}) WHERE l0 > {limit}"
+        few = f"SELECT pairs.* FROM pairs JOIN norms USING ({self._person}) WHERE l0 <= {limit}"
+        chosen = self._first(many, self.keys, limit, salt)
+        return [
+            f"CREATE TEMP TABLE kept AS {few} UNION ALL {chosen}",
+            "DROP TABLE pairs",
+            "ALTER TABLE kept RENAME TO pairs",
+        ]
+
+    def _first(self, each: str, names: Sequence[str], limit: int, salt: str) -> str:
+        """`limit` rows a person: those whose keyed hash is least, whatever order they come in.
+
+        The hash covers the person and the row and is keyed by a secret, so that nobody can place
+        their rows. Rows of one person are all different, so the order is total.
+        """
+        texts = [f"COALESCE(CAST({name} AS VARCHAR), '')" for name in (self._person, *names)]
+        hashed = f"MD5({self.dialect.text(salt)} || {' || chr(31) || '.join(texts)})"
+        order = ", ".join([hashed, *names])
+        ranked = (
+            f"SELECT *, ROW_NUMBER() OVER (PARTITION BY {self._person} ORDER BY {order}) AS turn "
+            f"FROM ({each})"
+        )
+        return f"SELECT * EXCLUDE (turn) FROM ({ranked}) WHERE turn <= {limit}"
+
+    def _among(self, table: str, alias: str, names: Sequence[str]) -> str:
+        """Only rows whose keys (and further columns) stand in a table."""
+        match = " AND ".join(
+            f"r.{name} IS NOT DISTINCT FROM {alias}.{name}" for name in [*names, *self.keys]
+        )
+        return f" SEMI JOIN {table} AS {alias} ON {match}" if match else ""
+
+    def _placed(self, grouped: str, columns: Sequence[str]) -> str:
+        """Columns by the place of their group in the session's table `groups`, in order."""
+        names = ", ".join(columns)
+        if not self.keys:
+            return f"SELECT CAST(0 AS BIGINT) AS place, {names} FROM ({grouped}) ORDER BY ALL"
+        match = " AND ".join(f"t.{key} IS NOT DISTINCT FROM g.{key}" for key in self.keys)
+        return (
+            f"SELECT g.place, {', '.join(f't.{c}' for c in columns)} FROM ({grouped}) AS t "
+            f"JOIN groups AS g ON {match} ORDER BY ALL"
+        )
+
+    def everywhere(self, grouped: str, columns: Sequence[str]) -> str:
+        """One row for every combination of known keys, in the order they were listed; 0 if empty.
+
+        The known values of key i are the session's table `d{i}`, with columns `c` (place) and `k`.
+        """
+        zeros = [f"COALESCE({column}, 0) AS {column}" for column in columns]
+        if not self.keys:
+            return f"SELECT {', '.join(zeros)} FROM ({grouped})"
+        places = range(len(self.keys))
+        known = [f"d{i}.k AS k{i}" for i in places]
+        domain = " CROSS JOIN ".join(f"d{i}" for i in places)
+        # NULL is a key like any other.
+        match = " AND ".join(f"t.k{i} IS NOT DISTINCT FROM d{i}.k" for i in places)
+        order = ", ".join(f"d{i}.c" for i in places)
+        return (
+            f"SELECT {', '.join([*known, *zeros])} FROM {domain} LEFT JOIN ({grouped}) AS t "
+            f"ON {match} ORDER BY {order}"
+        )
+
+    # --- texts ----------------------------------------------------------------------------------
+
+    @property
+    def _person(self) -> str:
+        return self.dialect.identifier(PERSON)
+
+    def _of(self, *kinds: type) -> list[int]:
+        return [i for i, statistic in enumerate(self.statistics) if isinstance(statistic, kinds)]
+
+    def _holds(self, where: Expression | None) -> str:
+        if where is None:
+            return "TRUE"
+        return f"COALESCE({self.dialect.render(where, columns_of(self.query.relation))}, FALSE)"
+
+    def _real(self, value: Expression) -> str:
+        scope = columns_of(self.query.relation)
+        text = self.dialect.render(value, scope)
+        return self.dialect.as_double(text) if infer(value, scope).kind is Kind.INTEGER else text
+
+    def _join(self, table: str, alias: str) -> str:
+        return f"LEFT JOIN {table} AS {alias} USING ({self._person})"
+
+    def _sum(self, text: str) -> str:
+        """A sum in 64 bits. Saturating moves two sums no further apart, so sensitivities hold."""
+        return saturated(f"SUM({text})", self.dialect)
+
+    def _grouped(self, columns: Sequence[str], source: str, extra: int = 0) -> str:
+        """Columns by group, in order; one row in all where there is nothing to group by."""
+        text = f"SELECT {', '.join([*self.keys, *columns]) or '1'} FROM {source}"
+        count = len(self.keys) + extra
+        return f"{text} GROUP BY {_places(count)} ORDER BY {_places(count)}" if count else text
+
+
+def _places(count: int) -> str:
+    return ", ".join(str(i + 1) for i in range(count))

@@ -1,0 +1,121 @@
+"""How DuckDB writes things.
+
+Facts it rests on, each checked by the tests on the installed release: IEEE arithmetic gives NaN and
+infinity and never fails (`ieee_floating_point_ops`, on by default); CASE computes only the branch it
+takes; LEAST and GREATEST pass over NULL; NaN is above every number in comparisons; text is compared
+by code point.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from discreet.plan.expressions import Expression, Function, Unit
+from discreet.plan.kinds import Kind, Type
+from discreet.plan.patterns import Wildcard
+from discreet.sql.dialect import Dialect
+from discreet.sql.duckdb_types import read_stored
+from discreet.sql.render import render
+
+_SHORT = 100  # characters: to write a text twice is cheaper than a lambda, up to about here
+_LONGEST_TEXT = (1 << 32) - 1  # bytes; `substring` fails beyond, where no text reaches
+_UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_YEAR = "(000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
+_DATE = _YEAR + "-[0-9]{2}-[0-9]{2}"
+_TIME = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
+_GRAMMAR = {
+    Kind.INTEGER: "[+-]?[0-9]+",
+    Kind.REAL: r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?",
+    Kind.DATE: _DATE,
+    Kind.TIMESTAMP: f"{_DATE}[ T]{_TIME}",
+}
+
+
+class DuckDB(Dialect):
+    """DuckDB 2."""
+
+    def render(self, expression: Expression, columns: Mapping[str, Type], prefix: str = "") -> str:
+        """An expression over columns of these types, of the table or alias `prefix`."""
+        return render(expression, columns, self, prefix)
+
+    def let(self, texts: Sequence[str], body: Callable[..., str]) -> str:
+        """Short texts are written again; long ones become a lambda's parameter, some 30 ns a row."""
+        if sum(map(len, texts)) <= _SHORT:
+            return body(*texts)
+        if len(texts) == 1:
+            return f"list_transform([{texts[0]}], lambda it: {body('it')})[1]"
+        fields = ", ".join(f"'{i}': {text}" for i, text in enumerate(texts))
+        names = [f"it['{i}']" for i in range(len(texts))]
+        return f"list_transform([{{{fields}}}], lambda it: {body(*names)})[1]"
+
+    def is_finite(self, text: str) -> str:
+        return f"isfinite({text})"
+
+    def to_integer(self, text: str) -> str:
+        return f"TRY_CAST({text} AS BIGINT)"
+
+    def whole(self, function: Function, text: str) -> str:
+        if function is Function.ROUND:
+            return f"round_even({text}, 0)"
+        return f"{function.value}({text})"
+
+    def remainder(self, x: str, y: str, *, wide: bool) -> str:
+        return f"CAST(CAST({x} AS HUGEINT) % {y} AS BIGINT)" if wide else f"({x} % {y})"
+
+    def exact_integer(self, text: str) -> str:
+        return f"CAST({text} AS HUGEINT)"
+
+    def recase(self, function: Function, text: str) -> str:
+        """The engine's own is right for ASCII, where bytes are code points; `translate` is slow."""
+        letters = (_UPPER, _UPPER.lower())
+        source, target = letters if function is Function.LOWER else letters[::-1]
+
+        def body(it: str) -> str:
+            own = f"{function.value}({it})"
+            return self.choose(
+                [(f"strlen({it}) = length({it})", own)], f"translate({it}, '{source}', '{target}')"
+            )
+
+        return self.let([text], body)
+
+    def trim(self, text: str) -> str:
+        return f"trim({text}, ' ')"
+
+    def length(self, text: str) -> str:
+        return f"length({text})"
+
+    def substring(self, text: str, first: int, count: int) -> str:
+        return f"substring({text}, {min(first, _LONGEST_TEXT)}, {min(count, _LONGEST_TEXT)})"
+
+    def starts_with(self, text: str, beginning: str) -> str:
+        return f"starts_with({text}, {beginning})"
+
+    def like(self, text: str, pattern: Sequence[str | Wildcard]) -> str:
+        """Plain % and _ are escaped with a backslash, which is plain itself where there are none."""
+        if not {"%", "_"} & set(pattern):
+            plain = "".join(t.value if isinstance(t, Wildcard) else t for t in pattern)
+            return f"({text} LIKE {self.text(plain)})"
+        special = {"%": r"\%", "_": r"\_", "\\": r"\\"}
+        escaped = "".join(
+            t.value if isinstance(t, Wildcard) else special.get(t, t) for t in pattern
+        )
+        return rf"({text} LIKE {self.text(escaped)} ESCAPE '\')"
+
+    def part(self, function: Function, text: str) -> str:
+        name = "dayofyear" if function is Function.YEARDAY else function.value
+        return f"{name}({text})"
+
+    def truncate(self, unit: Unit, text: str, kind: Kind) -> str:
+        return self.cast(f"date_trunc('{unit.value}', {text})", kind)
+
+    def days_later(self, date: str, operator: str, days: str) -> str:
+        return f"({date} {operator} CAST({days} AS INTEGER))"
+
+    def days_between(self, later: str, earlier: str) -> str:
+        return f"({later} - {earlier})"
+
+    def parse(self, text: str, kind: Kind) -> str:
+        """Only texts of our own grammar reach the cast, which takes many more."""
+        grammar = self.text(rf"\A({_GRAMMAR[kind]})\z")
+        return f"TRY_CAST(regexp_extract({text}, {grammar}) AS {self.types[kind]})"
+
+    def stored(self, text: str, physical: str, wanted: Kind) -> tuple[str, Kind, bool]:
+        return read_stored(text, physical, wanted)

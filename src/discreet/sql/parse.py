@@ -1,0 +1,211 @@
+"""Text to one syntax tree: limits first, then one SELECT statement or a refusal.
+
+The dialect is DuckDB's, since that is the default engine and the most generous reader of the SQL that
+analysts type; where it differs from Postgres (`/` is never integer division, NULL sorts last) the plan
+has DuckDB's meaning.
+"""
+
+import re
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokens import Token, TokenType
+
+from discreet.errors import QueryRefused
+from discreet.sql.refusals import STATEMENTS, Refusal
+from discreet.sql.syntax import Node, Place, Syntax
+
+LONGEST = 100_000
+"""Characters; longer texts are refused unread."""
+DEEPEST = 60
+"""Levels of the syntax tree; deeper ones are refused."""
+
+_TOO_DEEP = Refusal(
+    "too_deep",
+    f"the question is nested more than {DEEPEST} deep",
+    "nobody reads such a question, and engines refuse it",
+    "name parts of it in WITH, or leave out parentheses",
+)
+_TOO_LONG = Refusal(
+    "too_long",
+    f"the text has more than {LONGEST} characters",
+    "it would take too long to read",
+    "shorten it; long lists of values belong in a public table",
+)
+_STARTS = {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN}
+_OPENS = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
+_CLOSES = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
+_PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, TokenType.PARAMETER}
+
+
+def parse(text: str) -> tuple[Syntax, list[Token]]:
+    """The one statement of a text, and its tokens."""
+    if len(text) > LONGEST:
+        raise _refuse((0, LONGEST), _TOO_LONG)
+    tokens = _tokens(text)
+    _check_tokens(text, tokens)
+    return Syntax(text, _check_depth(_statement(text, tokens))), tokens
+
+
+def check_words(syntax: Syntax, tokens: list[Token]) -> None:
+    """Refuse a word that the parser took and did not keep in the tree."""
+    kept = {node.meta["start"] for node in syntax.tree.walk() if "start" in node.meta}
+    for at, token in enumerate(tokens):
+        if token.start not in kept and not _is_structure(tokens, at):
+            raise _refuse(
+                (token.start, token.end + 1),
+                Refusal("clause", f"{token.text!r} is not understood at this place"),
+            )
+
+
+def _tokens(text: str) -> list[Token]:
+    try:
+        return DuckDB().tokenize(text)
+    except TokenError:
+        raise _refuse(
+            _open_quote(text),
+            Refusal(
+                "syntax",
+                "a quote, comment or number is not finished",
+                "the text cannot be cut into words",
+                "close what begins here",
+            ),
+        ) from None
+
+
+def _check_tokens(text: str, tokens: list[Token]) -> None:
+    if not tokens:
+        what = Refusal("syntax", "the question is empty", "there is nothing to answer", _EXAMPLE)
+        raise _refuse((0, len(text)), what)
+    first = tokens[0]
+    if first.token_type not in _STARTS:
+        raise _refuse(_span(first), STATEMENTS.get(first.text.upper(), STATEMENTS[""]))
+    _check_nesting(tokens)
+    for before, after in pairwise(tokens):
+        touching = after.start == before.end + 1 and after.token_type is TokenType.VAR
+        if touching and before.token_type is TokenType.NUMBER:
+            raise _refuse((before.start, after.end + 1), _BAD_NUMBER)
+
+
+def _check_nesting(tokens: list[Token]) -> None:
+    depth = run = 0
+    for token in tokens:
+        kind = token.token_type
+        depth += (kind in _OPENS) - (kind in _CLOSES)
+        run = run + 1 if kind in _PREFIXES else 0
+        if depth > DEEPEST or run > DEEPEST:
+            raise _refuse(_span(token), _TOO_DEEP)
+
+
+def _statement(text: str, tokens: list[Token]) -> Node:
+    try:
+        trees = [tree for tree in DuckDB().parser().parse(tokens, text) if tree is not None]
+    except ParseError as error:
+        raise _refuse(_place(error, text, tokens), _MALFORMED) from None
+    except RecursionError:
+        raise _refuse((0, len(text)), _TOO_DEEP) from None
+    if len(trees) == 1:
+        return trees[0]
+    split = next((t for t in tokens if t.token_type is TokenType.SEMICOLON), tokens[0])
+    what = Refusal(
+        "several_statements",
+        f"the text holds {len(trees)} statements",
+        "each question is priced and answered by itself",
+        "ask one question at a time",
+    )
+    raise _refuse((split.start, len(text)), what)
+
+
+def _check_depth(tree: Node) -> Node:
+    pending = [(tree, 0)]
+    while pending:
+        node, depth = pending.pop()
+        if depth > DEEPEST:
+            raise Syntax("", node).refuse(node, _TOO_DEEP)
+        for child in node.iter_expressions():
+            chained = isinstance(node, exp.And | exp.Or) and type(child) is type(node)
+            pending.append((child, depth if chained else depth + 1))
+    return tree
+
+
+def _place(error: ParseError, text: str, tokens: list[Token]) -> Place:
+    for told in error.errors:
+        for token in tokens:
+            if (token.line, token.col) == (told.get("line"), told.get("col")):
+                return _span(token)
+    return 0, len(text)
+
+
+def _open_quote(text: str) -> Place:
+    """Where the quote or comment begins that never ends."""
+    closed = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\$\$.*?\$\$"
+    rest = re.sub(closed, lambda found: " " * len(found[0]), text, flags=re.DOTALL)
+    start = min((at for at in map(rest.find, ("'", '"', "/*", "$")) if at >= 0), default=0)
+    return start, len(text)
+
+
+def _span(token: Token) -> Place:
+    return token.start, token.end + 1
+
+
+def _refuse(place: Place, refusal: Refusal) -> QueryRefused:
+    return QueryRefused(
+        refusal.what,
+        why=refusal.why,
+        fix=refusal.fix,
+        code=refusal.code,
+        start=place[0],
+        end=place[1],
+    )
+
+
+_EXAMPLE = "ask for example SELECT city, COUNT(*) FROM visits GROUP BY city"
+_MALFORMED = Refusal(
+    "syntax",
+    "the text is not a SQL statement",
+    "it cannot be read on from this place",
+    "look for a missing comma, operator, parenthesis or quote here",
+)
+_BAD_NUMBER = Refusal(
+    "literal",
+    "letters follow a number",
+    "numbers are written in decimal digits here",
+    "write the number in decimal, or put a space after it",
+)
+
+_STRUCTURE = {
+    getattr(TokenType, name)
+    for name in (
+        "WITH ALIAS SELECT FROM FILTER WHERE DCOLON NOT LIKE ILIKE ESCAPE PLUS DASH STAR SLASH MOD DOT EQ NEQ "
+        "LT LTE GT GTE LEFT RIGHT OUTER INNER JOIN ON USING IS NULL AND OR BETWEEN DISTINCT GROUP_BY "
+        "ROLLUP CUBE GROUPING_SETS HAVING ORDER_BY DESC ASC FIRST LIMIT OFFSET ROWS SEMICOLON CASE WHEN "
+        "THEN ELSE END TRUE FALSE IN INTERVAL L_BRACKET R_BRACKET L_PAREN R_PAREN COMMA DPIPE ALL FOR UNION "
+        "ISNULL NOTNULL CARET_AT PARAMETER TEXT VARCHAR CHAR DOUBLE FLOAT BIGINT INT BOOLEAN DATE TIMESTAMP "
+        "TIMESTAMPNTZ DATETIME"
+    ).split()
+}
+_WORDS = {"NULLS", "LAST", "WITHIN", "GROUP", "UNKNOWN"}
+_UNIT_BEFORE = {"EXTRACT", "DATE_TRUNC", "DATETRUNC"}
+
+
+def _is_structure(tokens: list[Token], at: int) -> bool:
+    """Whether a token that is not in the tree carries no meaning that could be lost."""
+    token = tokens[at]
+    if token.token_type in _STRUCTURE or token.text.upper() in _WORDS:
+        return True
+    if any(before.token_type is TokenType.INTERVAL for before in tokens[max(0, at - 3) : at]):
+        return True
+    follows = at + 1 < len(tokens) and tokens[at + 1].token_type is TokenType.L_PAREN
+    names_function = follows and token.token_type is TokenType.VAR
+    return names_function or _is_unit(tokens, at)
+
+
+def _is_unit(tokens: list[Token], at: int) -> bool:
+    """Whether a token is the unit in EXTRACT(unit FROM ...) or DATE_TRUNC('unit', ...)."""
+    if at < 2 or tokens[at - 1].token_type is not TokenType.L_PAREN:
+        return False
+    function = tokens[at - 2].text.upper()
+    quoted = tokens[at].token_type is TokenType.STRING
+    return function in _UNIT_BEFORE and (quoted or function == "EXTRACT")

@@ -1,0 +1,59 @@
+"""The door of the reader: an analyst's SQL to a question of the plan.
+
+Guarantee: the query that comes back means what the text means, in full; everything that is not understood
+to the last word is refused (`QueryRefused`) with a code, the place in the text and what to ask instead.
+Only the text and the schema are read. Whatever the text, the outcome is a `Query` or a refusal.
+"""
+
+from discreet.errors import DiscreetError, InputError, QueryRefused
+from discreet.plan.query import Query
+from discreet.plan.schema import Schema
+
+
+def read(text: str, schema: Schema) -> Query:
+    """The question that a SQL text asks of a schema.
+
+    Example:
+        >>> from discreet.plan.kinds import Kind, Type
+        >>> from discreet.plan.schema import Person, Table
+        >>> visits = Table("visits", {"who": Type(Kind.INTEGER), "city": Type(Kind.TEXT)}, Person("who"))
+        >>> query = read("SELECT city, COUNT(*) AS n FROM visits GROUP BY 1", Schema({"visits": visits}))
+        >>> [key.name for key in query.keys], [a.measure.name for a in query.aggregates]
+        (['city'], ['COUNT'])
+    """
+    if not isinstance(text, str):
+        raise InputError(
+            f"a question of type {type(text).__name__}", why="SQL is text", fix="pass a string"
+        )
+    try:
+        return _read(text, schema)
+    except DiscreetError:
+        raise
+    except RecursionError:
+        refusal = _unreadable("too_deep", "the question is nested too deep", text)
+    except Exception:  # noqa: BLE001 - a fault of the parser on odd text is a refusal, not a crash
+        refusal = _unreadable("unreadable", "the question cannot be read", text)
+    raise refusal
+
+
+def _read(text: str, schema: Schema) -> Query:
+    # The parser takes 0.2 s to import: it is loaded with the first question, not with the package.
+    from discreet.sql.parse import check_words, parse  # noqa: PLC0415
+    from discreet.sql.read_relations import Reading  # noqa: PLC0415
+
+    syntax, tokens = parse(text)
+    answer = Reading(syntax, schema).answer(syntax.tree)
+    syntax.finish()
+    check_words(syntax, tokens)
+    return answer.query
+
+
+def _unreadable(code: str, what: str, text: str) -> QueryRefused:
+    return QueryRefused(
+        what,
+        why="only questions that are understood to the last word are answered",
+        fix="ask a simpler SELECT with aggregates",
+        code=code,
+        start=0,
+        end=len(text),
+    )

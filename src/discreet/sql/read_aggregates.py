@@ -1,0 +1,303 @@
+"""Aggregates: what is asked of each group, each different one once.
+
+While a question is read an aggregate is a column with a name that no one can type; `lift` in `read_post`
+gives it its own. The same reader serves answers (`Aggregate`) and summaries of one person's rows
+(`PersonAggregate`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sqlglot import exp
+
+from discreet.errors import InputError, QueryRefused
+from discreet.plan.expressions import Call, Column, Expression, Function, Literal
+from discreet.plan.kinds import Kind, Type
+from discreet.plan.query import Aggregate, Measure, check
+from discreet.plan.relations import PersonAggregate, Summary, summary_type
+from discreet.sql.names import PERSON, Visible
+from discreet.sql.read_expressions import ExpressionReader
+from discreet.sql.read_literals import read_level
+from discreet.sql.refusals import FUNCTIONS as INSTEAD
+from discreet.sql.refusals import Refusal
+from discreet.sql.syntax import Node, Syntax
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One aggregate, before it has a name."""
+
+    measure: Measure
+    arguments: tuple[Expression, ...] = ()
+    where: Expression | None = None
+    level: Fraction | None = None
+    sample: bool = True
+
+    @property
+    def name(self) -> str:
+        """A name for it where the question gives none: avg_age, p90_age, count."""
+        names = [a.name for a in self.arguments if isinstance(a, Column)]
+        return "_".join([self._stem, *(name.replace(".", "_") for name in names)])
+
+    @property
+    def _stem(self) -> str:
+        if self.level is not None:
+            return "median" if self.level == Fraction(1, 2) else f"p{percent(self.level)}"
+        return _STEMS.get(self.measure, self.measure.value)
+
+
+_STEMS = {
+    Measure.COUNT_PEOPLE: "count_people",
+    Measure.COUNT_DISTINCT: "count_distinct",
+    Measure.COVARIANCE: "covar",
+    Measure.CORRELATION: "corr",
+}
+
+
+def percent(level: Fraction) -> str:
+    """A level in percent, as part of a name: 90, 99_9."""
+    return f"{float(level * 100):.10g}".replace(".", "_")
+
+
+class Aggregates:
+    """The aggregates of one SELECT, in the order in which they are first asked."""
+
+    def __init__(
+        self, reader: ExpressionReader, columns: Sequence[Visible], *, per_person: bool
+    ) -> None:
+        self._reader = reader
+        self._owners = {c.column: c for c in columns if PERSON in c.identities}
+        self._per_person = per_person
+        self._asked: dict[Asked, Node] = {}
+        self.types: dict[str, Type] = dict(reader.types)
+
+    def ask(self, node: Node) -> Expression:
+        """The column of one aggregate."""
+        found = self.ask_all(node)
+        if len(found) == 1:
+            return found[0][1]
+        raise self._syntax.refuse(node, _LIST)
+
+    def ask_all(self, node: Node) -> list[tuple[Asked, Expression]]:
+        """The columns of an aggregate: several for a list of levels."""
+        return [(asked, self._column(asked, node)) for asked in self._read(node, None)]
+
+    def asked(self, expression: Expression) -> Asked | None:
+        """The aggregate whose column an expression is."""
+        return next((a for a in self._asked if self._placeholder(a) == expression), None)
+
+    def columns(self) -> list[tuple[Column, Asked]]:
+        """The columns that stand for aggregates, and the aggregates."""
+        return [(self._placeholder(asked), asked) for asked in self._asked]
+
+    def releases(self, names: Mapping[Expression, str]) -> tuple[Aggregate, ...]:
+        """All of them as aggregates of an answer, under these names."""
+        return tuple(_release(asked, names[column]) for column, asked in self.columns())
+
+    def summaries(self, names: Mapping[Expression, str]) -> tuple[PersonAggregate, ...]:
+        """All of them as summaries of one person's rows, under these names."""
+        return tuple(
+            self._summary(asked, names[column], self._asked[asked])
+            for column, asked in self.columns()
+        )
+
+    @property
+    def _syntax(self) -> Syntax:
+        return self._reader.syntax
+
+    def _placeholder(self, asked: Asked) -> Column:
+        return Column(f"\0{list(self._asked).index(asked)}")
+
+    def _column(self, asked: Asked, node: Node) -> Expression:
+        if asked not in self._asked:
+            self._asked[asked] = node
+            self.types[self._placeholder(asked).name] = self._type(asked, node)
+        return self._placeholder(asked)
+
+    def _type(self, asked: Asked, node: Node) -> Type:
+        try:
+            if self._per_person:
+                return summary_type(self._summary(asked, "_", node), self._reader.types)
+            check(_release(asked, "_"), self._reader.types)
+        except InputError as error:
+            raise self._syntax.blame(node, error) from None
+        return Type(Kind.REAL)
+
+    def _summary(self, asked: Asked, name: str, node: Node) -> PersonAggregate:
+        summary = _SUMMARIES.get(asked.measure)
+        if summary is None:
+            raise self._syntax.refuse(node, _PER_PERSON)
+        argument = asked.arguments[0] if asked.arguments else None
+        return PersonAggregate(name, summary, argument, asked.where)
+
+    # --- reading -----------------------------------------------------------------------------------
+
+    def _read(self, node: Node, where: Expression | None) -> list[Asked]:
+        syntax = self._syntax
+        match node:
+            case exp.Filter():
+                if where is not None:
+                    raise syntax.refuse(node, Refusal("clause", "FILTER stands twice"))
+                condition = syntax.part(syntax.part(node, "expression"), "this")
+                return self._read(syntax.part(node, "this"), self._reader.checked(condition))
+            case exp.WithinGroup():
+                return self._ordered(node, where)
+            case exp.Count():
+                return [self._count(node, where)]
+            case exp.CountIf():
+                condition = self._argument(node)
+                both = _both(where, condition)
+                return [Asked(Measure.COUNT, (), both)]
+            case exp.Median():
+                return [self._quantile(self._argument(node), Fraction(1, 2), where)]
+            case exp.Quantile() | exp.PercentileCont():
+                return self._quantiles(node, where)
+        if type(node) in _PAIRS:
+            measure, sample = _PAIRS[type(node)]
+            pair = (self._argument(node), self._argument(node, "expression"))
+            return [Asked(measure, pair, where, sample=sample)]
+        if type(node) in _SINGLES:
+            measure, sample = _SINGLES[type(node)]
+            return [Asked(measure, (self._argument(node),), where, sample=sample)]
+        raise self._unknown(node)
+
+    def _unknown(self, node: Node) -> QueryRefused:
+        if isinstance(node, exp.PercentileDisc):
+            what = Refusal(
+                "unknown_function",
+                "there is no discrete quantile",
+                "private quantiles interpolate",
+                INSTEAD["QUANTILE_DISC"],
+            )
+            return self._syntax.refuse(node, what)
+        return self._reader.unknown(node)
+
+    def _argument(self, node: Node, part: str = "this") -> Expression:
+        inner = self._syntax.part(node, part)
+        if inner is None:
+            raise self._syntax.refuse(node, _NO_ARGUMENT)
+        return self._reader.checked(inner)
+
+    def _count(self, node: Node, where: Expression | None) -> Asked:
+        syntax = self._syntax
+        syntax.part(node, "big_int")  # which integer an engine counts in
+        inner = syntax.part(node, "this")
+        if inner is None or isinstance(inner, exp.Star):
+            return Asked(Measure.COUNT, (), where)
+        if isinstance(inner, exp.Distinct):
+            return self._count_distinct(inner, where)
+        argument = self._argument(node)
+        if isinstance(argument, Literal) and argument.value is not None:
+            return Asked(Measure.COUNT, (), where)
+        return Asked(Measure.COUNT, (argument,), where)
+
+    def _count_distinct(self, node: Node, where: Expression | None) -> Asked:
+        listed = self._syntax.parts(node, "expressions")
+        if len(listed) != 1:
+            raise self._syntax.refuse(node, _DISTINCT_PAIR)
+        argument = self._reader.checked(listed[0])
+        owner = self._owners.get(argument.name) if isinstance(argument, Column) else None
+        if owner is None or self._per_person:
+            return Asked(Measure.COUNT_DISTINCT, (argument,), where)
+        if owner.absent:
+            missing = self._reader.call(node, Function.IS_NULL, argument)
+            where = _both(where, self._reader.call(node, Function.NOT, missing))
+        return Asked(Measure.COUNT_PEOPLE, (), where)
+
+    def _quantile(self, of: Expression, level: Fraction, where: Expression | None) -> Asked:
+        return Asked(Measure.QUANTILE, (of,), where, level)
+
+    def _quantiles(self, node: Node, where: Expression | None) -> list[Asked]:
+        """QUANTILE_CONT(x, level or list of levels)."""
+        part = "quantile" if isinstance(node, exp.Quantile) else "expression"
+        levels = self._syntax.part(node, part)
+        if levels is None:
+            raise self._syntax.refuse(node, _NO_LEVEL)
+        of = self._argument(node)
+        return [self._quantile(of, level, where) for level in self._levels(levels)]
+
+    def _levels(self, node: Node) -> list[Fraction]:
+        if not isinstance(node, exp.Array):
+            return [read_level(self._syntax, node)]
+        levels = [read_level(self._syntax, one) for one in self._syntax.parts(node, "expressions")]
+        if levels and len(set(levels)) == len(levels):
+            return levels
+        raise self._syntax.refuse(node, _LEVELS)
+
+    def _ordered(self, node: Node, where: Expression | None) -> list[Asked]:
+        """PERCENTILE_CONT(level) WITHIN GROUP (ORDER BY x)."""
+        syntax = self._syntax
+        inner = syntax.part(node, "this")
+        order = syntax.parts(syntax.part(node, "expression"), "expressions")
+        if not isinstance(inner, exp.PercentileCont):
+            raise self._unknown(inner)
+        if inner.args.get("expression") is not None or len(order) != 1:
+            raise syntax.refuse(node, _NO_LEVEL)
+        syntax.part(order[0], "nulls_first")  # NULL is passed over
+        of = self._reader.checked(syntax.part(order[0], "this"))
+        falling = bool(syntax.part(order[0], "desc"))
+        levels = self._levels(syntax.part(inner, "this"))
+        return [self._quantile(of, 1 - level if falling else level, where) for level in levels]
+
+
+def _release(asked: Asked, name: str) -> Aggregate:
+    return Aggregate(name, asked.measure, asked.arguments, asked.where, asked.level, asked.sample)
+
+
+def _both(first: Expression | None, second: Expression) -> Expression:
+    return second if first is None else Call(Function.AND, (first, second))
+
+
+_SINGLES: dict[type[Node], tuple[Measure, bool]] = {
+    exp.Sum: (Measure.SUM, True),
+    exp.Avg: (Measure.MEAN, True),
+    exp.Variance: (Measure.VARIANCE, True),
+    exp.VariancePop: (Measure.VARIANCE, False),
+    exp.Stddev: (Measure.STDDEV, True),
+    exp.StddevSamp: (Measure.STDDEV, True),
+    exp.StddevPop: (Measure.STDDEV, False),
+    exp.Min: (Measure.MIN, True),
+    exp.Max: (Measure.MAX, True),
+}
+_PAIRS: dict[type[Node], tuple[Measure, bool]] = {
+    exp.CovarSamp: (Measure.COVARIANCE, True),
+    exp.CovarPop: (Measure.COVARIANCE, False),
+    exp.Corr: (Measure.CORRELATION, True),
+}
+_SUMMARIES = {
+    Measure.COUNT: Summary.COUNT,
+    Measure.COUNT_DISTINCT: Summary.COUNT_DISTINCT,
+    Measure.SUM: Summary.SUM,
+    Measure.MEAN: Summary.MEAN,
+    Measure.MIN: Summary.MIN,
+    Measure.MAX: Summary.MAX,
+}
+_PER_PERSON = Refusal(
+    "per_person_aggregate",
+    "this aggregate is asked of each person's rows",
+    "per person there are COUNT, COUNT(DISTINCT x), SUM, AVG, MIN and MAX",
+    "use one of them in the subquery, or aggregate in the outer question",
+)
+_LIST = Refusal(
+    "collection",
+    "a list of quantiles stands inside an expression",
+    "each level becomes a column of its own",
+    "select it by itself, or ask for one level",
+)
+_LEVELS = Refusal(
+    "argument", "the list of levels is empty or repeats one", fix="list each level once"
+)
+_NO_LEVEL = Refusal(
+    "argument",
+    "a quantile without its level and value",
+    "it needs one of each",
+    "write QUANTILE_CONT(x, 0.5) or PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
+)
+_NO_ARGUMENT = Refusal("argument", "an aggregate of nothing", fix="name the column")
+_DISTINCT_PAIR = Refusal(
+    "distinct",
+    "COUNT(DISTINCT ...) of several columns",
+    "it counts the values of one",
+    "write COUNT(DISTINCT a || '/' || b)",
+)

@@ -1,0 +1,371 @@
+"""One SELECT: private rows from FROM and WHERE, then groups, or rows again for the question around it.
+
+    no aggregate, no GROUP BY         rows: each a function of one row below
+    GROUP BY the person (and more)    rows: one a person, with summaries of that person's rows
+    any other aggregate               an answer: released, and post-processed
+
+A whole question has to be an answer; FROM takes rows, or one answer alone.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from discreet.errors import InputError
+from discreet.plan.expressions import Column, Expression
+from discreet.plan.query import Order, Query, released_columns
+from discreet.plan.relations import Filter, Named, PerPerson, Project, Relation, columns_of
+from discreet.sql.names import Rows, Visible, bare_word, fresh, lookup, resolve
+from discreet.sql.read_aggregates import Aggregates, percent
+from discreet.sql.read_expressions import ExpressionReader
+from discreet.sql.read_groups import GroupReader, Groups
+from discreet.sql.read_items import Item, name_items, read_items
+from discreet.sql.read_post import (
+    Answer,
+    Lift,
+    check_released,
+    order_parts,
+    orders,
+    position,
+    read_limits,
+)
+from discreet.sql.refusals import ROW_OUTPUT, Refusal
+from discreet.sql.syntax import Node, Syntax
+
+
+class SelectReader:
+    """Reads one SELECT over the rows of its FROM."""
+
+    def __init__(self, syntax: Syntax, select: Node, rows: Rows, *, whole: bool) -> None:
+        self.syntax = syntax
+        self.select = select
+        self.whole = whole
+        self.columns = rows.columns
+        self.relation = self._filtered(rows)
+        self.reader = self._row_reader(self.relation, "an aggregate")
+        self.items = read_items(syntax, select, self.columns)
+
+    def read(self) -> Rows | Answer:
+        """Rows or an answer."""
+        groups = self._groups()
+        if groups is None:
+            return self._plain_rows()
+        owners = {c.column for c in self.columns if c.owns}
+        whose = [e for e, _ in groups.keys if isinstance(e, Column) and e.name in owners]
+        if whose and self.whole:
+            raise self.syntax.refuse(self._key_node(groups, whose[0]), _PER_PERSON_OUTPUT)
+        return _Grouped(self, groups, per_person=bool(whose)).read()
+
+    def meaning(self, node: exp.Column) -> Expression:
+        """The column of FROM that a name means."""
+        return Column(resolve(self.syntax, node, self.columns).column)
+
+    def build(self, node: Node, kind: Callable[..., Relation], *fields: object) -> Relation:
+        """A relation of the plan, or a refusal at the place of a node."""
+        try:
+            return kind(*fields)
+        except InputError as error:
+            raise self.syntax.blame(node, error) from None
+
+    def project(
+        self, relation: Relation, columns: Sequence[tuple[str, Expression]], node: Node
+    ) -> Relation:
+        """Rows with these columns; nothing is added where they are the ones below."""
+        if [(name, Column(name)) for name in columns_of(relation)] == list(columns):
+            return relation
+        return self.build(node, Project, relation, tuple(Named(n, e) for n, e in columns))
+
+    def _row_reader(self, relation: Relation, clause: str) -> ExpressionReader:
+        return ExpressionReader(self.syntax, columns_of(relation), self.meaning, clause=clause)
+
+    def _filtered(self, rows: Rows) -> Relation:
+        where = self.syntax.part(self.select, "where")
+        if where is None:
+            return rows.relation
+        node = self.syntax.part(where, "this")
+        condition = self._row_reader(rows.relation, "WHERE").checked(node)
+        return self.build(node, Filter, rows.relation, condition)
+
+    def _groups(self) -> Groups | None:
+        """The groups of the question; None where rows are asked for."""
+        group = self.syntax.part(self.select, "group")
+        distinct = self.syntax.part(self.select, "distinct")
+        having = self.select.args.get("having")
+        aggregated = having is not None or any(item.aggregates for item in self.items)
+        reader = GroupReader(self.reader, self.columns, self.items, self._read_key)
+        if distinct is not None:
+            if group is not None or aggregated:
+                raise self.syntax.refuse(self.select, _DISTINCT_ANSWER)
+            if distinct.args.get("on") is not None:
+                raise self.syntax.refuse_clause(distinct, "on")
+            return reader.of_items(self.items)
+        if group is not None:
+            return reader.read(group)
+        return Groups() if aggregated else None
+
+    def _read_key(self, item: Item) -> Expression:
+        if item.aggregates:
+            raise self.syntax.refuse(item.node, _AGGREGATE_KEY)
+        return item.read(self.reader)
+
+    def _key_node(self, groups: Groups, key: Expression) -> Node:
+        return next(node for expression, node in groups.keys if expression == key)
+
+    def _plain_rows(self) -> Rows:
+        if self.whole:
+            raise self.syntax.refuse(self.items[0].node, ROW_OUTPUT)
+        for part, refusal in (("limit", _LIMIT), ("offset", _LIMIT), ("order", _ORDER)):
+            if self.select.args.get(part) is not None:
+                raise self.syntax.refuse(self.select.args[part], refusal)
+        expressions = [item.read(self.reader) for item in self.items]
+        names = name_items(self.syntax, self.items, [None] * len(self.items))
+        columns = list(zip(names, expressions, strict=True))
+        relation = self.project(self.relation, columns, self.select)
+        return Rows(relation, tuple(self._visible(*column) for column in columns))
+
+    def _visible(self, name: str, expression: Expression) -> Visible:
+        """A new column; a plain copy of an old one identifies the same people."""
+        for old in self.columns:
+            if expression == Column(old.column):
+                return Visible(name, name, "", old.identities, old.absent)
+        return Visible(name, name, "")
+
+
+class _Grouped:
+    """The aggregated SELECT: keys, aggregates, and values over them."""
+
+    def __init__(self, select: SelectReader, groups: Groups, *, per_person: bool) -> None:
+        self.outer = select
+        self.syntax = select.syntax
+        self.select = select.select
+        self.groups = groups
+        self.per_person = per_person
+        self.aggregates = Aggregates(select.reader, select.columns, per_person=per_person)
+        self.reader = ExpressionReader(
+            self.syntax, self.aggregates.types, select.meaning, self.aggregates.ask
+        )
+        self.items: list[tuple[str, Expression, Node]] = []
+        self.keys = [expression for expression, _ in groups.keys]
+
+    def read(self) -> Rows | Answer:
+        """The rows of people, or the answer."""
+        self.items = self._read_items()
+        having = self._read_having()
+        ordered = self._read_order()
+        names = self._names()
+        lift = Lift(self.syntax, names, self.outer.columns)
+        outputs = [(name, lift.lift(e, node), node) for name, e, node in self.items]
+        condition = None if having is None else lift.lift(having[0], having[1])
+        if self.per_person:
+            return self._people(names, outputs, condition)
+        order = tuple(
+            one
+            for expression, node, descending, first in ordered
+            for one in orders(lift.lift(expression, node), descending=descending, nulls_first=first)
+        )
+        query = self._query(names, outputs, condition, having and having[1])
+        return self._finished(query, order)
+
+    # --- reading -----------------------------------------------------------------------------------
+
+    def _read_items(self) -> list[tuple[str, Expression, Node]]:
+        """Name, expression and place of each value; a list of quantiles is several."""
+        items: list[Item] = []
+        stems: list[str | None] = []
+        values: list[Expression] = []
+        for item in self.outer.items:
+            if not item.is_aggregate:
+                items.append(item)
+                stems.append(None)
+                values.append(item.read(self.reader))
+                continue
+            found = self.aggregates.ask_all(item.node)
+            several = len(found) > 1
+            for asked, value in found:
+                alias = item.alias
+                if several and alias is not None:
+                    alias = f"{alias}_{percent(asked.level or Fraction(0))}"
+                items.append(Item(item.node, alias))
+                stems.append(asked.name)
+                values.append(value)
+        names = name_items(self.syntax, items, stems)
+        nodes = [item.node for item in items]
+        return list(zip(names, values, nodes, strict=True))
+
+    def _read_having(self) -> tuple[Expression, Node] | None:
+        having = self.syntax.part(self.select, "having")
+        if having is None:
+            return None
+        node = self.syntax.part(having, "this")
+        return self._post_reader().checked(node), node
+
+    def _read_order(self) -> list[tuple[Expression, Node, bool, bool]]:
+        parts = order_parts(self.syntax, self.select)
+        if parts and self.per_person:
+            raise self.syntax.refuse(self.select.args["order"], _ORDER)
+        return [(self._ordered(node), node, descending, first) for node, descending, first in parts]
+
+    def _ordered(self, node: Node) -> Expression:
+        at = position(self.syntax, node, len(self.items))
+        if at is not None:
+            return self.items[at][1]
+        word = bare_word(self.syntax, node)
+        if word is not None:
+            for name, expression, _ in self.items:
+                if word.names(name):
+                    return expression
+        return self._post_reader().checked(node)
+
+    def _post_reader(self) -> ExpressionReader:
+        return ExpressionReader(
+            self.syntax, self.aggregates.types, self._meaning_after, self.aggregates.ask
+        )
+
+    def _meaning_after(self, node: exp.Column) -> Expression:
+        """A name in HAVING or ORDER BY: a column of FROM or a value of the SELECT list."""
+        word = bare_word(self.syntax, node)
+        named = [e for name, e, _ in self.items if word is not None and word.names(name)]
+        found, _, _ = lookup(self.syntax, node, self.outer.columns)
+        if not named or (len(found) == 1 and Column(found[0].column) == named[0]):
+            return self.outer.meaning(node)
+        if found:
+            raise self.syntax.refuse(node, _AMBIGUOUS)
+        return named[0]
+
+    # --- building ----------------------------------------------------------------------------------
+
+    def _names(self) -> dict[Expression, str]:
+        """The released name of each key and aggregate: the one it is selected under, or its own."""
+        chosen: dict[Expression, str] = {}
+        taken: set[str] = set()
+        keys = set(self.keys)
+        for name, expression, _ in self.items:
+            own = expression in keys or self.aggregates.asked(expression) is not None
+            if own and expression not in chosen:
+                chosen[expression] = fresh(name, taken)
+        for at, key in enumerate(self.keys, start=1):
+            if key not in chosen:
+                chosen[key] = fresh(self._key_name(key, at), taken)
+
+        for placeholder, asked in self.aggregates.columns():
+            if placeholder not in chosen:
+                chosen[placeholder] = fresh(asked.name, taken)
+        return chosen
+
+    def _key_name(self, key: Expression, at: int) -> str:
+        for column in self.outer.columns:
+            if key == Column(column.column):
+                return column.name
+        return f"key_{at}"
+
+    def _named_keys(self, names: dict[Expression, str]) -> tuple[Named, ...]:
+        return tuple(Named(names[key], key) for key in self.keys)
+
+    def _people(
+        self,
+        names: dict[Expression, str],
+        outputs: list[tuple[str, Expression, Node]],
+        having: Expression | None,
+    ) -> Rows:
+        """One row a person: PerPerson, HAVING as a filter above it, the values above that."""
+        if len(self.groups.sets) > 1:
+            raise self.syntax.refuse(self.select.args["group"], _PEOPLE_SETS)
+        for part in ("limit", "offset"):
+            if self.select.args.get(part) is not None:
+                raise self.syntax.refuse(self.select.args[part], _LIMIT)
+        build, select = self.outer.build, self.select
+        summaries = self.aggregates.summaries(names)
+        keys = self._named_keys(names)
+        relation = build(select, PerPerson, self.outer.relation, keys, summaries)
+        if having is not None:
+            relation = build(select.args["having"], Filter, relation, having)
+        columns = [(name, expression) for name, expression, _ in outputs]
+        relation = self.outer.project(relation, columns, select)
+        owners = {names[k]: self._owner(k) for k in self.keys}
+        return Rows(relation, tuple(self._person_column(name, e, owners) for name, e in columns))
+
+    def _owner(self, key: Expression) -> Visible | None:
+        return next((c for c in self.outer.columns if key == Column(c.column)), None)
+
+    def _person_column(
+        self, name: str, expression: Expression, owners: dict[str, Visible | None]
+    ) -> Visible:
+        owner = owners.get(expression.name) if isinstance(expression, Column) else None
+        if owner is None:
+            return Visible(name, name, "")
+        return Visible(name, name, "", owner.identities, owner.absent)
+
+    def _query(
+        self,
+        names: dict[Expression, str],
+        outputs: list[tuple[str, Expression, Node]],
+        having: Expression | None,
+        having_node: Node | None,
+    ) -> Query:
+        aggregates = self.aggregates.releases(names)
+        values = tuple(Named(name, expression) for name, expression, _ in outputs)
+        try:
+            bare = Query(self.outer.relation, self._named_keys(names), aggregates, self.groups.sets)
+        except InputError as error:
+            raise self.syntax.blame(self.select, error) from None
+        reader = ExpressionReader(self.syntax, released_columns(bare), self.outer.meaning)
+        for _, expression, node in outputs:
+            reader.check(expression, node)
+        if having is not None and having_node is not None:
+            check_released(reader, having, having_node)
+        return Query(bare.relation, bare.keys, aggregates, self.groups.sets, values, having)
+
+    def _finished(self, query: Query, order: tuple[Order, ...]) -> Answer:
+        """With ORDER BY, LIMIT and OFFSET."""
+        limit, offset = read_limits(self.syntax, self.select)
+        try:
+            query = replace(query, order=order, limit=limit, offset=offset)
+        except InputError as error:
+            raise self.syntax.blame(self.select.args["order"], error) from None
+        return Answer(query, "", tuple(output.name for output in query.outputs))
+
+
+_PER_PERSON_OUTPUT = Refusal(
+    "per_person_output",
+    "the answer would have a row for each person",
+    "an answer about one person gives that person away",
+    "put the question in FROM and aggregate over it, as in SELECT AVG(n) FROM (...)",
+)
+_DISTINCT_ANSWER = Refusal(
+    "distinct",
+    "SELECT DISTINCT stands beside aggregates or GROUP BY",
+    "groups are different already, and equal noisy numbers mean nothing",
+    "leave DISTINCT out",
+)
+_AGGREGATE_KEY = Refusal(
+    "misplaced_aggregate",
+    "GROUP BY names an aggregate",
+    "groups are made before anything is aggregated",
+    "group by a column",
+)
+_LIMIT = Refusal(
+    "limit_on_rows",
+    "LIMIT or OFFSET stands where there are private rows",
+    "which rows it keeps would depend on other people's",
+    "aggregate first; LIMIT then counts rows of the answer",
+)
+_ORDER = Refusal(
+    "order_of_rows",
+    "ORDER BY stands where there are private rows",
+    "their order means nothing to an aggregate",
+    "leave it out, or order the answer",
+)
+_PEOPLE_SETS = Refusal(
+    "grouping",
+    "a subquery per person has several grouping sets",
+    "each person would have rows of several shapes",
+    "group it by the person and further columns",
+)
+_AMBIGUOUS = Refusal(
+    "ambiguous_column",
+    "the name is both a column and a selected value",
+    "engines disagree on which one it means here",
+    "give the selected value another name with AS",
+)

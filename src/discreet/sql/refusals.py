@@ -1,0 +1,300 @@
+"""What is not answered, why, and the nearest question that is.
+
+Tables of words only: by first word of a statement, by node of the syntax tree, by clause, by function.
+"""
+
+from dataclasses import dataclass
+
+_NOT_PART = "only questions that are understood to the last word are answered"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The words of a refusal."""
+
+    code: str
+    what: str
+    why: str = _NOT_PART
+    fix: str = "leave it out"
+
+
+_ONLY_READS = "a question reads and changes nothing"
+_ASK = "ask a SELECT with aggregates, such as SELECT city, COUNT(*) FROM visits GROUP BY city"
+
+
+def _statement(word: str) -> Refusal:
+    return Refusal("statement", f"{word} is not a question", _ONLY_READS, _ASK)
+
+
+STATEMENTS = {
+    "": Refusal("statement", "the text does not begin with SELECT or WITH", _ONLY_READS, _ASK),
+    **{
+        word: _statement(word)
+        for word in (
+            "INSERT UPDATE DELETE MERGE CREATE ALTER DROP TRUNCATE ATTACH DETACH COPY EXPORT IMPORT LOAD "
+            "INSTALL SET RESET PRAGMA CALL USE VACUUM CHECKPOINT BEGIN COMMIT ROLLBACK GRANT REVOKE "
+            "PREPARE EXECUTE SHOW DESCRIBE SUMMARIZE PIVOT UNPIVOT VALUES TABLE ANALYZE KILL COMMENT"
+        ).split()
+    },
+    "EXPLAIN": Refusal(
+        "statement", "EXPLAIN is not a question", _ONLY_READS, "pass the SELECT alone to explain"
+    ),
+}
+
+ROW_OUTPUT = Refusal(
+    "row_output",
+    "the question asks for rows",
+    "a row is somebody's; only aggregates over many people are answered",
+    "aggregate, for example SELECT COUNT(*), or group by a category",
+)
+WINDOW = Refusal(
+    "window",
+    "a window function is asked for",
+    "it gives a value for each row, and rows are somebody's",
+    "aggregate with GROUP BY; totals over groups come from ROLLUP",
+)
+_SUBQUERY = Refusal(
+    "subquery",
+    "a subquery stands inside an expression",
+    "rows would depend on other people's rows",
+    "join on the column that names the person, or ask a question of its own",
+)
+_COLLECTION = Refusal(
+    "collection",
+    "a list, struct, map or JSON value is used",
+    "values are booleans, numbers, texts, dates and timestamps",
+    "use a column for each part",
+)
+_PLACEHOLDER = Refusal(
+    "placeholder",
+    "a placeholder stands where a value belongs",
+    "the question has to be complete before it is priced",
+    "write the value itself",
+)
+_TABLE_FUNCTION = Refusal(
+    "table_function",
+    "a table function or file stands in FROM",
+    "only the tables of the dataset can be asked about",
+    "name a table of the dataset",
+)
+SAMPLE = Refusal(
+    "sample",
+    "the question samples rows",
+    "sampling is part of the guarantee and not of the question",
+    "leave TABLESAMPLE out; the price does not depend on the number of rows",
+)
+_NOW = Refusal(
+    "clock",
+    "the question depends on the time at which it is asked",
+    "the same question has to have the same answer",
+    "write the date, as in DATE '2026-01-31'",
+)
+SET_OPERATION = Refusal(
+    "set_operation",
+    "UNION, INTERSECT and EXCEPT compare the rows of different people",
+    "a row of one person would hide or keep that of another",
+    "use UNION ALL inside FROM, and aggregate over it",
+)
+_LATERAL = Refusal(
+    "lateral",
+    "LATERAL or UNNEST stands in FROM",
+    "it multiplies a person's rows without a bound",
+    "aggregate per person in a subquery instead",
+)
+_PATTERN = Refusal(
+    "pattern",
+    "a regular expression or GLOB pattern is used",
+    "engines disagree on their meaning",
+    "use LIKE, where % is any text and _ any character",
+)
+_ORDERED_ARGUMENT = Refusal(
+    "clause",
+    "ORDER BY stands inside an aggregate",
+    "the aggregates here do not depend on the order of rows",
+    "leave it out",
+)
+_INTERVAL = Refusal(
+    "interval",
+    "an interval stands by itself",
+    "only days can be added to a date",
+    "write date + INTERVAL 3 DAY",
+)
+
+NODES = {
+    **dict.fromkeys(("Window", "WindowSpec"), WINDOW),
+    **dict.fromkeys(("Subquery", "Select", "Exists", "Any", "All", "Union"), _SUBQUERY),
+    **dict.fromkeys(("Except", "Intersect"), SET_OPERATION),
+    **dict.fromkeys(
+        "Array List Struct Map Bracket Dot JSONExtract JSONExtractScalar Tuple Slice ToMap PropertyEQ "
+        "Lambda Kwarg Columns ArrayAgg GroupConcat JSONObject JSONArray Explode Unnest".split(),
+        _COLLECTION,
+    ),
+    **dict.fromkeys(("Placeholder", "Parameter", "SessionParameter"), _PLACEHOLDER),
+    **dict.fromkeys(
+        "CurrentDate CurrentTime CurrentTimestamp CurrentDatetime Localtime Localtimestamp".split(),
+        _NOW,
+    ),
+    **dict.fromkeys(("RegexpLike", "RegexpILike", "SimilarTo", "Glob"), _PATTERN),
+    **dict.fromkeys(("Lateral",), _LATERAL),
+    "Star": ROW_OUTPUT,
+    "Order": _ORDERED_ARGUMENT,
+    "Limit": _ORDERED_ARGUMENT,
+    "Interval": _INTERVAL,
+    "Distinct": Refusal(
+        "distinct",
+        "DISTINCT stands inside this aggregate",
+        "only COUNT(DISTINCT x) has a private answer",
+        "leave DISTINCT out, or take one row a person in a subquery",
+    ),
+    "Null": Refusal(
+        "null",
+        "NULL stands where its kind cannot be told",
+        "every value has a kind",
+        "write CAST(NULL AS BIGINT), or use IS NULL to test for it",
+    ),
+    "IntDiv": Refusal(
+        "function",
+        "// divides and drops the remainder",
+        "engines round it differently",
+        "write FLOOR(a / b)",
+    ),
+    "Pow": Refusal(
+        "function", "a power is asked for", "it leaves every bound behind", "write x * x"
+    ),
+    "Rand": Refusal(
+        "function",
+        "a random number is asked for",
+        "rows must not depend on chance",
+        "leave it out",
+    ),
+    "AtTimeZone": Refusal(
+        "function",
+        "AT TIME ZONE is used",
+        "timestamps have no zone here",
+        "shift the data when it is added",
+    ),
+    "Collate": Refusal(
+        "function",
+        "COLLATE is used",
+        "texts are compared by code point on every engine",
+        "compare LOWER(x) instead",
+    ),
+    "Grouping": Refusal(
+        "function",
+        "GROUPING() is asked for",
+        "a key that a grouping set leaves out is NULL in its rows",
+        "test the key with IS NULL",
+    ),
+    "Values": _TABLE_FUNCTION,
+    "Alias": Refusal(
+        "clause", "AS stands inside an expression", fix="put AS after the whole expression"
+    ),
+    "PositionalColumn": Refusal(
+        "clause", "# refers to a column by position", fix="name the column"
+    ),
+}
+
+CLAUSES = {
+    ("", "sample"): SAMPLE,
+    ("", "qualify"): Refusal(
+        "window", "QUALIFY filters rows by a window function", WINDOW.why, WINDOW.fix
+    ),
+    ("", "windows"): WINDOW,
+    ("", "pivots"): Refusal(
+        "pivot", "PIVOT is used", "its columns come from the data", "group by the column instead"
+    ),
+    ("", "laterals"): _LATERAL,
+    ("", "into"): Refusal("statement", "SELECT INTO writes a table", _ONLY_READS, "leave INTO out"),
+    ("", "locks"): Refusal("clause", "FOR UPDATE locks rows", _ONLY_READS, "leave it out"),
+    ("", "recursive"): Refusal(
+        "recursive",
+        "WITH RECURSIVE is used",
+        "it has no bound",
+        "write out the steps as subqueries",
+    ),
+    ("", "materialized"): Refusal(
+        "clause", "MATERIALIZED is a hint to one engine", fix="leave it out"
+    ),
+    ("Table", "db"): Refusal(
+        "unknown_table", "a schema stands before a table", fix="name the table alone"
+    ),
+    ("Column", "db"): Refusal(
+        "unknown_column", "a schema stands before a column", fix="name table.column"
+    ),
+    ("Distinct", "on"): Refusal(
+        "distinct", "DISTINCT ON picks rows", ROW_OUTPUT.why, "group by the column"
+    ),
+    ("Union", "by_name"): Refusal(
+        "set_operation", "UNION BY NAME is used", fix="list the columns of both sides in one order"
+    ),
+    ("Limit", "limit_options"): Refusal(
+        "clause", "LIMIT by percent is used", fix="give a number of rows"
+    ),
+    ("Limit", "expressions"): Refusal("clause", "LIMIT BY is used", fix="give a number of rows"),
+    ("Trim", "expression"): Refusal(
+        "function", "TRIM of other characters than spaces", fix="write TRIM(x)"
+    ),
+    ("Trim", "position"): Refusal("function", "TRIM of one side only", fix="write TRIM(x)"),
+    ("Star", "except_"): Refusal("clause", "* EXCLUDE is used", fix="list the columns"),
+    ("Star", "replace"): Refusal("clause", "* REPLACE is used", fix="list the columns"),
+    ("Star", "rename"): Refusal("clause", "* RENAME is used", fix="list the columns"),
+    ("Group", "rollup"): Refusal(
+        "grouping", "WITH ROLLUP is used", fix="write GROUP BY ROLLUP (a, b)"
+    ),
+    ("Group", "cube"): Refusal("grouping", "WITH CUBE is used", fix="write GROUP BY CUBE (a, b)"),
+    ("Group", "all"): Refusal(
+        "grouping", "GROUP BY DISTINCT is used", fix="list each grouping set once"
+    ),
+    ("Table", "joins"): Refusal(
+        "join", "a join stands in parentheses", fix="leave the parentheses out"
+    ),
+    ("Join", "method"): Refusal(
+        "join", "a NATURAL, ASOF or POSITIONAL join", fix="name the columns with USING (...)"
+    ),
+    ("Between", "symmetric"): Refusal(
+        "clause", "BETWEEN SYMMETRIC is used", fix="order the limits"
+    ),
+}
+
+FUNCTIONS = {
+    "LOG": "write LN(x) / LN(10)",
+    "LOG10": "write LN(x) / LN(10)",
+    "LOG2": "write LN(x) / LN(2)",
+    "MEAN": "write AVG(x)",
+    "MODE": "count the values with GROUP BY x ORDER BY COUNT(*) DESC LIMIT 1",
+    "APPROX_COUNT_DISTINCT": "write COUNT(DISTINCT x)",
+    "APPROX_QUANTILE": "write QUANTILE_CONT(x, 0.5)",
+    "QUANTILE_DISC": "write QUANTILE_CONT(x, 0.5)",
+    "PERCENTILE_DISC": "write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
+    "HISTOGRAM": "group by WIDTH_BUCKET(x, low, high, bins) and count",
+    "DATE_DIFF": "subtract the dates: b - a is a number of days",
+    "DATEDIFF": "subtract the dates: b - a is a number of days",
+    "DATE_ADD": "write date + INTERVAL 3 DAY",
+    "NOW": "write the date, as in DATE '2026-01-31'",
+    "TRUNC": "write FLOOR(x)",
+    "LTRIM": "write TRIM(x)",
+    "RTRIM": "write TRIM(x)",
+    "RIGHT": "use LEFT or SUBSTRING",
+    "CONTAINS": "write x LIKE '%part%'",
+    "ENDS_WITH": "write x LIKE '%end'",
+    "SUFFIX": "write x LIKE '%end'",
+    "PREFIX": "write STARTS_WITH(x, 'begin')",
+    "REGEXP_MATCHES": "use LIKE, where % is any text and _ any character",
+    "REGEXP_REPLACE": "use CASE with LIKE",
+    "STRING_AGG": "count the values with GROUP BY",
+    "LISTAGG": "count the values with GROUP BY",
+    "ARRAY_AGG": "count the values with GROUP BY",
+    "LIST": "count the values with GROUP BY",
+    "FIRST": "use MIN or MAX, or MEDIAN",
+    "LAST": "use MIN or MAX, or MEDIAN",
+    "ANY_VALUE": "group by the column",
+    "ARG_MAX": "group by the column",
+    "ARG_MIN": "group by the column",
+    "BOOL_AND": "write COUNT(*) FILTER (WHERE NOT condition)",
+    "BOOL_OR": "write COUNT(*) FILTER (WHERE condition)",
+    "WEEK": "group by DATE_TRUNC('week', d)",
+    "SECOND": "use EXTRACT(MINUTE FROM t) or DATE_TRUNC('minute', t)",
+    "TO_DATE": "write CAST(x AS DATE)",
+    "STRPTIME": "write CAST(x AS DATE) for texts like 2026-01-31",
+    "STRFTIME": "use EXTRACT or DATE_TRUNC",
+}

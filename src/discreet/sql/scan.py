@@ -1,0 +1,68 @@
+"""How a stored column is read: whatever it holds becomes a value of its declared type, or NULL."""
+
+import math
+
+from discreet.plan.calendar import moment
+from discreet.plan.casts import cast_type
+from discreet.plan.kinds import Kind, Type, Value
+from discreet.plan.typing import settled
+from discreet.sql.dialect import Dialect
+from discreet.sql.render import cast_text
+
+
+def render_scan_column(name: str, physical: str, of: Type, dialect: Dialect) -> str:
+    """The text that reads a column of an engine's `physical` type as its declared type.
+
+    Guarantee: every value has the declared kind and lies in the declared range, and no stored value
+    makes it fail; so what is inferred from the type holds for any data.
+
+    Edge cases: NaN, infinity, dates outside the calendar and values that are none of the declared kind
+    are NULL; values outside the range become its nearest end; NULL, where the type has none, becomes
+    the value of the range that is nearest to 0 (to the empty text, to 1970).
+
+    Example:
+        >>> from discreet.plan.kinds import Range
+        >>> from discreet.sql.duckdb import DuckDB
+        >>> render_scan_column("age", "INTEGER", Type(Kind.INTEGER, range=Range(0, 120)), DuckDB())
+        'CASE WHEN CAST("age" AS BIGINT) < BIGINT \'0\' THEN BIGINT \'0\'
+        WHEN CAST("age" AS BIGINT) > BIGINT \'120\' THEN BIGINT \'120\' ELSE CAST("age" AS BIGINT) END'
+    """
+    stored, kind, strays = dialect.stored(dialect.identifier(name), physical, of.kind)
+    cast_type(Type(kind), of.kind)  # refuses casts that have no meaning
+    text, strays = cast_text(stored, kind, of.kind, dialect, strays=strays)
+    text = clamp(text, settled(of), dialect, strays=strays)
+    if of.nullable:
+        return text
+    return f"COALESCE({text}, {dialect.literal(nearest_to_zero(of), of.kind)})"
+
+
+def clamp(text: str, of: Type, dialect: Dialect, *, strays: bool) -> str:
+    """A value moved to the nearest end of its range, NULL where it strays; NULL stays NULL."""
+    ends = [] if of.range is None else [(of.range.low, "<"), (of.range.high, ">")]
+    known = [(_literal(end, of.kind, dialect), sign) for end, sign in ends if math.isfinite(end)]
+    if not known and not strays:
+        return text
+
+    def body(it: str) -> str:
+        clean = [(f"NOT {dialect.is_finite(it)}", dialect.literal(None, of.kind))] if strays else []
+        return dialect.choose([*clean, *((f"{it} {sign} {end}", end) for end, sign in known)], it)
+
+    return dialect.let([text], body)
+
+
+def nearest_to_zero(of: Type) -> Value:
+    """What a NULL reads as in a column that is declared to have none."""
+    match of.kind:
+        case Kind.BOOLEAN:
+            return False
+        case Kind.TEXT:
+            return ""
+    bounds = settled(of).range
+    place = 0 if bounds is None else min(max(0, bounds.low), bounds.high)
+    if of.kind.is_time:
+        return moment(place, of.kind)
+    return float(place) if of.kind is Kind.REAL else int(place)
+
+
+def _literal(end: float, kind: Kind, dialect: Dialect) -> str:
+    return dialect.literal(moment(end, kind) if kind.is_time else end, kind)

@@ -1,0 +1,165 @@
+"""An analyst's text as a syntax tree, and a record of what of it has been read.
+
+Guarantee: a statement is accepted only if every part of its tree was asked for by name with `part`, and
+every word of its text is in the tree or in the list of words that carry no meaning of their own. A
+clause that the reader does not know can therefore not be lost; it is refused, with its place.
+
+Why: parsers are generous. sqlglot reads `0x1F` as `0 AS x1F`, `VARCHAR(10)` as VARCHAR, `x NOT LIKE y` as
+LIKE with a flag. A reader that walks the tree and takes what it knows would answer another question.
+"""
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+from sqlglot import exp
+
+from discreet.errors import InputError, QueryRefused
+from discreet.plan.expressions import Expression
+from discreet.plan.typing import parts_of
+from discreet.sql.refusals import CLAUSES, Refusal
+
+Node: TypeAlias = exp.Expr
+Place: TypeAlias = tuple[int, int]
+
+LARGEST = 5_000
+"""Expressions of more nodes than this, once aliases are put in their places, are refused."""
+
+
+class Syntax:
+    """One statement: its text, its tree, and which parts of the tree have been read."""
+
+    def __init__(self, text: str, tree: Node) -> None:
+        self.text = text
+        self.tree = tree
+        self._read: set[tuple[int, str]] = set()
+        self._origins: dict[int, tuple[Expression, Node, int]] = {}
+
+    def part(self, node: Node, name: str) -> Any:
+        """One part of a node, which counts as read from now on."""
+        self._read.add((id(node), name))
+        return node.args.get(name)
+
+    def parts(self, node: Node, name: str) -> list[Node]:
+        """A part that is a list."""
+        return list(self.part(node, name) or ())
+
+    def expect(self, node: Node, name: str, value: object) -> None:
+        """Read a flag that has to have this value, because only then the meaning is ours."""
+        if self.part(node, name) != value:
+            raise self.refuse_clause(node, name)
+
+    def word(self, identifier: Node) -> "Word":
+        """A name as it was typed."""
+        if not isinstance(identifier, exp.Identifier):
+            raise self.refuse(
+                identifier, Refusal("syntax", "something stands where a name belongs")
+            )
+        quoted = bool(self.part(identifier, "quoted"))
+        return Word(str(self.part(identifier, "this")), quoted, identifier)
+
+    def finish(self) -> None:
+        """Refuse the statement if any part of it has not been read."""
+        for node in self.tree.walk():
+            for name, value in node.args.items():
+                if value not in (None, False, []) and (id(node), name) not in self._read:
+                    raise self.refuse_clause(node, name)
+
+    def refuse_clause(self, node: Node, name: str) -> QueryRefused:
+        """Refuse one part of a node."""
+        value = node.args.get(name)
+        first = value[0] if isinstance(value, list) and value else value
+        known = CLAUSES.get((type(node).__name__, name)) or CLAUSES.get(("", name))
+        label = type(node).__name__.upper()
+        refusal = known or Refusal(
+            "clause", f"{label} has a part that is not understood here: {name.strip('_').upper()}"
+        )
+        return self.refuse(first if isinstance(first, Node) else node, refusal)
+
+    def refuse(self, node: Node | None, refusal: Refusal) -> QueryRefused:
+        """A refusal of the part of the text that a node came from."""
+        start, end = self.place(node)
+        return QueryRefused(
+            refusal.what,
+            why=refusal.why,
+            fix=refusal.fix,
+            code=refusal.code,
+            start=start,
+            end=end,
+        )
+
+    def blame(self, node: Node | None, error: InputError) -> QueryRefused:
+        """A refusal by the plan, at the place in the text."""
+        return self.refuse(node, Refusal("type", error.what, error.why, error.fix))
+
+    def place(self, node: Node | None) -> Place:
+        """Where a node stands in the text; nodes without a mark of their own take their parts'."""
+        while node is not None:
+            marks = [
+                (int(found.meta["start"]), int(found.meta["end"]) + 1)
+                for found in node.walk()
+                if "start" in found.meta
+            ]
+            if marks:
+                start = min(mark[0] for mark in marks)
+                return start, self._closed(start, max(mark[1] for mark in marks))
+            node = node.parent
+        return 0, len(self.text)
+
+    def _closed(self, start: int, end: int) -> int:
+        """The end, moved behind parentheses that were opened and not closed."""
+        opened = self.text.count("(", start, end) - self.text.count(")", start, end)
+        while opened > 0 and end < len(self.text) and self.text[end] in " \t\r\n)":
+            opened -= self.text[end] == ")"
+            end += 1
+        return end
+
+    def remember(self, expression: Expression, node: Node) -> Expression:
+        """Keep the node that an expression came from, and refuse one that has grown too large."""
+        size = 1 + sum(self._size(part) for part in parts_of(expression))
+        if size > LARGEST:
+            raise self.refuse(
+                node,
+                Refusal(
+                    "too_large",
+                    f"an expression has more than {LARGEST} parts",
+                    "it would take an engine too long to plan",
+                    "compute parts of it in a subquery",
+                ),
+            )
+        self._origins[id(expression)] = (expression, node, size)
+        return expression
+
+    def origin(self, expression: Expression) -> Node | None:
+        """The node that an expression came from."""
+        known = self._origins.get(id(expression))
+        return known[1] if known else None
+
+    def _size(self, expression: Expression) -> int:
+        known = self._origins.get(id(expression))
+        return known[2] if known else 1
+
+
+class Word:
+    """A name as it was typed: unquoted it matches in any case, quoted it matches exactly."""
+
+    __slots__ = ("node", "quoted", "text")
+
+    def __init__(self, text: str, quoted: bool, node: Node) -> None:  # noqa: FBT001 - a fact of the text
+        self.text = text
+        self.quoted = quoted
+        self.node = node
+
+    def names(self, name: str) -> bool:
+        """Whether it means this name."""
+        return self.text == name if self.quoted else self.text.lower() == name.lower()
+
+
+def conjuncts(syntax: Syntax, node: Node, kind: type[exp.Expr]) -> Iterator[Node]:
+    """The operands of a chain of AND or OR, in order, however long it is."""
+    pending = [node]
+    while pending:
+        top = pending.pop()
+        if isinstance(top, kind):
+            pending += [syntax.part(top, "expression"), syntax.part(top, "this")]
+        else:
+            yield top

@@ -1,0 +1,73 @@
+"""Every shipped mechanism is in the catalogue, keeps its face, and its claim stands.
+
+Bits are fixed, so a verdict is the same on every run; the runs marked `audit` use fresh bits, where
+a true claim is refuted with probability at most 1e-9.
+"""
+
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+
+import discreet.mechanisms
+from discreet.audit import audit_claim, check_mechanism
+from discreet.audit.catalogue import CATALOGUE
+from discreet.mechanisms.mechanism import Mechanism
+
+every = pytest.mark.parametrize("name", CATALOGUE)
+
+
+def shipped():
+    """Every concrete mechanism in the room, by name."""
+    found = {}
+    for module in pkgutil.iter_modules(discreet.mechanisms.__path__):
+        room = importlib.import_module(f"discreet.mechanisms.{module.name}")
+        for name, kind in vars(room).items():
+            is_one = inspect.isclass(kind) and issubclass(kind, Mechanism)
+            if is_one and not inspect.isabstract(kind) and not name.startswith("_"):
+                found[name] = kind
+    return found
+
+
+def test_no_shipped_mechanism_is_missing_from_the_catalogue():
+    audited = {type(make()) for make in CATALOGUE.values()}
+
+    assert {name for name, kind in shipped().items() if kind not in audited} == set()
+
+
+def test_the_search_for_mechanisms_finds_them():
+    assert {"Laplace", "SparseVector", "KeySelection"} <= set(shipped())
+
+
+@every
+@pytest.mark.usefixtures("fixed_bits")
+def test_every_claim_stands(name):
+    audit = audit_claim(name, CATALOGUE[name]().claim, samples=100_000, alpha=0.01)
+
+    assert not audit.refuted, audit.strongest
+
+
+LEAKS = {
+    "quantile": "draws no word where the chosen run is one grid point, so work tells it is occupied"
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.xfail(reason=LEAKS[name])) if name in LEAKS else name
+        for name in CATALOGUE
+    ],
+)
+@pytest.mark.usefixtures("fixed_bits")
+def test_every_mechanism_keeps_its_face(name):
+    check_mechanism(CATALOGUE[name]())
+
+
+@pytest.mark.audit
+@every
+def test_every_claim_stands_with_fresh_bits(name):
+    audit = audit_claim(name, CATALOGUE[name]().claim, samples=1_000_000, alpha=1e-9)
+
+    assert not audit.refuted, audit.strongest

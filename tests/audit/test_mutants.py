@@ -1,0 +1,68 @@
+"""The auditor has to catch every planted bug, and to let every control pass.
+
+Bits are fixed, so the verdicts are the same on every run; with fresh bits each control would be
+refuted with probability at most alpha. The runs marked `audit` use fresh bits and alpha = 1e-9.
+"""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+_PLACE = Path(__file__).with_name("mutants.py")
+_SPEC = importlib.util.spec_from_file_location("discreet_mutants", _PLACE)
+mutants = importlib.util.module_from_spec(_SPEC)
+sys.modules[_SPEC.name] = mutants
+_SPEC.loader.exec_module(mutants)
+
+RUNS, ALPHA = 200_000, 0.01
+MANY_RUNS, TINY_ALPHA = 2_000_000, 1e-9
+
+every = pytest.mark.parametrize("mutant", mutants.MUTANTS, ids=lambda one: one.name)
+sampled = pytest.mark.parametrize(
+    "mutant",
+    [one for one in mutants.MUTANTS if one.tool is mutants.samples],
+    ids=lambda one: one.name,
+)
+
+
+@every
+@pytest.mark.usefixtures("fixed_bits")
+def test_every_mutant_is_caught(mutant, record_property):
+    said = mutant.tool(mutant.broken, runs=RUNS, alpha=ALPHA)
+    record_property("caught_by", f"{mutant.tool.__name__}: {said}")
+
+    assert said, f"{mutant.name} survived {mutant.tool.__name__}"
+
+
+@every
+@pytest.mark.usefixtures("fixed_bits")
+def test_every_control_passes(mutant):
+    assert not mutant.tool(mutant.sound, runs=RUNS, alpha=ALPHA)
+
+
+def test_there_are_many_mutants_and_every_tool_is_needed():
+    names = [one.name for one in mutants.MUTANTS]
+
+    assert len(names) == len(set(names)) >= 20
+    assert {one.tool.__name__ for one in mutants.MUTANTS} == {
+        "samples",
+        "law",
+        "counts",
+        "replaying",
+        "conformance",
+        "fork",
+    }
+
+
+@pytest.mark.audit
+@sampled
+def test_every_mutant_is_caught_with_fresh_bits(mutant):
+    assert mutant.tool(mutant.broken, runs=MANY_RUNS, alpha=TINY_ALPHA)
+
+
+@pytest.mark.audit
+@sampled
+def test_every_control_passes_with_fresh_bits(mutant):
+    assert not mutant.tool(mutant.sound, runs=MANY_RUNS, alpha=TINY_ALPHA)

@@ -1,0 +1,152 @@
+import json
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from click.testing import CliRunner
+
+from discreet.audit import catalogue
+from discreet.audit.chart import claimed_curve, draw_curves
+from discreet.audit.report import as_facts, as_page, audit_all, audit_claim
+from discreet.cli.audit import audit
+from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.privacy import Pure
+
+pytestmark = pytest.mark.usefixtures("fixed_bits")
+
+
+class Understated(RandomizedResponse):
+    """Charged less than it gives away."""
+
+    @property
+    def claim(self):
+        return replace(RandomizedResponse.claim.fget(self), guarantee=Pure(0.5))
+
+
+@pytest.fixture
+def small_catalogue(monkeypatch):
+    entries = {
+        "laplace": lambda: Laplace(epsilon=1, sensitivity=1),
+        "response": lambda: RandomizedResponse(epsilon=1),
+    }
+    monkeypatch.setattr(catalogue, "CATALOGUE", entries)
+    return entries
+
+
+def run(*arguments):
+    return CliRunner().invoke(audit, ["--samples", "20000", *arguments])
+
+
+def test_a_law_is_enumerated_counted_and_sampled():
+    found = audit_claim("r", RandomizedResponse(epsilon=1).claim, samples=20_000, alpha=0.01)
+
+    assert [one.method for one in found.evidence] == ["law", "counts", "samples"]
+    assert found.verdict == "stands"
+    assert 0.8 < found.bound <= 1
+    assert found.seconds > 0
+
+
+def test_claims_share_the_error_rate():
+    claims = {name: Laplace(epsilon=1, sensitivity=1).claim for name in "ab"}
+    audits = list(audit_all(claims, samples=1000, alpha=0.01))
+
+    assert [one.name for one in audits] == ["a", "b"]
+    assert audits[0].evidence[-1].alpha == 0.01 / 4  # two claims, and counts beside samples
+
+
+def test_facts_are_plain_json_even_where_a_bound_is_infinite():
+    claim = replace(RandomizedResponse(epsilon=1).claim, law=lambda value: {value: (1.0, 1.0)})
+    facts = as_facts(audit_claim("broken", claim, samples=1000, alpha=0.01))
+
+    assert json.loads(json.dumps(facts, allow_nan=False))["verdict"] == "REFUTED"
+
+
+def test_the_command_lists_every_claim_and_exits_with_0(small_catalogue):
+    result = run()
+
+    assert result.exit_code == 0
+    assert all(name in result.output for name in small_catalogue)
+    assert "stands" in result.output
+
+
+def test_a_refutation_exits_with_1(small_catalogue):
+    small_catalogue["understated"] = lambda: Understated(epsilon=1)
+
+    assert run("response").exit_code == 0
+    result = run("understated")
+    assert result.exit_code == 1
+    assert "REFUTED" in result.output
+
+
+@pytest.mark.usefixtures("small_catalogue")
+def test_an_unknown_name_lists_the_known_ones():
+    result = run("laplas")
+
+    assert result.exit_code == 2
+    assert "laplas" in result.output
+    assert "laplace, response" in result.output
+
+
+@pytest.mark.usefixtures("small_catalogue")
+def test_json_holds_the_settings_and_the_evidence():
+    facts = json.loads(run("response", "--json", "--alpha", "0.001").output)
+
+    assert facts["samples"] == 20_000
+    assert facts["alpha"] == 0.001
+    (claim,) = facts["claims"]
+    assert claim["name"] == "response"
+    assert claim["neighbours"] == "change-one"
+    assert claim["epsilon_refuted_up_to"] <= claim["epsilon_claimed"]
+    assert [one["refuted"] for one in claim["evidence"]] == [False] * 3
+
+
+class Balanced(HTMLParser):
+    """Checks that tags close in order, and collects what would be fetched."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.fetched, self.counts = [], [], {}
+
+    def handle_starttag(self, tag, attrs):
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+        self.fetched += [value for name, value in attrs if name in ("src", "href")]
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.mark.usefixtures("small_catalogue")
+def test_the_page_is_whole_and_needs_nothing_else(tmp_path):
+    place = tmp_path / "audit.html"
+    assert run("--html", str(place)).exit_code == 0
+
+    page = Balanced()
+    page.feed(place.read_text(encoding="utf-8"))
+    assert page.open == []
+    assert page.fetched == []
+    assert page.counts["svg"] == 2
+
+
+def test_names_are_escaped_on_the_page():
+    one = audit_claim("<b>", Laplace(epsilon=1, sensitivity=1).claim, samples=1000, alpha=0.01)
+    page = as_page([one], samples=1000, alpha=0.01)
+
+    assert "<b>" not in page
+    assert "&lt;b&gt;" in page
+
+
+def test_the_claimed_curve_is_that_of_the_guarantee():
+    curve = claimed_curve(Pure(1))
+
+    assert curve[0] == (0.0, 1.0)
+    assert curve[-1] == (1.0, 0.0)
+    assert all(y == Pure(1).tradeoff(x) for x, y in curve)
+
+
+def test_a_drawing_puts_the_origin_at_the_lower_left():
+    drawing = draw_curves("t", ((0.0, 1.0), (1.0, 0.0)), ((0.0, 1.0), (1.0, 0.0)))
+
+    assert 'class="claimed" d="M36.00 36.00L276.00 276.00"' in drawing

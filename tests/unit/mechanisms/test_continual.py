@@ -1,0 +1,212 @@
+"""Continual counting: what is released, what it costs, and how wrong it is."""
+
+import itertools
+import math
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet.errors import InputError
+from discreet.mechanisms.continual import GRID, FactorizedCount, TreeCount, _left, _right
+from discreet.privacy import Neighbours
+
+BOTH = [TreeCount(horizon=37, epsilon=1), FactorizedCount(horizon=37, rho=0.5)]
+
+
+class Silent:
+    """Noise of zero, to see what is measured."""
+
+    @staticmethod
+    def laplace(_, size=None):
+        return 0 if size is None else np.zeros(size, dtype=np.int64)
+
+
+@pytest.fixture
+def silence(monkeypatch):
+    from discreet.mechanisms import continual
+
+    monkeypatch.setattr(continual, "discrete_laplace", Silent.laplace)
+    monkeypatch.setattr(continual, "discrete_gaussian", Silent.laplace)
+
+
+@pytest.mark.parametrize("mechanism", BOTH, ids=["tree", "factorization"])
+@pytest.mark.usefixtures("silence")
+def test_without_noise_the_counts_are_exact(mechanism):
+    increments = [(7 * i) % 11 - 3 for i in range(37)]
+    expected = np.cumsum(increments)
+    assert np.allclose(mechanism.release(increments), expected, atol=1e-9, rtol=0)
+    stream = mechanism.open()
+    assert np.allclose([stream.release(x) for x in increments], expected, atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 3, 8, 13])
+@pytest.mark.usefixtures("silence")
+def test_b4_an_event_moves_the_trees_blocks_by_at_most_one_a_level(horizon):
+    """Brute force over the place of the event: the l1 distance of everything that is released."""
+    tree = TreeCount(horizon=horizon, epsilon=1, sensitivity=3)
+    still = tree._measure(np.zeros(horizon, dtype=np.int64), ())
+    moves = []
+    for place in range(horizon):
+        stream = np.zeros(horizon, dtype=np.int64)
+        stream[place] = 3
+        gap = np.abs(tree._measure(stream, ()) - still)
+        assert gap.max() <= 3
+        moves.append(int(gap.sum()))
+    assert max(moves) == tree.guarantee.sensitivity
+    assert tree.epsilon == Fraction(tree.guarantee.sensitivity) / tree.scale
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 3, 8, 40])
+@pytest.mark.usefixtures("silence")
+def test_b4_an_event_moves_the_factor_by_at_most_the_norm_paid_for(horizon):
+    counter = FactorizedCount(horizon=horizon, rho=0.5, sensitivity=2)
+    worst = 0
+    for place in range(horizon):
+        stream = np.zeros(horizon, dtype=np.int64)
+        stream[place] = 2
+        steps = [Fraction(x) / GRID.step for x in counter._measure(stream, ()).tolist()]
+        assert all(step.denominator == 1 for step in steps)
+        worst = max(worst, sum(step**2 for step in steps))
+    assert worst / (2 * counter.variance) == counter.rho
+
+
+def test_level_by_level_a_tree_costs_the_same_epsilon_and_far_less_rho():
+    tree = TreeCount(horizon=1000, epsilon=1)
+    assert tree.composition.epsilon(0).upper == pytest.approx(1)
+    assert tree.composition.rho().upper < tree.guarantee.rho().upper / 9
+    for epsilon in (0, 0.2, 0.5, 0.9):
+        assert tree.composition.delta(epsilon).upper <= tree.guarantee.delta(epsilon).upper
+
+
+def test_the_two_factors_multiply_to_prefix_sums():
+    product = np.convolve(_left(300), _right(300) * 2.0**-20)[:300]
+    assert np.allclose(product, 1, atol=1e-12, rtol=0)
+
+
+def test_the_factors_are_near_the_square_root():
+    exact = [math.comb(2 * k, k) / 4**k for k in range(100)]
+    assert np.allclose(_right(100) * 2.0**-20, exact, atol=2**-20)
+    assert np.allclose(_left(100), exact, atol=1e-4)
+
+
+def test_the_factorization_beats_the_tree_at_the_same_rho():
+    for horizon in (10, 1000, 10_000):
+        factored = FactorizedCount(horizon=horizon, rho=0.5)
+        levels = horizon.bit_length()
+        deviation_of_a_gaussian_tree = math.sqrt(levels * (levels / 2))
+        assert factored.error(0.95) / 1.96 < deviation_of_a_gaussian_tree / 1.4
+
+
+def test_a2_the_answers_are_a_function_of_the_noisy_numbers_alone(monkeypatch):
+    """Two streams with the same noisy numbers get the same answers, to the last bit."""
+    from discreet.mechanisms import continual
+
+    steps = 60
+    counter = FactorizedCount(horizon=steps, rho=0.5)
+    plain = [(7919 * i * i) % 1_000_003 - 500_000 for i in range(steps)]
+    # The second stream has an event at its start; its noise is less by what the event adds.
+    shifted = [x - 3 * int(r) for x, r in zip(plain, _right(steps), strict=True)]
+    answers = []
+    for noise, event in ((plain, 0), (shifted, 3)):
+        drawn = iter(noise)
+        monkeypatch.setattr(continual, "discrete_gaussian", lambda _, drawn=drawn: next(drawn))
+        stream = counter.open()
+        answers.append([stream.release(x) for x in [event] + [0] * (steps - 1)])
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("mechanism", BOTH, ids=["tree", "factorization"])
+def test_a_stream_ends_at_its_horizon(mechanism):
+    stream = mechanism.open()
+    for _ in range(37):
+        stream.release(1)
+    with pytest.raises(InputError, match="37 steps"):
+        stream.release(1)
+    assert stream.time == 37
+    with pytest.raises(InputError, match="horizon"):
+        mechanism.release([1] * 38)
+
+
+@pytest.mark.parametrize("mechanism", BOTH, ids=["tree", "factorization"])
+@pytest.mark.parametrize("bad", [1.0, math.nan, True, "1", [1], None])
+def test_increments_are_ints(mechanism, bad):
+    stream = mechanism.open()
+    with pytest.raises(InputError):
+        stream.release(bad)
+    assert stream.time == 0
+
+
+@pytest.mark.parametrize("mechanism", BOTH, ids=["tree", "factorization"])
+def test_huge_increments_do_not_wrap(mechanism):
+    increments = [2**70, 1, -(2**70), 2**62]
+    expected = list(itertools.accumulate(increments))
+    stream = mechanism.open()
+    answers = [stream.release(x) for x in increments]
+    for given in (answers, mechanism.release(increments).tolist()):
+        assert given == pytest.approx(expected, rel=1e-9, abs=2**30)
+
+
+@pytest.mark.parametrize("mechanism", BOTH, ids=["tree", "factorization"])
+def test_an_empty_stream_is_an_empty_answer(mechanism):
+    assert mechanism.release([]).shape == (0,)
+
+
+def test_d2_a_stream_does_not_print_its_past():
+    stream = FactorizedCount(horizon=4, rho=0.5).open()
+    stream.release(987654321)
+    assert "987654321" not in repr(stream)
+    with pytest.raises((AttributeError, TypeError, pickle.PicklingError)):
+        pickle.dumps(stream)
+
+
+def test_threads_never_share_a_step():
+    stream = TreeCount(horizon=400, epsilon=1).open()
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(stream.release, [1] * 400))
+    assert stream.time == len(answers) == 400
+
+
+def test_epsilon_and_delta_are_met():
+    counter = FactorizedCount(horizon=100, epsilon=1, delta=1e-6)
+    assert counter.guarantee.epsilon(1e-6).upper <= 1
+
+
+def test_neighbours_are_carried_and_groups_cost_more():
+    tree = TreeCount(horizon=8, epsilon=1, neighbours=Neighbours.CHANGE_ONE)
+    assert tree.guarantee.neighbours is Neighbours.CHANGE_ONE
+    assert tree.guarantee.group(2).epsilon(0).upper == 2
+    assert FactorizedCount(horizon=8, rho=0.5).guarantee.group(2).rho().upper == 2
+
+
+def test_the_error_at_a_time_counts_the_blocks_in_it():
+    tree = TreeCount(horizon=1000, epsilon=1)
+    assert tree.error(time=512) < tree.error(time=3) < tree.error(time=511) == tree.error()
+    with pytest.raises(InputError):
+        tree.error(time=1001)
+    with pytest.raises(InputError):
+        tree.error(time=0)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: TreeCount(horizon=0, epsilon=1),
+        lambda: TreeCount(horizon=8),
+        lambda: TreeCount(horizon=8, epsilon=1, scale=1),
+        lambda: TreeCount(horizon=8, epsilon=0),
+        lambda: TreeCount(horizon=8, epsilon=1, sensitivity=0.5),
+        lambda: FactorizedCount(horizon=8),
+        lambda: FactorizedCount(horizon=8, rho=0),
+        lambda: FactorizedCount(horizon=8, rho=math.nan),
+        lambda: FactorizedCount(horizon=8, epsilon=1),
+        lambda: FactorizedCount(horizon=8, rho=1, delta=0.1),
+        lambda: FactorizedCount(horizon=8, epsilon=1, delta=1),
+        lambda: FactorizedCount(horizon=8, rho=1e15),
+    ],
+)
+def test_bad_parameters_are_refused_at_birth(make):
+    with pytest.raises(InputError):
+        make()

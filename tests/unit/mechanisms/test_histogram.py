@@ -1,0 +1,92 @@
+"""Histograms: all bins for the price of one."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import pytest
+
+from discreet.errors import InputError
+from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.histogram import Histogram
+from discreet.mechanisms.laplace import Laplace
+from discreet.privacy import Neighbours
+
+
+@pytest.mark.parametrize("bins", [2, 5, 1000])
+def test_the_number_of_bins_has_no_part_in_the_noise(bins):
+    assert Histogram(bins=bins, epsilon=1).noise.scale == 1
+    changed = Histogram(bins=bins, epsilon=1, neighbours=Neighbours.CHANGE_ONE)
+    assert changed.noise.scale == 2
+    assert changed.guarantee.epsilon(0).upper == 1
+
+
+def test_one_bin_is_a_count():
+    single = Histogram(bins=1, epsilon=1, neighbours=Neighbours.CHANGE_ONE)
+    assert single.noise.scale == 1
+
+
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+def test_b4_every_tiny_dataset_moves_as_little_as_declared(neighbours):
+    def counts(data):
+        return [data.count(bin_) for bin_ in range(3)]
+
+    l1, square = (2, 2) if neighbours is Neighbours.CHANGE_ONE else (1, 1)
+    noise = Histogram(bins=3, epsilon=1, neighbours=neighbours).noise
+    gaussian = Histogram(bins=3, rho=1, neighbours=neighbours).noise
+    assert (noise.steps, gaussian.square) == (l1, square)
+    worst = 0
+    for size in range(1, 4):
+        for data in itertools.product(range(3), repeat=size):
+            if neighbours is Neighbours.CHANGE_ONE:
+                others = [(*data[1:], value) for value in range(3)]
+            else:
+                others = [data[1:]]
+            for other in others:
+                gaps = [a - b for a, b in zip(counts(data), counts(other), strict=True)]
+                worst = max(worst, sum(map(abs, gaps)))
+                assert sum(gap**2 for gap in gaps) <= square
+    assert worst == l1
+
+
+def test_gaussian_counts_stay_integers_at_a_root_of_two():
+    noisy = Histogram(bins=4, rho=0.5, neighbours=Neighbours.CHANGE_ONE)
+    assert noisy.noise.square == 2
+    assert noisy.noise.variance == 2
+    assert noisy.release([1, 2, 3, 4]).dtype.kind == "i"
+
+
+def test_epsilon_alone_is_laplace_and_with_delta_gaussian():
+    assert isinstance(Histogram(bins=2, epsilon=1).noise, Laplace)
+    assert isinstance(Histogram(bins=2, epsilon=1, delta=1e-6).noise, Gaussian)
+    promise = Histogram(bins=2, epsilon=1, delta=1e-6, neighbours=Neighbours.CHANGE_ONE).guarantee
+    assert promise.epsilon(1e-6).upper <= 1
+
+
+@pytest.mark.parametrize("value", [5, [1, 2], [1, 2, 3, 4], [1.0, 2.0, 3.0], [1, 2, math.nan]])
+def test_what_is_not_a_list_of_so_many_counts_is_refused(value):
+    with pytest.raises(InputError):
+        Histogram(bins=3, epsilon=1).release(value)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"bins": 0, "epsilon": 1}, {"bins": 3}, {"bins": 3, "epsilon": 1, "rho": 1}, {"bins": 2.0}],
+)
+def test_bad_parameters_are_refused_at_birth(parameters):
+    with pytest.raises(InputError):
+        Histogram(**parameters)
+
+
+def test_the_claim_draws_pairs_of_bins():
+    claim = Histogram(bins=50, epsilon=1, neighbours=Neighbours.CHANGE_ONE).claim
+    (pair,) = claim.pairs
+    assert (pair.left, pair.right) == ([0, 1], [1, 0])
+    assert claim.draw(pair.left, 7).shape == (7, 2)
+
+
+def test_the_error_is_that_of_one_bin():
+    assert (
+        Histogram(bins=9, epsilon=Fraction(1, 2)).error()
+        == Laplace(epsilon=Fraction(1, 2), sensitivity=1).error()
+    )

@@ -1,0 +1,115 @@
+"""The optimal rule for unknown keys, checked in rationals."""
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from discreet.errors import InputError
+from discreet.mechanisms.key_selection import KeySelection
+from discreet.privacy import Approximate, Neighbours
+
+CASES = [(1, 1e-2, 1), (0.1, 1e-6, 1), (5, 1e-9, 3), (2, 0.3, 2), (700, 1e-3, 1)]
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "groups"), CASES)
+def test_a6_a_key_of_one_person_is_kept_with_probability_at_most_delta(epsilon, delta, groups):
+    # Failure class "threshold off by one": the exact probability, in rationals.
+    rule = KeySelection(epsilon=epsilon, delta=delta, max_groups_per_unit=groups)
+    alone = rule.keep_probability(1)
+    assert rule.keep_probability(0) == 0
+    assert 1 - (1 - alone) ** groups <= Fraction(str(delta))
+    assert alone >= Fraction(str(delta)) / groups * (1 - Fraction(1, 2**60))
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "groups"), CASES)
+def test_every_step_satisfies_both_constraints_exactly(epsilon, delta, groups):
+    rule = KeySelection(epsilon=epsilon, delta=delta, max_groups_per_unit=groups)
+    e = Fraction(math.exp(min(600.0, epsilon / groups))) * (1 + Fraction(1, 10**15))
+    d = rule.keep_probability(1)
+    kept = [rule.keep_probability(n) for n in range(rule._table()[0].size)]
+    for before, after in pairwise(kept):
+        assert before <= after <= e * before + d
+        assert 1 - before <= e * (1 - after) + d
+    assert kept[-1] == 1
+
+
+def test_no_other_rule_keeps_more():
+    rule = KeySelection(epsilon=1, delta=1e-2)
+    e, d = math.e, 1e-2
+    best = [0.0]
+    while best[-1] < 1:
+        best.append(min(e * best[-1] + d, 1 - (1 - best[-1] - d) / e, 1.0))
+    ours = [float(rule.keep_probability(n)) for n in range(len(best))]
+    assert ours == pytest.approx(best, rel=1e-12)
+
+
+def test_the_rule_is_a_threshold_after_truncated_geometric_noise():
+    # Desfontaines et al. 2020, Theorem 2: up to the middle, p(n) is a geometric sum times delta.
+    rule = KeySelection(epsilon=1, delta=1e-4)
+    for n in range(1, 8):
+        expected = 1e-4 * (math.exp(n) - 1) / (math.e - 1)
+        assert float(rule.keep_probability(n)) == pytest.approx(expected)
+
+
+@pytest.mark.usefixtures("fixed_bits")
+def test_a6_singletons_are_shown_at_their_exact_rate():
+    rule = KeySelection(epsilon=1, delta=1e-2)
+    shown = int(rule.keeps(np.ones(10**6, dtype=np.int64)).sum())
+    # 5 standard deviations of a binomial with mean 10^4.
+    assert abs(shown - 10_000) < 5 * math.sqrt(9900)
+
+
+def test_change_one_is_charged_for_twice_the_keys():
+    add = KeySelection(epsilon=1, delta=1e-3, max_groups_per_unit=4)
+    change = KeySelection(
+        epsilon=1, delta=1e-3, max_groups_per_unit=2, neighbours=Neighbours.CHANGE_ONE
+    )
+    assert [add.keep_probability(n) for n in range(9)] == [
+        change.keep_probability(n) for n in range(9)
+    ]
+    assert change.guarantee == Approximate(1, 1e-3, neighbours=Neighbours.CHANGE_ONE)
+
+
+def test_the_written_law_stays_within_epsilon_and_delta():
+    rule = KeySelection(epsilon=1, delta=1e-2, max_groups_per_unit=2)
+    for pair in rule.claim.pairs:
+        left, right = rule.claim.law(pair.left), rule.claim.law(pair.right)
+        for one, other in ((left, right), (right, left)):
+            excess = sum(max(0.0, one[o][0] - math.e * other[o][1]) for o in one)
+            assert excess <= 1e-2
+
+
+def test_popular_keys_are_shown_and_absent_ones_never():
+    rule = KeySelection(epsilon=1, delta=1e-6)
+    assert rule.release({"b": 100, "a": 200, "none": 0}) == ["a", "b"]
+    assert rule.release({}) == []
+    assert not rule.keeps(np.zeros(1000, dtype=np.int64)).any()
+    assert rule.keeps([2**70, 10**6]).tolist() == [True, True]
+
+
+def test_the_error_is_the_largest_count_that_may_stay_hidden():
+    rule = KeySelection(epsilon=1, delta=1e-6)
+    n = int(rule.error(0.95))
+    assert rule.keep_probability(n) < Fraction(95, 100) <= rule.keep_probability(n + 1)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"epsilon": 1},
+        {"epsilon": 1, "delta": 0},
+        {"epsilon": 1, "delta": 1},
+        {"epsilon": 1, "delta": -1e-6},
+        {"epsilon": 1, "delta": math.nan},
+        {"epsilon": 1, "delta": 1e-40},
+        {"epsilon": 0, "delta": 1e-6},
+        {"epsilon": 1e-7, "delta": 1e-9},
+        {"epsilon": 1, "delta": 1e-6, "max_groups_per_unit": 0},
+    ],
+)
+def test_bad_parameters_are_refused_at_birth(parameters):
+    with pytest.raises((InputError, TypeError)):
+        KeySelection(**parameters)

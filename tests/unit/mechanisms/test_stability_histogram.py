@@ -1,0 +1,123 @@
+"""Thresholds after Laplace and Gaussian noise, checked to the step."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet.errors import InputError
+from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold
+from discreet.mechanisms.unknown_keys import delta_each
+from discreet.privacy import ZCDP, Approximate, Neighbours
+
+BOTH = [LaplaceThreshold, GaussianThreshold]
+
+
+@pytest.mark.parametrize("groups", [1, 5])
+@pytest.mark.parametrize("delta", [1e-2, 1e-6])
+def test_a6_the_laplace_threshold_is_the_first_that_hides_one_person_enough(delta, groups):
+    # Failure class "threshold > for >=" (OpenDP #2922): one step less would show them too often.
+    rule = LaplaceThreshold(epsilon=1, delta=delta, max_groups_per_unit=groups)
+    q = math.exp(-1 / groups)
+    each = float(delta_each(Fraction(str(delta)), groups))
+    assert q ** (rule.threshold - 1) / (1 + q) <= each
+    assert q ** (rule.threshold - 2) / (1 + q) > each
+    assert rule.keep_probability(1).upper <= each
+
+
+@pytest.mark.parametrize("delta", [1e-2, 1e-6])
+def test_a6_the_gaussian_threshold_is_the_first_that_hides_one_person_enough(delta):
+    rule = GaussianThreshold(epsilon=1, delta=delta, max_groups_per_unit=4)
+    v = float(rule.variance)
+    k = np.arange(-2000, 2001)
+    mass = np.exp(-(k**2) / (2 * v))
+    mass /= mass.sum()
+
+    def shown(threshold):
+        return mass[k >= threshold - 1].sum()
+
+    each = float(delta_each(Fraction(str(delta)) / 2, 4))
+    assert shown(rule.threshold) <= each < shown(rule.threshold - 1)
+
+
+def test_half_of_delta_pays_for_gaussian_noise():
+    rule = GaussianThreshold(epsilon=1, delta=1e-6, max_groups_per_unit=4)
+    rho = 4 / (2 * rule.variance)
+    assert ZCDP(rho).delta(1).upper <= 5e-7
+    assert ZCDP(rho * Fraction(101, 100)).delta(1).upper > 5e-7
+
+
+@pytest.mark.usefixtures("fixed_bits")
+@pytest.mark.parametrize("kind", BOTH)
+def test_a6_singletons_are_shown_at_their_exact_rate(kind):
+    rule = kind(epsilon=1, delta=1e-2)
+    counts = (1,)
+    shown = np.count_nonzero(rule.claim.draw(counts, 10**6))
+    p = rule.keep_probability(1).upper
+    # 5 standard deviations of a binomial.
+    assert abs(shown - 10**6 * p) < 5 * math.sqrt(10**6 * p)
+    assert shown < 10**6 * 1e-2
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_noisy_counts_are_shown_from_the_threshold_on(kind):
+    rule = kind(epsilon=1, delta=1e-6)
+    answer = rule.release({"many": 10**6, "nobody": 0, "alone": 1})
+    assert set(answer) == {"many"}
+    assert abs(answer["many"] - 10**6) < 1000
+    draws = rule.claim.draw((rule.threshold,), 1000)
+    assert draws[draws > 0].min() >= rule.threshold
+    assert (draws == 0).any()
+
+
+def laplace_law(rule, count, reach=400):
+    """The law of one key: 0 for hidden, else the noisy count."""
+    q = math.exp(-1 / float(rule.scale))
+    mass = {count + k: (1 - q) / (1 + q) * q ** abs(k) for k in range(-reach, reach + 1)}
+    law = {n: p for n, p in mass.items() if n >= rule.threshold and count > 0}
+    law[0] = 1 - sum(law.values())
+    return law
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 9])
+def test_exact_hockey_sticks_stay_within_delta(count):
+    rule = LaplaceThreshold(epsilon=1, delta=1e-2)
+    left, right = laplace_law(rule, count), laplace_law(rule, count + 1)
+    for one, other in ((left, right), (right, left)):
+        outcomes = set(one) | set(other)
+        excess = sum(max(0.0, one.get(o, 0.0) - math.e * other.get(o, 0.0)) for o in outcomes)
+        assert excess <= 1e-2 + 1e-12
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_keep_probabilities_rise_to_one(kind):
+    rule = kind(epsilon=1, delta=1e-3)
+    kept = [rule.keep_probability(n).upper for n in range(60)]
+    assert kept == sorted(kept)
+    assert kept[0] == 0
+    assert kept[-1] > 0.999
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_change_one_is_charged_for_twice_the_keys(kind):
+    add = kind(epsilon=1, delta=1e-3, max_groups_per_unit=4)
+    change = kind(epsilon=1, delta=1e-3, max_groups_per_unit=2, neighbours=Neighbours.CHANGE_ONE)
+    assert change.threshold == add.threshold
+    assert change.guarantee == Approximate(1, 1e-3, neighbours=Neighbours.CHANGE_ONE)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"epsilon": 0, "delta": 1e-6},
+        {"epsilon": 1, "delta": 0},
+        {"epsilon": 1, "delta": 1},
+        {"epsilon": 1, "delta": math.nan},
+        {"epsilon": 1, "delta": 1e-6, "max_groups_per_unit": 0},
+    ],
+)
+def test_bad_parameters_are_refused_at_birth(kind, parameters):
+    with pytest.raises(InputError):
+        kind(**parameters)
