@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-ALL = ("noise",)
+ALL = ("noise", "accounting", "query")
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or ALL:

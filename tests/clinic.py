@@ -1,6 +1,6 @@
-"""A dataset for tests of questions: patients, their visits and tests, public cities, rows by themselves."""
+"""A dataset for questions: patients, their visits and tests, public cities, unowned events."""
 
-import datetime
+import datetime as dt
 
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import (
@@ -23,9 +23,7 @@ VISITS = Table(
         "city": column_type("city", Kind.TEXT, Keys(["Austin", "Haifa"])),
         "age": column_type("age", Kind.INTEGER, Bounds(0, 120)),
         "cost": column_type("cost", Kind.REAL, Bounds(0, 1000)),
-        "day": column_type(
-            "day", Kind.DATE, Bounds(datetime.date(2020, 1, 1), datetime.date(2025, 12, 31))
-        ),
+        "day": column_type("day", Kind.DATE, Bounds(dt.date(2020, 1, 1), dt.date(2025, 12, 31))),
         "seen": Type(Kind.TIMESTAMP),
         "urgent": Type(Kind.BOOLEAN),
         "Note": Type(Kind.TEXT),

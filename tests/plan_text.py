@@ -113,7 +113,8 @@ def expression_text(expression) -> str:
         case IsIn(operand, values):
             return f"{expression_text(operand)} in {[v.value for v in values]}"
         case Like(operand, pattern, escape):
-            return f"{expression_text(operand)} like {pattern!r}{f' escape {escape!r}' if escape else ''}"
+            tail = f" escape {escape!r}" if escape else ""
+            return f"{expression_text(operand)} like {pattern!r}{tail}"
         case Truncate(operand, unit):
             return f"{unit.value} of {expression_text(operand)}"
     raise TypeError(expression)

@@ -13,8 +13,21 @@ import pytest
 import discreet.mechanisms
 from discreet.audit import audit_claim, check_mechanism
 from discreet.audit.catalogue import CATALOGUE
+from discreet.audit.conformance import check_release
 from discreet.mechanisms.mechanism import Mechanism
 
+QUICK = (
+    "laplace",
+    "laplace-fine",
+    "gaussian",
+    "randomized-response",
+    "exponential",
+    "permute-and-flip",
+    "noisy-max",
+    "above-threshold",
+    "smooth-sensitivity",
+    "tree-count",
+)
 every = pytest.mark.parametrize("name", CATALOGUE)
 
 
@@ -63,6 +76,18 @@ LEAKS = {
 @pytest.mark.usefixtures("fixed_bits")
 def test_every_mechanism_keeps_its_face(name):
     check_mechanism(CATALOGUE[name]())
+
+
+@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.usefixtures("fixed_bits")
+def test_what_is_audited_is_what_is_released(name):
+    check_release(CATALOGUE[name]())
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if name != "subsample-aggregate"])
+def test_what_is_audited_is_what_is_released_with_fresh_bits(name):
+    check_release(CATALOGUE[name]())
 
 
 @pytest.mark.audit

@@ -80,8 +80,9 @@ def stated(limits: Limits, law: Law) -> Weighing:
 
 def middles() -> NDArray[np.float64]:
     """A typical norm in each bucket: between its step and the one before."""
-    steps = np.array([*LADDER, 2.0 * LADDER[-1]])
-    return np.sqrt(steps * np.array([1, *LADDER]))
+    steps = np.array([*LADDER, 2 * LADDER[-1]], dtype=np.float64)
+    before = np.array([1, *LADDER], dtype=np.float64)
+    return np.sqrt(steps * before)
 
 
 def chosen(

@@ -10,14 +10,18 @@ from typing import Any, Final
 
 import numpy as np
 
+from discreet.audit.features import Outputs, rows
+from discreet.audit.refute import refute
 from discreet.audit.replay import replay
 from discreet.audit.trace import picture
 from discreet.errors import DiscreetError, InputError, InvariantBroken
 from discreet.mechanisms.claim import Claim, Pair
 from discreet.mechanisms.mechanism import Mechanism
-from discreet.privacy import Guarantee, Neighbours
+from discreet.privacy import Guarantee, Neighbours, Pure
 
 _RUNS: Final = 50
+_RELEASES: Final = 1500
+_RATE: Final = 1e-6
 _CONFIDENCES: Final = (0.5, 0.9, 0.95, 0.99, 0.999)
 _SECTIONS: Final = ("Guarantee:", "Neighbours:", "Reference:")
 _CANARY: Final = 77_777_777_777
@@ -91,6 +95,38 @@ def _check_pair(mechanism: Mechanism, claim: Claim, pair: Pair) -> None:
 
 def _draw(claim: Claim, side: Any) -> Any:
     return claim.draw(side, _RUNS)
+
+
+def check_release(mechanism: Mechanism) -> None:
+    """What is audited is what is released: `release` and the claim's `draw` have one law.
+
+    Compared where `release` takes the claim's inputs and answers with numbers, or with rows of as
+    many numbers as `draw` gives. A mechanism whose claim is about a part of it (the aggregate of
+    subsample-and-aggregate) is not for this check. A sound mechanism fails with probability at
+    most 1e-6 for each input.
+    """
+    for side in (mechanism.claim.pairs[0].left, mechanism.claim.pairs[0].right):
+        if _refusal(mechanism, side) is None:
+            _compare_laws(mechanism, side)
+
+
+def _compare_laws(mechanism: Mechanism, side: Any) -> None:
+    drawn = rows(mechanism.claim.draw(side, _RELEASES))
+    released = _coded([mechanism.release(side) for _ in range(_RELEASES)], drawn.shape[1])
+    if released is None:
+        return
+    outputs = {"drawn": drawn, "released": released}
+    same = Claim("same", Pure(0), (Pair("drawn", "released"),), lambda key, _: outputs[key])
+    found = refute(same, samples=_RELEASES, alpha=_RATE)
+    _require(not found.refuted, mechanism, "releases by another law than its claim draws")
+
+
+def _coded(answers: list[Any], width: int) -> Outputs | None:
+    """Answers as the rows that `draw` codes them in, None being -1; None where they are no rows."""
+    listed = [np.atleast_1d(np.asarray(-1 if one is None else one)) for one in answers]
+    if any(row.shape != (width,) or row.dtype.kind not in "biufO" for row in listed):
+        return None
+    return rows(np.stack(listed))
 
 
 def check_docstring(mechanism: Mechanism) -> None:
@@ -216,4 +252,4 @@ CHECKS: Final = (
     check_quiet_errors,
     check_replay,
 )
-"""All checks, in the order they run."""
+"""All checks that hold for every mechanism, in the order they run; `check_release` is apart."""

@@ -77,19 +77,29 @@ def _largest(mechanism: Any, left: Any, right: Any) -> str:
 
 
 def _rows(mechanism: Any, left: Any, right: Any) -> str:
-    """How many rows differ: one person has one."""
+    """How many rows differ, whatever their order: a person has one, unless more are declared."""
     one, other = (Counter(map(repr, map(picture, _listed(side)))) for side in (left, right))
     added, removed = (other - one).total(), (one - other).total()
-    changed = mechanism.neighbours is Neighbours.CHANGE_ONE
-    allowed = added == removed == 1 if changed else added + removed == 1
+    most = getattr(mechanism, "max_rows_per_unit", 1)
+    changed = mechanism.guarantee.neighbours is Neighbours.CHANGE_ONE
+    allowed = added == removed <= most if changed else added + removed <= most
     return "" if allowed else f"{added} rows added and {removed} removed"
+
+
+def _entries(mechanism: Any, left: Any, right: Any) -> str:
+    """How many people answer differently: one may, and who reports is public."""
+    del mechanism
+    one, other = np.asarray(left), np.asarray(right)
+    if one.shape != other.shape:
+        return _shapes()
+    return _compare(int(np.count_nonzero(one != other)), 1, "answers")
 
 
 def _keys(mechanism: Any, left: Any, right: Any) -> str:
     """How many keys one person's coming or going changes, each by one."""
     keys = sorted({*left, *right}, key=repr)
     gaps = [right.get(key, 0) - left.get(key, 0) for key in keys]
-    changed = mechanism.neighbours is Neighbours.CHANGE_ONE
+    changed = mechanism.guarantee.neighbours is Neighbours.CHANGE_ONE
     moved = [gap for gap in gaps if gap]
     if not changed and min(moved, default=0) < 0 < max(moved, default=0):
         return "some counts grow and others shrink, which adding one person cannot do"
@@ -132,6 +142,13 @@ METRICS: Final[dict[str, Metric]] = {
     "Selection": _largest,
     "TopK": _largest,
     "SparseVector": _largest,
+    "Quantile": _rows,
+    "Quantiles": _rows,
+    "UnboundedQuantile": _rows,
+    "SmoothMedian": _rows,
+    "TestedMedian": _rows,
+    "AutomaticBounds": _rows,
+    "RandomizedResponse": _entries,
     "KeySelection": _keys,
     "Threshold": _keys,
 }

@@ -1,6 +1,8 @@
 """DuckDB, embedded: the default engine."""
 
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,11 +34,11 @@ class DuckDBEngine:
     def __init__(self, memory_limit: str = "4GB") -> None:
         import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
 
-        self._scratch = tempfile.TemporaryDirectory(prefix="discreet-")
+        scratch = tempfile.mkdtemp(prefix="discreet-")
         self._database = duckdb.connect(
             config={
                 "memory_limit": memory_limit,
-                "temp_directory": self._scratch.name,
+                "temp_directory": scratch,
                 "autoinstall_known_extensions": "false",
                 "autoload_known_extensions": "false",
                 "allow_community_extensions": "false",
@@ -44,7 +46,8 @@ class DuckDBEngine:
         )
         self._files: list[str] = []
         self._physical: dict[str, dict[str, str]] = {}
-        self._closed = False
+        self._locked = False
+        self.close = weakref.finalize(self, _dispose, self._database, scratch)
 
     # --- data -----------------------------------------------------------------------------------
 
@@ -76,10 +79,10 @@ class DuckDBEngine:
         self._database.execute(f"SET allowed_paths = [{paths}]")
         self._database.execute("SET enable_external_access = false")
         self._database.execute("SET lock_configuration = true")
-        self._closed = True
+        self._locked = True
 
     def _check_open(self) -> None:
-        if self._closed:
+        if self._locked:
             raise InputError(
                 "the data of this engine is complete",
                 why="its configuration was locked when the first question could be asked",
@@ -130,6 +133,12 @@ class DuckDBEngine:
             yield DuckDBSession(cursor)
         finally:
             cursor.close()
+
+
+def _dispose(database: "duckdb.DuckDBPyConnection", scratch: str) -> None:
+    """Give memory and disk back, when the engine is closed or no longer needed."""
+    database.close()
+    shutil.rmtree(scratch, ignore_errors=True)
 
 
 class DuckDBSession:

@@ -50,7 +50,7 @@ class AutomaticBounds(Mechanism):
         (64, 128)
 
     Reference: Wilson, Zhang, Lam, Desfontaines, Simmons-Marengo, Gipson 2020, Differentially
-    Private SQL with Bounded User Contribution, Section 5.1 (approximate bounds).
+    Private SQL with Bounded User Contribution (approximate bounds).
     """
 
     epsilon: Fraction

@@ -64,7 +64,7 @@ class KeySelection(Mechanism):
         (True, Fraction(1, 1))
 
     Reference: Desfontaines, Voss, Gipson, Mandayam 2020, Differentially Private Partition
-    Selection, Theorem 1 (the rule is a threshold after truncated geometric noise, Theorem 2).
+    Selection (the recursion, and that it is a threshold after truncated geometric noise).
     """
 
     epsilon: Fraction

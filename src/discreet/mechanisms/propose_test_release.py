@@ -162,7 +162,7 @@ class TestedMedian(Mechanism):
         >>> TestedMedian(0, 128, bound=1, epsilon=1, delta=1e-6).release([]) is None
         True
 
-    Reference: Dwork, Lei 2009, Section 4 (the median).
+    Reference: Dwork, Lei 2009, Differential Privacy and Robust Statistics (the median).
     """
 
     __test__ = False  # a name that pytest would take for a test

@@ -165,7 +165,7 @@ class Quantiles(Mechanism):
         [20, 40, 60]
 
     Reference: Kaplan, Schnapp, Stemmer 2022, Differentially Private Approximate Quantiles,
-    Algorithm 1 and Theorem 3.1.
+    Algorithm 1.
     """
 
     quantiles: tuple[Fraction, ...]

@@ -57,7 +57,7 @@ class SparseVector(Mechanism):
         (True, 0)
 
     Reference: Lyu, Su, Li 2017, Understanding the Sparse Vector Technique, Algorithm 7 and Theorems
-    4 and 5. (Their Algorithms 3 to 6, which reuse or leave out noise, are not private.)
+    4 and 5. (Their Algorithms 3 to 6, published before, do not keep the privacy they claim.)
     """
 
     threshold: Fraction

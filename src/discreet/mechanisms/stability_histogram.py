@@ -124,8 +124,8 @@ class LaplaceThreshold(Threshold):
         >>> words.threshold, sorted(words.release({"the": 81200, "rhubarb": 0}))
         (15, ['the'])
 
-    Reference: Korolova, Kenthapadi, Mishra, Ntoulas 2009, Theorem 1; Bun, Nissim, Stemmer 2016,
-    Simultaneous Private Learning of Multiple Concepts, Theorem 3.5.
+    Reference: Korolova, Kenthapadi, Mishra, Ntoulas 2009, Releasing Search Queries and
+    Clicks Privately, Theorem 1; Vadhan 2017, The Complexity of Differential Privacy, Section 3.3.
     """
 
     scale: Fraction
@@ -183,7 +183,7 @@ class GaussianThreshold(Threshold):
         True
 
     Reference: Canonne, Kamath, Steinke 2020, The Discrete Gaussian for Differential Privacy,
-    Theorem 4 and Corollary 9; Desfontaines et al. 2020, Section 4.1 (thresholds).
+    Theorem 4; Desfontaines et al. 2020, Differentially Private Partition Selection (thresholds).
     """
 
     variance: Fraction

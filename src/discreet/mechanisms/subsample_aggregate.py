@@ -46,7 +46,8 @@ class SubsampleAggregate(Mechanism):
         >>> robust.release([30] * 100_000)
         30
 
-    Reference: Nissim, Raskhodnikova, Smith 2007, Section 4 (Algorithm 1).
+    Reference: Nissim, Raskhodnikova, Smith 2007, Smooth Sensitivity and Sampling in Private Data
+    Analysis, Section 4 (sample and aggregate).
     """
 
     statistic: Statistic

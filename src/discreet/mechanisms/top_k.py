@@ -60,8 +60,8 @@ class TopK(Mechanism):
         >>> TopK(2, ["a", "b", "c"], epsilon=1).release([0, 9000, 90000])
         ['c', 'b']
 
-    Reference: Durfee, Rogers 2019, Practical Differentially Private Top-k Selection, Section 4;
-    Dong, Durfee, Rogers 2020, Theorem 3 (composition of bounded range).
+    Reference: Durfee, Rogers 2019, Practical Differentially Private Top-k Selection (peeling);
+    Dong, Durfee, Rogers 2020, Optimal Differential Privacy Composition for Exponential Mechanisms.
     """
 
     k: int

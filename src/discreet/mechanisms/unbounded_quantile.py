@@ -46,7 +46,7 @@ class UnboundedQuantile(Mechanism):
         True
 
     Reference: Durfee 2023, Unbounded Differentially Private Quantile and Maximum Estimation,
-    Algorithm 2 and Theorem 1.
+    NeurIPS (one run of AboveThreshold over a growing ladder).
     """
 
     quantile: Fraction

@@ -48,7 +48,9 @@ def reads(query: Query) -> list[Read]:
     names = {name for key in query.keys for name in mentions(key.expression)}
     for aggregate in query.aggregates:
         names |= _of_aggregate(aggregate)
-    found = {(table.name, column): (table, column) for table, column in _reads(query.relation, names)}
+    found = {
+        (table.name, column): (table, column) for table, column in _reads(query.relation, names)
+    }
     return list(found.values())
 
 

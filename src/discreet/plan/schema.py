@@ -186,7 +186,8 @@ def column_type(
 def _position(end: Real | dt.date, kind: Kind, name: str) -> float:
     match kind, end:
         case Kind.DATE, dt.date():
-            return (end - EPOCH).days if type(end) is dt.date else (end.date() - EPOCH).days
+            day = end.date() if isinstance(end, dt.datetime) else end
+            return (day - EPOCH).days
         case Kind.TIMESTAMP, dt.datetime():
             return (end - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)  # noqa: DTZ001 - timestamps have no zone
         case Kind.TIMESTAMP, dt.date():

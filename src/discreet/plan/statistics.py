@@ -1,13 +1,13 @@
 """Which integers of each group have to be measured to answer a query, each of them once.
 
-COUNT, AVG and SUM of one column share the count of its values; AVG, SUM and VARIANCE share its centred
-total. A row adds to each statistic an integer that public facts bound:
+COUNT, AVG and SUM of one column share the count of its values; AVG, SUM and VARIANCE share its
+centred total. What a row adds is bounded by public facts:
 
-    Rows    1
-    Total   the value, clamped to its range, less the middle of the range, on a power-of-two grid
-    People  one person, once
-    Ranks   the cell of the value on a grid, for quantiles
-    Distinct  the value itself, for counting different values
+    Rows      1
+    Total     the value, less the middle of its range, on a power-of-two grid
+    People    one person, once
+    Ranks     1, in the cell of the value on a grid (for quantiles)
+    Distinct  the value itself (for counting different values)
 """
 
 from collections.abc import Mapping
@@ -130,9 +130,11 @@ def statistics_of(aggregate: Aggregate, scope: Mapping[str, Type]) -> tuple[Stat
 def present(aggregate: Aggregate, scope: Mapping[str, Type]) -> Expression | None:
     """The condition under which a row counts: the filter holds and no argument is NULL."""
     conditions = [] if aggregate.where is None else [aggregate.where]
-    for argument in aggregate.arguments:
-        if infer(argument, scope).nullable:
-            conditions.append(Call(Function.NOT, (Call(Function.IS_NULL, (argument,)),)))
+    conditions += [
+        Call(Function.NOT, (Call(Function.IS_NULL, (argument,)),))
+        for argument in aggregate.arguments
+        if infer(argument, scope).nullable
+    ]
     if not conditions:
         return None
     return conditions[0] if len(conditions) == 1 else Call(Function.AND, tuple(conditions))

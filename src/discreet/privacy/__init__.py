@@ -6,6 +6,7 @@ from discreet.privacy.basic import basic_epsilon
 from discreet.privacy.bound import Bound
 from discreet.privacy.bounded_range import BoundedRange
 from discreet.privacy.calibration import Calibration, Request, calibrate
+from discreet.privacy.charges import Charge
 from discreet.privacy.composition import Composed, compose
 from discreet.privacy.contour import Contour
 from discreet.privacy.discrete_gaussian import DiscreteGaussianNoise
@@ -22,6 +23,7 @@ from discreet.privacy.optimal import optimal_delta, optimal_epsilon
 from discreet.privacy.plan import Plan
 from discreet.privacy.pure import Pure
 from discreet.privacy.randomized_response import RandomizedResponse
+from discreet.privacy.reading import odds_after, read
 from discreet.privacy.renyi import RDP
 from discreet.privacy.shuffled import Shuffled
 from discreet.privacy.subsampled import Subsampled
@@ -36,6 +38,7 @@ __all__ = [
     "Bound",
     "BoundedRange",
     "Calibration",
+    "Charge",
     "Composed",
     "Contour",
     "DiscreteGaussianNoise",
@@ -59,6 +62,8 @@ __all__ = [
     "calibrate",
     "compose",
     "heterogeneous_epsilon",
+    "odds_after",
     "optimal_delta",
     "optimal_epsilon",
+    "read",
 ]

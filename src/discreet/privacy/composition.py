@@ -22,6 +22,7 @@ from discreet.privacy.optimal import LONGEST, optimal_delta, optimal_epsilon
 from discreet.privacy.precision import THOROUGH
 from discreet.privacy.rounding import Interval, Number
 from discreet.privacy.shapes import TWO_POINT
+from discreet.privacy.tally import has_law
 from discreet.rationals import whole
 
 Part: TypeAlias = Guarantee | tuple[Guarantee, int]
@@ -200,7 +201,9 @@ class Composed(Guarantee):
     def _has_pair(self) -> bool:
         """Whether every part has a law of the loss, so that the accountant applies."""
         if "pair" not in self._facts:
-            self._facts["pair"] = all(_has_law(one) for one, _ in self.parts)
+            self._facts["pair"] = all(
+                one.closed_form() is not None or has_law(one) for one, _ in self.parts
+            )
         return bool(self._facts["pair"])
 
     def _loose(self) -> bool:
@@ -281,12 +284,6 @@ def _merge(parts: Iterable[tuple[Guarantee, int]]) -> dict[Guarantee, int]:
             )
         merged[one] = merged.get(one, 0) + whole(count, "count", at_least=1)
     return merged
-
-
-def _has_law(guarantee: Guarantee) -> bool:
-    if guarantee.closed_form() is not None:
-        return True
-    return guarantee.moments(Line(1.0, 1.0, 1), guarantee.directions[0]) is not None
 
 
 def _towards(guarantee: Guarantee, direction: Direction) -> Direction:

@@ -16,7 +16,7 @@ from discreet.privacy.moments import Direction
 from discreet.privacy.precision import INTERACTIVE, Precision
 from discreet.privacy.rounding import Interval
 from discreet.privacy.side import Side
-from discreet.privacy.tally import Tally
+from discreet.privacy.tally import Tally, has_law, no_pair
 from discreet.rationals import Real, non_negative, whole
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ class Contour:
         largest losses and, for few discrete losses, plain enumeration are taken where they are
         better.
     Edge cases:
-        Before anything is appended epsilon and delta are 0.
+        Before anything is appended epsilon and delta are 0. A guarantee without a law of the loss,
+        such as a Renyi curve, is refused and leaves no trace; `compose` takes it.
 
     Example:
         >>> from discreet.privacy.laplace import LaplaceNoise
@@ -60,13 +61,16 @@ class Contour:
         """Compose `count` more copies of a guarantee."""
         if count.__class__ is not int or count < 1:
             count = whole(count, "count", at_least=1)
+        form = guarantee.closed_form()
+        if form is None and not has_law(guarantee):
+            raise no_pair(guarantee)
         if guarantee.neighbours is not self._neighbours:
             self._meet(guarantee)
         if len(guarantee.directions) > len(self._sides):
             self._split()
         self._list.append((guarantee, count))
         for side in self._sides:
-            side.append(guarantee, count)
+            side.append(guarantee, count, form)
         if self._epsilons:
             self._epsilons = {}
         if self._deltas:
@@ -117,7 +121,7 @@ class Contour:
         """Follow the other direction too, from the beginning."""
         other = Side(Tally(Direction.ADD), self._precision)
         for guarantee, count in self._list:
-            other.append(guarantee, count)
+            other.append(guarantee, count, guarantee.closed_form())
         self._sides.append(other)
 
 

@@ -121,7 +121,7 @@ class LossList:
         infinity: tuple[float, float],
         side: int,
     ) -> float:
-        step = 4e-16 * max(guess, 1e-300)
+        step = 4e-16 * max(guess, float(np.max(self.numerators)) / self.denominator, 1e-300)
         for _ in range(120):
             if guess < 0 or holds(self.delta(Fraction(guess), infinity)):
                 return guess

@@ -213,7 +213,7 @@ class SampledGaussian:
 
         Reference: Trefethen, Weideman, The Exponentially Convergent Trapezoidal Rule, Theorem 5.1.
         """
-        step, (first, last) = self._step(power, height), self._ends(power)
+        step, (first, last) = self._step(power, height), self.ends(power)
         if not (last - first) / step < _MOST:
             return None
         x: FloatArray = np.arange(math.floor(first / step), math.ceil(last / step) + 1.0) * step
@@ -236,6 +236,8 @@ class SampledGaussian:
             three times, and the variation is at most 4 max h. What lies below x0 counts in full.
         """
         x = self._grid(power)
+        if x is None:
+            return math.inf
         gap = x[1] - x[0]
         ratios, _ = self._ratios(x)
         density = -0.5 * x * x + power * ratios - 0.5 * math.log(2 * math.pi)
@@ -263,18 +265,58 @@ class SampledGaussian:
         growth -= max(0.0, -power) * np.log(np.cos(self.mu * strip / 2))
         return 2 * math.pi / float(np.min((growth + _TARGET) / strip))
 
-    def _ends(self, power: float) -> tuple[float, float]:
+    def ends(self, power: float) -> tuple[float, float]:
         """Where the integrand is over: it lives around 0 and, for Re w > 0, around mu Re w."""
         if power > 0:
             return -_REACH, self.mu * power + _REACH
         limit = math.sqrt(2 * -power * -math.log1p(-self.rate))
         return -_REACH - min(-power * self.mu, limit), _REACH
 
-    def _grid(self, power: float) -> FloatArray:
-        """Points close enough to see every bend of the integrand."""
-        first, last = self._ends(power)
-        gap = 0.05 / math.sqrt(1 + abs(power) * self.mu**2)
-        return np.linspace(first, last, int(min(max((last - first) / gap, 256), 2**15)))
+    def _grid(self, power: float) -> FloatArray | None:
+        """Points close enough to see every bend of the integrand, unless they are too many."""
+        first, last = self.ends(power)
+        count = (last - first) * 20 * math.sqrt(1 + abs(power) * self.mu**2)
+        return np.linspace(first, last, int(max(count, 256))) if count < 2**15 else None
+
+
+@dataclass(frozen=True, slots=True)
+class SampledLattice:
+    """Discrete Gaussian laws `distance` integers apart: P/Q = e^(distance (2x - distance)/2v)."""
+
+    distance: int
+    variance: float
+    rate: float
+
+    def nodes(self, power: float, height: float) -> Nodes | None:
+        """The sum over the integers itself, cut off as for Gaussian noise.
+
+        Past an end x0 the terms are below those of e^(-x^2/2v) scaled to agree at x0, whose sum is
+        at most its first term plus an integral: 1 + sigma sqrt(pi/2) times the value at x0.
+        """
+        del height
+        v, sigma = self.variance, math.sqrt(self.variance)
+        ends = SampledGaussian(self.distance / sigma, self.rate).ends(power)
+        first, last = (sigma * end for end in ends)
+        if not last - first < _MOST:
+            return None
+        x = np.arange(math.floor(first) - 1.0, math.ceil(last) + 2.0)
+        loss = self.distance * (2 * x - self.distance) / (2 * v)
+        ratios, errors = log_ratios(loss, 4 * UNIT * np.abs(loss), self.rate)
+        bare = -x * x / (2 * v)
+        logs = bare - math.log(float(np.exp(bare).sum()))
+        known = float(np.logaddexp.reduce(logs + power * ratios))
+        floor = power < 0 and x[0] > self.distance * power
+        edges = logs[[0, -1]] + power * np.array(
+            [math.log1p(-self.rate) if floor else ratios[0], ratios[-1]]
+        )
+        outside = float(np.exp(np.minimum(edges - known, 0.0)).sum()) * (1 + 1.26 * sigma)
+        spread = ELEMENTARY * (np.abs(bare) + 16) + len(x) * UNIT
+        return Nodes(logs, spread, ratios, errors, 2.1 * outside + 2.1 * math.exp(-_TARGET))
+
+    def fades(self, power: float, share: float) -> float:
+        """The losses form a lattice too, so frequencies return."""
+        del power, share
+        return math.inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from discreet.privacy.precision import Precision
 from discreet.privacy.rounding import ELEMENTARY, UNIT, Interval
 from discreet.privacy.shapes import GAUSSIAN, Shape, single
 from discreet.privacy.spectrum import Gauge, Reading, Spectrum
-from discreet.privacy.tally import ORDERS, PEAKS, Tally
+from discreet.privacy.tally import ORDERS, PEAKS, Tally, no_pair
 
 _KEPT = 6
 """Lines kept up to date at once."""
@@ -41,9 +41,9 @@ class Side:
         self._asked: tuple[Fraction | None, float, float, float] = (None, 0.0, 0.0, 0.0)
         self._gauge: Gauge | None = None
 
-    def append(self, guarantee: Guarantee, count: int) -> None:
+    def append(self, guarantee: Guarantee, count: int, form: tuple[Shape, float] | None) -> None:
         """Compose `count` more copies; the line in use is brought up to date at once."""
-        form = self._tally.append(guarantee, count)
+        self._tally.append(guarantee, count, form)
         if self._listed is not None:
             self._waiting.append((guarantee, count))
         active = self._active
@@ -58,8 +58,7 @@ class Side:
         if form is None:
             factor = one.moments(spectrum.live, self._tally.direction)
             if factor is None:
-                self._active = None
-                return
+                raise no_pair(one)
         else:
             factor = None if form[0] is GAUSSIAN else single(form[0], form[1], spectrum.live)
         spectrum.absorb(factor and factor.power(count), self._tally.rest)

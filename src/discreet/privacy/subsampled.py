@@ -12,6 +12,7 @@ import numpy as np
 from discreet.errors import InputError
 from discreet.privacy import quadrature
 from discreet.privacy.bound import Bound
+from discreet.privacy.discrete_gaussian import DiscreteGaussianNoise
 from discreet.privacy.gaussian import GDP, GaussianNoise
 from discreet.privacy.grouped import Grouped
 from discreet.privacy.guarantee import Guarantee, fill, people, stored_as
@@ -19,7 +20,13 @@ from discreet.privacy.laplace import LaplaceNoise
 from discreet.privacy.moments import Direction, FloatArray, Line, Moments
 from discreet.privacy.neighbours import Neighbours
 from discreet.privacy.pure import Pure
-from discreet.privacy.quadrature import Sampled, SampledAtoms, SampledGaussian, SampledLaplace
+from discreet.privacy.quadrature import (
+    Sampled,
+    SampledAtoms,
+    SampledGaussian,
+    SampledLaplace,
+    SampledLattice,
+)
 from discreet.privacy.rounding import ELEMENTARY, UNIT, Interval, Number
 from discreet.rationals import Real, positive
 
@@ -225,6 +232,8 @@ def _pair(guarantee: Guarantee, rate: float) -> Sampled | None:
     match guarantee:
         case GDP() | GaussianNoise() if guarantee.mu > 0:
             return SampledGaussian(float(guarantee.mu), rate)
+        case DiscreteGaussianNoise():
+            return SampledLattice(guarantee.sensitivity, float(guarantee.variance), rate)
         case LaplaceNoise():
             return SampledLaplace(float(guarantee.epsilon0), rate)
     law = _law(guarantee)

@@ -85,9 +85,8 @@ class Tally:
         self._counted = 0
         self._summed = 0.0
 
-    def append(self, guarantee: Guarantee, count: int) -> tuple[Shape, float] | None:
-        """Take in `count` copies; returns the closed form, if it has one."""
-        form = guarantee.closed_form()
+    def append(self, guarantee: Guarantee, count: int, form: tuple[Shape, float] | None) -> None:
+        """Take in `count` copies of a guarantee with this closed form, or none."""
         if form is None:
             self._take_other(guarantee, count)
         else:
@@ -96,7 +95,6 @@ class Tally:
         if lost.hi > 0:
             self._lose(lost, count, form is not None)
         self.length += 1
-        return form
 
     @property
     def rest(self) -> Rest:
@@ -168,6 +166,12 @@ class Tally:
                     self._sums = self._sums + _scales(shape, *fresh)
             self._done = self.length
         return self._sums + self.log_finite if self.log_finite else self._sums
+
+
+@lru_cache(maxsize=4096)
+def has_law(guarantee: Guarantee) -> bool:
+    """Whether the moments on a line are known, not only bounds at real orders."""
+    return guarantee.moments(Line(1.0, 1.0, 1), guarantee.directions[0]) is not None
 
 
 def no_pair(guarantee: Guarantee) -> InputError:

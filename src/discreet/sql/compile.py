@@ -77,6 +77,8 @@ class Compiled:
         found = []
         for i, statistic in enumerate(self.statistics):
             match statistic:
+                case Rows(None):
+                    found.append(f"1 AS v{i}")
                 case Rows(where):
                     found.append(f"CASE WHEN {self._holds(where)} THEN 1 ELSE 0 END AS v{i}")
                 case Total(value, where, grid):
@@ -143,16 +145,18 @@ class Compiled:
         `people` is how many people (rows, where each is protected by itself) a group has.
         """
         if self.by_row:
-            parts = {i: f"CAST(v{i} AS HUGEINT) * {FULL}" for i in self._of(Rows, Total)}
-            parts |= {i: f"CASE WHEN p{i} THEN {FULL} ELSE 0 END" for i in self._of(People)}
+            parts = {i: f"SUM(v{i}) * {FULL}" for i in self._of(Rows, Total)}
+            parts |= {i: f"COUNT(*) FILTER (WHERE p{i}) * {FULL}" for i in self._of(People)}
             source = f"({self.rows(self.parts())})"
         else:
-            parts = {i: f"s{i} * COALESCE(h.w, {FULL})" for i in self._of(Rows, Total)}
+            parts = {i: f"SUM(s{i} * COALESCE(h.w, {FULL}))" for i in self._of(Rows, Total)}
             parts |= {
-                i: f"CASE WHEN q{i} THEN COALESCE(g.w, {FULL}) ELSE 0 END" for i in self._of(People)
+                i: f"SUM(CASE WHEN q{i} THEN COALESCE(g.w, {FULL}) ELSE 0 END)"
+                for i in self._of(People)
             }
             source = f"pairs {self._join('heavy', 'h')} {self._join('roaming', 'g')}"
-        sums = [f"{self._sum(part)} AS t{i}" for i, part in sorted(parts.items())]
+        # Saturating moves two sums no further apart, so sensitivities hold.
+        sums = [f"{saturated(part, self.dialect)} AS t{i}" for i, part in sorted(parts.items())]
         return self._grouped(["COUNT(*) AS people", *sums], source)
 
     def ranks(self, statistic: Ranks) -> str:
@@ -165,7 +169,7 @@ class Compiled:
             source, weight = f"{source} {self._join('heavy', 'h')}", f"COALESCE(h.w, {FULL})"
         if not self.known:
             source += self._among("pairs", "p", [self._person] if not self.by_row else [])
-        columns = ["cell", f"{self._sum(weight)} AS weight"]
+        columns = ["cell", f"{saturated(f'SUM({weight})', self.dialect)} AS weight"]
         grouped = self._grouped(columns, f"{source} WHERE counts", extra=1)
         return self._placed(grouped, ["cell", "weight"])
 
@@ -268,10 +272,6 @@ class Compiled:
 
     def _join(self, table: str, alias: str) -> str:
         return f"LEFT JOIN {table} AS {alias} USING ({self._person})"
-
-    def _sum(self, text: str) -> str:
-        """A sum in 64 bits. Saturating moves two sums no further apart, so sensitivities hold."""
-        return saturated(f"SUM({text})", self.dialect)
 
     def _grouped(self, columns: Sequence[str], source: str, extra: int = 0) -> str:
         """Columns by group, in order; one row in all where there is nothing to group by."""

@@ -1,8 +1,9 @@
 """Names in a question: which column of which source a word means, and whose rows it can name.
 
-A column can *identify* people: equal values of two such columns belong to the same person. The column of
-the unit does; so does a key that a path of the schema leads through, since it names one row, and that
-row has one owner. Joins and groups per person are read off these facts and nothing else.
+A column can *identify* people: equal values of two such columns belong to the same person. The
+column of the unit does; so does a key that a path of the schema leads through, since it names one
+row, and that row has one owner. Joins and groups per person are read off these facts and nothing
+else.
 """
 
 from collections.abc import Iterable, Sequence

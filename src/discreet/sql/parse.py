@@ -1,24 +1,25 @@
 """Text to one syntax tree: limits first, then one SELECT statement or a refusal.
 
-The dialect is DuckDB's, since that is the default engine and the most generous reader of the SQL that
-analysts type; where it differs from Postgres (`/` is never integer division, NULL sorts last) the plan
-has DuckDB's meaning.
+The dialect is DuckDB's, since that is the default engine and the most generous reader of the SQL
+that analysts type; where it differs from Postgres (`/` is never integer division, NULL sorts last)
+the plan has DuckDB's meaning.
 """
 
 import re
 from itertools import pairwise
 
-from sqlglot import exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.tokens import Token, TokenType
 
 from discreet.errors import QueryRefused
-from discreet.sql.refusals import STATEMENTS, Refusal
+from discreet.sql.refusals import NODES, STATEMENTS, Refusal
 from discreet.sql.syntax import Node, Place, Syntax
 
 LONGEST = 100_000
 """Characters; longer texts are refused unread."""
+MOST_TOKENS = 20_000
+"""Words and signs; texts of more are refused."""
 DEEPEST = 60
 """Levels of the syntax tree; deeper ones are refused."""
 
@@ -30,7 +31,7 @@ _TOO_DEEP = Refusal(
 )
 _TOO_LONG = Refusal(
     "too_long",
-    f"the text has more than {LONGEST} characters",
+    f"the text has more than {LONGEST} characters or {MOST_TOKENS} words and signs",
     "it would take too long to read",
     "shorten it; long lists of values belong in a public table",
 )
@@ -46,7 +47,7 @@ def parse(text: str) -> tuple[Syntax, list[Token]]:
         raise _refuse((0, LONGEST), _TOO_LONG)
     tokens = _tokens(text)
     _check_tokens(text, tokens)
-    return Syntax(text, _check_depth(_statement(text, tokens))), tokens
+    return Syntax(text, _check_depth(text, _statement(text, tokens)), _spots(tokens)), tokens
 
 
 def check_words(syntax: Syntax, tokens: list[Token]) -> None:
@@ -79,10 +80,15 @@ def _check_tokens(text: str, tokens: list[Token]) -> None:
     if not tokens:
         what = Refusal("syntax", "the question is empty", "there is nothing to answer", _EXAMPLE)
         raise _refuse((0, len(text)), what)
+    if len(tokens) > MOST_TOKENS:
+        raise _refuse(_span(tokens[MOST_TOKENS]), _TOO_LONG)
     first = tokens[0]
     if first.token_type not in _STARTS:
         raise _refuse(_span(first), STATEMENTS.get(first.text.upper(), STATEMENTS[""]))
     _check_nesting(tokens)
+    for token in tokens:
+        if token.text in {"?", "$"} and token.token_type is not TokenType.STRING:
+            raise _refuse(_span(token), NODES["Placeholder"])
     for before, after in pairwise(tokens):
         touching = after.start == before.end + 1 and after.token_type is TokenType.VAR
         if touching and before.token_type is TokenType.NUMBER:
@@ -118,16 +124,24 @@ def _statement(text: str, tokens: list[Token]) -> Node:
     raise _refuse((split.start, len(text)), what)
 
 
-def _check_depth(tree: Node) -> Node:
+def _check_depth(text: str, tree: Node) -> Node:
     pending = [(tree, 0)]
     while pending:
         node, depth = pending.pop()
         if depth > DEEPEST:
-            raise Syntax("", node).refuse(node, _TOO_DEEP)
+            raise Syntax(text, node).refuse(node, _TOO_DEEP)
         for child in node.iter_expressions():
             chained = isinstance(node, exp.And | exp.Or) and type(child) is type(node)
             pending.append((child, depth if chained else depth + 1))
     return tree
+
+
+def _spots(tokens: list[Token]) -> dict[str, list[Place]]:
+    """The places of words that leave no mark in the tree."""
+    spots: dict[str, list[Place]] = {}
+    for token in tokens:
+        spots.setdefault(token.text.upper(), []).append(_span(token))
+    return spots
 
 
 def _place(error: ParseError, text: str, tokens: list[Token]) -> Place:
@@ -175,17 +189,15 @@ _BAD_NUMBER = Refusal(
     "write the number in decimal, or put a space after it",
 )
 
-_STRUCTURE = {
-    getattr(TokenType, name)
-    for name in (
-        "WITH ALIAS SELECT FROM FILTER WHERE DCOLON NOT LIKE ILIKE ESCAPE PLUS DASH STAR SLASH MOD DOT EQ NEQ "
-        "LT LTE GT GTE LEFT RIGHT OUTER INNER JOIN ON USING IS NULL AND OR BETWEEN DISTINCT GROUP_BY "
-        "ROLLUP CUBE GROUPING_SETS HAVING ORDER_BY DESC ASC FIRST LIMIT OFFSET ROWS SEMICOLON CASE WHEN "
-        "THEN ELSE END TRUE FALSE IN INTERVAL L_BRACKET R_BRACKET L_PAREN R_PAREN COMMA DPIPE ALL FOR UNION "
-        "ISNULL NOTNULL CARET_AT PARAMETER TEXT VARCHAR CHAR DOUBLE FLOAT BIGINT INT BOOLEAN DATE TIMESTAMP "
-        "TIMESTAMPNTZ DATETIME"
-    ).split()
-}
+_NAMES = """
+WITH ALIAS SELECT FROM FILTER WHERE DCOLON NOT LIKE ILIKE ESCAPE PLUS DASH STAR SLASH MOD DOT EQ NEQ
+LT LTE GT GTE LEFT RIGHT OUTER INNER JOIN ON USING IS NULL AND OR BETWEEN DISTINCT GROUP_BY ROLLUP
+CUBE GROUPING_SETS HAVING ORDER_BY DESC ASC FIRST LIMIT OFFSET ROWS SEMICOLON CASE WHEN THEN ELSE
+END TRUE FALSE IN INTERVAL L_BRACKET R_BRACKET L_PAREN R_PAREN COMMA DPIPE ALL FOR UNION ISNULL
+NOTNULL CARET_AT PARAMETER TEXT VARCHAR CHAR DOUBLE FLOAT BIGINT INT BOOLEAN DATE TIMESTAMP
+TIMESTAMPNTZ DATETIME
+"""
+_STRUCTURE = {TokenType[name] for name in _NAMES.split()}
 _WORDS = {"NULLS", "LAST", "WITHIN", "GROUP", "UNKNOWN"}
 _UNIT_BEFORE = {"EXTRACT", "DATE_TRUNC", "DATETRUNC"}
 

@@ -1,8 +1,9 @@
 """The door of the reader: an analyst's SQL to a question of the plan.
 
-Guarantee: the query that comes back means what the text means, in full; everything that is not understood
-to the last word is refused (`QueryRefused`) with a code, the place in the text and what to ask instead.
-Only the text and the schema are read. Whatever the text, the outcome is a `Query` or a refusal.
+Guarantee: the query that comes back means what the text means, in full; everything that is not
+understood to the last word is refused (`QueryRefused`) with a code, the place in the text and what
+to ask instead. Only the text and the schema are read. Whatever the text, the outcome is a `Query`
+or a refusal.
 """
 
 from discreet.errors import DiscreetError, InputError, QueryRefused
@@ -16,8 +17,9 @@ def read(text: str, schema: Schema) -> Query:
     Example:
         >>> from discreet.plan.kinds import Kind, Type
         >>> from discreet.plan.schema import Person, Table
-        >>> visits = Table("visits", {"who": Type(Kind.INTEGER), "city": Type(Kind.TEXT)}, Person("who"))
-        >>> query = read("SELECT city, COUNT(*) AS n FROM visits GROUP BY 1", Schema({"visits": visits}))
+        >>> columns = {"who": Type(Kind.INTEGER), "city": Type(Kind.TEXT)}
+        >>> schema = Schema({"visits": Table("visits", columns, Person("who"))})
+        >>> query = read("SELECT city, COUNT(*) AS n FROM visits GROUP BY 1", schema)
         >>> [key.name for key in query.keys], [a.measure.name for a in query.aggregates]
         (['city'], ['COUNT'])
     """

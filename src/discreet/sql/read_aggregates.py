@@ -1,8 +1,8 @@
 """Aggregates: what is asked of each group, each different one once.
 
-While a question is read an aggregate is a column with a name that no one can type; `lift` in `read_post`
-gives it its own. The same reader serves answers (`Aggregate`) and summaries of one person's rows
-(`PersonAggregate`).
+While a question is read an aggregate is a column with a name that no one can type; `Lift` in
+`read_post` gives it its own. The same reader serves answers (`Aggregate`) and summaries of one
+person's rows (`PersonAggregate`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -70,6 +70,7 @@ class Aggregates:
         self._owners = {c.column: c for c in columns if PERSON in c.identities}
         self._per_person = per_person
         self._asked: dict[Asked, Node] = {}
+        self._columns: dict[Asked, Column] = {}
         self.types: dict[str, Type] = dict(reader.types)
 
     def ask(self, node: Node) -> Expression:
@@ -85,11 +86,11 @@ class Aggregates:
 
     def asked(self, expression: Expression) -> Asked | None:
         """The aggregate whose column an expression is."""
-        return next((a for a in self._asked if self._placeholder(a) == expression), None)
+        return next((a for a, c in self._columns.items() if c == expression), None)
 
     def columns(self) -> list[tuple[Column, Asked]]:
         """The columns that stand for aggregates, and the aggregates."""
-        return [(self._placeholder(asked), asked) for asked in self._asked]
+        return [(column, asked) for asked, column in self._columns.items()]
 
     def releases(self, names: Mapping[Expression, str]) -> tuple[Aggregate, ...]:
         """All of them as aggregates of an answer, under these names."""
@@ -106,14 +107,12 @@ class Aggregates:
     def _syntax(self) -> Syntax:
         return self._reader.syntax
 
-    def _placeholder(self, asked: Asked) -> Column:
-        return Column(f"\0{list(self._asked).index(asked)}")
-
     def _column(self, asked: Asked, node: Node) -> Expression:
         if asked not in self._asked:
-            self._asked[asked] = node
-            self.types[self._placeholder(asked).name] = self._type(asked, node)
-        return self._placeholder(asked)
+            column = Column(f"\0{len(self._asked)}")
+            self._asked[asked], self._columns[asked] = node, column
+            self.types[column.name] = self._type(asked, node)
+        return self._columns[asked]
 
     def _type(self, asked: Asked, node: Node) -> Type:
         try:
@@ -131,7 +130,7 @@ class Aggregates:
         argument = asked.arguments[0] if asked.arguments else None
         return PersonAggregate(name, summary, argument, asked.where)
 
-    # --- reading -----------------------------------------------------------------------------------
+    # --- reading ---------------------------------------------------------------------------------
 
     def _read(self, node: Node, where: Expression | None) -> list[Asked]:
         syntax = self._syntax

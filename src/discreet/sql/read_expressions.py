@@ -1,8 +1,8 @@
 """Row expressions: a syntax tree of allow-listed nodes to the plan's closed set.
 
-Each kind of node has one rule in `RULES` (here) or `FUNCTIONS` (`read_functions`); a node without a rule is
-refused. What a name or an aggregate means is given by whoever reads: the columns of FROM in WHERE, also
-aliases in HAVING and ORDER BY, released columns in post-processing.
+Each kind of node has one rule in `RULES` (here) or `FUNCTIONS` (`read_functions`); a node without a
+rule is refused. What a name or an aggregate means is given by whoever reads: the columns of FROM in
+WHERE, also aliases in HAVING and ORDER BY, released columns in post-processing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,8 +39,8 @@ AGGREGATES = (exp.AggFunc, exp.Filter, exp.WithinGroup)
 class ExpressionReader:
     """Reads expressions over columns of known types.
 
-    `resolve` says what a name means, `ask` what an aggregate does; None refuses aggregates, since they
-    stand in `clause`.
+    `resolve` says what a name means, `ask` what an aggregate does; None refuses aggregates, since
+    they stand in `clause`.
     """
 
     syntax: Syntax
@@ -253,6 +253,9 @@ def _same(reader: ExpressionReader, node: Node) -> Expression:
         nulls = values or [reader.read(sides[0])]
         return Call(Function.IS_NULL, tuple(nulls))
     values = reader.alike(sides)
+    if any(isinstance(value, Literal) for value in values):
+        never = Literal(value=False, kind=Kind.BOOLEAN)
+        return Call(Function.COALESCE, (reader.call(node, Function.EQUAL, *values), never))
     nulls = [reader.call(node, Function.IS_NULL, value) for value in values]
     both = reader.call(node, Function.AND, *nulls)
     return Call(Function.COALESCE, (reader.call(node, Function.EQUAL, *values), both))
@@ -269,7 +272,7 @@ def _is(reader: ExpressionReader, node: Node) -> Expression:
         return Call(Function.IS_NULL, (operand,))
     if not isinstance(what, exp.Boolean):
         raise reader.syntax.refuse(node, _IS)
-    no = Literal(False, Kind.BOOLEAN)
+    no = Literal(value=False, kind=Kind.BOOLEAN)
     if not reader.syntax.part(what, "this"):
         operand = reader.call(node, Function.NOT, operand)
     return Call(Function.COALESCE, (operand, no))
@@ -371,10 +374,11 @@ _ILIKE = Refusal(
     "engines fold other letters differently",
     "use LIKE for this pattern",
 )
-KNOWN_AGGREGATES = frozenset(
-    "COUNT SUM AVG VARIANCE VAR_SAMP VAR_POP STDDEV STDDEV_SAMP STDDEV_POP COVAR_SAMP COVAR_POP CORR MEDIAN "
-    "PERCENTILE_CONT QUANTILE QUANTILE_CONT MIN MAX COUNT_IF FILTER WITHINGROUP".split()
-)
+_AGGREGATE_NAMES = """
+COUNT SUM AVG VARIANCE VAR_SAMP VAR_POP STDDEV STDDEV_SAMP STDDEV_POP COVAR_SAMP COVAR_POP CORR
+MEDIAN PERCENTILE_CONT QUANTILE QUANTILE_CONT MIN MAX COUNT_IF FILTER WITHINGROUP
+"""
+KNOWN_AGGREGATES = frozenset(_AGGREGATE_NAMES.split())
 
 RULES: dict[type[Node], Rule] = {
     exp.Paren: _paren,

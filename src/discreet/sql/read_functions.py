@@ -110,7 +110,7 @@ def _round(reader: "ExpressionReader", node: Node) -> Expression:
 
 
 def _pipe(reader: "ExpressionReader", node: Node) -> Expression:
-    """a || b || c: NULL if any of them is."""
+    """Texts joined with ||: NULL if any of them is."""
     for part in node.find_all(exp.DPipe):
         reader.syntax.part(part, "safe")  # whether the engine casts; here kinds have to be TEXT
     parts = conjuncts(reader.syntax, node, exp.DPipe)
@@ -333,8 +333,9 @@ FUNCTIONS: dict[type[Node], Rule] = {
     exp.WidthBucket: _plain(Function.BUCKET, "this", "min_value", "max_value", "num_buckets"),
     exp.Anonymous: _by_name,
 }
-KNOWN_FUNCTIONS = frozenset(
-    "ABS SIGN FLOOR CEIL ROUND SQRT EXP LN LEAST GREATEST COALESCE IFNULL NULLIF LOWER UPPER TRIM LENGTH CONCAT "
-    "SUBSTRING LEFT STARTS_WITH CAST TRY_CAST DATE EXTRACT DATE_PART YEAR QUARTER MONTH DAY HOUR MINUTE "
-    "DAYOFWEEK ISODOW DAYOFYEAR DATE_TRUNC WIDTH_BUCKET MOD IF IFF".split()
-)
+_NAMES = """
+ABS SIGN FLOOR CEIL ROUND SQRT EXP LN LEAST GREATEST COALESCE IFNULL NULLIF LOWER UPPER TRIM LENGTH
+CONCAT SUBSTRING LEFT STARTS_WITH CAST TRY_CAST DATE EXTRACT DATE_PART YEAR QUARTER MONTH DAY HOUR
+MINUTE DAYOFWEEK ISODOW DAYOFYEAR DATE_TRUNC WIDTH_BUCKET MOD IF IFF
+"""
+KNOWN_FUNCTIONS = frozenset(_NAMES.split())

@@ -25,18 +25,10 @@ MOST_SETS = 256
 
 @dataclass(slots=True)
 class Groups:
-    """The keys of a question, each once, and the sets of them that make its groups."""
+    """The keys of a question with their places, and the sets of them that make its groups."""
 
-    keys: list[tuple[Expression, Node]] = field(default_factory=list)
+    keys: dict[Expression, Node] = field(default_factory=dict)
     sets: tuple[tuple[int, ...], ...] = ((),)
-
-    def position(self, expression: Expression, node: Node) -> int:
-        """The position of a key, new or known."""
-        for at, (known, _) in enumerate(self.keys):
-            if known == expression:
-                return at
-        self.keys.append((expression, node))
-        return len(self.keys) - 1
 
 
 class GroupReader:
@@ -54,6 +46,7 @@ class GroupReader:
         self._items = items
         self._read_item = read_item
         self._groups = Groups()
+        self._positions: dict[Expression, int] = {}
 
     def read(self, group: Node) -> Groups:
         """Keys and sets of a GROUP BY clause."""
@@ -72,9 +65,14 @@ class GroupReader:
         for item in items:
             expression = self._read_item(item)
             if _columns_in(expression):
-                chosen.append(self._groups.position(expression, item.node))
+                chosen.append(self._position(expression, item.node))
         self._groups.sets = (tuple(dict.fromkeys(chosen)),)
         return self._groups
+
+    def _position(self, expression: Expression, node: Node) -> int:
+        """The position of a key, new or known."""
+        self._groups.keys.setdefault(expression, node)
+        return self._positions.setdefault(expression, len(self._positions))
 
     @property
     def _syntax(self) -> Syntax:
@@ -95,18 +93,14 @@ class GroupReader:
                 units = [self._set(part) for part in parts]
                 return [_joined(units[:size]) for size in range(len(units), -1, -1)]
             case exp.Cube():
-                return self._cube([self._set(part) for part in parts], node)
+                if 2 ** min(len(parts), 20) > MOST_SETS:
+                    raise self._syntax.refuse(node, _MANY)
+                return _cube([self._set(part) for part in parts])
             case exp.GroupingSets():
                 return [chosen for part in parts for chosen in self._element(part)]
             case exp.Tuple():
                 return [tuple(self._key(part) for part in parts)]
         return [(self._key(node),)]
-
-    def _cube(self, units: list[tuple[int, ...]], node: Node) -> list[tuple[int, ...]]:
-        if 2 ** min(len(units), 20) > MOST_SETS:
-            raise self._syntax.refuse(node, _MANY)
-        sizes = range(len(units), -1, -1)
-        return [_joined(chosen) for size in sizes for chosen in combinations(units, size)]
 
     def _set(self, node: Node) -> tuple[int, ...]:
         """One element of ROLLUP or CUBE: a key, or several in parentheses."""
@@ -128,7 +122,7 @@ class GroupReader:
         expression = self._expression(node)
         if not _columns_in(expression):
             raise self._syntax.refuse(node, _CONSTANT)
-        return self._groups.position(expression, node)
+        return self._position(expression, node)
 
     def _expression(self, node: Node) -> Expression:
         if isinstance(node, exp.Literal):
@@ -145,6 +139,11 @@ class GroupReader:
 
 
 _LISTS = (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)
+
+
+def _cube(units: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    sizes = range(len(units), -1, -1)
+    return [_joined(chosen) for size in sizes for chosen in combinations(units, size)]
 
 
 def _joined(sets: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

@@ -39,9 +39,10 @@ class Item:
     @property
     def given_name(self) -> str | None:
         """The name that the question gives it: an alias, or a column's own."""
-        if self.alias is not None or self.visible is not None:
-            return self.alias or (self.visible and self.visible.name)
-        return str(self.node.name) if isinstance(self.node, exp.Column) else None
+        if self.visible is not None:
+            return self.alias or self.visible.name
+        own = str(self.node.name) if isinstance(self.node, exp.Column) else None
+        return self.alias or own
 
     def default_name(self, position: int) -> str:
         """A name for it where the question gives none."""

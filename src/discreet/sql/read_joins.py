@@ -1,8 +1,8 @@
 """Joins that keep people apart: with a public table on its key, of private rows on the person.
 
-A condition is taken apart into its conjuncts. What a join of the plan cannot hold stays a filter above it
-where that has the same meaning (inner joins), or below it on the right side (left joins); the rest is
-refused. A join that does not name the person is never narrowed to one that does.
+A condition is taken apart into its conjuncts. What a join of the plan cannot hold stays a filter
+above it where that has the same meaning (inner joins), or below it on the right side (left joins);
+the rest is refused. A join that does not name the person is never narrowed to one that does.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -144,7 +144,7 @@ class _Join:
         joined = self._build(JoinPublic, self.left.relation, right.table, on, self.keep, columns)
         return self._above(joined, rest)
 
-    # --- conditions --------------------------------------------------------------------------------
+    # --- conditions ------------------------------------------------------------------------------
 
     def _conditions(self) -> Iterator[Condition]:
         for identifier in self.syntax.parts(self.node, "using"):
@@ -229,7 +229,7 @@ class _Join:
         columns = (*self.left.columns, *self.right.columns)
         return next((c for c in columns if c.column == expression.name), None)
 
-    # --- results -----------------------------------------------------------------------------------
+    # --- results ---------------------------------------------------------------------------------
 
     def _above(self, joined: Relation, conditions: Sequence[Condition]) -> Rows:
         for condition in conditions:

@@ -1,6 +1,6 @@
 """Constants: numbers, texts, dates, as the values that they denote."""
 
-import datetime
+import datetime as dt
 import re
 from fractions import Fraction
 
@@ -77,9 +77,9 @@ def read_moment(syntax: Syntax, text: object, kind: Kind, node: Node | None) -> 
     value = text if isinstance(text, str) else ""
     try:
         if kind is Kind.DATE and _DATE.fullmatch(value):
-            return Literal(datetime.date.fromisoformat(value), kind)
+            return Literal(dt.date.fromisoformat(value), kind)
         if kind is Kind.TIMESTAMP and (_TIMESTAMP.fullmatch(value) or _DATE.fullmatch(value)):
-            return Literal(datetime.datetime.fromisoformat(_padded(value)), kind)
+            return Literal(dt.datetime.fromisoformat(_padded(value)), kind)
     except ValueError:
         pass
     form = "YYYY-MM-DD" if kind is Kind.DATE else "YYYY-MM-DD HH:MM:SS"

@@ -1,7 +1,7 @@
 """What is done with released numbers: values over keys and aggregates, HAVING, ORDER BY, LIMIT.
 
-Nothing here costs privacy: it reads names that are released. A question over an aggregated subquery is
-the same, with that subquery's values in place of names.
+Nothing here costs privacy: it reads names that are released. A question over an aggregated subquery
+is the same, with that subquery's values in place of names.
 """
 
 from collections.abc import Mapping, Sequence

@@ -7,14 +7,13 @@ from sqlglot import exp
 
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.relations import Scan, Union
-from discreet.plan.schema import PublicTable, Schema, Table
+from discreet.plan.schema import PublicTable, Schema
 from discreet.sql.names import Rows, Visible, check_name, nearest, scan_columns
 from discreet.sql.read_joins import Public, join
 from discreet.sql.read_post import Answer, read_over
 from discreet.sql.read_select import SelectReader
 from discreet.sql.refusals import CLAUSES, NODES, ROW_OUTPUT, SET_OPERATION, Refusal
 from discreet.sql.syntax import Node, Syntax, Word
-
 
 Source = TypeVar("Source", Rows, Public, Answer, Rows | Answer, Rows | Public | Answer)
 
@@ -78,7 +77,7 @@ class Reading:
             raise self.syntax.refuse(node, _UNION_OF_ANSWERS)
         return found
 
-    # --- FROM --------------------------------------------------------------------------------------
+    # --- FROM ------------------------------------------------------------------------------------
 
     def _from(self, node: Node) -> Rows | Answer:
         clause = self.syntax.part(node, "from_")
@@ -170,7 +169,7 @@ class Reading:
         )
         return self.syntax.refuse(word.node, what)
 
-    # --- WITH --------------------------------------------------------------------------------------
+    # --- WITH ------------------------------------------------------------------------------------
 
     def _with(self, node: Node) -> "Reading":
         """The same reading with the names that WITH gives; each is read where it is given."""
@@ -182,7 +181,7 @@ class Reading:
         reading = self
         own: list[str] = []
         for part in self.syntax.parts(clause, "expressions"):
-            name, found = reading._name(part)  # noqa: SLF001 - itself, one name on
+            name, found = reading._name(part)
             if name.lower() in own:
                 raise self.syntax.refuse(part, _WITH_TWICE)
             own.append(name.lower())
@@ -203,15 +202,19 @@ def _known_as(found: Rows | Answer, name: str) -> Rows | Answer:
 
 def _renamed(syntax: Syntax, found: Source, words: list[Word]) -> Source:
     """The first columns under new names: FROM visits AS v(who, age)."""
-    old = found.names if isinstance(found, Answer) else [c.name for c in found.columns]
+    old = _column_names(found)
     if len(words) > len(old):
         raise syntax.refuse(words[-1].node, _TOO_MANY_NAMES)
-    new = [check_name(syntax, word.text, word.node) for word in words]
-    names = (*new, *old[len(new) :])
+    new = tuple(check_name(syntax, word.text, word.node) for word in words)
+    names = new + old[len(new) :]
     if isinstance(found, Answer):
         return replace(found, names=names)
     columns = zip(found.columns, names, strict=True)
     return replace(found, columns=tuple(replace(c, name=name) for c, name in columns))
+
+
+def _column_names(found: Rows | Public | Answer) -> tuple[str, ...]:
+    return found.names if isinstance(found, Answer) else tuple(c.name for c in found.columns)
 
 
 def _either(left: Visible, right: Visible) -> Visible:

@@ -1,4 +1,4 @@
-"""One SELECT: private rows from FROM and WHERE, then groups, or rows again for the question around it.
+"""One SELECT: private rows from FROM and WHERE, then groups, or rows for the question around it.
 
     no aggregate, no GROUP BY         rows: each a function of one row below
     GROUP BY the person (and more)    rows: one a person, with summaries of that person's rows
@@ -7,9 +7,10 @@
 A whole question has to be an answer; FROM takes rows, or one answer alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import TypeGuard
 
 from sqlglot import exp
 
@@ -52,11 +53,12 @@ class SelectReader:
         groups = self._groups()
         if groups is None:
             return self._plain_rows()
-        owners = {c.column for c in self.columns if c.owns}
-        whose = [e for e, _ in groups.keys if isinstance(e, Column) and e.name in owners]
+        named = {c.column: c for c in self.columns if c.identities}
+        whose = [(named[e.name], node) for e, node in groups.keys.items() if _is_one(e, named)]
         if whose and self.whole:
-            raise self.syntax.refuse(self._key_node(groups, whose[0]), _PER_PERSON_OUTPUT)
-        return _Grouped(self, groups, per_person=bool(whose)).read()
+            raise self.syntax.refuse(whose[0][1], _PER_PERSON_OUTPUT)
+        per_person = any(column.owns for column, _ in whose)
+        return _Grouped(self, groups, per_person=per_person).read()
 
     def meaning(self, node: exp.Column) -> Expression:
         """The column of FROM that a name means."""
@@ -110,16 +112,13 @@ class SelectReader:
             raise self.syntax.refuse(item.node, _AGGREGATE_KEY)
         return item.read(self.reader)
 
-    def _key_node(self, groups: Groups, key: Expression) -> Node:
-        return next(node for expression, node in groups.keys if expression == key)
-
     def _plain_rows(self) -> Rows:
+        expressions = [item.read(self.reader) for item in self.items]
         if self.whole:
             raise self.syntax.refuse(self.items[0].node, ROW_OUTPUT)
         for part, refusal in (("limit", _LIMIT), ("offset", _LIMIT), ("order", _ORDER)):
             if self.select.args.get(part) is not None:
                 raise self.syntax.refuse(self.select.args[part], refusal)
-        expressions = [item.read(self.reader) for item in self.items]
         names = name_items(self.syntax, self.items, [None] * len(self.items))
         columns = list(zip(names, expressions, strict=True))
         relation = self.project(self.relation, columns, self.select)
@@ -131,6 +130,10 @@ class SelectReader:
             if expression == Column(old.column):
                 return Visible(name, name, "", old.identities, old.absent)
         return Visible(name, name, "")
+
+
+def _is_one(expression: Expression, named: Mapping[str, Visible]) -> TypeGuard[Column]:
+    return isinstance(expression, Column) and expression.name in named
 
 
 class _Grouped:
@@ -147,7 +150,7 @@ class _Grouped:
             self.syntax, self.aggregates.types, select.meaning, self.aggregates.ask
         )
         self.items: list[tuple[str, Expression, Node]] = []
-        self.keys = [expression for expression, _ in groups.keys]
+        self.keys = list(groups.keys)
 
     def read(self) -> Rows | Answer:
         """The rows of people, or the answer."""
@@ -168,7 +171,7 @@ class _Grouped:
         query = self._query(names, outputs, condition, having and having[1])
         return self._finished(query, order)
 
-    # --- reading -----------------------------------------------------------------------------------
+    # --- reading ---------------------------------------------------------------------------------
 
     def _read_items(self) -> list[tuple[str, Expression, Node]]:
         """Name, expression and place of each value; a list of quantiles is several."""
@@ -234,7 +237,7 @@ class _Grouped:
             raise self.syntax.refuse(node, _AMBIGUOUS)
         return named[0]
 
-    # --- building ----------------------------------------------------------------------------------
+    # --- building --------------------------------------------------------------------------------
 
     def _names(self) -> dict[Expression, str]:
         """The released name of each key and aggregate: the one it is selected under, or its own."""

@@ -1,6 +1,7 @@
 """What is not answered, why, and the nearest question that is.
 
-Tables of words only: by first word of a statement, by node of the syntax tree, by clause, by function.
+Tables of words only: by first word of a statement, by node of the syntax tree, by clause, by
+function.
 """
 
 from dataclasses import dataclass
@@ -26,16 +27,22 @@ def _statement(word: str) -> Refusal:
     return Refusal("statement", f"{word} is not a question", _ONLY_READS, _ASK)
 
 
+_COMMANDS = """
+INSERT UPDATE DELETE MERGE CREATE ALTER DROP TRUNCATE ATTACH DETACH COPY EXPORT IMPORT LOAD INSTALL
+SET RESET PRAGMA CALL USE VACUUM CHECKPOINT BEGIN COMMIT ROLLBACK GRANT REVOKE PREPARE EXECUTE SHOW
+DESCRIBE SUMMARIZE PIVOT UNPIVOT VALUES TABLE ANALYZE KILL COMMENT
+"""
+_COLLECTIONS = """
+Array List Struct Map Bracket Dot JSONExtract JSONExtractScalar Tuple Slice ToMap PropertyEQ Lambda
+Kwarg Columns JSONObject JSONArray Explode Unnest
+"""
+_CLOCKS = """
+CurrentDate CurrentTime CurrentTimestamp CurrentDatetime Localtime Localtimestamp
+"""
+
 STATEMENTS = {
     "": Refusal("statement", "the text does not begin with SELECT or WITH", _ONLY_READS, _ASK),
-    **{
-        word: _statement(word)
-        for word in (
-            "INSERT UPDATE DELETE MERGE CREATE ALTER DROP TRUNCATE ATTACH DETACH COPY EXPORT IMPORT LOAD "
-            "INSTALL SET RESET PRAGMA CALL USE VACUUM CHECKPOINT BEGIN COMMIT ROLLBACK GRANT REVOKE "
-            "PREPARE EXECUTE SHOW DESCRIBE SUMMARIZE PIVOT UNPIVOT VALUES TABLE ANALYZE KILL COMMENT"
-        ).split()
-    },
+    **{word: _statement(word) for word in _COMMANDS.split()},
     "EXPLAIN": Refusal(
         "statement", "EXPLAIN is not a question", _ONLY_READS, "pass the SELECT alone to explain"
     ),
@@ -125,13 +132,12 @@ NODES = {
     **dict.fromkeys(("Subquery", "Select", "Exists", "Any", "All", "Union"), _SUBQUERY),
     **dict.fromkeys(("Except", "Intersect"), SET_OPERATION),
     **dict.fromkeys(
-        "Array List Struct Map Bracket Dot JSONExtract JSONExtractScalar Tuple Slice ToMap PropertyEQ "
-        "Lambda Kwarg Columns ArrayAgg GroupConcat JSONObject JSONArray Explode Unnest".split(),
+        _COLLECTIONS.split(),
         _COLLECTION,
     ),
     **dict.fromkeys(("Placeholder", "Parameter", "SessionParameter"), _PLACEHOLDER),
     **dict.fromkeys(
-        "CurrentDate CurrentTime CurrentTimestamp CurrentDatetime Localtime Localtimestamp".split(),
+        _CLOCKS.split(),
         _NOW,
     ),
     **dict.fromkeys(("RegexpLike", "RegexpILike", "SimilarTo", "Glob"), _PATTERN),
@@ -282,6 +288,7 @@ FUNCTIONS = {
     "REGEXP_MATCHES": "use LIKE, where % is any text and _ any character",
     "REGEXP_REPLACE": "use CASE with LIKE",
     "STRING_AGG": "count the values with GROUP BY",
+    "GROUP_CONCAT": "count the values with GROUP BY",
     "LISTAGG": "count the values with GROUP BY",
     "ARRAY_AGG": "count the values with GROUP BY",
     "LIST": "count the values with GROUP BY",

@@ -1,14 +1,16 @@
 """An analyst's text as a syntax tree, and a record of what of it has been read.
 
-Guarantee: a statement is accepted only if every part of its tree was asked for by name with `part`, and
-every word of its text is in the tree or in the list of words that carry no meaning of their own. A
-clause that the reader does not know can therefore not be lost; it is refused, with its place.
+Guarantee: a statement is accepted only if every part of its tree was asked for by name with `part`,
+and every word of its text is in the tree or in the list of words that carry no meaning of their
+own. A clause that the reader does not know can therefore not be lost; it is refused, with its
+place.
 
-Why: parsers are generous. sqlglot reads `0x1F` as `0 AS x1F`, `VARCHAR(10)` as VARCHAR, `x NOT LIKE y` as
-LIKE with a flag. A reader that walks the tree and takes what it knows would answer another question.
+Why: parsers are generous. sqlglot reads `0x1F` as `0 AS x1F`, `VARCHAR(10)` as VARCHAR and
+`x NOT LIKE y` as LIKE with a flag. A reader that walks the tree and takes what it knows would
+answer another question.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from sqlglot import exp
@@ -28,9 +30,12 @@ LARGEST = 5_000
 class Syntax:
     """One statement: its text, its tree, and which parts of the tree have been read."""
 
-    def __init__(self, text: str, tree: Node) -> None:
+    def __init__(
+        self, text: str, tree: Node, spots: Mapping[str, list[Place]] | None = None
+    ) -> None:
         self.text = text
         self.tree = tree
+        self._spots = spots or {}
         self._read: set[tuple[int, str]] = set()
         self._origins: dict[int, tuple[Expression, Node, int]] = {}
 
@@ -93,6 +98,9 @@ class Syntax:
 
     def place(self, node: Node | None) -> Place:
         """Where a node stands in the text; nodes without a mark of their own take their parts'."""
+        spots = self._spots.get(_UNMARKED.get(type(node).__name__, ""), [])
+        if spots:
+            return spots[0]
         while node is not None:
             marks = [
                 (int(found.meta["start"]), int(found.meta["end"]) + 1)
@@ -137,6 +145,21 @@ class Syntax:
     def _size(self, expression: Expression) -> int:
         known = self._origins.get(id(expression))
         return known[2] if known else 1
+
+
+_UNMARKED = {
+    "Null": "NULL",
+    "CurrentDate": "CURRENT_DATE",
+    "CurrentTime": "CURRENT_TIME",
+    "CurrentTimestamp": "CURRENT_TIMESTAMP",
+    "Exists": "EXISTS",
+    "TableSample": "TABLESAMPLE",
+    "Lock": "FOR",
+    "Into": "INTO",
+    "Qualify": "QUALIFY",
+    "Collate": "COLLATE",
+}
+"""Nodes without a mark of their own that are refused, and the word that they begin with."""
 
 
 class Word:

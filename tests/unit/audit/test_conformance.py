@@ -3,6 +3,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from discreet import noise
 from discreet.audit import conformance
 from discreet.audit.conformance import check_mechanism
 from discreet.errors import InputError, InvariantBroken
@@ -80,6 +81,20 @@ BROKEN = {
 def test_every_broken_face_is_named(fault):
     with pytest.raises(InvariantBroken, match=fault):
         check_mechanism(BROKEN[fault])
+
+
+def test_a_release_that_the_claim_does_not_draw_is_noticed():
+    thin = made(release=lambda self, value: value + noise.discrete_laplace(self.scale / 2))
+
+    conformance.check_release(Sound(epsilon=1, sensitivity=1))
+    with pytest.raises(InvariantBroken, match="another law"):
+        conformance.check_release(thin)
+
+
+def test_answers_that_are_no_rows_are_not_compared():
+    assert conformance._coded(["red", "blue"], 1) is None
+    assert conformance._coded([[1], [1, 2]], 1) is None
+    assert conformance._coded([None, 3], 1).tolist() == [[-1], [3]]
 
 
 def test_what_is_no_mechanism_fails_first():

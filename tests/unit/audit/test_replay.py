@@ -9,6 +9,7 @@ from discreet import noise
 from discreet.audit import repeats, replay
 from discreet.audit.recorder import Recorder
 from discreet.errors import InputError
+from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.histogram import Histogram
@@ -16,6 +17,8 @@ from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.mechanisms.noisy_max import ReportNoisyMax
+from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.mechanisms.smooth_sensitivity import SmoothMedian
 from discreet.privacy import Neighbours
 
 COUNT = Laplace(epsilon=1, sensitivity=1)
@@ -131,6 +134,28 @@ def test_distances_of_raw_rows_count_people():
 
     assert not replay(vote.release, ["a"], ["a", "b"])
     assert "2 rows added" in str(replay(vote.release, ["a"], ["a", "b", "b"]))
+
+
+def test_rows_may_come_in_any_order_and_as_many_as_a_person_may_have():
+    median = SmoothMedian(0, 8, epsilon=1, delta=0.01)
+    changed = SmoothMedian(0, 8, epsilon=1, delta=0.01, neighbours=Neighbours.CHANGE_ONE)
+    bounds = AutomaticBounds(epsilon=1, max_rows_per_unit=2)
+
+    assert not replay(median.release, [1, 2, 3], [3, 2, 1])
+    assert not replay(median.release, [1, 2, 3], [4, 3, 2, 1])
+    assert "1 rows added and 1 removed" in str(replay(median.release, [1, 2, 3], [1, 2, 4]))
+    assert not replay(changed.release, [1, 2, 3], [1, 2, 4])
+    assert "1 rows added" in str(replay(changed.release, [1, 2, 3], [1, 2, 3, 4]))
+    assert not replay(bounds.release, [1], [1, 2, 3])
+    assert "3 rows added" in str(replay(bounds.release, [1], [1, 2, 3, 4]))
+
+
+def test_one_person_changes_one_answer_of_a_survey():
+    survey = RandomizedResponse(epsilon=1)
+
+    assert not replay(survey.release, [0, 1, 0], [0, 1, 1])
+    assert "(answers)" in str(replay(survey.release, [0, 1, 0], [1, 1, 1]))
+    assert "shape" in str(replay(survey.release, [0, 1], [0, 1, 1]))
 
 
 def test_distances_of_keys_count_what_one_person_can_be_under():

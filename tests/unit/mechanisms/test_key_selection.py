@@ -47,7 +47,7 @@ def test_no_other_rule_keeps_more():
 
 
 def test_the_rule_is_a_threshold_after_truncated_geometric_noise():
-    # Desfontaines et al. 2020, Theorem 2: up to the middle, p(n) is a geometric sum times delta.
+    # Desfontaines et al. 2020: up to the middle, p(n) is a geometric sum times delta.
     rule = KeySelection(epsilon=1, delta=1e-4)
     for n in range(1, 8):
         expected = 1e-4 * (math.exp(n) - 1) / (math.e - 1)

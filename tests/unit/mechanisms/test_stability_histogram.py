@@ -91,6 +91,14 @@ def test_exact_hockey_sticks_stay_within_delta(count):
 
 
 @pytest.mark.parametrize("kind", BOTH)
+def test_c3_a_key_that_nobody_has_is_never_shown(kind):
+    # Failure class "unknown group keys": noise must not make up a person. Here it often would.
+    rule = kind(epsilon=0.1, delta=0.4)
+    assert rule.claim.draw((3,), 20_000).any()
+    assert not rule.claim.draw((0,), 20_000).any()
+
+
+@pytest.mark.parametrize("kind", BOTH)
 def test_keep_probabilities_rise_to_one(kind):
     rule = kind(epsilon=1, delta=1e-3)
     kept = [rule.keep_probability(n).upper for n in range(60)]

@@ -166,3 +166,10 @@ def test_order_does_not_matter():
     for delta in (1e-2, 1e-8):
         there = compose(parts).epsilon(delta).upper
         assert there == pytest.approx(compose(parts[::-1]).epsilon(delta).upper, rel=1e-9)
+
+
+def test_too_many_different_parts_for_interval_moments_still_have_a_bound():
+    parts = [BoundedRange(Fraction(i, 10**5)) for i in range(1, 500)]
+    total = compose([*parts, GaussianNoise(0.1)])
+    assert total.epsilon(1e-6).method == "contour"
+    assert total.delta(1).upper < 1e-3

@@ -224,3 +224,35 @@ def test_many_more_lines_than_are_kept():
     assert [answers[d] for d in sorted(answers)] == sorted(answers.values())
     spent.append(Pure(0.001))
     assert all(spent.epsilon(Fraction(1, 10**d)).upper >= answers[d] * (1 - 1e-6) for d in answers)
+
+
+def test_a_law_that_is_lost_halfway_fails_closed(monkeypatch):
+    one = RandomizedResponse(0.1, 3)
+    spent = spend([(one, 3), LaplaceNoise(0.1)])
+    spent.epsilon(1e-6)
+    monkeypatch.setattr(RandomizedResponse, "moments", lambda *_: None)
+    with pytest.raises(InputError, match="no privacy loss distribution"):
+        spent.append(one)
+    fresh = Contour()
+    fresh.append(LaplaceNoise(0.1))
+    fresh._sides[0]._tally._others[one] = 1
+    with pytest.raises(InputError, match="no privacy loss distribution"):
+        fresh.epsilon(1e-6)
+
+
+def test_the_budget_check_survives_gaussians_and_other_budgets():
+    spent = spend([*mixture(30), GaussianNoise(0.1)])
+    spent.epsilon(1e-9)
+    assert spent.within(3, 1e-9)
+    spent.append(GaussianNoise(0.2))
+    assert spent.within(3, 1e-9)
+    assert not spent.within(0.01, 1e-9)
+    assert not spent.within(0, 1e-12)
+    assert spent.within(Fraction(3), Fraction(1, 10**9))
+    assert not spend([GaussianNoise(20)]).within(0.5, 0.99)
+
+
+def test_an_answer_asked_twice_is_the_same_object():
+    spent = spend(mixture(20))
+    assert spent.epsilon(1e-6) is spent.epsilon(1e-6)
+    assert spent.delta(0.1) is spent.delta(0.1)

@@ -295,3 +295,9 @@ def test_tiny_and_huge_parameters():
     )
     assert GaussianNoise(1000).delta(1).upper == 1.0
     assert 0 < GaussianNoise(1).delta(60).upper < 1e-300
+
+
+def test_zero_epsilon_is_one_atom():
+    assert Pure(0).atoms().losses == (0,)
+    assert Pure(0).delta(0).upper == 0
+    assert RDP({2: 1}).delta(5).upper < 1

@@ -273,8 +273,9 @@ def test_an_infinite_loss_has_no_renyi_divergence():
         ZCDP(1, 0.1).rho()
 
 
-def test_guarantees_that_cannot_be_composed_numerically_say_so():
+def test_guarantees_that_cannot_be_composed_numerically_say_so_and_leave_no_trace():
     spent = Contour()
-    spent.append(ZCDP(1))
-    with pytest.raises(InputError, match="no privacy loss distribution"):
-        spent.epsilon(1e-6)
+    for one in (ZCDP(1), RDP({2: 1}), Grouped(Pure(1), 2)):
+        with pytest.raises(InputError, match="no privacy loss distribution"):
+            spent.append(one)
+    assert spent.epsilon(1e-6).upper == 0

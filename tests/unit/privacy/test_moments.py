@@ -127,3 +127,10 @@ def test_curves_have_no_law_of_the_loss():
     assert RDP({2: 1}).moments(at) is None
     assert Approximate(1, 1).moments(at) is None
     assert Tabulated([1], [0]).moments(at) is None
+
+
+def test_a_gaussian_bends_no_points():
+    with pytest.raises(AssertionError):
+        shapes.GAUSSIAN.bend(np.ones(3, dtype=complex), 0.5, Line(1.0, 1.0, 3))
+    assert DiscreteLaplaceNoise(0.3).moments(Line(1.0, 1.0, 3)).error < 1e-12
+    assert shapes.GAUSSIAN.one_log_scale(0.5, 2.0) == pytest.approx(0.75)

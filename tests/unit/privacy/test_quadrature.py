@@ -12,6 +12,7 @@ from discreet.privacy.quadrature import (
     SampledAtoms,
     SampledGaussian,
     SampledLaplace,
+    SampledLattice,
     log_ratios,
     moments,
 )
@@ -176,9 +177,31 @@ def test_atoms_are_summed_as_they_are():
     assert math.isinf(SampledAtoms(masses, losses, 0.1).fades(3.0, 0.5))
 
 
+@pytest.mark.parametrize("variance", [0.04, 0.5, 9.0, 1e4])
+@pytest.mark.parametrize("distance", [1, 3])
+def test_noise_on_the_integers_is_summed_over_them(variance, distance):
+    line = Line(2.5, 0.7, 6)
+    for q in (0.01, 0.6):
+        for way in ((3.5, 1.0), (-2.5, -1.0)):
+            found = moments(SampledLattice(distance, variance, q), line, way)
+            wide = math.ceil(60 * math.sqrt(variance) + 12 * distance)
+            x = np.arange(-wide, wide + 1.0)
+            bare = -x * x / (2 * variance)
+            orders = way[0] + way[1] * 1j * line.heights
+            losses = log_g(distance * (2 * x - distance) / (2 * variance), q)
+            powers = bare + orders[:, None] * losses
+            top = powers.real.max()
+            terms = np.exp(powers - top).sum(axis=1) / np.exp(bare).sum()
+            log_scale = top + math.log(terms[0].real)
+            assert abs(found.log_scale - log_scale) <= found.log_error + 1e-15 * (9 + log_scale)
+            assert np.max(np.abs(found.phi - terms / terms[0].real)) <= found.error + 1e-13
+            assert found.error < 1e-9
+
+
 def test_sums_that_would_take_too_long_are_declined():
     assert SampledGaussian(1e4, 0.5).nodes(1e4, 0.0) is None
     assert SampledLaplace(50.0, 0.5).nodes(3.0, 1e6) is None
+    assert SampledLattice(1, 1e12, 0.5).nodes(3.0, 0.0) is None
     assert moments(SampledGaussian(1e4, 0.5), Line(1e4, 1.0, 1), (1e4 + 1, 1.0)) is None
 
 

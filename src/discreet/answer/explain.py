@@ -1,0 +1,215 @@
+"""What a question will cost and how well it will be answered, told before it is asked.
+
+The query, the schema and the price are read, and nothing else: there is no way from here to a row.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import pyarrow as pa
+
+from discreet.answer.answer import single_sets
+from discreet.answer.ask import group_count, is_stated, limits_of, plan_budget, weigh
+from discreet.answer.budget import Budget, Price
+from discreet.answer.expected import Expected, expect, scale_of
+from discreet.answer.explained import render_explanation
+from discreet.answer.facts import Facts, facts_of
+from discreet.answer.limits import Law, Weighing
+from discreet.answer.measure import Measurement, measurements
+from discreet.answer.statements import statements
+from discreet.engines.engine import Engine
+from discreet.errors import InvariantBroken
+from discreet.mechanisms import KeySelection
+from discreet.plan.query import Query
+from discreet.plan.relations import columns_of
+from discreet.plan.schema import Limits
+from discreet.plan.statistics import Ranks, Statistic, needed, statistics_of
+from discreet.privacy import Neighbours
+from discreet.sql.compile import Compiled
+from discreet.sql.duckdb import DuckDB
+
+EXAMPLES = (1, 10, 100)
+"""Limits for which noise is told where they are to be chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One measurement: what, for which columns, its share of the price and its noise.
+
+    `moves` is how far one person moves it at most, `scale` the scale of its noise, both in rows,
+    people or values.
+    """
+
+    what: str
+    columns: tuple[str, ...]
+    share: Fraction
+    law: Law
+    cost: Fraction
+    moves: float
+    scale: float
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """How groups that nobody listed will be found.
+
+    A group with `people` people is shown with probability 95 % or more; a single person shows one
+    with probability `delta` at most. Both hold for a person in one group.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    people: int
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A law of noise with limits, and what to expect of each column under them."""
+
+    weighing: Weighing
+    lines: tuple[Line, ...]
+    expected: Mapping[str, Expected]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One grouping set: its groups, limits and noise.
+
+    `groups` is None where groups have to be found. There is one option where the limits are stated,
+    and several, for examples, where they are chosen privately for `choice` of epsilon.
+    """
+
+    keys: tuple[str, ...]
+    groups: int | None
+    finding: Finding | None
+    limits: Limits | None
+    choice: Fraction
+    options: tuple[Option, ...]
+    sql: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation:
+    """A question's plan and price, in public facts alone."""
+
+    price: Price
+    neighbours: Neighbours
+    facts: Facts
+    parts: tuple[Part, ...]
+
+    @property
+    def sql(self) -> tuple[str, ...]:
+        """All statements that will run."""
+        return tuple(statement for part in self.parts for statement in part.sql)
+
+    def half_width(self, column: str) -> float | None:
+        """The half-width to expect of a column; None where limits have yet to be chosen."""
+        found = [part.options[0].expected.get(column) for part in self.parts]
+        if any(len(part.options) > 1 for part in self.parts):
+            return None
+        return max((one.half_width for one in found if one is not None), default=None)
+
+    def __repr__(self) -> str:
+        return render_explanation(self)
+
+
+def explain(
+    query: Query,
+    engine: Engine | DuckDB,
+    price: Price,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+) -> Explanation:
+    """Explain a query for a price; the engine is asked for its dialect and for nothing else."""
+    dialect = engine if isinstance(engine, DuckDB) else engine.dialect
+    count = len(query.sets)
+    share = Price(price.epsilon / count, price.delta / count)
+    parts = tuple(_part(one, dialect, share, neighbours) for one in single_sets(query))
+    return Explanation(price, neighbours, facts_of(query), parts)
+
+
+class Sealed:
+    """A session that holds no data and gives none; public facts get by without."""
+
+    def run(self, statement: str) -> None:
+        """Refuse."""
+        del statement
+        raise _touched()
+
+    def stream(self, statement: str) -> Iterator[pa.RecordBatch]:
+        """Refuse."""
+        del statement
+        raise _touched()
+
+    def put(self, name: str, table: pa.Table) -> None:
+        """Refuse."""
+        del name, table
+        raise _touched()
+
+
+def _touched() -> InvariantBroken:
+    return InvariantBroken(
+        "an explanation tried to read data",
+        why="it is made of public facts alone",
+        fix="report this as a fault",
+    )
+
+
+def _part(query: Query, dialect: DuckDB, price: Price, neighbours: Neighbours) -> Part:
+    compiled = Compiled(query, tuple(needed(query)), dialect)
+    budget = plan_budget(compiled, price)
+    limits = limits_of(query)
+    settled = compiled.by_row or is_stated(limits)
+    if settled:
+        weighings = [weigh(compiled, budget, Sealed(), neighbours)[0]]
+    else:
+        laws = [Law.LAPLACE, Law.GAUSSIAN] if budget.rho else [Law.LAPLACE]
+        weighings = [Weighing(law, limit, limit) for law in laws for limit in EXAMPLES]
+    return Part(
+        tuple(key.name for key in query.keys),
+        group_count(query) if compiled.known else None,
+        _finding(budget, neighbours),
+        limits if settled and not compiled.by_row else None,
+        budget.choice,
+        tuple(_option(query, budget, weighing, neighbours) for weighing in weighings),
+        tuple(statements(compiled, weighings[1 % len(weighings)])),
+    )
+
+
+def _finding(budget: Budget, neighbours: Neighbours) -> Finding | None:
+    if budget.keys is None:
+        return None
+    selection = KeySelection(
+        epsilon=budget.keys.epsilon, delta=budget.keys.delta, neighbours=neighbours
+    )
+    return Finding(budget.keys.epsilon, budget.keys.delta, int(selection.error(0.95)) + 1)
+
+
+def _option(query: Query, budget: Budget, weighing: Weighing, neighbours: Neighbours) -> Option:
+    plan = measurements(budget, weighing, neighbours)
+    scope = columns_of(query.relation)
+    users: dict[Statistic, list[str]] = {statistic: [] for statistic in plan}
+    for aggregate in query.aggregates:
+        for statistic in statistics_of(aggregate, scope):
+            users[statistic].append(aggregate.name)
+    expected = {
+        aggregate.name: expect(
+            aggregate, plan, scope, sharing=len(users[statistics_of(aggregate, scope)[0]])
+        )
+        for aggregate in query.aggregates
+    }
+    lines = tuple(_line(one, budget.shares[s], users[s]) for s, one in plan.items())
+    return Option(weighing, lines, expected)
+
+
+def _line(measurement: Measurement, share: Fraction, users: list[str]) -> Line:
+    statistic = measurement.statistic
+    return Line(
+        type(statistic).__name__.lower(),
+        tuple(users),
+        share,
+        measurement.law,
+        measurement.cost,
+        float(measurement.reach) / measurement.unit,
+        0.0 if isinstance(statistic, Ranks) else scale_of(measurement),
+    )

@@ -1,0 +1,150 @@
+"""An explanation as a text."""
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from discreet.answer.expected import GROUP, Expected
+from discreet.answer.figures import columns, cost, half, pad, plain
+from discreet.answer.limits import Law
+
+if TYPE_CHECKING:
+    from discreet.answer.explain import Explanation, Option, Part
+
+_SIGN = "\N{PLUS-MINUS SIGN}"
+_WIDE = 11
+
+
+def render_explanation(explanation: "Explanation") -> str:
+    """Price, protection, groups, limits, measurements, what to expect, and the SQL."""
+    price, facts = explanation.price, explanation.facts
+    clamped = facts.clamped or ("nothing: no column that is read has bounds",)
+    lines = [
+        "What this question will do (made from public facts: no data was read)",
+        "",
+        _item("price", f"epsilon {cost(price.epsilon)}, delta {cost(price.delta)}"),
+        _item("protects", f"{facts.unit} ({explanation.neighbours.value})"),
+        *(_item("clamps" if i == 0 else "", what) for i, what in enumerate(clamped)),
+        *(_item("note", remark) for remark in facts.remarks),
+    ]
+    for part in explanation.parts:
+        title = ", ".join(plain(key) for key in part.keys) or "all rows"
+        lines += ["", f"by {title}" if part.keys else title, *_part(part)]
+    return "\n".join([*lines, "", *_sql(explanation)])
+
+
+def _item(name: str, text: str) -> str:
+    return f"  {pad(name, _WIDE)}{text}"
+
+
+def _part(part: "Part") -> list[str]:
+    return [
+        *_groups(part),
+        *_limits(part),
+        *_noise(part),
+        "",
+        *_measured(part),
+        "",
+        *_columns(part),
+    ]
+
+
+def _groups(part: "Part") -> list[str]:
+    if part.finding is not None:
+        found = part.finding
+        return [
+            _item(
+                "groups",
+                "not public: found for "
+                f"epsilon {cost(found.epsilon)} and delta {cost(found.delta)}",
+            ),
+            _item(
+                "",
+                f"from about {found.people} people on a group is shown (more where people"
+                " are in several groups)",
+            ),
+        ]
+    if not part.keys:
+        return [_item("groups", "one, of all rows")]
+    return [
+        _item(
+            "groups", f"{part.groups:,}, all public: each is answered, also where nobody is in it"
+        ),
+        _item("", "rows with other keys are left out"),
+    ]
+
+
+def _limits(part: "Part") -> list[str]:
+    if part.choice:
+        return [
+            _item("limits", "not stated: rows and groups of one person are limited to what"),
+            _item("", f"three noisy histograms of people suggest, for epsilon {cost(part.choice)}"),
+        ]
+    if part.limits is None:
+        return [_item("limits", "each row counts by itself")]
+    groups, rows = part.limits.max_groups, part.limits.max_rows
+    return [
+        _item("limits", f"one person weighs at most {groups} groups with {rows} rows in each;"),
+        _item("", "whoever has more counts for less"),
+    ]
+
+
+def _noise(part: "Part") -> list[str]:
+    laws = list(dict.fromkeys(option.weighing.law for option in part.options))
+    if len(laws) > 1:
+        names = " or ".join(law.value for law in laws)
+        return [_item("noise", f"{names}, whichever is expected to err less with the limits")]
+    return [_item("noise", f"{laws[0].value}")]
+
+
+def _measured(part: "Part") -> list[str]:
+    """The measurements, for the limits that hold or for a limit of 1."""
+    firsts = {option.weighing.law: option for option in reversed(part.options)}
+    rows = [["measured", "for", "share", "noise", "one person moves it by", "scale"]]
+    for option in reversed(firsts.values()):
+        for line in option.lines:
+            unit = "epsilon" if line.law is Law.LAPLACE else "rho"
+            scale = f"{line.scale:,.4g}" if line.scale else "(exponential mechanism)"
+            noise = f"{line.law.value}, {unit} {cost(line.cost)}"
+            users = ", ".join(plain(name) for name in line.columns)
+            share = f"{float(line.share):.0%}"
+            rows.append([line.what, users, share, noise, f"{line.moves:,.4g}", scale])
+    note = ["    for a limit of 1; both grow with the limit"] if len(part.options) > 1 else []
+    return _table(rows) + note
+
+
+def _columns(part: "Part") -> list[str]:
+    """What noise does to each column, for each option."""
+    options = part.options
+    heads = [_head(option) if len(options) > 1 else "noise, 95 times in 100" for option in options]
+    rows = [["column", *heads]]
+    for name in options[0].expected:
+        rows.append([plain(name), *(_expected(option.expected[name]) for option in options)])
+    notes = []
+    shown = list(chain.from_iterable(option.expected.values() for option in options))
+    if len(options) > 1:
+        notes.append("    the columns are examples of limits: rows, and groups, of one person")
+    if any(one.rows for one in shown):
+        notes.append(f"    * in a group of {GROUP:,} rows; smaller groups are less certain")
+    return _table(rows) + notes
+
+
+def _head(option: "Option") -> str:
+    return f"{option.weighing.law.value}, {option.weighing.rows}"
+
+
+def _expected(expected: Expected) -> str:
+    mark = "*" if expected.rows else ""
+    unit = f" {expected.unit}" if expected.unit else ""
+    return f"{_SIGN} {half(expected.half_width)}{unit}{mark}"
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    widths = [max(columns(row[i]) for row in rows) for i in range(len(rows[0]))]
+    cells = [[pad(text, width) for text, width in zip(row, widths, strict=True)] for row in rows]
+    return [f"  {'  '.join(row).rstrip()}" for row in cells]
+
+
+def _sql(explanation: "Explanation") -> list[str]:
+    chosen = any(len(part.options) > 1 for part in explanation.parts)
+    title = "SQL that will run" + (", shown for a limit of 10" if chosen else "")
+    return [title, *(f"  {i}. {text}" for i, text in enumerate(explanation.sql, 1))]

@@ -1,0 +1,55 @@
+"""The SQL that a question becomes, in the order in which it runs."""
+
+from discreet.answer.ask import is_stated, limits_of
+from discreet.answer.limits import LADDER, Law, Weighing
+from discreet.plan.statistics import Distinct, Ranks
+from discreet.sql.compile import Compiled
+
+SECRET = "<secret>"  # noqa: S105 - stands for the salt, which is drawn when the question is asked
+
+
+def statements(compiled: Compiled, weighing: Weighing) -> list[str]:
+    """All statements of a query with one grouping set, for these limits."""
+    people = [] if compiled.by_row else [compiled.pairs(), compiled.norms()]
+    return [
+        *people,
+        *_choosing(compiled),
+        *_limiting(compiled, weighing),
+        *_asking(compiled, weighing),
+    ]
+
+
+def _choosing(compiled: Compiled) -> list[str]:
+    if compiled.by_row or is_stated(limits_of(compiled.query)):
+        return []
+    steps = {"l1": LADDER, "l2": tuple(step * step for step in LADDER), "l0": LADDER}
+    return [compiled.spread(norm, limits) for norm, limits in steps.items()]
+
+
+def _limiting(compiled: Compiled, weighing: Weighing) -> list[str]:
+    if compiled.by_row:
+        return []
+    square = weighing.law is Law.GAUSSIAN
+    norm, rows = ("l2", weighing.rows**2) if square else ("l1", weighing.rows)
+    few = [] if compiled.known else compiled.few_groups(weighing.groups, SECRET)
+    return [
+        compiled.weights("heavy", norm, rows, square=square),
+        compiled.weights("roaming", "l0", weighing.groups, square=square),
+        *few,
+    ]
+
+
+def _asking(compiled: Compiled, weighing: Weighing) -> list[str]:
+    totals = compiled.totals()
+    if compiled.known:
+        counted = [
+            f"t{i}"
+            for i, statistic in enumerate(compiled.statistics)
+            if not isinstance(statistic, Ranks | Distinct)
+        ]
+        totals = compiled.everywhere(totals, ["people", *counted])
+    kinds = compiled.statistics
+    distincts = [
+        compiled.distincts(s, weighing.rows, SECRET) for s in kinds if isinstance(s, Distinct)
+    ]
+    return [totals, *distincts, *(compiled.ranks(s) for s in kinds if isinstance(s, Ranks))]

@@ -1,0 +1,1 @@
+"""Datasets, analysts, budgets, ledger and stored releases: the path that joins them."""

@@ -1,0 +1,187 @@
+"""Whose budget an account is, what it allows and what is gone.
+
+    dataset            the hard cap, against all analysts together
+    analyst            one analyst within a dataset
+    group              several analysts within a dataset
+    link               one person's total over several datasets that hold the same people
+
+Groups and links only grow, because what was learnt is not unlearnt.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from discreet.curator.amounts import cap_units, read_units, write_units
+from discreet.curator.text import canonical, named
+from discreet.errors import BudgetError, InputError
+from discreet.privacy.charges import EPSILON, RHO, UNITS, Charge, Measure
+from discreet.privacy.neighbours import Neighbours
+
+Kind: TypeAlias = Literal["dataset", "analyst", "group", "link"]
+
+MEASURES: Final[dict[str, Measure]] = {"epsilon": EPSILON, "rho": RHO}
+
+COLUMNS: Final = "key, measure, neighbours, cap, cap_delta, spent, spent_delta"
+"""The columns of the table `accounts`, in the order of `Account.row`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who an account belongs to; build it with `dataset`, `analyst`, `group` or `link`."""
+
+    kind: Kind
+    name: str
+    within: str | None = None
+
+    def __post_init__(self) -> None:
+        named(self.name, self.kind)
+        nested = self.kind in ("analyst", "group")
+        if self.kind not in get_args(Kind) or nested is not isinstance(self.within, str):
+            raise InputError(
+                f"an account of kind {self.kind!r}",
+                why="analysts and groups have accounts within a dataset, datasets and links not",
+                fix="use dataset(name), analyst(name, within=), group(name, within=), link(name)",
+            )
+        if nested:
+            named(self.within, "dataset")
+
+    @property
+    def key(self) -> str:
+        """The text that stands for this holder in the ledger."""
+        return canonical([self.kind, self.name, self.within])
+
+    @staticmethod
+    def read(key: str) -> "Holder":
+        """Read a key."""
+        kind, name, within = json.loads(key)
+        return Holder(kind, name, within)
+
+    def __str__(self) -> str:
+        inside = "" if self.within is None else f" within {self.within}"
+        return f"{self.kind} {self.name}{inside}"
+
+
+def dataset(name: str) -> Holder:
+    """All analysts of a dataset together."""
+    return Holder("dataset", name)
+
+
+def analyst(name: str, *, within: str) -> Holder:
+    """One analyst of a dataset."""
+    return Holder("analyst", name, within)
+
+
+def group(name: str, *, within: str) -> Holder:
+    """Several analysts of a dataset together."""
+    return Holder("group", name, within)
+
+
+def link(name: str) -> Holder:
+    """Datasets that hold the same people."""
+    return Holder("link", name)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A running total in one measure, about one kind of neighbours, under a cap.
+
+    Guarantee:
+        What was spent is a sum of costs rounded up, the cap is rounded down, and the first never
+        exceeds the second.
+    Edge cases:
+        `cap` None counts and never refuses; datasets always have a cap.
+
+    Example:
+        >>> one = Account(dataset("visits"), EPSILON, Neighbours.ADD_REMOVE, cap=(2 * UNITS, 0))
+        >>> one.after((UNITS, 0)).left.amount
+        Fraction(1, 1)
+    """
+
+    holder: Holder
+    measure: Measure
+    neighbours: Neighbours
+    cap: tuple[int, int] | None
+    spent: tuple[int, int] = (0, 0)
+
+    @staticmethod
+    def under(holder: Holder, cap: Charge) -> "Account":
+        """A new account with a cap."""
+        if cap.measure.name in MEASURES:
+            return Account(holder, cap.measure, cap.neighbours, cap_units(cap))
+        raise InputError(
+            f"a budget in {cap.measure.name}",
+            why="the ledger adds up epsilon or rho",
+            fix="pass Filter.basic(...).limit, Filter.zcdp(...).limit or Filter.within(...).limit",
+        )
+
+    @property
+    def limit(self) -> Charge | None:
+        """The cap as an amount, None where there is none."""
+        return None if self.cap is None else self._charge(*self.cap)
+
+    @property
+    def total(self) -> Charge:
+        """What was spent as an amount."""
+        return self._charge(*self.spent)
+
+    @property
+    def left(self) -> Charge | None:
+        """What may still be spent, None where there is no cap."""
+        if self.cap is None:
+            return None
+        return self._charge(self.cap[0] - self.spent[0], self.cap[1] - self.spent[1])
+
+    def counts_like(self, other: "Account | Charge") -> bool:
+        """Whether amounts of both may be added."""
+        return self.measure == other.measure and self.neighbours is other.neighbours
+
+    def after(self, cost: tuple[int, int]) -> "Account":
+        """The account with a cost taken; BudgetError if it does not fit."""
+        spent = self.spent[0] + cost[0], self.spent[1] + cost[1]
+        if self.cap is None or (spent[0] <= self.cap[0] and spent[1] <= self.cap[1]):
+            return Account(self.holder, self.measure, self.neighbours, self.cap, spent)
+        raise self._refusal(cost, self.cap)
+
+    def row(self) -> tuple[str | None, ...]:
+        """The values of COLUMNS."""
+        caps = (None, None) if self.cap is None else tuple(write_units(part) for part in self.cap)
+        spent = tuple(write_units(part) for part in self.spent)
+        return (self.holder.key, self.measure.name, self.neighbours.value, *caps, *spent)
+
+    @staticmethod
+    def read(row: Sequence[Any]) -> "Account":
+        """Read the values of COLUMNS."""
+        key, measure, neighbours, cap, cap_delta, spent, spent_delta = row
+        caps = None if cap is None else (read_units(cap), read_units(cap_delta))
+        total = read_units(spent), read_units(spent_delta)
+        return Account(Holder.read(key), MEASURES[measure], Neighbours(neighbours), caps, total)
+
+    def _charge(self, units: int, delta_units: int) -> Charge:
+        amounts = Fraction(units, UNITS), Fraction(delta_units, UNITS)
+        return Charge(*amounts, measure=self.measure, neighbours=self.neighbours)
+
+    def _refusal(self, cost: tuple[int, int], cap: tuple[int, int]) -> BudgetError:
+        part = 0 if self.spent[0] + cost[0] > cap[0] else 1
+        name = self.measure.name if part == 0 else "delta"
+        asked, left = (Fraction(n, UNITS) for n in (cost[part], cap[part] - self.spent[part]))
+        return BudgetError(
+            f"a charge of {float(asked):.6g} {name}",
+            why=f"only {float(left):.6g} is left to {self.holder}",
+            fix="ask for less accuracy, or ask the owner of the budget",
+            asked=float(asked),
+            left=float(left),
+        )
+
+
+def read_holder(value: object) -> Holder:
+    """Refuse anything but a holder."""
+    if isinstance(value, Holder):
+        return value
+    raise InputError(
+        f"an account named by a {type(value).__name__}",
+        why="an account belongs to a dataset, an analyst, a group or a link",
+        fix="use dataset(name), analyst(name, within=), group(name, within=) or link(name)",
+    )

@@ -1,0 +1,130 @@
+"""What is bought, and the receipt."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from discreet.curator.accounts import MEASURES
+from discreet.curator.text import canonical, digest, named
+from discreet.errors import InputError
+from discreet.privacy.charges import Charge, Measure
+from discreet.privacy.neighbours import Neighbours
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A question with its price, before any data is touched.
+
+    Guarantee:
+        Everything here is computed from the question and public facts. `plan` is the canonical
+        text of the question; `prices` holds its cost in every measure in which one of its accounts
+        counts; `measurements` says which guarantees the cost is made of.
+    Edge cases:
+        Two orders about the same dataset, version, plan and prices are the same question, whoever
+        asks. `request` names one attempt to ask; None relies on the question alone.
+
+    Example:
+        >>> from discreet.privacy.charges import EPSILON
+        >>> cost = Charge(0.1, measure=EPSILON)
+        >>> one = Order("alice", "visits", "v1", "count()", (cost,))
+        >>> one.question == Order("bob", "visits", "v1", "count()", (cost,)).question
+        True
+    """
+
+    analyst: str
+    dataset: str
+    version: str
+    plan: str
+    prices: tuple[Charge, ...]
+    measurements: Sequence[Mapping[str, Any]] = field(default=(), compare=False)
+    request: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("analyst", "dataset", "version", "plan"):
+            named(getattr(self, name), name)
+        if self.request is not None:
+            named(self.request, "request")
+        object.__setattr__(self, "prices", tuple(sorted(self.prices, key=_ways)))
+        canonical(list(self.measurements))
+        ways = [_ways(price) for price in self.prices]
+        known = all(name in MEASURES for name, _ in ways)
+        if not ways or len(set(ways)) < len(ways) or not known:
+            raise InputError(
+                f"an order with prices in {[name for name, _ in ways]}",
+                why="it has one price in each measure its accounts need, by epsilon or rho",
+                fix="price the plan once for each measure of `ledger.touched(dataset, analyst)`",
+            )
+
+    @property
+    def question(self) -> str:
+        """The digest under which an answer is found again."""
+        prices = [price.to_dict() for price in self.prices]
+        return digest(canonical([self.dataset, self.version, self.plan, prices]))
+
+    def price(self, measure: Measure, neighbours: Neighbours) -> Charge:
+        """The cost in one measure; InputError if the order does not say."""
+        for price in self.prices:
+            if price.measure == measure and price.neighbours is neighbours:
+                return price
+        raise InputError(
+            f"an order without a price in {measure.name} under {neighbours.value}",
+            why="one of the accounts it touches counts that",
+            fix="price the plan once for each measure of `ledger.touched(dataset, analyst)`",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON; `from_dict` reads it back."""
+        return {
+            "dataset": self.dataset,
+            "version": self.version,
+            "request": self.request,
+            "question": self.question,
+            "plan": self.plan,
+            "plan_digest": digest(self.plan),
+            "prices": [price.to_dict() for price in self.prices],
+            "measurements": list(self.measurements),
+        }
+
+    @staticmethod
+    def from_dict(analyst: str, stored: Mapping[str, Any]) -> "Order":
+        """Read what `to_dict` wrote."""
+        return Order(
+            analyst,
+            stored["dataset"],
+            stored["version"],
+            stored["plan"],
+            tuple(Charge.from_dict(price) for price in stored["prices"]),
+            stored["measurements"],
+            stored["request"],
+        )
+
+
+def _ways(price: Charge) -> tuple[str, str]:
+    return price.measure.name, price.neighbours.value
+
+
+class State(Enum):
+    """Where a charge stands, for the one who asked.
+
+    CHARGED: the charge is durable and computing the answer is this caller's turn.
+    PENDING: the charge is durable and somebody else is computing; wait.
+    RELEASED: the answer is stored; these are its bytes.
+    """
+
+    CHARGED = "charged"
+    PENDING = "pending"
+    RELEASED = "released"
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A durable charge.
+
+    `sequence` is its entry. `order` is the order that was charged, by whoever asked first.
+    """
+
+    sequence: int
+    order: Order
+    state: State
+    release: bytes | None = field(default=None, repr=False)

@@ -1,0 +1,152 @@
+--- Aggregates, and arithmetic over them.
+
+SELECT COUNT(*) FROM visits
+-- scan visits
+-- aggregate count := COUNT(*)
+-- output count
+
+SELECT COUNT(age), COUNT(DISTINCT city), COUNT(DISTINCT patient_id) FROM visits
+-- scan visits
+-- aggregate count_age := COUNT(age)
+-- aggregate count_distinct_city := COUNT_DISTINCT(city)
+-- aggregate count_people := COUNT_PEOPLE(*)
+-- output count_age
+-- output count_distinct_city
+-- output count_people
+
+SELECT COUNT(1), COUNT(ALL age), COUNT() FROM visits
+-- scan visits
+-- aggregate count := COUNT(*)
+-- aggregate count_age := COUNT(age)
+-- output count
+-- output count_age
+-- output count_2 := count
+
+SELECT SUM(cost) / COUNT(*) AS mean, AVG(cost) FROM visits
+-- scan visits
+-- aggregate sum_cost := SUM(cost)
+-- aggregate count := COUNT(*)
+-- aggregate avg_cost := MEAN(cost)
+-- output mean := (sum_cost / count)
+-- output avg_cost
+
+SELECT SUM(cost) AS a, sum(COST) AS b, SUM(cost) + 1 AS c FROM visits
+-- scan visits
+-- aggregate a := SUM(cost)
+-- output a
+-- output b := a
+-- output c := (a + 1)
+
+SELECT VARIANCE(age), VAR_SAMP(age), VAR_POP(age), STDDEV(age), STDDEV_SAMP(age), STDDEV_POP(age)
+FROM visits
+-- scan visits
+-- aggregate variance_age := VARIANCE(age)
+-- aggregate variance_age_3 := VARIANCE(age) population
+-- aggregate stddev_age := STDDEV(age)
+-- aggregate stddev_age_3 := STDDEV(age) population
+-- output variance_age
+-- output variance_age_2 := variance_age
+-- output variance_age_3
+-- output stddev_age
+-- output stddev_age_2 := stddev_age
+-- output stddev_age_3
+
+SELECT COVAR_SAMP(age, cost), COVAR_POP(age, cost), CORR(age, cost) FROM visits
+-- scan visits
+-- aggregate covar_age_cost := COVARIANCE(age, cost)
+-- aggregate covar_age_cost_2 := COVARIANCE(age, cost) population
+-- aggregate corr_age_cost := CORRELATION(age, cost)
+-- output covar_age_cost
+-- output covar_age_cost_2
+-- output corr_age_cost
+
+SELECT MEDIAN(age), QUANTILE(age, 0.5), QUANTILE_CONT(age, 0.9) FROM visits
+-- scan visits
+-- aggregate median_age := QUANTILE(age) at 1/2
+-- aggregate p90_age := QUANTILE(age) at 9/10
+-- output median_age
+-- output median_age_2 := median_age
+-- output p90_age
+
+SELECT PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY cost), PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY cost DESC)
+FROM visits
+-- scan visits
+-- aggregate p90_cost := QUANTILE(cost) at 9/10
+-- aggregate p10_cost := QUANTILE(cost) at 1/10
+-- output p90_cost
+-- output p10_cost
+
+SELECT QUANTILE_CONT(age, [0.25, 0.5, 0.999]) AS q FROM visits
+-- scan visits
+-- aggregate q_25 := QUANTILE(age) at 1/4
+-- aggregate q_50 := QUANTILE(age) at 1/2
+-- aggregate q_99_9 := QUANTILE(age) at 999/1000
+-- output q_25
+-- output q_50
+-- output q_99_9
+
+SELECT PERCENTILE_CONT([0.1, 0.9]) WITHIN GROUP (ORDER BY age) FROM visits
+-- scan visits
+-- aggregate p10_age := QUANTILE(age) at 1/10
+-- aggregate p90_age := QUANTILE(age) at 9/10
+-- output p10_age
+-- output p90_age
+
+SELECT MIN(age), MAX(age) FROM visits
+-- scan visits
+-- aggregate min_age := MIN(age)
+-- aggregate max_age := MAX(age)
+-- output min_age
+-- output max_age
+
+SELECT COUNT(*) FILTER (WHERE urgent) AS urgent, SUM(cost) FILTER (WHERE age >= 18 AND urgent)
+FROM visits
+-- scan visits
+-- aggregate urgent := COUNT(*) where urgent
+-- aggregate sum_cost := SUM(cost) where ((age >= 18) and urgent)
+-- output urgent
+-- output sum_cost
+
+SELECT COUNT(DISTINCT patient_id) FILTER (WHERE urgent), MEDIAN(age) FILTER (WHERE urgent), COUNT_IF(age > 17)
+FROM visits
+-- scan visits
+-- aggregate count_people := COUNT_PEOPLE(*) where urgent
+-- aggregate median_age := QUANTILE(age) at 1/2 where urgent
+-- aggregate count := COUNT(*) where (age > 17)
+-- output count_people
+-- output median_age
+-- output count
+
+SELECT ROUND(AVG(cost), 2), ROUND(SUM(cost), -3), CASE WHEN AVG(age) > 30 THEN 'old' WHEN AVG(age) > 12 THEN 'young' END AS who
+FROM visits
+-- scan visits
+-- aggregate avg_cost := MEAN(cost)
+-- aggregate sum_cost := SUM(cost)
+-- aggregate avg_age := MEAN(age)
+-- output round := (ROUND((avg_cost * 100)) / 100)
+-- output round_2 := (ROUND((sum_cost / 1000)) * 1000)
+-- output who := case[(avg_age > 30) -> 'old'; (avg_age > 12) -> 'young'; else None:TEXT]
+
+SELECT SUM(cost * age), SUM(CASE WHEN urgent THEN cost END), SUM(IF(urgent, 1, 0)), SUM(GREATEST(LEAST(visit_id, 10), 0))
+FROM visits
+-- scan visits
+-- aggregate sum := SUM((cost * age))
+-- aggregate sum_2 := SUM(case[urgent -> cost; else None:REAL])
+-- aggregate sum_3 := SUM(case[urgent -> 1; else 0])
+-- aggregate sum_4 := SUM(GREATEST(LEAST(visit_id, 10), 0))
+-- output sum
+-- output sum_2
+-- output sum_3
+-- output sum_4
+
+SELECT COUNT(DISTINCT patient) AS people FROM tests
+-- scan tests
+-- aggregate people := COUNT_PEOPLE(*)
+-- output people
+
+SELECT COUNT(DISTINCT buyer) AS members, AVG(price) FROM purchases
+-- scan purchases
+-- aggregate members := COUNT_DISTINCT(buyer)
+-- aggregate avg_price := MEAN(price)
+-- output members
+-- output avg_price

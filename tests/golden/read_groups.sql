@@ -1,0 +1,207 @@
+--- GROUP BY, HAVING, ORDER BY, LIMIT, DISTINCT.
+
+SELECT city, COUNT(*) AS n FROM visits GROUP BY city
+-- scan visits
+-- key city
+-- aggregate n := COUNT(*)
+-- output city
+-- output n
+
+SELECT City AS town, COUNT(*) FROM Visits GROUP BY CITY
+-- scan visits
+-- key town := city
+-- aggregate count := COUNT(*)
+-- output town
+-- output count
+
+SELECT city, urgent, COUNT(*) FROM visits GROUP BY 1, 2
+-- scan visits
+-- key city
+-- key urgent
+-- aggregate count := COUNT(*)
+-- output city
+-- output urgent
+-- output count
+
+SELECT EXTRACT(YEAR FROM day) AS y, COUNT(*) FROM visits GROUP BY y
+-- scan visits
+-- key y := YEAR(day)
+-- aggregate count := COUNT(*)
+-- output y
+-- output count
+
+SELECT lower(city) AS city, COUNT(*) FROM visits GROUP BY city
+-- scan visits
+-- key city
+-- aggregate count := COUNT(*)
+-- output city := LOWER(city)
+-- output count
+
+SELECT COUNT(*) FROM visits GROUP BY city, age + 1
+-- scan visits
+-- key city
+-- key key_2 := (age + 1)
+-- aggregate count := COUNT(*)
+-- output count
+
+SELECT age % 10 + 1, COUNT(*) FROM visits GROUP BY age % 10
+-- scan visits
+-- key key_1 := (age % 10)
+-- aggregate count := COUNT(*)
+-- output column_1 := (key_1 + 1)
+-- output count
+
+SELECT city, COUNT(*) FROM visits GROUP BY ALL
+-- scan visits
+-- key city
+-- aggregate count := COUNT(*)
+-- output city
+-- output count
+
+SELECT city, urgent, COUNT(*) FROM visits GROUP BY ROLLUP (city, urgent)
+-- scan visits
+-- key city
+-- key urgent
+-- sets (city, urgent), (city), ()
+-- aggregate count := COUNT(*)
+-- output city
+-- output urgent
+-- output count
+
+SELECT city, urgent, COUNT(*) FROM visits GROUP BY CUBE (city, urgent)
+-- scan visits
+-- key city
+-- key urgent
+-- sets (city, urgent), (city), (urgent), ()
+-- aggregate count := COUNT(*)
+-- output city
+-- output urgent
+-- output count
+
+SELECT city, urgent, age, COUNT(*)
+FROM visits
+GROUP BY city, ROLLUP (urgent, (age, cost))
+HAVING COUNT(*) > 3
+-- scan visits
+-- key city
+-- key urgent
+-- key age
+-- key cost
+-- sets (city, urgent, age, cost), (city, urgent), (city)
+-- aggregate count := COUNT(*)
+-- having (count > 3)
+-- output city
+-- output urgent
+-- output age
+-- output count
+
+SELECT city, urgent, COUNT(*)
+FROM visits
+GROUP BY GROUPING SETS ((city, urgent), (city), urgent, ())
+-- scan visits
+-- key city
+-- key urgent
+-- sets (city, urgent), (city), (urgent), ()
+-- aggregate count := COUNT(*)
+-- output city
+-- output urgent
+-- output count
+
+SELECT city, COUNT(*) FROM visits GROUP BY city HAVING COUNT(*) > 100 AND city <> 'Austin'
+-- scan visits
+-- key city
+-- aggregate count := COUNT(*)
+-- having ((count > 100) and (city <> 'Austin'))
+-- output city
+-- output count
+
+SELECT city, COUNT(*) AS n
+FROM visits
+GROUP BY city
+HAVING n > 100
+ORDER BY n DESC, city LIMIT 5 OFFSET 2
+-- scan visits
+-- key city
+-- aggregate n := COUNT(*)
+-- having (n > 100)
+-- output city
+-- output n
+-- order n desc
+-- order city
+-- limit 5 offset 2
+
+SELECT city, COUNT(*)
+FROM visits
+GROUP BY city
+HAVING SUM(cost) > 5
+ORDER BY AVG(age) NULLS FIRST
+-- scan visits
+-- key city
+-- aggregate count := COUNT(*)
+-- aggregate sum_cost := SUM(cost)
+-- aggregate avg_age := MEAN(age)
+-- having (sum_cost > 5)
+-- output city
+-- output count
+-- order case[IS_NULL(avg_age) -> 0; else 1]
+-- order avg_age
+
+SELECT city, AVG(age) AS age FROM visits GROUP BY city ORDER BY age, 1 DESC
+-- scan visits
+-- key city
+-- aggregate age := MEAN(age)
+-- output city
+-- output age
+-- order age
+-- order city desc
+
+SELECT WIDTH_BUCKET(age, 0, 100, 10) AS bin, COUNT(*)
+FROM visits
+GROUP BY bin
+ORDER BY bin
+-- scan visits
+-- key bin := BUCKET(age, 0, 100, 10)
+-- aggregate count := COUNT(*)
+-- output bin
+-- output count
+-- order bin
+
+SELECT DATE_TRUNC('month', day) AS month, SUM(cost) FROM visits GROUP BY 1 ORDER BY 1
+-- scan visits
+-- key month := month of day
+-- aggregate sum_cost := SUM(cost)
+-- output month
+-- output sum_cost
+-- order month
+
+SELECT DISTINCT city FROM visits
+-- scan visits
+-- key city
+-- output city
+
+SELECT city FROM visits GROUP BY city
+-- scan visits
+-- key city
+-- output city
+
+SELECT DISTINCT city, urgent FROM visits ORDER BY city LIMIT 3
+-- scan visits
+-- key city
+-- key urgent
+-- output city
+-- output urgent
+-- order city
+-- limit 3 offset 0
+
+SELECT COUNT(*) FROM visits HAVING COUNT(*) > 10
+-- scan visits
+-- aggregate count := COUNT(*)
+-- having (count > 10)
+-- output count
+
+SELECT kind, SUM(load) FROM events GROUP BY kind
+-- scan events
+-- key kind
+-- aggregate sum_load := SUM(load)
+-- output kind
+-- output sum_load

@@ -1,0 +1,243 @@
+"""One person, however many and however odd their rows, moves no statistic further than declared.
+
+The engine's exact integers are recorded on random data and again without one person; their
+distance, in the norm of the noise, must be at most the sensitivity that the noise was made for.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.answer.ask import _settle
+from discreet.answer.limits import Law, Weighing
+from discreet.answer.measure import reach
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.plan.kinds import Kind
+from discreet.plan.query import key_types
+from discreet.plan.schema import Bounds, Keys, Limits, Person, Schema, Table, column_type
+from discreet.plan.statistics import Distinct, Ranks, needed
+from discreet.sql.compile import FULL, Compiled
+from discreet.sql.read import read
+
+CITIES = ["Austin", "Haifa", "Zürich"]
+COLUMNS = {
+    "person": column_type("person", Kind.INTEGER),
+    "city": column_type("city", Kind.TEXT, Keys(CITIES)),
+    "street": column_type("street", Kind.TEXT),
+    "amount": column_type("amount", Kind.REAL, Bounds(-10, 90)),
+    "age": column_type("age", Kind.INTEGER, Bounds(0, 120)),
+}
+VISITS = Table("visits", COLUMNS, Person("person"), Limits(2, 3))
+SCHEMA = Schema({"visits": VISITS})
+
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from([1, 2, 3, None]),
+        st.sampled_from([*CITIES, "Elsewhere", "", None]),
+        st.sampled_from(["a", "b", "c", None]),
+        st.sampled_from([0.0, 90.0, -10.0, 12.5, 1e300, -1e300, 5e-324, math.inf, math.nan, None]),
+        st.sampled_from([0, 18, 120, -(2**63), 2**63 - 1, None]),
+    ),
+    max_size=24,
+)
+
+QUESTIONS = [
+    "SELECT city, COUNT(*), SUM(amount), AVG(age) FROM visits GROUP BY city",
+    "SELECT COUNT(*), COUNT(DISTINCT person), VARIANCE(amount), CORR(age, amount) FROM visits",
+    "SELECT city, COUNT(DISTINCT street), MEDIAN(amount) FROM visits GROUP BY city",
+    "SELECT city, SUM(amount * age) FROM visits WHERE amount / age > 0.1 GROUP BY city",
+    "SELECT age % 2 = 0, COUNT(amount) FILTER (WHERE city <> 'Haifa') FROM visits GROUP BY 1",
+    "SELECT AVG(n) FROM (SELECT person, LEAST(COUNT(*), 5) AS n FROM visits GROUP BY person)",
+    """SELECT a.city, COUNT(*) FROM visits a JOIN (SELECT person, MAX(age) AS oldest FROM visits
+    GROUP BY person) b ON a.person = b.person WHERE oldest > 18 GROUP BY a.city""",
+    """SELECT COUNT(*), SUM(age) FROM (SELECT person, age FROM visits UNION ALL
+    SELECT person, age FROM visits)""",
+    "SELECT street, COUNT(*), SUM(amount), COUNT(DISTINCT person) FROM visits GROUP BY street",
+    "SELECT width_bucket(amount, 0, 80, 4), MEDIAN(age), COUNT(*) FROM visits GROUP BY 1",
+]
+
+
+def table(rows):
+    columns = list(zip(*rows, strict=True)) if rows else [[]] * 5
+    kinds = [pa.int64(), pa.string(), pa.string(), pa.float64(), pa.int64()]
+    return pa.table(
+        {
+            name: pa.array(values, kind)
+            for name, values, kind in zip(COLUMNS, columns, kinds, strict=True)
+        }
+    )
+
+
+def recorded(compiled, weighing, rows):
+    """Every exact integer that would meet noise: {(statistic, group, cell): total}."""
+    engine = DuckDBEngine()
+    engine.store("visits", table(rows))
+    engine.open(SCHEMA)
+    with engine.session() as session:
+        session.run(compiled.pairs())
+        session.run(compiled.norms())
+        _settle(compiled, weighing, session, "salt")
+        found, groups = totals(compiled, session)
+        columns = {
+            name: pa.array([key[i] for key in groups], session_type(compiled, i))
+            for i, name in enumerate(compiled.keys)
+        }
+        places = pa.array(range(len(groups)), pa.int64())
+        session.put("groups", pa.table({"place": places, **columns}))
+        for i, statistic in enumerate(compiled.statistics):
+            if isinstance(statistic, Ranks):
+                for place, cell, weight in cells(session, compiled.ranks(statistic)):
+                    found[i, groups[place], cell] = weight
+            if isinstance(statistic, Distinct):
+                statement = compiled.distincts(statistic, weighing.rows, "salt")
+                for place, total in cells(session, statement):
+                    found[i, groups[place], None] = total
+    engine.close()
+    return found
+
+
+def totals(compiled, session):
+    found, groups = {}, []
+    for batch in session.stream(compiled.totals()):
+        for row in batch.to_pylist():
+            key = tuple(row[name] for name in compiled.keys)
+            groups.append(key)
+            found["people", key, None] = row["people"] or 0
+            for i, _ in enumerate(compiled.statistics):
+                found[i, key, None] = row.get(f"t{i}") or 0
+    return found, groups
+
+
+def session_type(compiled, i):
+    of = key_types(compiled.query)[i]
+    return {Kind.BOOLEAN: pa.bool_(), Kind.INTEGER: pa.int64(), Kind.TEXT: pa.string()}[of.kind]
+
+
+def cells(session, statement):
+    return [tuple(row.values()) for batch in session.stream(statement) for row in batch.to_pylist()]
+
+
+def distance(statistic, left, right, law):
+    """How far apart two records of one statistic are: by group, then in the norm of the law."""
+    moved = {}
+    for key in {k for k in (*left, *right) if k[0] == statistic}:
+        change = abs(left.get(key, 0) - right.get(key, 0))
+        moved[key[1]] = moved.get(key[1], 0) + change
+    if law is Law.LAPLACE:
+        return Fraction(sum(moved.values()))
+    return Fraction(math.isqrt(sum(value * value for value in moved.values())))
+
+
+def refute(question, rows, gone, weighing):
+    """The statistics that move further than declared when one person goes."""
+    query = read(question, SCHEMA)
+    compiled = Compiled(query, tuple(needed(query)), DuckDBEngine.dialect)
+    left = recorded(compiled, weighing, rows)
+    right = recorded(compiled, weighing, [row for row in rows if row[0] != gone])
+    broken = [
+        statistic
+        for i, statistic in enumerate(compiled.statistics)
+        if distance(i, left, right, weighing.law) > reach(statistic, weighing)
+    ]
+    found = [
+        key
+        for key in {k for k in (*left, *right) if k[0] == "people"}
+        if left.get(key, 0) != right.get(key, 0)
+    ]
+    if not compiled.known and len(found) > weighing.groups:
+        broken.append("keys")
+    return broken
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=range(len(QUESTIONS)))
+@settings(max_examples=12)
+@given(
+    ROWS,
+    st.sampled_from([1, 2, 3]),
+    st.sampled_from(list(Law)),
+    st.sampled_from([1, 2, 5]),
+    st.sampled_from([1, 2, 3]),
+)
+def test_no_person_moves_a_statistic_further_than_declared(question, rows, gone, law, most, groups):
+    assert refute(question, rows, gone, Weighing(law, most, groups)) == []
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("question", QUESTIONS, ids=range(len(QUESTIONS)))
+@settings(max_examples=300)
+@given(
+    ROWS,
+    st.sampled_from([1, 2, 3]),
+    st.sampled_from(list(Law)),
+    st.sampled_from([1, 2, 5]),
+    st.sampled_from([1, 2, 3]),
+)
+def test_no_person_ever_moves_a_statistic_further(question, rows, gone, law, most, groups):
+    assert refute(question, rows, gone, Weighing(law, most, groups)) == []
+
+
+CROWD = [(1, "Haifa", "a", 90.0, 120)] * 9 + [
+    (2, "Haifa", "b", 10.0, 30),
+    (2, "Austin", "b", 1.0, 3),
+]
+
+
+@pytest.mark.parametrize("law", list(Law))
+def test_a_person_without_weights_is_caught(monkeypatch, law):
+    weights = Compiled.weights
+
+    def nobody(self, name, norm, _, *, square):
+        return weights(self, name, norm, 2**62, square=square)
+
+    monkeypatch.setattr(Compiled, "weights", nobody)
+
+    assert refute(QUESTIONS[0], CROWD, 1, Weighing(law, 2, 2)) != []
+
+
+def test_a_clamp_that_lets_infinity_through_is_caught(monkeypatch):
+    import discreet.sql.compile as room
+
+    rows = [(1, "Haifa", "a", math.inf, 120), (2, "Haifa", "b", 10.0, 30)]
+    assert refute(QUESTIONS[0], rows, 1, Weighing(Law.LAPLACE, 2, 2)) == []
+
+    grid = room.on_grid
+    monkeypatch.setattr(room, "on_grid", lambda text, *rest: f"100 * {grid(text, *rest)}")
+    assert refute(QUESTIONS[0], rows, 1, Weighing(Law.LAPLACE, 2, 2)) != []
+
+
+def test_too_many_groups_of_one_person_are_caught(monkeypatch):
+    streets = [(1, "Haifa", street, 1.0, 1) for street in "abcdef"]
+    question = QUESTIONS[8]
+    assert refute(question, streets, 1, Weighing(Law.LAPLACE, 50, 2)) == []
+
+    monkeypatch.setattr(Compiled, "few_groups", lambda *_: [])
+    assert "keys" in refute(question, streets, 1, Weighing(Law.LAPLACE, 50, 2))
+
+
+def test_the_order_of_rows_changes_nothing():
+    rng = np.random.default_rng(5)
+    rows = [
+        (int(rng.integers(1, 4)), CITIES[i % 3], "abc"[i % 3], float(rng.uniform(-10, 90)), i)
+        for i in range(60)
+    ]
+    for question in QUESTIONS:
+        query = read(question, SCHEMA)
+        compiled = Compiled(query, tuple(needed(query)), DuckDBEngine.dialect)
+        weighing = Weighing(Law.GAUSSIAN, 5, 2)
+        expected = recorded(compiled, weighing, rows)
+        shuffled = [rows[i] for i in rng.permutation(len(rows))]
+        assert recorded(compiled, weighing, shuffled) == expected
+
+
+def test_a_full_weight_is_the_plain_count():
+    query = read("SELECT city, COUNT(*) FROM visits GROUP BY city", SCHEMA)
+    compiled = Compiled(query, tuple(needed(query)), DuckDBEngine.dialect)
+    found = recorded(compiled, Weighing(Law.LAPLACE, 100, 5), CROWD)
+
+    assert found[0, ("Haifa",), None] == 10 * FULL
+    assert found[0, ("Austin",), None] == FULL
