@@ -119,7 +119,7 @@ def main() -> None:
     try:
         peers = ask_peers("peer_accounting.py")
     except (OSError, subprocess.CalledProcessError) as missing:
-        print(f"peers skipped: {type(missing).__name__}, their environment cannot be built here")
+        print(f"peers skipped, their environment does not run here: {missing}")
         return
     for name, value in peers.items():
         print(f"{name:<60}{value:>14.6f}")

@@ -22,7 +22,9 @@ def laplace_pld():
 
 def laplace_prv():
     prv = LaplaceMechanism(mu=0.01)
-    accountant = PRVAccountant([prv], [1000], eps_error=0.01, delta_error=1e-9)
+    accountant = PRVAccountant(
+        prvs=[prv], max_self_compositions=[1000], eps_error=0.01, delta_error=1e-9
+    )
     return accountant.compute_epsilon(1e-6, [1000])[2]
 
 
@@ -33,7 +35,9 @@ def sampled_pld():
 
 def sampled_prv():
     prv = PoissonSubsampledGaussianMechanism(sampling_probability=0.01, noise_multiplier=1.0)
-    accountant = PRVAccountant([prv], [10**4], eps_error=0.01, delta_error=1e-9)
+    accountant = PRVAccountant(
+        prvs=[prv], max_self_compositions=[10**4], eps_error=0.01, delta_error=1e-9
+    )
     return accountant.compute_epsilon(1e-6, [10**4])[2]
 
 

@@ -334,6 +334,16 @@ def float_sum(data):
     return Laplace(epsilon=1, sensitivity=2**53, grid=1).release(total)
 
 
+def ordered_sum(data):
+    """The same rows in another order, and another sum."""
+    return Laplace(epsilon=1, sensitivity=1, grid=1).release(sum(data, start=0.0))
+
+
+def unordered_sum(data):
+    rule = Laplace(epsilon=1, sensitivity=1, grid=1)
+    return rule.release(sum(map(Fraction, data), start=Fraction(0)))
+
+
 def integer_sum(data):
     return Laplace(epsilon=1, sensitivity=2 * 2**53, grid=1).release(sum(int(2 * x) for x in data))
 
@@ -580,6 +590,12 @@ MUTANTS = (
         (partial(clamped_sum, lower=0, upper=5, sensitivity=5), SMALLER, [*SMALLER, 1000]),
     ),
     Mutant("float-sum", replaying, (float_sum, FLOATS, ONE_HUGE), (integer_sum, FLOATS, ONE_HUGE)),
+    Mutant(
+        "sum-that-follows-the-order",
+        replaying,
+        (ordered_sum, ONE_HUGE, ONE_HUGE[::-1]),
+        (unordered_sum, ONE_HUGE, ONE_HUGE[::-1]),
+    ),
     Mutant(
         "sensitivity-cut-to-an-integer",
         replaying,

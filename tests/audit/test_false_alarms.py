@@ -1,7 +1,7 @@
 """A true claim is refuted no more often than the stated error rate.
 
-Claims that are exactly tight are the hardest: any sampling error goes over the edge. With 120
-audits at alpha = 0.05, 6 + 5 standard deviations would be 18; the true rate is far lower because
+Claims that are exactly tight are the hardest: any sampling error goes over the edge. With 80
+audits at alpha = 0.05, 4 + 5 standard deviations would be 14; the true rate is far lower because
 both ends of the certified box have to fail together.
 """
 
@@ -17,7 +17,7 @@ from discreet.mechanisms.claim import Claim, Pair
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.privacy import Pure
 
-AUDITS, RUNS, ALPHA, MOST = 120, 2000, 0.05, 18
+AUDITS, RUNS, ALPHA, MOST = 80, 2000, 0.05, 14
 
 
 def alarms(claim):

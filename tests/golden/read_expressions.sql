@@ -32,11 +32,7 @@ WHERE NOT (age = 3 OR urgent) AND urgent IS TRUE AND urgent IS NOT FALSE AND age
 -- aggregate count := COUNT(*)
 -- output count
 
-SELECT COUNT(*)
-FROM visits
-WHERE age IS DISTINCT
-FROM 5 AND city IS NOT DISTINCT
-FROM "Note"
+SELECT COUNT(*) FROM visits WHERE age IS DISTINCT FROM 5 AND city IS NOT DISTINCT FROM "Note"
 -- scan visits
 -- filter (NOT(COALESCE((age = 5), False)) and COALESCE((city = Note), (IS_NULL(city) and IS_NULL(Note))))
 -- aggregate count := COUNT(*)

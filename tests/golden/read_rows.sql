@@ -26,8 +26,8 @@ WITH adults AS (SELECT * FROM visits WHERE age >= 18), costly AS (SELECT * FROM 
 SELECT SUM(x) FROM (SELECT cost FROM visits) AS t(x)
 -- scan visits
 -- project cost
--- aggregate sum_cost := SUM(cost)
--- output sum_cost
+-- aggregate sum_x := SUM(cost)
+-- output sum_x
 
 SELECT AVG(LEAST(n, 50)) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id)
 -- scan visits

@@ -132,7 +132,8 @@ def weigh(
     if compiled.by_row or is_stated(limits):
         options = [by_row(law) if compiled.by_row else stated(limits, law) for law in laws]
         return min(options, key=lambda option: _expected(option, budget)), []
-    histogram = Laplace(epsilon=budget.choice / 3, sensitivity=1, neighbours=neighbours)
+    buckets = 1 if neighbours is Neighbours.ADD_REMOVE else 2
+    histogram = Laplace(epsilon=budget.choice / 3, sensitivity=buckets, neighbours=neighbours)
     norms = {"l1": LADDER, "l2": tuple(step * step for step in LADDER), "l0": LADDER}
     spreads = {
         name: _spread(session, compiled.spread(name, steps), histogram)

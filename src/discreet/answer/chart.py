@@ -11,8 +11,6 @@ from discreet.answer.text import is_key, is_number
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
-    import altair as alt
-
     from discreet.answer.release import Release
 
 _BARS, _POINTS, _WHISKERS = 40, 2000, 60
@@ -42,7 +40,7 @@ class Layout:
         return self.kind != "nominal"
 
 
-def draw(release: "Release") -> "alt.TopLevelMixin":
+def draw(release: "Release") -> Any:
     """A panel for each released number."""
     alt = _altair()
     numbers = [f.name for f in release.table.schema if _is_answer(release, f)]
@@ -159,7 +157,7 @@ def _panel(release: "Release", layout: Layout, panel: Panel, *, first: bool) -> 
     layers = [_numbers(base, layout, (title, panel[1]), large=_is_large(release, panel[0]))]
     if panel[0] in release.half_widths:
         layers.insert(0 if layout.is_line else 1, _interval(base, layout, (title, panel[1])))
-    size = {"width": 560, "height": 200}
+    size: dict[str, Any] = {"width": 560, "height": 200}
     if not layout.is_line:
         size = {"width": 260, "height": {"step": 9 if layout.series else 20}}
     return alt.layer(*layers).properties(**size)

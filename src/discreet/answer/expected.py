@@ -7,7 +7,6 @@ evenly over its law instead of drawn, so that the same question always gets the 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -20,7 +19,7 @@ from discreet.answer.limits import Law
 from discreet.answer.measure import Measurement, quantile_scale
 from discreet.plan.kinds import Type
 from discreet.plan.query import Aggregate, Measure
-from discreet.plan.statistics import Ranks, Statistic, Total, statistics_of
+from discreet.plan.statistics import Ranks, Statistic, Total
 from discreet.sql.compile import FULL
 
 Floats = NDArray[np.float64]
@@ -50,23 +49,26 @@ def expect(
     aggregate: Aggregate,
     plan: Mapping[Statistic, Measurement],
     scope: Mapping[str, Type],
+    needs: tuple[Statistic, ...],
     *,
     sharing: int = 1,
     confidence: float = 0.95,
 ) -> Expected:
-    """What to expect of one aggregate; `sharing` quantiles share its measurement."""
-    needs = statistics_of(aggregate, scope)
+    """What to expect of one aggregate that needs these statistics.
+
+    `sharing` quantiles share its measurement.
+    """
     if isinstance(needs[0], Ranks):
         return Expected(_ranks(plan[needs[0]], aggregate, sharing, 1 - confidence), "ranks", None)
     if aggregate.measure in _COUNTS:
         return Expected(_quantile(plan[needs[0]], confidence))
-    clean = {s: np.array([0.0 if isinstance(s, Total) else float(GROUP)]) for s in needs}
-    moves = spread_evenly(len(needs))
+    noises = spread_evenly(len(needs))
     noisy = {
-        s: clean[s] + scale_of(plan[s]) * _shaped(moves[i], plan[s].law)
+        s: (0.0 if isinstance(s, Total) else GROUP) + scale_of(plan[s]) * noises[plan[s].law][i]
         for i, s in enumerate(needs)
     }
-    away = np.abs(estimate(aggregate, noisy, scope) - estimate(aggregate, clean, scope))
+    found = estimate(aggregate, noisy, scope)
+    away = np.abs(found[1:] - found[0])
     depends = aggregate.measure is not Measure.SUM
     return Expected(float(np.quantile(away, confidence)), "", GROUP if depends else None)
 
@@ -87,31 +89,30 @@ def _ranks(measurement: Measurement, aggregate: Aggregate, sharing: int, failure
     """Cells that miss by t ranks have weight exp(-t/scale): all of them together rarely win."""
     statistic = measurement.statistic
     cells = statistic.cells if isinstance(statistic, Ranks) else 1
-    scale: Fraction = quantile_scale(measurement, level_of(aggregate), sharing)
+    scale = quantile_scale(measurement, level_of(aggregate), sharing)
     return float(scale) * math.log(cells / failure) / FULL
 
 
 @lru_cache(maxsize=16)
-def spread_evenly(dimensions: int) -> Floats:
-    """Points in the unit cube, the same ones always: multiples of powers of a generalised golden ratio.
+def spread_evenly(dimensions: int) -> dict[Law, Floats]:
+    """Noise of scale 1, a row for each dimension: first none at all, then evenly over the law.
 
-    `x` is the root above 1 of x^(dimensions + 1) = x + 1; the i-th coordinate moves on by x^-i.
+    The points are multiples of a generalised golden ratio: x is the root above 1 of
+    x^(dimensions + 1) = x + 1, and the i-th coordinate moves on by x^-i, modulo 1.
     """
     root = 2.0
     for _ in range(64):
         root = (1 + root) ** (1 / (dimensions + 1))
     steps = root ** -np.arange(1.0, dimensions + 1)
-    return (0.5 + steps[:, None] * np.arange(1, _POINTS + 1)) % 1.0
+    even = (0.5 + steps[:, None] * np.arange(1, _POINTS + 1)) % 1.0
+    none = np.zeros((dimensions, 1))
+    return {law: np.hstack([none, _shaped(even, law)]) for law in Law}
 
 
-def _shaped(uniform: Floats, law: Law) -> Floats:
-    """Even points as noise of scale 1."""
+def _shaped(even: Floats, law: Law) -> Floats:
     if law is Law.LAPLACE:
-        return -np.sign(uniform - 0.5) * np.log1p(-2 * np.abs(uniform - 0.5) * (1 - 2.0**-40))
-    return _normal()[(uniform * _POINTS).astype(np.int64)]
-
-
-@lru_cache(maxsize=1)
-def _normal() -> Floats:
+        away = even - 0.5
+        return -np.sign(away) * np.log1p(-2 * np.abs(away) * (1 - 2.0**-40))
     inverse = NormalDist().inv_cdf
-    return np.array([inverse((i + 0.5) / _POINTS) for i in range(_POINTS)])
+    quantiles = np.array([inverse((i + 0.5) / _POINTS) for i in range(_POINTS)])
+    return np.asarray(quantiles[(even * _POINTS).astype(np.int64)])

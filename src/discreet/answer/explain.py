@@ -171,7 +171,7 @@ def _part(query: Query, dialect: DuckDB, price: Price, neighbours: Neighbours) -
         _finding(budget, neighbours),
         limits if settled and not compiled.by_row else None,
         budget.choice,
-        tuple(_option(query, budget, weighing, neighbours) for weighing in weighings),
+        _options(query, budget, weighings, neighbours),
         tuple(statements(compiled, weighings[1 % len(weighings)])),
     )
 
@@ -185,21 +185,25 @@ def _finding(budget: Budget, neighbours: Neighbours) -> Finding | None:
     return Finding(budget.keys.epsilon, budget.keys.delta, int(selection.error(0.95)) + 1)
 
 
-def _option(query: Query, budget: Budget, weighing: Weighing, neighbours: Neighbours) -> Option:
-    plan = measurements(budget, weighing, neighbours)
+def _options(
+    query: Query, budget: Budget, weighings: list[Weighing], neighbours: Neighbours
+) -> tuple[Option, ...]:
     scope = columns_of(query.relation)
-    users: dict[Statistic, list[str]] = {statistic: [] for statistic in plan}
-    for aggregate in query.aggregates:
-        for statistic in statistics_of(aggregate, scope):
-            users[statistic].append(aggregate.name)
-    expected = {
-        aggregate.name: expect(
-            aggregate, plan, scope, sharing=len(users[statistics_of(aggregate, scope)[0]])
-        )
-        for aggregate in query.aggregates
-    }
-    lines = tuple(_line(one, budget.shares[s], users[s]) for s, one in plan.items())
-    return Option(weighing, lines, expected)
+    needs = {aggregate: statistics_of(aggregate, scope) for aggregate in query.aggregates}
+    users: dict[Statistic, list[str]] = {}
+    for aggregate, statistics in needs.items():
+        for statistic in statistics:
+            users.setdefault(statistic, []).append(aggregate.name)
+    options = []
+    for weighing in weighings:
+        plan = measurements(budget, weighing, neighbours)
+        expected = {
+            one.name: expect(one, plan, scope, all_, sharing=len(users[all_[0]]))
+            for one, all_ in needs.items()
+        }
+        lines = tuple(_line(one, budget.shares[s], users[s]) for s, one in plan.items())
+        options.append(Option(weighing, lines, expected))
+    return tuple(options)
 
 
 def _line(measurement: Measurement, share: Fraction, users: list[str]) -> Line:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _SIGN = "\N{PLUS-MINUS SIGN}"
 _WIDE = 11
+_LONG = 200
 
 
 def render_explanation(explanation: "Explanation") -> str:
@@ -103,8 +104,9 @@ def _measured(part: "Part") -> list[str]:
     for option in reversed(firsts.values()):
         for line in option.lines:
             unit = "epsilon" if line.law is Law.LAPLACE else "rho"
-            scale = f"{line.scale:,.4g}" if line.scale else "(exponential mechanism)"
-            noise = f"{line.law.value}, {unit} {cost(line.cost)}"
+            scale = f"{line.scale:,.4g}" if line.scale else "in ranks"
+            law = line.law.value if line.scale else "exponential"
+            noise = f"{law}, {unit} {cost(line.cost)}"
             users = ", ".join(plain(name) for name in line.columns)
             share = f"{float(line.share):.0%}"
             rows.append([line.what, users, share, noise, f"{line.moves:,.4g}", scale])
@@ -116,9 +118,10 @@ def _columns(part: "Part") -> list[str]:
     """What noise does to each column, for each option."""
     options = part.options
     heads = [_head(option) if len(options) > 1 else "noise, 95 times in 100" for option in options]
-    rows = [["column", *heads]]
-    for name in options[0].expected:
-        rows.append([plain(name), *(_expected(option.expected[name]) for option in options)])
+    rows = [["column", *heads]] + [
+        [plain(name), *(_expected(option.expected[name]) for option in options)]
+        for name in options[0].expected
+    ]
     notes = []
     shown = list(chain.from_iterable(option.expected.values() for option in options))
     if len(options) > 1:
@@ -147,4 +150,11 @@ def _table(rows: list[list[str]]) -> list[str]:
 def _sql(explanation: "Explanation") -> list[str]:
     chosen = any(len(part.options) > 1 for part in explanation.parts)
     title = "SQL that will run" + (", shown for a limit of 10" if chosen else "")
-    return [title, *(f"  {i}. {text}" for i, text in enumerate(explanation.sql, 1))]
+    return [
+        f"{title} (in full in .sql)",
+        *(f"  {i}. {_short(text)}" for i, text in enumerate(explanation.sql, 1)),
+    ]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONG else f"{text[:_LONG]} \N{HORIZONTAL ELLIPSIS}"

@@ -24,7 +24,7 @@ def number(value: Any, width: float | None = None) -> str:
         return f"{value:,}"
     if not math.isfinite(value):
         return str(value)
-    if width is None or not 0 < width or abs(value) >= 1e15:
+    if width is None or not width > 0 or abs(value) >= 1e15:
         return f"{value:,.6g}"
     return f"{value:,.{places(width)}f}" if width >= 10**-_DECIMALS else f"{value:.9g}"
 
@@ -62,11 +62,11 @@ def cost(value: Fraction) -> str:
 
 
 def plain(value: Any) -> str:
-    """A key on one line: what cannot be printed is spelled out, what is long is cut.
+    r"""A key on one line: what cannot be printed is spelled out, what is long is cut.
 
     Example:
-        >>> plain("a\\nb"), plain(None), plain(True)
-        ('a\\\\nb', 'NULL', 'true')
+        >>> plain("a\nb"), plain(None), plain(True)
+        ('a\\nb', 'NULL', 'true')
     """
     text = printable(value)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def cleaned(table: pa.Table) -> pa.Table:
     """The same values in one piece, with nothing left standing in memory under a NULL.
 
-    Why: Arrow says which slots are NULL and leaves their bytes alone. Bytes that an engine left there
-    were never released, and would make equal tables unequal once they are stored.
+    Why: Arrow says which slots are NULL and leaves their bytes alone. Bytes that an engine left
+    there were never released, and would make equal tables unequal once they are stored.
     """
     columns = [blanked(table.column(i)) for i in range(table.num_columns)]
     return pa.table(columns, schema=pa.schema([pa.field(f.name, f.type) for f in table.schema]))
@@ -77,7 +77,7 @@ def to_csv(release: "Release", path: str | Path | None, *, intervals: bool) -> s
 
     sink = pa.BufferOutputStream()
     pyarrow.csv.write_csv(release.to_arrow(intervals=intervals), sink)
-    text = sink.getvalue().to_pybytes()
+    text: bytes = sink.getvalue().to_pybytes()
     if path is not None:
         Path(path).write_bytes(text)
     return text.decode()

@@ -21,7 +21,7 @@ from discreet.sql.compile import FULL
 
 
 def reach(statistic: Statistic, weighing: Weighing) -> Fraction:
-    """The sensitivity of a statistic over all groups, in the norm of the law."""
+    """How far adding or removing one person moves a statistic, in the norm of the law."""
     match statistic:
         case Rows() | Ranks():
             return Fraction(FULL * weighing.rows)
@@ -56,8 +56,12 @@ class Measurement:
 
     @property
     def reach(self) -> Fraction:
-        """The sensitivity over all groups, in the norm of the law."""
-        return reach(self.statistic, self.weighing)
+        """The sensitivity over all groups, in the norm of the law.
+
+        Changing a person is removing one and adding one, and norms add up.
+        """
+        people = 1 if self.neighbours is Neighbours.ADD_REMOVE else 2
+        return people * reach(self.statistic, self.weighing)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -128,7 +132,7 @@ def quantile_scale(measurement: Measurement, level: Fraction, levels: int) -> Fr
     r = 2 max(q, 1 - q). In all that is epsilon = r sum(w_g)/scale, or rho = r^2 sum(w_g^2)/(8
     scale^2), and the limits hold sum(w_g), or the root of sum(w_g^2), to `reach`.
     """
-    width = 2 * rank_sensitivity(level, measurement.neighbours) * measurement.reach
+    width = 2 * rank_sensitivity(level, Neighbours.ADD_REMOVE) * measurement.reach
     if measurement.law is Law.LAPLACE:
         return width * levels / measurement.cost
     return width * sqrt_up(levels / (8 * measurement.cost))

@@ -4,7 +4,10 @@ It runs in a DuckDB of its own that holds the released table and nothing else, i
 expression language and with the same meaning as everything else.
 """
 
+import os
 from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -13,6 +16,9 @@ from discreet.plan.kinds import Type
 from discreet.plan.query import Query, released_columns
 from discreet.plan.relations import Named
 from discreet.sql.duckdb import DuckDB
+
+if TYPE_CHECKING:
+    import duckdb
 
 PLACE = "_place"
 
@@ -56,10 +62,17 @@ def arrange(table: pa.Table, query: Query) -> pa.Array:
     return _run(table, text).column(PLACE).combine_chunks()
 
 
-def _run(table: pa.Table, statement: str) -> pa.Table:
+@lru_cache(maxsize=1)
+def _scratchpad(process: int) -> "duckdb.DuckDBPyConnection":
+    """An empty database for this process (a fork must not share one)."""
     import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
 
-    with duckdb.connect() as connection:
+    del process
+    return duckdb.connect()
+
+
+def _run(table: pa.Table, statement: str) -> pa.Table:
+    with _scratchpad(os.getpid()).cursor() as connection:
         placed = table.append_column(PLACE, pa.array(range(table.num_rows), pa.int64()))
         connection.register("released", placed)
         return connection.sql(statement).to_arrow_table()

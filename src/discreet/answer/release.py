@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from discreet.answer import chart, frames, stored
+from discreet.answer import frames, stored
 from discreet.answer.budget import Price
+from discreet.answer.chart import draw
 from discreet.answer.facts import Facts
 from discreet.answer.page import render_page
 from discreet.answer.statement import statement
@@ -89,7 +90,8 @@ class Release:
 
         `.save("answer.png")` works without a network.
         """
-        return chart.draw(self)
+        chart: alt.TopLevelMixin = draw(self)
+        return chart
 
     def __repr__(self) -> str:
         return render_text(self)

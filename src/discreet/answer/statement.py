@@ -16,6 +16,19 @@ _DONE = {
 }
 
 
+_LIMITS = (
+    "The guarantee is about what taking part adds: facts that hold for people at large can be"
+    " learned from these numbers, and are meant to be. Other releases about the same data come on"
+    " top of this one."
+)
+_NOISE = (
+    "The intervals beside the numbers are about this noise alone: 95 times in 100 the number"
+    " without noise lies within. They are not confidence intervals for a wider population: they"
+    " say nothing about sampling error, about mistakes in the data, or about what holding values"
+    " to ranges cut off."
+)
+
+
 def statement(release: "Release") -> str:
     """What was protected, how well, what was clamped, and what the intervals are about."""
     parts = [
@@ -23,9 +36,7 @@ def statement(release: "Release") -> str:
         _odds(release),
         *_clamped(release),
         *_intervals(release),
-        "The guarantee is about what taking part adds: facts that hold for people at large can be"
-        " learned from these numbers, and are meant to be. Other releases about the same data come"
-        " on top of this one.",
+        _LIMITS,
     ]
     return textwrap.fill(" ".join(parts), 100, break_long_words=False, break_on_hyphens=False)
 
@@ -33,12 +44,12 @@ def statement(release: "Release") -> str:
 def _protected(release: "Release") -> list[str]:
     unit = "one person" if release.facts is None else release.facts.unit
     change = _DONE[release.guarantee.neighbours]
+    epsilon, delta = cost(release.price.epsilon), cost(release.price.delta)
     lines = [
         "These numbers were released with differential privacy.",
-        f"What is protected is {unit}: {change} changes the probability of anything that can be"
-        " seen here only within the stated limits, whatever else is known or will be.",
-        f"The price was epsilon = {cost(release.price.epsilon)}"
-        f" and delta = {cost(release.price.delta)}.",
+        f"What is protected is {unit}: {change} changes the probability of anything that can be",
+        "seen here only within the stated limits, whatever else is known or will be.",
+        f"The price was epsilon = {epsilon} and delta = {delta}.",
     ]
     if release.facts is not None and release.facts.by_row:
         lines.append(
@@ -61,8 +72,10 @@ def _clamped(release: "Release") -> list[str]:
             "Before anything was added up, values were held to ranges that the owner has stated;"
             f" values outside count as the nearest end: {held}."
         )
-    for note in dict.fromkeys(release.notes):
-        lines.append(f"{note[:1].upper()}{note[1:]}; whoever has more counts for less.")
+    lines += [
+        f"{note[:1].upper()}{note[1:]}; whoever has more counts for less."
+        for note in dict.fromkeys(release.notes)
+    ]
     if release.facts is not None:
         lines += [f"{remark}." for remark in release.facts.remarks]
     return lines
@@ -71,9 +84,4 @@ def _clamped(release: "Release") -> list[str]:
 def _intervals(release: "Release") -> list[str]:
     if not release.half_widths:
         return ["The numbers carry noise; no interval of it is stated here."]
-    return [
-        "The intervals beside the numbers are about this noise alone: 95 times in 100 the number"
-        " without noise lies within.",
-        "They are not confidence intervals for a wider population: they say nothing about sampling"
-        " error, about mistakes in the data, or about what holding values to ranges cut off.",
-    ]
+    return [_NOISE]

@@ -43,6 +43,8 @@ def unpack(stored: bytes) -> dict[str, Any]:
     try:
         table = pa.ipc.open_stream(stored).read_all()
         return _fields(table, json.loads((table.schema.metadata or {})[_PLACE]))
+    except InputError:
+        raise
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, IndexError) as wrong:
         raise InputError(
             "stored bytes cannot be read as a release",

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -27,7 +28,10 @@ def repeats(draw: Callable[[], Any]) -> bool:
 
 def _child(draw: Callable[[], Any]) -> tuple[int, int]:
     reader, writer = os.pipe()
-    process = os.fork()
+    with warnings.catch_warnings():
+        # Forking beside threads is warned of; this child draws once, writes and is gone.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process = os.fork()
     if process:
         os.close(writer)
         return reader, process

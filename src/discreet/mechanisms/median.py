@@ -12,6 +12,8 @@ from discreet.mechanisms.grid import Grid, choose_grid
 from discreet.privacy import Neighbours
 from discreet.rationals import Real, rational, whole
 
+_MOST = 1 << 61
+
 
 @dataclass(frozen=True, slots=True)
 class Range:
@@ -39,6 +41,12 @@ class Range:
                 why="outputs are grid points, and so are the bounds",
                 fix="pass bounds that are multiples of the grid",
             )
+        if max(abs(low), abs(high)) / step > _MOST:
+            raise InputError(
+                "the range reaches further than 2^61 grid steps",
+                why="positions on it are 64-bit integers",
+                fix="use a coarser grid, or clamp to narrower bounds",
+            )
         return Range(public, int(low / step), int((high - low) / step) + 1)
 
     def cells(self, values: Any) -> NDArray[np.int64]:
@@ -49,12 +57,6 @@ class Range:
                 "values are not a flat list",
                 why="each person has one number",
                 fix="pass a flat list or array of numbers",
-            )
-        if self.size > 1 << 62 or abs(self.first) > 1 << 62:
-            raise InputError(
-                "the range has more than 2^62 grid points",
-                why="positions on it are 64-bit integers",
-                fix="use a coarser grid",
             )
         last = self.first + self.size - 1
         cells: NDArray[np.int64] = (np.clip(steps, self.first, last) - self.first).astype(np.int64)

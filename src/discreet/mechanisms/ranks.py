@@ -27,6 +27,16 @@ class Ranks:
     cells: NDArray[np.int64]
     counts: NDArray[np.int64]
 
+    def __post_init__(self) -> None:
+        rising = self.cells.ndim == 1 and bool((self.cells[1:] > self.cells[:-1]).all())
+        if rising and self.counts.shape == self.cells.shape and bool((self.counts > 0).all()):
+            return
+        raise InputError(
+            "cells and counts do not describe ranks",
+            why="ranks are read off occupied cells in rising order",
+            fix="pass cells that rise, each with a count above 0, or use Ranks.of_counts",
+        )
+
     @staticmethod
     def of_values(values: Any, public: Range) -> "Ranks":
         """Count values, clamped to the range row by row."""
@@ -56,11 +66,14 @@ class Ranks:
     @property
     def people(self) -> int:
         """How many people there are."""
-        return int(self.counts.sum(dtype=object)) if self.counts.size else 0
+        # High and low halves of int64 counts have sums that cannot wrap.
+        high, low = self.counts >> 32, self.counts & 0xFFFFFFFF
+        return (int(high.sum()) << 32) + int(low.sum())
 
     def at_or_below(self, cells: NDArray[np.int64]) -> NDArray[Any]:
         """How many people are in cells up to and with each of these."""
-        sums = np.concatenate([[0], np.cumsum(self.counts.astype(object))])
+        counts = self.counts.astype(object) if self.people >= 1 << 62 else self.counts
+        sums = np.concatenate([np.zeros(1, dtype=counts.dtype), np.cumsum(counts)])
         return sums[np.searchsorted(self.cells, cells, side="right")]
 
     def segments(self, first: int, last: int, target: Fraction) -> "Segments":

@@ -1,5 +1,6 @@
 """Sparse vector: many questions, charged for the few answers above a threshold."""
 
+import os
 from dataclasses import dataclass
 from fractions import Fraction
 from threading import Lock
@@ -45,8 +46,8 @@ class SparseVector(Mechanism):
         most c of them.
     Edge cases:
         A value equal to the noisy bar is a hit. Questions may be chosen after seeing earlier
-        answers (`start`). After c hits a run refuses everything. A run can be neither copied nor
-        pickled.
+        answers (`start`). After c hits a run refuses everything. A run can be neither copied,
+        forked nor pickled.
 
     Example:
         >>> alarm = SparseVector(threshold=10_000, epsilon=1, hits=1)
@@ -289,13 +290,14 @@ class AboveThreshold(SparseVector):
 class Run:
     """One run of a sparse vector, question by question; its state is the noise of the threshold."""
 
-    __slots__ = ("_bent", "_left", "_lock", "_mechanism")
+    __slots__ = ("_bent", "_left", "_lock", "_mechanism", "_process")
 
     def __init__(self, mechanism: SparseVector) -> None:
         self._mechanism = mechanism
         self._bent = noise.discrete_laplace(mechanism.threshold_scale)
         self._left = mechanism.hits
         self._lock = Lock()
+        self._process = os.getpid()
 
     @property
     def hits_left(self) -> int:
@@ -304,6 +306,8 @@ class Run:
 
     def ask(self, value: Any) -> Any:
         """Whether the value reaches the threshold; with `numeric`, its noisy value or None."""
+        if os.getpid() != self._process:
+            raise _copied()
         with self._lock:
             return self._ask(value)
 
@@ -326,11 +330,15 @@ class Run:
         return rule.grid.value(rule.grid.index(value) + fresh) if hit else None
 
     def __reduce__(self) -> Any:
-        raise InputError(
-            "a run cannot be copied",
-            why="two copies would share the noise of the threshold and answer twice the hits",
-            fix="start another run, which is charged again",
-        )
+        raise _copied()
+
+
+def _copied() -> InputError:
+    return InputError(
+        "a run cannot be copied, nor carried into a forked process",
+        why="two copies would share the noise of the threshold and answer twice the hits",
+        fix="start another run, which is charged again",
+    )
 
 
 def _shares(moves: int, *, numeric: bool) -> tuple[Fraction, Fraction, Fraction]:

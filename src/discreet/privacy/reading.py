@@ -181,11 +181,10 @@ class Region:
 def _epsilons(guarantee: Guarantee) -> list[float]:
     """Where to draw lines: from 0 to where the guarantee has said nearly all."""
     rest = Fraction(guarantee.delta(Fraction(_CERTAIN)).upper)
-    for delta in (Fraction(0), rest + Fraction(1, 10**9)):
-        top = guarantee.epsilon(delta).upper if delta < 1 else 0.0
-        if math.isfinite(top):
-            return [float(e) for e in min(top, _CERTAIN) * np.linspace(0, 1, 48) ** 2]
-    return [0.0]
+    deltas = (Fraction(0), min(rest + Fraction(1, 10**9), _ALMOST_ONE))
+    tops = (guarantee.epsilon(delta).upper for delta in deltas)
+    top = next((top for top in tops if math.isfinite(top)), 0.0)
+    return [float(e) for e in min(top, _CERTAIN) * np.linspace(0, 1, 48) ** 2]
 
 
 _X, _Y, _SIDE = 56, 36, 256

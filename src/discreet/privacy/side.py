@@ -15,7 +15,7 @@ from discreet.privacy.precision import Precision
 from discreet.privacy.rounding import ELEMENTARY, UNIT, Interval
 from discreet.privacy.shapes import GAUSSIAN, Shape, single
 from discreet.privacy.spectrum import Gauge, Reading, Spectrum
-from discreet.privacy.tally import ORDERS, PEAKS, Tally, no_pair
+from discreet.privacy.tally import ORDERS, PEAKS, Tally, log_moment_above, no_pair
 
 _KEPT = 6
 """Lines kept up to date at once."""
@@ -23,6 +23,9 @@ _KEPT = 6
 _INVERSE: FloatArray = 1 / ORDERS
 _LIST: list[float] = ORDERS.tolist()
 _ONES: FloatArray = np.ones(len(ORDERS))
+
+_GROWTH = 1.05
+"""How much the composed moment may grow before another line is considered."""
 
 _STEPS = 40
 """Newton steps at most; three are usual."""
@@ -37,7 +40,8 @@ class Side:
         self._active: Spectrum | None = None
         self._listed: LossList | None = certain()
         self._waiting: list[tuple[Guarantee, int]] = []
-        self._last = (-1, 0.0, 0.0)
+        self._last: tuple[Spectrum | None, float, float] = (None, 0.0, 0.0)
+        self._chosen: tuple[Spectrum | None, int, float, float] = (None, 0, 0.0, 0.0)
         self._asked: tuple[Fraction | None, float, float, float] = (None, 0.0, 0.0, 0.0)
         self._gauge: Gauge | None = None
 
@@ -59,8 +63,12 @@ class Side:
             factor = one.moments(spectrum.live, self._tally.direction)
             if factor is None:
                 raise no_pair(one)
+            spectrum.far = (0, math.inf)
         else:
             factor = None if form[0] is GAUSSIAN else single(form[0], form[1], spectrum.live)
+            i, far = spectrum.far
+            far += log_moment_above(form[0], form[1], count, i)
+            spectrum.far = (i, far + abs(far) * 4 * UNIT)
         spectrum.absorb(factor and factor.power(count), self._tally.rest)
         if self._tally.length % 16 == 0:
             spectrum.trim()
@@ -152,6 +160,8 @@ class Side:
         spectrum = self._spectra.get(key)
         if spectrum is None or spectrum.rest.length != self._tally.length:
             spectrum = self._draw(lam, 2.0 ** (key[1] / 2), spread)
+            i = min(j + 3, len(ORDERS) - 1)
+            spectrum.far = (i, self._tally.scale(i))
             self._spectra.pop(key, None)
             self._spectra[key] = spectrum
             if len(self._spectra) > _KEPT:
@@ -195,21 +205,39 @@ class Side:
 
     def _solve(self, left: float, log_left: float) -> Bound:
         """The epsilon at which delta of the finite loss falls to `left`."""
+        quick = self._solve_again(left, log_left)
+        if quick is not None:
+            return quick
         j, chernoff = self._best(_INVERSE, _offsets(log_left))
         spectrum, j = self._line(j, -log_left)
         ceiling, method = min((self._tally.largest, "basic"), (chernoff, "rdp"))
         ceiling = max(0.0, ceiling)
-        found, reading = self._newton(spectrum, log_left, ceiling, self._guess(j, chernoff))
+        found, reading = self._newton(spectrum, log_left, ceiling, self._guess(spectrum))
         if found < ceiling:
             ceiling, method = found, "contour"
-        self._last = (j, chernoff, ceiling)
+        self._last = (spectrum, spectrum.level, ceiling)
+        self._chosen = (spectrum, j, log_left, spectrum.level)
         below = self._from_below(spectrum, j, ceiling, reading, left)
         return Bound(below, ceiling, method)
 
-    def _guess(self, j: int, chernoff: float) -> float:
-        """The last answer, moved by as much as the bound at the same real order has moved."""
-        order, bound, answer = self._last
-        return answer + (chernoff - bound) if order == j else answer
+    def _solve_again(self, left: float, log_left: float) -> Bound | None:
+        """The same on the line in use, while little has been composed since it was chosen."""
+        spectrum, j, asked, level = self._chosen
+        if spectrum is None or spectrum is not self._active or asked != log_left:
+            return None
+        if spectrum.rest.length != self._tally.length or spectrum.level > _GROWTH * level:
+            return None
+        guess = self._guess(spectrum)
+        found, reading = self._newton(spectrum, log_left, 2 * guess, guess)
+        if not found < min(2 * guess, self._tally.largest):
+            return None
+        self._last = (spectrum, spectrum.level, found)
+        return Bound(self._from_below(spectrum, j, found, reading, left), found, "contour")
+
+    def _guess(self, spectrum: Spectrum) -> float:
+        """The last answer, moved by as much as the bound at the line's real order has moved."""
+        last, level, answer = self._last
+        return answer + (spectrum.level - level) / spectrum.line.lam if last is spectrum else answer
 
     def _newton(
         self, spectrum: Spectrum, log_left: float, ceiling: float, guess: float
@@ -286,7 +314,9 @@ class Side:
             if i >= len(ORDERS) or best < enough:
                 continue
             order = _LIST[i]
-            log = self._tally.scale(i) + 0.5 * order * (order + 1) * ghost - order * epsilon
+            far = spectrum.far[1] if spectrum.far[0] == i else math.inf
+            log = far if far < math.inf else self._tally.scale(i)
+            log += 0.5 * order * (order + 1) * ghost - order * epsilon
             log -= (order - lam) * width
             log += (abs(log) + order * (epsilon + width)) * 16 * UNIT
             fall = -math.expm1(-(order - lam) * width)

@@ -70,11 +70,7 @@ class Reading(NamedTuple):
 
     def log_upper(self) -> float:
         """The log of a bound from above."""
-        top = self.total + self.slack
-        if not top > 0:
-            return math.inf
-        log = math.log(top)
-        return self.exponent[1] + log + (abs(self.exponent[1]) + 8 * abs(log) + 4) * (2 * UNIT)
+        return _log_above(self.total + self.slack, self.exponent[1])
 
     def log_lower(self) -> float:
         """The log of a bound from below on the sum with its aliases."""
@@ -89,6 +85,8 @@ class Spectrum:
     """The moments of a composition on one line, and delta from them.
 
     `phantom` is the square mu^2 of the Gaussian that is composed in until the real one suffices.
+    `far` is the index of a higher real order and an upper bound on the log moment there, for
+    whoever draws the line to keep.
     """
 
     __slots__ = (
@@ -98,6 +96,7 @@ class Spectrum:
         "_stack",
         "_weights",
         "error",
+        "far",
         "line",
         "live",
         "log_error",
@@ -123,6 +122,7 @@ class Spectrum:
         self.phi = np.ones(line.size, dtype=np.complex128)
         self.error, self.log_scale, self.log_error = 0.0, 0.0, 0.0
         self.rest = NOTHING
+        self.far = (0, math.inf)
 
     def absorb(self, moments: Moments | None, rest: Rest) -> None:
         """Multiply in the moments of more guarantees; `rest` is what is known beside them all."""
@@ -150,6 +150,12 @@ class Spectrum:
         self._square = self._square[:alive].copy()
         self.live = Line(self.line.lam, self.line.step, alive)
         self._ready = self._stack = None
+
+    @property
+    def level(self) -> float:
+        """About log M(lam): how much has been composed."""
+        lam = self.line.lam
+        return self.log_scale + 0.5 * lam * (lam + 1) * self.rest.square
 
     def read(self, epsilon: float) -> Reading:
         """Evaluate at one epsilon."""
@@ -224,7 +230,19 @@ class _Ready:
     Re(w e^(-i x)) = Re(w) cos x + Im(w) sin x, and a complex array is its parts side by side.
     """
 
-    __slots__ = ("_circle", "_ks", "_rows", "_slack", "_terms", "fade", "ghost", "line", "square")
+    __slots__ = (
+        "_circle",
+        "_cos",
+        "_ks",
+        "_rows",
+        "_sin",
+        "_slack",
+        "_terms",
+        "fade",
+        "ghost",
+        "line",
+        "square",
+    )
 
     def __init__(
         self,
@@ -239,6 +257,7 @@ class _Ready:
         self._rows = terms.view(np.float64) if line.size <= _SMALL else None
         self._ks = _COUNT[: line.size]
         self._circle = np.empty(2 * line.size)
+        self._cos, self._sin = self._circle[0::2], self._circle[1::2]
 
     def turn(self, epsilon: float) -> float:
         """The angle from one term to the next; a Gaussian's phase is a shift of epsilon."""
@@ -255,10 +274,10 @@ class _Ready:
         if self._rows is None:
             total, slope, bend = (self._terms @ phases(-turn, self.line.size)).real.tolist()
             return total, slope, bend
-        x, circle = self._ks * turn, self._circle
-        np.cos(x, out=circle[0::2])
-        np.sin(x, out=circle[1::2])
-        total, slope, bend = (self._rows @ circle).tolist()
+        x = self._ks * turn
+        np.cos(x, out=self._cos)
+        np.sin(x, out=self._sin)
+        total, slope, bend = (self._rows @ self._circle).tolist()
         return total, slope, bend
 
 
@@ -291,5 +310,12 @@ class Gauge:
         """The log of a bound from above on delta of the finite loss."""
         total = float((spectrum.phi @ self._weights).real)
         slack = (self._slack + spectrum.error * self._weight) * (1 + 64 * UNIT)
-        exponent = spectrum.exponent(self.epsilon, self.ghost)
-        return Reading(total, 0.0, 0.0, slack, exponent, self.ghost).log_upper()
+        return _log_above(total + slack, spectrum.exponent(self.epsilon, self.ghost)[1])
+
+
+def _log_above(top: float, exponent: float) -> float:
+    """log(top) + exponent, rounded up; nothing is claimed where rounding has made top negative."""
+    if not top > 0:
+        return math.inf
+    log = math.log(top)
+    return exponent + log + (abs(exponent) + 8 * abs(log) + 4) * (2 * UNIT)

@@ -21,6 +21,7 @@ PEAKS: FloatArray = -(ORDERS * np.log1p(1 / ORDERS) + np.log(ORDERS + 1))
 """log of lam^lam/(lam + 1)^(lam + 1), see `chernoff`."""
 
 
+_LIST: list[float] = ORDERS.tolist()
 _PER_UNIT: list[float] = ((ORDERS + 1) * (4 * UNIT)).tolist()
 _FIXED: list[float] = ((8 + 2 * np.log(2 * ORDERS + 1)) * ELEMENTARY).tolist()
 """The error of a log moment: `Shape.log_error` at all ORDERS."""
@@ -168,6 +169,13 @@ class Tally:
         return self._sums + self.log_finite if self.log_finite else self._sums
 
 
+def log_moment_above(shape: Shape, e: float, count: int, j: int) -> float:
+    """An upper bound on the log moment at ORDERS[j] of `count` members of one shape."""
+    order = _LIST[j]
+    each = shape.one_log_scale(e, order) * (1 + 16 * UNIT) + e * _PER_UNIT[j] + _FIXED[j]
+    return count * each * (1 + 4 * UNIT)
+
+
 @lru_cache(maxsize=4096)
 def has_law(guarantee: Guarantee) -> bool:
     """Whether the moments on a line are known, not only bounds at real orders."""
@@ -186,7 +194,8 @@ def no_pair(guarantee: Guarantee) -> InputError:
 def _scales(shape: Shape, es: list[float], counts: list[int]) -> FloatArray:
     """The summed log moments at all orders, each within 600 roundings of its size."""
     if len(es) == 1:
-        return shape.log_scale(es[0], ORDERS, TWICE) * counts[0]
+        one = shape.log_scale(es[0], ORDERS, TWICE)
+        return one if counts[0] == 1 else one * counts[0]
     answer = np.zeros(len(ORDERS))
     column, often = np.array(es)[:, None], np.array(counts, dtype=np.float64)
     for first in range(0, len(es), 512):

@@ -32,9 +32,7 @@ def divergence(people: int, epsilon0: Interval, epsilon: Interval) -> float:
     if kappa <= _LEAST or lie >= 1 / 2 or epsilon.lower > _HUGE:
         return 0.0
     odds = ((epsilon.exp() * (1 - lie) - lie) / kappa).upper * lie / (1 - lie)
-    start = math.ceil(people * odds / (1 + odds))
-    if not 1 <= start <= people:
-        return 0.0
+    start = min(max(1, math.ceil(people * odds / (1 + odds))), people)
     logs, error = log_probability(float(others), np.array([start - 1.0]), lie)
     step = (others - start + 1) / start * (lie / (1 - lie))
     hidden = epsilon.expm1().upper * step * _tail(others, start, lie) * (1 + 16 * UNIT)

@@ -107,11 +107,12 @@ def _check_nesting(tokens: list[Token]) -> None:
 
 def _statement(text: str, tokens: list[Token]) -> Node:
     try:
-        trees = [tree for tree in DuckDB().parser().parse(tokens, text) if tree is not None]
+        parsed = DuckDB().parser().parse(tokens, text)
     except ParseError as error:
         raise _refuse(_place(error, text, tokens), _MALFORMED) from None
     except RecursionError:
         raise _refuse((0, len(text)), _TOO_DEEP) from None
+    trees = [t for t in parsed if t is not None and not isinstance(t, exp.Semicolon)]
     if len(trees) == 1:
         return trees[0]
     split = next((t for t in tokens if t.token_type is TokenType.SEMICOLON), tokens[0])

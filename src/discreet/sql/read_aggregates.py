@@ -5,7 +5,7 @@ While a question is read an aggregate is a column with a name that no one can ty
 person's rows (`PersonAggregate`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -34,11 +34,10 @@ class Asked:
     level: Fraction | None = None
     sample: bool = True
 
-    @property
-    def name(self) -> str:
+    def name(self, columns: Mapping[str, str]) -> str:
         """A name for it where the question gives none: avg_age, p90_age, count."""
-        names = [a.name for a in self.arguments if isinstance(a, Column)]
-        return "_".join([self._stem, *(name.replace(".", "_") for name in names)])
+        names = [columns[a.name] for a in self.arguments if isinstance(a, Column)]
+        return "_".join([self._stem, *names])
 
     @property
     def _stem(self) -> str:
@@ -69,6 +68,7 @@ class Aggregates:
         self._reader = reader
         self._owners = {c.column: c for c in columns if PERSON in c.identities}
         self._per_person = per_person
+        self._names = {c.column: c.name for c in columns}
         self._asked: dict[Asked, Node] = {}
         self._columns: dict[Asked, Column] = {}
         self.types: dict[str, Type] = dict(reader.types)
@@ -87,6 +87,10 @@ class Aggregates:
     def asked(self, expression: Expression) -> Asked | None:
         """The aggregate whose column an expression is."""
         return next((a for a, c in self._columns.items() if c == expression), None)
+
+    def default_name(self, asked: Asked) -> str:
+        """A name for an aggregate where the question gives none."""
+        return asked.name(self._names)
 
     def columns(self) -> list[tuple[Column, Asked]]:
         """The columns that stand for aggregates, and the aggregates."""
@@ -133,33 +137,24 @@ class Aggregates:
     # --- reading ---------------------------------------------------------------------------------
 
     def _read(self, node: Node, where: Expression | None) -> list[Asked]:
-        syntax = self._syntax
-        match node:
-            case exp.Filter():
-                if where is not None:
-                    raise syntax.refuse(node, Refusal("clause", "FILTER stands twice"))
-                condition = syntax.part(syntax.part(node, "expression"), "this")
-                return self._read(syntax.part(node, "this"), self._reader.checked(condition))
-            case exp.WithinGroup():
-                return self._ordered(node, where)
-            case exp.Count():
-                return [self._count(node, where)]
-            case exp.CountIf():
-                condition = self._argument(node)
-                both = _both(where, condition)
-                return [Asked(Measure.COUNT, (), both)]
-            case exp.Median():
-                return [self._quantile(self._argument(node), Fraction(1, 2), where)]
-            case exp.Quantile() | exp.PercentileCont():
-                return self._quantiles(node, where)
-        if type(node) in _PAIRS:
-            measure, sample = _PAIRS[type(node)]
+        kind = type(node)  # exactly: APPROX_QUANTILE is a kind of QUANTILE to the parser
+        if kind in _SHAPES:
+            return _SHAPES[kind](self, node, where)
+        if kind in _PAIRS:
+            measure, sample = _PAIRS[kind]
             pair = (self._argument(node), self._argument(node, "expression"))
             return [Asked(measure, pair, where, sample=sample)]
-        if type(node) in _SINGLES:
-            measure, sample = _SINGLES[type(node)]
+        if kind in _SINGLES:
+            measure, sample = _SINGLES[kind]
             return [Asked(measure, (self._argument(node),), where, sample=sample)]
         raise self._unknown(node)
+
+    def filtered(self, node: Node, where: Expression | None) -> list[Asked]:
+        """FILTER (WHERE ...)."""
+        if where is not None:
+            raise self._syntax.refuse(node, Refusal("clause", "FILTER stands twice"))
+        condition = self._syntax.part(self._syntax.part(node, "expression"), "this")
+        return self._read(self._syntax.part(node, "this"), self._reader.checked(condition))
 
     def _unknown(self, node: Node) -> QueryRefused:
         if isinstance(node, exp.PercentileDisc):
@@ -178,18 +173,27 @@ class Aggregates:
             raise self._syntax.refuse(node, _NO_ARGUMENT)
         return self._reader.checked(inner)
 
-    def _count(self, node: Node, where: Expression | None) -> Asked:
+    def count(self, node: Node, where: Expression | None) -> list[Asked]:
+        """COUNT of rows, of values, or of different values."""
         syntax = self._syntax
         syntax.part(node, "big_int")  # which integer an engine counts in
         inner = syntax.part(node, "this")
         if inner is None or isinstance(inner, exp.Star):
-            return Asked(Measure.COUNT, (), where)
+            return [Asked(Measure.COUNT, (), where)]
         if isinstance(inner, exp.Distinct):
-            return self._count_distinct(inner, where)
+            return [self._count_distinct(inner, where)]
         argument = self._argument(node)
         if isinstance(argument, Literal) and argument.value is not None:
-            return Asked(Measure.COUNT, (), where)
-        return Asked(Measure.COUNT, (argument,), where)
+            return [Asked(Measure.COUNT, (), where)]
+        return [Asked(Measure.COUNT, (argument,), where)]
+
+    def count_if(self, node: Node, where: Expression | None) -> list[Asked]:
+        """COUNT_IF(condition): the rows for which it is true."""
+        return [Asked(Measure.COUNT, (), _both(where, self._argument(node)))]
+
+    def median(self, node: Node, where: Expression | None) -> list[Asked]:
+        """The quantile in the middle."""
+        return [self._quantile(self._argument(node), Fraction(1, 2), where)]
 
     def _count_distinct(self, node: Node, where: Expression | None) -> Asked:
         listed = self._syntax.parts(node, "expressions")
@@ -207,7 +211,7 @@ class Aggregates:
     def _quantile(self, of: Expression, level: Fraction, where: Expression | None) -> Asked:
         return Asked(Measure.QUANTILE, (of,), where, level)
 
-    def _quantiles(self, node: Node, where: Expression | None) -> list[Asked]:
+    def quantiles(self, node: Node, where: Expression | None) -> list[Asked]:
         """QUANTILE_CONT(x, level or list of levels)."""
         part = "quantile" if isinstance(node, exp.Quantile) else "expression"
         levels = self._syntax.part(node, part)
@@ -224,7 +228,7 @@ class Aggregates:
             return levels
         raise self._syntax.refuse(node, _LEVELS)
 
-    def _ordered(self, node: Node, where: Expression | None) -> list[Asked]:
+    def ordered(self, node: Node, where: Expression | None) -> list[Asked]:
         """PERCENTILE_CONT(level) WITHIN GROUP (ORDER BY x)."""
         syntax = self._syntax
         inner = syntax.part(node, "this")
@@ -248,6 +252,17 @@ def _both(first: Expression | None, second: Expression) -> Expression:
     return second if first is None else Call(Function.AND, (first, second))
 
 
+_SHAPES: dict[
+    type[Node], Callable[[Aggregates, Node, Expression | None], list[Asked]]
+] = {
+    exp.Filter: Aggregates.filtered,
+    exp.WithinGroup: Aggregates.ordered,
+    exp.Count: Aggregates.count,
+    exp.CountIf: Aggregates.count_if,
+    exp.Median: Aggregates.median,
+    exp.Quantile: Aggregates.quantiles,
+    exp.PercentileCont: Aggregates.quantiles,
+}
 _SINGLES: dict[type[Node], tuple[Measure, bool]] = {
     exp.Sum: (Measure.SUM, True),
     exp.Avg: (Measure.MEAN, True),

@@ -54,6 +54,8 @@ class GroupReader:
         if everything is False:  # GROUP BY DISTINCT leaves nothing but this
             raise self._syntax.refuse_clause(group, "all")
         elements = self._syntax.parts(group, "expressions")
+        if not elements and not everything:
+            raise self._syntax.refuse(group, _EMPTY)
         if everything:
             return self.of_items([item for item in self._items if not item.aggregates])
         sets = self._product([self._element(element) for element in elements], group)
@@ -156,6 +158,7 @@ def _columns_in(expression: Expression) -> bool:
     return any(_columns_in(part) for part in parts_of(expression))
 
 
+_EMPTY = Refusal("syntax", "GROUP BY without a key", fix="name a column, or leave GROUP BY out")
 _TWICE = Refusal(
     "grouping",
     "the same grouping set stands twice",

@@ -46,6 +46,7 @@ class SelectReader:
         self.columns = rows.columns
         self.relation = self._filtered(rows)
         self.reader = self._row_reader(self.relation, "an aggregate")
+        self.rows = self._row_reader(self.relation, "GROUP BY")
         self.items = read_items(syntax, select, self.columns)
 
     def read(self) -> Rows | Answer:
@@ -96,7 +97,7 @@ class SelectReader:
         distinct = self.syntax.part(self.select, "distinct")
         having = self.select.args.get("having")
         aggregated = having is not None or any(item.aggregates for item in self.items)
-        reader = GroupReader(self.reader, self.columns, self.items, self._read_key)
+        reader = GroupReader(self.rows, self.columns, self.items, self._read_key)
         if distinct is not None:
             if group is not None or aggregated:
                 raise self.syntax.refuse(self.select, _DISTINCT_ANSWER)
@@ -110,10 +111,10 @@ class SelectReader:
     def _read_key(self, item: Item) -> Expression:
         if item.aggregates:
             raise self.syntax.refuse(item.node, _AGGREGATE_KEY)
-        return item.read(self.reader)
+        return item.read(self.rows)
 
     def _plain_rows(self) -> Rows:
-        expressions = [item.read(self.reader) for item in self.items]
+        expressions = [item.read(self.rows) for item in self.items]
         if self.whole:
             raise self.syntax.refuse(self.items[0].node, ROW_OUTPUT)
         for part, refusal in (("limit", _LIMIT), ("offset", _LIMIT), ("order", _ORDER)):
@@ -191,7 +192,7 @@ class _Grouped:
                 if several and alias is not None:
                     alias = f"{alias}_{percent(asked.level or Fraction(0))}"
                 items.append(Item(item.node, alias))
-                stems.append(asked.name)
+                stems.append(self.aggregates.default_name(asked))
                 values.append(value)
         names = name_items(self.syntax, items, stems)
         nodes = [item.node for item in items]
@@ -254,7 +255,7 @@ class _Grouped:
 
         for placeholder, asked in self.aggregates.columns():
             if placeholder not in chosen:
-                chosen[placeholder] = fresh(asked.name, taken)
+                chosen[placeholder] = fresh(self.aggregates.default_name(asked), taken)
         return chosen
 
     def _key_name(self, key: Expression, at: int) -> str:

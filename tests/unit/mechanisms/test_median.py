@@ -83,4 +83,4 @@ def test_c1_values_that_are_no_finite_numbers_are_refused(bad):
 
 def test_ranges_beyond_64_bits_are_refused():
     with pytest.raises(InputError, match="coarser"):
-        Range.read(0, 2**70, 1).cells([1])
+        Range.read(0, 2**70, 1)

@@ -70,6 +70,10 @@ def test_it_is_not_of_bounded_range():
     assert max(ranges) > 1.05
 
 
+def test_large_output_spaces_have_no_written_law():
+    assert PermuteAndFlip(13, epsilon=1).law is None
+
+
 def test_it_never_chooses_worse_than_the_exponential_mechanism():
     scores = [0, 1, 2, 4, 4, 7]
     flip, plain = PermuteAndFlip(6, epsilon=1), ExponentialMechanism(6, epsilon=1)

@@ -62,6 +62,15 @@ def test_one_more_person_is_one_more_on_exactly_one_side(cell, share):
     assert left.people + right.people == len(data)
 
 
+@pytest.mark.parametrize(
+    ("cells", "counts"),
+    [([2, 1], [1, 1]), ([1, 1], [1, 1]), ([1], [0]), ([1], [1, 2]), ([[1]], [[1]])],
+)
+def test_ranks_out_of_order_are_refused(cells, counts):
+    with pytest.raises(InputError, match="rising"):
+        Ranks(np.array(cells), np.array(counts))
+
+
 def test_cells_outside_the_range_are_refused():
     for ranks in (Ranks.of_counts({10: 1}), Ranks(np.array([-1]), np.array([1]))):
         with pytest.raises(InputError, match="clamp"):

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import os
 import pickle
 from fractions import Fraction
 from itertools import product
@@ -165,6 +166,14 @@ def test_numeric_runs_answer_hits_alone():
     assert abs(second - 10**6) < 10**4
 
 
+def test_numeric_runs_asked_one_by_one_answer_hits_alone():
+    run = SparseVector(threshold=0, epsilon=1, hits=2, numeric=True, grid=0.5).start()
+    assert run.ask(-1e6) is None
+    answers = [run.ask(1e6), run.ask(1e6)]
+    assert all(abs(answer - 1e6) < 1e4 and (2 * answer).is_integer() for answer in answers)
+    assert run.hits_left == 0
+
+
 def test_a_run_refuses_everything_after_its_hits():
     run = SparseVector(threshold=0, epsilon=1, hits=2).start()
     assert [run.ask(10**6), run.ask(-(10**6)), run.ask(10**6)] == [True, False, True]
@@ -183,6 +192,14 @@ def test_releases_end_with_the_last_hit():
 def test_b8_a_run_cannot_be_copied_to_answer_twice(copier):
     with pytest.raises(InputError, match="cannot be copied"):
         copier(SparseVector(threshold=0, epsilon=1).start())
+
+
+def test_e3_a_run_does_not_go_on_in_a_forked_process(monkeypatch):
+    run = SparseVector(threshold=0, epsilon=1).start()
+    here = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: here + 1)
+    with pytest.raises(InputError, match="forked"):
+        run.ask(0)
 
 
 def test_above_threshold_gives_the_first_place_or_none():

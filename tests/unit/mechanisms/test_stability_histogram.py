@@ -48,6 +48,12 @@ def test_half_of_delta_pays_for_gaussian_noise():
     assert ZCDP(rho * Fraction(101, 100)).delta(1).upper > 5e-7
 
 
+def test_large_epsilons_need_little_noise():
+    rule = GaussianThreshold(epsilon=50, delta=1e-6)
+    assert rule.variance < Fraction(1, 10)
+    assert rule.threshold <= 4
+
+
 @pytest.mark.usefixtures("fixed_bits")
 @pytest.mark.parametrize("kind", BOTH)
 def test_a6_singletons_are_shown_at_their_exact_rate(kind):

@@ -37,7 +37,9 @@ def test_one_person_moves_every_question_by_at_most_the_sensitivity(q, kind):
     assert worst <= mechanism.test.sensitivity
     if q != 1:
         assert worst == mechanism.test.sensitivity
-    assert mechanism.guarantee == Pure(1, neighbours=kind)
+    assert (
+        mechanism.guarantee == Pure(mechanism.epsilon, neighbours=kind) == Pure(1, neighbours=kind)
+    )
 
 
 def test_answers_are_near_whatever_the_size():

@@ -34,6 +34,7 @@ from discreet.privacy.neighbours import Neighbours
 from discreet.privacy.pure import Pure
 from discreet.privacy.randomized_response import RandomizedResponse
 from discreet.privacy.renyi import RDP
+from discreet.privacy.rounding import Interval
 from discreet.privacy.subsampled import Subsampled
 from discreet.privacy.zcdp import ZCDP
 
@@ -86,6 +87,10 @@ def test_a_pure_guarantee_implies_the_gaussian_one_it_is_charged_as():
         looser = GDP(mu * Fraction(99, 100)).tradeoff(at)
         assert looser > Pure(epsilon).tradeoff(at) * (1 + 1e-9)
     assert least_mu(Fraction(0)) == 0
+    for n in range(1, 200):
+        epsilon = Fraction(n, 13)
+        meeting = 1 / (1 + Interval.of(epsilon).exp())
+        assert Interval.of(least_mu(epsilon) / 2).normal_tail().hi <= meeting.lo
 
 
 @pytest.mark.parametrize(

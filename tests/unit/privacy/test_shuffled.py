@@ -149,6 +149,21 @@ def test_a_witness_that_exaggerates_would_be_caught(monkeypatch):
 
 
 @pytest.mark.parametrize("sigmas", [0.1, 0.5, 1, 3])
+def test_a_large_delta_leaves_nothing_to_epsilon():
+    assert Shuffled(0.01, 1000).epsilon(0.5).upper == 0
+
+
+def test_the_witness_agrees_with_tail_probabilities_of_a_huge_crowd():
+    n, lie, asked = 10**9, 1 / (math.exp(0.5) + 1), 1e-5
+    found = witness.divergence(n, Interval.of(0.5), Interval.of(asked))
+    ratio = (math.exp(asked) * (1 - lie) - lie) / (1 - lie * (1 + math.exp(asked)))
+    odds = ratio * lie / (1 - lie)
+    tails = stats.binom.sf(math.ceil(n * odds / (1 + odds)) - np.array([2, 1]), n - 1, lie)
+    one, zero = (1 - lie) * tails[0] + lie * tails[1], lie * tails[0] + (1 - lie) * tails[1]
+    assert found == pytest.approx(one - math.exp(asked) * zero, rel=1e-3)
+    assert found > 0
+
+
 def test_a_crowd_that_is_cut_off_early_is_still_covered(sigmas):
     for n, epsilon0 in ((61, 1), (40, 0.25), (61, 3)):
         local = Interval.of(epsilon0)

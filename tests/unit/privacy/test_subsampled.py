@@ -112,6 +112,53 @@ def test_compositions_of_sampled_responses_cover_enumeration(kind):
             assert together.delta(asked).upper >= truth * (1 - 1e-9) - 1e-15
 
 
+def test_two_steps_of_sampled_gaussian_noise_cover_a_double_integral():
+    rng = np.random.default_rng(2)
+    for _ in range(6):
+        mu, q = (
+            round(float(10 ** rng.uniform(-0.7, 0.5)), 3),
+            round(float(rng.uniform(0.01, 0.9)), 3),
+        )
+        x = np.linspace(-9, 9 + mu, 1201)
+        without = normal(x)
+        mixed = (1 - q) * without + q * normal(x - mu)
+        together = compose([(Subsampled(GaussianNoise(mu), q), 2)])
+        for asked in (0.05, 0.3, 1):
+            truth = 0.0
+            for above, below in ((mixed, without), (without, mixed)):
+                gap = np.multiply.outer(above, above) - math.exp(asked) * np.multiply.outer(
+                    below, below
+                )
+                truth = max(truth, float(np.maximum(gap, 0).sum()) * (x[1] - x[0]) ** 2)
+            bound = together.delta(asked)
+            assert bound.upper >= truth * (1 - 1e-4) - 1e-7
+            assert bound.lower <= truth * (1 + 1e-3) + 1e-7
+
+
+def test_two_steps_of_sampled_laplace_noise_cover_a_double_integral():
+    for epsilon0, q in ((0.5, 0.1), (2, 0.5)):
+        x = np.linspace(-30, 31, 2441)  # both centres are grid points
+        without = epsilon0 / 2 * np.exp(-epsilon0 * np.abs(x))
+        mixed = (1 - q) * without + q * epsilon0 / 2 * np.exp(-epsilon0 * np.abs(x - 1))
+        together = compose([(Subsampled(LaplaceNoise(epsilon0), q), 2)])
+        for asked in (0.01, 0.05, 0.3):
+            truth = 0.0
+            for above, below in ((mixed, without), (without, mixed)):
+                gap = np.multiply.outer(above, above) - math.exp(asked) * np.multiply.outer(
+                    below, below
+                )
+                truth = max(truth, float(np.maximum(gap, 0).sum()) * (x[1] - x[0]) ** 2)
+            bound = together.delta(asked)
+            assert truth * (1 - 2e-3) - 1e-6 <= bound.upper <= truth * 1.05 + 1e-4
+
+
+def test_a_huge_order_is_answered_from_above():
+    sampled = Subsampled(GaussianNoise(50), 0.5)
+    assert 0 < sampled.log_mgf(10**6).upper <= GaussianNoise(50).log_mgf(10**6).upper
+    line = sampled.moments(Line(1e6, 1.0, 3))
+    assert line.error >= 1
+
+
 def test_forgetting_the_direction_add_would_be_caught():
     """Where adding costs more than removing, one direction alone is too little."""
     epsilons, q = [1.0] * 6, 0.5

@@ -1,0 +1,181 @@
+"""Opening accounts, setting their caps and letting members in. Each is an entry with its reason."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from discreet.curator.accounts import COLUMNS, Account, Holder
+from discreet.curator.accounts import dataset as dataset_holder
+from discreet.curator.amounts import cap_units
+from discreet.curator.transaction import Transaction
+from discreet.errors import InputError
+from discreet.privacy.charges import Charge
+
+KINDS = {"dataset": "opened", "analyst": "granted", "group": "grouped", "link": "linked"}
+"""How the ledger calls the opening of an account."""
+
+
+def find(transaction: Transaction, holder: Holder) -> Account | None:
+    """The account of a holder."""
+    rows = transaction.read(f"SELECT {COLUMNS} FROM accounts WHERE key = ?", (holder.key,))  # noqa: S608 - a constant
+    return Account.read(rows[0]) if rows else None
+
+
+def existing(transaction: Transaction, holder: Holder) -> Account:
+    """The account of a holder; InputError if there is none."""
+    account = find(transaction, holder)
+    if account is not None:
+        return account
+    raise InputError(
+        f"{holder} has no account",
+        why="none was opened for it",
+        fix="open one, or look at the names in ledger.accounts()",
+    )
+
+
+def open_account(
+    transaction: Transaction,
+    account: Account,
+    members: Sequence[Holder],
+    *,
+    by: str,
+    reason: str,
+) -> Account:
+    """Open an account that starts with what its members have spent so far."""
+    holder, known = account.holder, find(transaction, account.holder)
+    check_members(holder, members)
+    if known is not None and (known.cap is not None or holder.kind != "analyst"):
+        raise _taken(holder)
+    if holder.within is not None:
+        existing(transaction, dataset_holder(holder.within))
+    before = [known] if known else [find(transaction, member) for member in members]
+    if holder.kind == "link" and None in before:
+        raise InputError(
+            f"{holder} names a dataset without an account",
+            why="only datasets of this ledger can be linked",
+            fix="open the dataset first",
+        )
+    opened = carry(account, [one for one in before if one is not None])
+    _put(transaction, opened, new=known is None)
+    for member in members:
+        _admit(transaction, holder, member)
+    transaction.append(KINDS[holder.kind], by, _facts(opened, members, reason))
+    return opened
+
+
+def set_cap(
+    transaction: Transaction, holder: Holder, cap: Charge, *, by: str, reason: str
+) -> Account:
+    """Give an account another cap, not below what is spent."""
+    account = existing(transaction, holder)
+    if not account.counts_like(cap):
+        raise _otherwise(account, holder)
+    capped = replace(account, cap=cap_units(cap))
+    _check_covers(capped)
+    grown = account.cap is not None and (capped.cap or account.cap) >= account.cap
+    _put(transaction, capped, new=False)
+    facts = {"account": holder.key, "cap": cap.to_dict(), "reason": reason}
+    transaction.append("raised" if grown else "lowered", by, facts)
+    return capped
+
+
+def admit(
+    transaction: Transaction, holder: Holder, member: Holder, *, by: str, reason: str
+) -> Account:
+    """Let a member in, with what it has spent so far."""
+    check_members(holder, [member])
+    account = existing(transaction, holder)
+    spender = find(transaction, member)
+    if spender is None and member.kind == "dataset":
+        spender = existing(transaction, member)
+    sql = "SELECT 1 FROM members WHERE member = ? AND account = ?"
+    if transaction.read(sql, (member.key, holder.key)):
+        return account
+    grown = carry(account, [] if spender is None else [spender])
+    _put(transaction, grown, new=False)
+    _admit(transaction, holder, member)
+    facts = {"account": holder.key, "member": member.key, "reason": reason}
+    transaction.append("admitted", by, facts)
+    return grown
+
+
+def check_members(holder: Holder, members: Sequence[Holder]) -> None:
+    """Groups have analysts of their dataset, links have datasets, others have nobody."""
+    match holder.kind:
+        case "group":
+            right = all(m.kind == "analyst" and m.within == holder.within for m in members)
+        case "link":
+            right = all(m.kind == "dataset" for m in members)
+        case _:
+            right = not members
+    if right and len(set(members)) == len(members):
+        return
+    raise InputError(
+        f"members of {holder}",
+        why="a group has analysts of its dataset and a link has datasets, each once",
+        fix="pass such holders",
+    )
+
+
+def carry(account: Account, spenders: Sequence[Account]) -> Account:
+    """The account with what was already spent; InputError if that cannot be counted or covered."""
+    spent = account.spent
+    for one in spenders:
+        if one.spent != (0, 0) and not account.counts_like(one):
+            raise _otherwise(one, account.holder)
+        spent = spent[0] + one.spent[0], spent[1] + one.spent[1]
+    carried = replace(account, spent=spent)
+    _check_covers(carried)
+    return carried
+
+
+def _check_covers(account: Account) -> None:
+    if account.cap and (account.spent[0] > account.cap[0] or account.spent[1] > account.cap[1]):
+        raise InputError(
+            f"the cap of {account.holder} is below what is spent",
+            why=f"{float(account.total.amount):.6g} {account.measure.name} and delta "
+            f"{float(account.total.delta):.6g} are gone",
+            fix="set a cap of at least that",
+        )
+
+
+def _put(transaction: Transaction, account: Account, *, new: bool) -> None:
+    key, *values = account.row()
+    columns = COLUMNS.removeprefix("key, ")
+    if new:
+        sql = f"INSERT INTO accounts ({columns}, key) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants
+    else:
+        sql = f"UPDATE accounts SET ({columns}) = (?, ?, ?, ?, ?, ?) WHERE key = ?"  # noqa: S608 - constants
+    transaction.write(sql, (*values, key))
+
+
+def _admit(transaction: Transaction, holder: Holder, member: Holder) -> None:
+    sql = "INSERT INTO members (member, account) VALUES (?, ?)"
+    transaction.write(sql, (member.key, holder.key))
+
+
+def _facts(account: Account, members: Sequence[Holder], reason: str) -> dict[str, object]:
+    return {
+        "account": account.holder.key,
+        "measure": account.measure.name,
+        "neighbours": account.neighbours.value,
+        "cap": None if account.limit is None else account.limit.to_dict(),
+        "members": [member.key for member in members],
+        "reason": reason,
+    }
+
+
+def _taken(holder: Holder) -> InputError:
+    return InputError(
+        f"{holder} has an account already",
+        why="an account is opened once, so that what was spent stays spent",
+        fix="change its cap with set_cap, or use another name",
+    )
+
+
+def _otherwise(account: Account, holder: Holder) -> InputError:
+    return InputError(
+        f"{holder} would count otherwise than {account.holder}",
+        why=f"{account.holder} counts {account.measure.name} under {account.neighbours.value}, "
+        "and what is spent cannot be converted",
+        fix="state the budget in the same measure, for the same neighbours",
+    )

@@ -1,0 +1,122 @@
+"""Where a ledger begins: made whole or not at all, and never over something else."""
+
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from discreet.curator.entries import NOTHING
+from discreet.curator.schema import Dialect, Execute, climb, version
+from discreet.curator.sqlite import APPLICATION, connect, failure, prepare, within
+from discreet.curator.transaction import Transaction
+from discreet.curator.witness import Sighting, Witness, sync_folder
+from discreet.errors import LedgerError
+
+
+def found(execute: Execute, dialect: Dialect) -> Sighting:
+    """Make the tables and the first entry."""
+    climb(execute, dialect, start=0)
+    ledger = secrets.token_hex(16)
+    execute("INSERT INTO ledger VALUES (1, ?, ?, 0, ?)", (ledger, version(), NOTHING))
+    transaction = Transaction(execute)
+    transaction.append("founded", "ledger", {"ledger": ledger, "version": version()})
+    transaction.finish()
+    return transaction.sighting
+
+
+def bring_up_to_date(execute: Execute, dialect: Dialect) -> None:
+    """Run the steps that an older ledger lacks, and say so in it."""
+    [(start,)] = execute("SELECT version FROM ledger")
+    if start < version():
+        climb(execute, dialect, start=start)
+        execute("UPDATE ledger SET version = ?", (version(),))
+        transaction = Transaction(execute)
+        transaction.append("migrated", "ledger", {"from": start, "to": version()})
+        transaction.finish()
+
+
+def check_version(written: int) -> None:
+    """Refuse a ledger that a later package wrote."""
+    if written > version():
+        raise LedgerError(
+            f"the ledger is of version {written}",
+            why=f"this package reads up to version {version()} and will not guess",
+            fix="use the package that wrote it, or a later one",
+        )
+
+
+def make_file(path: Path, witness: Witness) -> None:
+    """Make a ledger at `path`, unless another process just did.
+
+    Why: it is built under another name and linked to its own when it is whole. The witness comes
+    first: a ledger without one would be refused, a witness of nothing but a beginning begins again.
+    """
+    with witness.held() as file:
+        if path.exists():
+            return
+        check_not_lost(path.name, witness.read())
+        with _temporary(path) as building:
+            witness.renew(file, _build(building))
+            os.link(building, path)
+        sync_folder(path.parent)
+
+
+def check_not_lost(name: str, seen: Sighting | None) -> None:
+    """Refuse to begin again where a ledger is known to have been used."""
+    if seen is not None and seen.head.sequence > 1:
+        raise LedgerError(
+            f"{name} is gone",
+            why=f"a ledger with {seen.head.sequence} entries was here, and its budgets are spent",
+            fix="put back the newest copy; to begin anew, use a new folder",
+        )
+
+
+@contextmanager
+def _temporary(path: Path) -> Iterator[Path]:
+    building = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
+    try:
+        yield building
+    finally:
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            building.with_name(building.name + suffix).unlink(missing_ok=True)
+
+
+def _build(path: Path) -> Sighting:
+    try:
+        connection = connect(path, options="mode=rwc")
+        try:
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            prepare(connection)
+            sighting = within(connection, "BEGIN EXCLUSIVE", lambda run: found(run, "sqlite"))
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            connection.close()
+    except sqlite3.Error as wrong:
+        raise failure(wrong) from wrong
+    return sighting
+
+
+def recognise(path: Path) -> None:
+    """Refuse a file that is not a ledger, without changing anything beside it."""
+    # Opened by SQLite itself: closing a plain file descriptor would drop SQLite's own locks.
+    # An immutable file is neither locked nor recovered; our mark has been in it since its birth.
+    try:
+        connection = connect(path, options="mode=ro&immutable=1")
+        try:
+            [(mark,)] = connection.execute("PRAGMA application_id").fetchall()
+        finally:
+            connection.close()
+    except sqlite3.Error as wrong:
+        raise _not_ours(path) from wrong
+    if mark != APPLICATION:
+        raise _not_ours(path)
+
+
+def _not_ours(path: Path) -> LedgerError:
+    return LedgerError(
+        f"{path.name} is not a ledger",
+        why="it is something else, or damaged",
+        fix="put the newest copy of the ledger in its place, or use another folder",
+    )

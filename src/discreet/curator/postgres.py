@@ -1,0 +1,207 @@
+"""The ledger in Postgres, for several processes and machines; needs the extra `postgres`.
+
+Transactions take the ledger in turn, so that the chain has one order. Holding the turn while the
+disk syncs would allow one charge a sync; so the commit itself does not wait, and its caller then
+waits until the log is on disk up to there. Syncs are shared by all who wait. The log keeps its
+order, so a cut loses only what nobody was told of.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeVar, cast
+
+from discreet.curator.schema import Dialect, Execute
+from discreet.curator.store import Refused
+from discreet.curator.witness import Sighting
+from discreet.errors import LedgerError
+
+if TYPE_CHECKING:
+    import psycopg
+
+T = TypeVar("T")
+
+BEGIN: Final = """BEGIN ISOLATION LEVEL SERIALIZABLE; SET LOCAL synchronous_commit TO off;
+LOCK TABLE ledger IN EXCLUSIVE MODE"""
+"""The lock comes before the snapshot, so what is read is what the last turn left."""
+
+COMMIT: Final = "COMMIT; SELECT pg_logical_emit_message(true, 'discreet', '')"
+"""A transaction that writes to the log and waits for it: then everything before it is on disk."""
+
+TRIES: Final = 20
+TURN: Final = 0x64735F31
+"""Whose turn it is to make the tables."""
+
+
+class Postgres:
+    """A ledger's store in the schema `discreet` of a database.
+
+    Guarantee:
+        As `Store` says. Commits are not waited for one by one: after each, and before anything it
+        did or read is told, the log is synced (and sent to synchronous standbys).
+    Edge cases:
+        A server with fsync off is refused. Serialisation failures and deadlocks are tried again. A
+        connection that was lost is opened anew by the next call; it does not survive fork.
+    """
+
+    dialect: Dialect = "postgres"
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._abandoned: list[object] = []
+        self._renew()
+
+    def _renew(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.RLock()
+        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+
+    def found(self, make: Callable[[Execute], Sighting]) -> Sighting | None:
+        """Make the tables if there are none; None if there are."""
+        with self._lock:
+            connection = self._opened()
+
+            def work(execute: Execute) -> Sighting | None:
+                execute("SELECT pg_advisory_xact_lock(?)", (TURN,))
+                if execute("SELECT to_regclass('discreet.ledger')") != [(None,)]:
+                    return None
+                execute("CREATE SCHEMA IF NOT EXISTS discreet")
+                return make(execute)
+
+            return self._within(connection, "BEGIN", work, "COMMIT")
+
+    def transact(self, work: Callable[[Execute], T]) -> T:
+        """Run `work` in its turn."""
+        if self._pid != os.getpid():
+            self._abandoned.append(self._connection)  # closing it would end the parent's session
+            self._renew()
+        with self._lock:
+            return self._again(work, TRIES)
+
+    def snapshot(self, work: Callable[[Execute], T]) -> T:
+        """Run `work` on a connection of its own."""
+        connection = self._connected()
+        try:
+            begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+            return self._within(connection, begin, work, "COMMIT")
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None and self._pid == os.getpid():
+            self._connection.close()
+        self._connection = None
+
+    def _again(self, work: Callable[[Execute], T], tries: int) -> T:
+        try:
+            return self._within(self._opened(), BEGIN, work, COMMIT)
+        except _Conflict:
+            if tries == 0:
+                raise _busy() from None
+        except LedgerError:
+            self.close()
+            raise
+        return self._again(work, tries - 1)
+
+    def _opened(self) -> "psycopg.Connection[tuple[Any, ...]]":
+        if self._connection is None or self._connection.closed:
+            self._connection = self._connected()
+        return self._connection
+
+    def _connected(self) -> "psycopg.Connection[tuple[Any, ...]]":
+        psycopg = _psycopg()
+        try:
+            connection = psycopg.connect(self._url, autocommit=True)
+            connection.execute("SET search_path TO discreet")
+            [(fsync,)] = connection.execute("SHOW fsync").fetchall()
+            [(waits,)] = connection.execute("SHOW synchronous_commit").fetchall()
+            if waits == "off":
+                connection.execute("SET synchronous_commit TO on")
+        except psycopg.Error as wrong:
+            raise _failure(wrong) from None
+        if fsync != "on":
+            connection.close()
+            raise _forgetful()
+        return connection
+
+    def _within(
+        self,
+        connection: "psycopg.Connection[tuple[Any, ...]]",
+        begin: LiteralString,
+        work: Callable[[Execute], T],
+        commit: LiteralString,
+    ) -> T:
+        psycopg = _psycopg()
+
+        def execute(sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+            asked = cast("LiteralString", sql.replace("?", "%s") if values else sql)
+            cursor = connection.execute(asked, values or None)
+            return cursor.fetchall() if cursor.description else []
+
+        try:
+            connection.execute(begin)
+            answer = work(execute)
+            connection.execute(commit)
+        except (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected) as wrong:
+            raise _Conflict from wrong
+        except psycopg.IntegrityError as wrong:
+            raise Refused from wrong
+        except psycopg.Error as wrong:
+            # Its text may hold the address, which may hold a password.
+            raise _failure(wrong) from None
+        finally:
+            _undo(connection)
+        return answer
+
+
+class _Conflict(Exception):  # noqa: N818 - an event, not a fault
+    """The transaction has to be tried again."""
+
+
+def _psycopg() -> Any:
+    try:
+        import psycopg  # noqa: PLC0415 - an extra
+    except ImportError as wrong:
+        raise LedgerError(
+            "the ledger is in Postgres and its driver is not installed",
+            why="psycopg is an extra",
+            fix="pip install 'discreet[postgres]'",
+        ) from wrong
+    return psycopg
+
+
+def _undo(connection: "psycopg.Connection[tuple[Any, ...]]") -> None:
+    idle = _psycopg().pq.TransactionStatus.IDLE
+    if connection.closed or connection.info.transaction_status == idle:
+        return
+    try:
+        connection.execute("ROLLBACK")
+    except _psycopg().Error:
+        connection.close()
+
+
+def _failure(wrong: "psycopg.Error") -> LedgerError:
+    code = f" ({wrong.sqlstate})" if wrong.sqlstate else ""
+    return LedgerError(
+        "the ledger could not be read or written",
+        why=f"Postgres says: {type(wrong).__name__}{code}",
+        fix="see that the server runs and has room, and ask again: a charge that was made is "
+        "found, not made twice",
+    )
+
+
+def _busy() -> LedgerError:
+    return LedgerError(
+        "the ledger is too busy",
+        why=f"{TRIES} transactions in a row were in conflict with others",
+        fix="ask again",
+    )
+
+
+def _forgetful() -> LedgerError:
+    return LedgerError(
+        "the server does not keep a ledger",
+        why="its setting fsync is off, so a power cut would forget charges",
+        fix="set fsync = on in the server's configuration",
+    )

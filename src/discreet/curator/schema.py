@@ -1,0 +1,106 @@
+"""The tables of the ledger and the steps from one version to the next.
+
+A ledger of any earlier version is brought up to date by the steps it lacks, in one transaction.
+A step that was released is never edited.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Literal, TypeAlias
+
+Dialect: TypeAlias = Literal["sqlite", "postgres"]
+Execute: TypeAlias = Callable[..., list[tuple[Any, ...]]]
+"""Run one statement with ? for its values: execute(sql, values) gives the rows."""
+
+_WORDS: Final[dict[Dialect, dict[str, str]]] = {
+    "sqlite": {"int": "INTEGER", "bytes": "BLOB", "text": "TEXT", "strict": " STRICT"},
+    "postgres": {"int": "BIGINT", "bytes": "BYTEA", "text": 'TEXT COLLATE "C"', "strict": ""},
+}
+
+_TABLES: Final = (
+    # The head and the totals are kept, so that a charge costs the same after a million entries.
+    """CREATE TABLE ledger (
+        one {int} PRIMARY KEY CHECK (one = 1),
+        id {text} NOT NULL,
+        version {int} NOT NULL,
+        sequence {int} NOT NULL,
+        hash {text} NOT NULL
+    ){strict}""",
+    """CREATE TABLE entries (
+        sequence {int} PRIMARY KEY,
+        hash {text} NOT NULL,
+        body {text} NOT NULL
+    ){strict}""",
+    """CREATE TABLE accounts (
+        key {text} PRIMARY KEY,
+        measure {text} NOT NULL,
+        neighbours {text} NOT NULL,
+        cap {text} CHECK (length(cap) = 78),
+        cap_delta {text} CHECK (length(cap_delta) = 78),
+        spent {text} NOT NULL CHECK (length(spent) = 78),
+        spent_delta {text} NOT NULL CHECK (length(spent_delta) = 78),
+        CHECK ((cap IS NULL) = (cap_delta IS NULL)),
+        CHECK (cap IS NULL OR (spent <= cap AND spent_delta <= cap_delta))
+    ){strict}""",
+    """CREATE TABLE members (
+        member {text} NOT NULL,
+        account {text} NOT NULL REFERENCES accounts (key),
+        PRIMARY KEY (member, account)
+    ){strict}""",
+    """CREATE TABLE charges (
+        sequence {int} PRIMARY KEY REFERENCES entries (sequence),
+        request {text} UNIQUE,
+        question {text} NOT NULL UNIQUE,
+        worker {text} NOT NULL,
+        claimed {int} NOT NULL,
+        released {int} REFERENCES entries (sequence)
+    ){strict}""",
+    "CREATE INDEX pending ON charges (sequence) WHERE released IS NULL",
+    """CREATE TABLE shares (
+        charge {int} NOT NULL REFERENCES charges (sequence),
+        account {text} NOT NULL REFERENCES accounts (key),
+        PRIMARY KEY (charge, account)
+    ){strict}""",
+    """CREATE TABLE releases (
+        charge {int} PRIMARY KEY REFERENCES charges (sequence),
+        bytes {bytes} NOT NULL
+    ){strict}""",
+)
+
+_GUARDS: Final[dict[Dialect, tuple[str, ...]]] = {
+    "sqlite": tuple(
+        f"""CREATE TRIGGER {table}_{change.lower()} BEFORE {change} ON {table}
+        BEGIN SELECT RAISE(ABORT, '{table} are kept'); END"""
+        for table in ("entries", "releases")
+        for change in ("UPDATE", "DELETE")
+    ),
+    "postgres": (
+        """CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'entries and releases are kept'; END $$""",
+        *(
+            f"""CREATE TRIGGER {table}_kept BEFORE UPDATE OR DELETE OR TRUNCATE ON {table}
+            FOR EACH STATEMENT EXECUTE FUNCTION keep()"""
+            for table in ("entries", "releases")
+        ),
+    ),
+}
+
+
+def _first(dialect: Dialect) -> tuple[str, ...]:
+    words = _WORDS[dialect]
+    return (*(table.format(**words) for table in _TABLES), *_GUARDS[dialect])
+
+
+STEPS: tuple[Callable[[Dialect], Sequence[str]], ...] = (_first,)
+"""Step number n leads from version n to version n + 1."""
+
+
+def version() -> int:
+    """The version that this package writes."""
+    return len(STEPS)
+
+
+def climb(execute: Execute, dialect: Dialect, *, start: int) -> None:
+    """Run every step after version `start`."""
+    for step in STEPS[start:]:
+        for statement in step(dialect):
+            execute(statement)

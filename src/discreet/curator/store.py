@@ -1,0 +1,38 @@
+"""What the ledger needs from a database."""
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from discreet.curator.schema import Dialect, Execute
+
+T = TypeVar("T")
+
+
+class Refused(Exception):  # noqa: N818 - a sentence reads better than a suffix
+    """A constraint of the database refused a statement; the transaction was rolled back."""
+
+
+class Store(Protocol):
+    """A database that holds one ledger.
+
+    Guarantee:
+        When `transact` returns, what `work` did and everything it read is on disk; when it raises,
+        what `work` did is undone, or, after LedgerError only, it may have been done. Transactions
+        of all threads, processes and machines happen one after another.
+    Edge cases:
+        `work` may be run again from the start and must not have other effects. Errors of the
+        database come out as LedgerError, constraints as Refused.
+    """
+
+    @property
+    def dialect(self) -> Dialect:
+        """The SQL it speaks."""
+
+    def transact(self, work: Callable[[Execute], T]) -> T:
+        """Run `work` alone and durably."""
+
+    def snapshot(self, work: Callable[[Execute], T]) -> T:
+        """Run `work`, which only reads, on one moment's state, without stopping writers."""
+
+    def close(self) -> None:
+        """Let go of connections; a later call opens them again."""

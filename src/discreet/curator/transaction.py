@@ -1,0 +1,75 @@
+"""One transaction on the ledger: what every operation appends to."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from discreet.curator.entries import Entry, Head
+from discreet.curator.schema import Execute
+from discreet.curator.text import digest
+from discreet.curator.witness import Sighting
+from discreet.errors import LedgerError
+
+
+class Transaction:
+    """The head of the ledger while it is being moved."""
+
+    def __init__(self, execute: Execute) -> None:
+        self.read = execute
+        [(self.ledger, self._start, hash_)] = execute("SELECT id, sequence, hash FROM ledger")
+        self.head = Head(self._start, hash_)
+        self.writes = 0
+
+    @property
+    def sighting(self) -> Sighting:
+        """What a witness may remember once this is durable."""
+        return Sighting(self.ledger, self.head)
+
+    def write(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Run a statement that changes something."""
+        self.writes += 1
+        return self.read(sql, values)
+
+    def append(self, kind: str, by: str, facts: Mapping[str, Any]) -> Entry:
+        """Add an entry after the newest."""
+        entry = Entry.after(self.head, kind, by, facts)
+        text = entry.text
+        self.head = Head(entry.sequence, digest(text))
+        values = (entry.sequence, self.head.hash, text)
+        self.write("INSERT INTO entries (sequence, hash, body) VALUES (?, ?, ?)", values)
+        return entry
+
+    def finish(self) -> None:
+        """Keep the moved head."""
+        if self.head.sequence > self._start:
+            values = (self.head.sequence, self.head.hash)
+            self.read("UPDATE ledger SET sequence = ?, hash = ?", values)
+
+    def check(self, seen: Sighting | None) -> None:
+        """Refuse to go on if something that a witness saw is not there.
+
+        Why: a witness learns of a head after it is durable, so a transaction that began later has
+        that entry, unless the database was taken back to an earlier state.
+        """
+        if seen is None or seen == self.sighting:
+            return
+        if seen.ledger != self.ledger:
+            raise _foreign()
+        found = self.read("SELECT hash FROM entries WHERE sequence = ?", (seen.head.sequence,))
+        if seen.head.sequence > self.head.sequence or found != [(seen.head.hash,)]:
+            raise _restored(seen.head.sequence, self.head.sequence)
+
+
+def _foreign() -> LedgerError:
+    return LedgerError(
+        "the ledger and the file that witnesses its head belong to different ledgers",
+        why="one of them was replaced",
+        fix="put back the one that belongs here, or adopt the ledger with Ledger.adopt",
+    )
+
+
+def _restored(seen: int, here: int) -> LedgerError:
+    return LedgerError(
+        f"entry {seen} was written once and is not in this ledger, which ends with {here}",
+        why="it was restored from an older copy or changed, and budgets would be spent twice",
+        fix="put back the newest copy, or adopt this one as it stands with Ledger.adopt",
+    )

@@ -1,0 +1,152 @@
+"""The newest head, kept in a small file outside the database.
+
+A database that was restored from an old copy is whole and honest about too little. The file tells:
+an entry that it has seen must be there. It is two blocks, each with its own digest; the older one
+is overwritten and synced, so that a cut in the middle leaves the newer one readable.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from discreet.curator.entries import Head
+from discreet.curator.text import canonical, digest
+from discreet.errors import LedgerError
+
+if sys.platform == "win32":  # pragma: no cover - the other arm is the tested one
+    import msvcrt
+
+    def _lock(file: int) -> None:
+        os.lseek(file, 4 * BLOCK, os.SEEK_SET)
+        msvcrt.locking(file, msvcrt.LK_LOCK, 1)
+
+else:
+    import fcntl
+
+    def _lock(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
+BLOCK: Final = 4096
+"""Blocks do not share a page, so writing one cannot tear the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """Which ledger was seen, and up to where."""
+
+    ledger: str
+    head: Head
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A file that remembers the newest head.
+
+    Guarantee:
+        After `advance(s)` returns, `read` gives `s` or something newer, also after a power cut.
+    Edge cases:
+        Several processes may advance one file; the newest wins. It does not help against somebody
+        who restores the file together with the database: keep it on another disk for that.
+    """
+
+    path: Path
+
+    def read(self) -> Sighting | None:
+        """The newest sighting, None if there is no file."""
+        try:
+            stored = self.path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as wrong:
+            raise _unusable(self.path, wrong) from wrong
+        return _newest(self.path, stored)
+
+    def advance(self, sighting: Sighting) -> None:
+        """Remember a head durably, unless a newer one is already there."""
+        with self.held() as file:
+            newest = _newest(self.path, os.pread(file, 2 * BLOCK, 0))
+            if newest is None or newest.head.sequence < sighting.head.sequence:
+                _write(file, sighting, over=newest)
+
+    def renew(self, file: int, sighting: Sighting) -> None:
+        """Forget what was seen and start from here; `file` is what `held` gave."""
+        os.ftruncate(file, 0)
+        _write(file, sighting, over=None)
+        sync_folder(self.path.parent)
+
+    @contextmanager
+    def held(self) -> Iterator[int]:
+        """The open file, locked against other processes and threads."""
+        try:
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
+        except OSError as wrong:
+            raise _unusable(self.path, wrong) from wrong
+        try:
+            _lock(file)
+            yield file
+        except OSError as wrong:
+            raise _unusable(self.path, wrong) from wrong
+        finally:
+            os.close(file)
+
+
+def _write(file: int, sighting: Sighting, *, over: Sighting | None) -> None:
+    """Overwrite the block that does not hold the newest sighting."""
+    head = sighting.head
+    text = canonical({"hash": head.hash, "ledger": sighting.ledger, "sequence": head.sequence})
+    block = f"{text}\n{digest(text)}\n".encode().ljust(BLOCK)
+    stored = os.pread(file, 2 * BLOCK, 0)
+    place = 0 if over is None or _read_block(stored[:BLOCK]) != over else BLOCK
+    if os.pwrite(file, block, place) < BLOCK:
+        raise OSError("the file could not be written whole")  # noqa: TRY003
+    os.fsync(file)
+
+
+def _newest(path: Path, stored: bytes) -> Sighting | None:
+    blocks = [_read_block(stored[:BLOCK]), _read_block(stored[BLOCK : 2 * BLOCK])]
+    whole = [block for block in blocks if block is not None]
+    if whole:
+        return max(whole, key=lambda sighting: sighting.head.sequence)
+    if not stored:
+        return None
+    raise LedgerError(
+        f"{path.name} cannot be read",
+        why="it is damaged, or something else",
+        fix="restore it; or check the ledger and adopt it as it stands with Ledger.adopt",
+    )
+
+
+def _read_block(block: bytes) -> Sighting | None:
+    try:
+        text, check, _ = block.decode().split("\n")
+        stored = json.loads(text)
+        if digest(text) == check:
+            return Sighting(stored["ledger"], Head(stored["sequence"], stored["hash"]))
+    except (ValueError, KeyError, TypeError):
+        pass
+    return None
+
+
+def sync_folder(folder: Path) -> None:
+    """Make names in a folder durable."""
+    if sys.platform == "win32":  # pragma: no cover - folders cannot be synced there
+        return
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _unusable(path: Path, wrong: OSError) -> LedgerError:
+    return LedgerError(
+        f"{path.name} cannot be used",
+        why=f"{type(wrong).__name__} {wrong.strerror or wrong}",
+        fix="make its folder writable, with room on the disk, and try again",
+    )
