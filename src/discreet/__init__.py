@@ -11,6 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from discreet.curator.budgets import Budget
+    from discreet.curator.curator import Curator
     from discreet.errors import DiscreetError
     from discreet.mechanisms import (
         AboveThreshold,
@@ -23,9 +25,31 @@ if TYPE_CHECKING:
         RandomizedResponse,
         SparseVector,
     )
+    from discreet.plan.builder import (
+        col,
+        correlation,
+        count,
+        count_distinct,
+        count_people,
+        covariance,
+        mean,
+        median,
+        quantile,
+        stddev,
+        total,
+        variance,
+    )
+    from discreet.plan.schema import Bounds, EachRow, Keys, Limits, Path
     from discreet.privacy import Filter, Neighbours, Odometer, Plan, calibrate, compose
 
 _HOMES = {
+    "curator.budgets": ["Budget"],
+    "curator.curator": ["Curator"],
+    "plan.builder": [
+        *("col", "correlation", "count", "count_distinct", "count_people", "covariance", "mean"),
+        *("median", "quantile", "stddev", "total", "variance"),
+    ],
+    "plan.schema": ["Bounds", "EachRow", "Keys", "Limits", "Path"],
     "errors": ["DiscreetError"],
     "mechanisms": [
         *("AboveThreshold", "ExponentialMechanism", "Gaussian", "Histogram", "Laplace"),
@@ -37,21 +61,40 @@ _HOME = {name: room for room, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AboveThreshold",
+    "Bounds",
+    "Budget",
+    "Curator",
     "DiscreetError",
+    "EachRow",
     "ExponentialMechanism",
     "Filter",
     "Gaussian",
     "Histogram",
+    "Keys",
     "Laplace",
+    "Limits",
     "Neighbours",
     "Odometer",
+    "Path",
     "PermuteAndFlip",
     "Plan",
     "Quantile",
     "RandomizedResponse",
     "SparseVector",
     "calibrate",
+    "col",
     "compose",
+    "correlation",
+    "count",
+    "count_distinct",
+    "count_people",
+    "covariance",
+    "mean",
+    "median",
+    "quantile",
+    "stddev",
+    "total",
+    "variance",
 ]
 
 

@@ -3,9 +3,9 @@
 from fractions import Fraction
 
 from hypothesis import strategies as st
-from reference.growth import HARD, grow
 
 from discreet.plan.kinds import Kind
+from reference.growth import HARD, grow
 
 LARGE = st.integers(1, 2**200)
 

@@ -1,7 +1,7 @@
 """Well-typed expressions grown by a chooser, over columns of every kind and rows full of poison.
 
-`grow(choose, kind, depth)` asks `choose.one(options)` for each decision and `choose.value(kind)` for each
-constant, so that hypothesis can shrink what it grew, and a seeded generator can grow very many.
+`grow(choose, kind, depth)` asks `choose.one(options)` for decisions and `choose.value(kind)` for
+constants, so that hypothesis can shrink what it grew, and a seeded chooser can grow very many.
 """
 
 import datetime as dt
@@ -43,22 +43,46 @@ COLUMNS = {
 _DATES = [(1, 1, 1), (1, 1, 8), (9999, 12, 31), (9999, 12, 27), (1969, 12, 31), (1970, 1, 1),
           (2000, 2, 29), (1900, 2, 28), (2024, 12, 30), (2023, 1, 1), (1582, 10, 15)]  # fmt: skip
 _HOURS = [(), (23, 59, 59, 999999), (12, 30, 0, 1)]
+_TEXTS = [
+    *("", " ", "a", "Ab", "aB%_\\", "c'd", '"', "É", "e\u0301", "\u0130ß", "👨‍👩‍👧", "a%"),
+    *(
+        "\U0010ffff",
+        "\uffff",
+        "\ud7ff",
+        "a\x00b",
+        "\x00",
+        "\n",
+        " a\t ",
+        "\u00a0a ",
+        "a_b",
+        "a" * 9000,
+    ),
+    *(
+        "12",
+        "-7",
+        "+1",
+        " 1",
+        "1_0",
+        "0x1f",
+        "9223372036854775807",
+        "9223372036854775808",
+        "\u0661",
+    ),
+    *("1e400", "-1e-400", "1.5", ".5", "5.", ".", "1e", "inf", "nan", "0e9999999999", "2024-02-29"),
+    *("true", "2023-02-29", "0000-01-01", "0001-01-01", "9999-12-31", "2024-1-1", "12024-01-01"),
+    *("2024-02-29 23:59:59.5", "2024-02-29T24:00:00", "2024-02-29 23:59:60", "0000-01-01 00:00:00"),
+]
+_WHOLE = [0, 1, 2, 7, 100, 2**31, 2**53, 2**53 + 1, 2**62, 2**63 - 1, 3652058, 719162, 10**15]
+_FINE = [0.0, 0.1, 0.5, 1.5, 2.5, 100.0, 709.9, 745.2, 5e-324, 1e-310, 2.2250738585072014e-308]
+_BIG = [1e300, 1.7976931348623157e308, 2.0**53, 2.0**63, 9.223372036854775e18, 4503599627370497.5]
 HARD = {
     Kind.BOOLEAN: [True, False],
-    Kind.INTEGER: [0, 1, -1, 2, 7, 100, -100, 2**31, 2**53, 2**53 + 1, -(2**53) - 1, 2**62, 2**63 - 1,
-                   -(2**63), -(2**63) + 1, 3652058, -3652059, 719162, 10**15],
-    Kind.REAL: [0.0, -0.0, 0.5, 1.5, 2.5, -2.5, 0.1, 5e-324, -1e-310, 2.2250738585072014e-308, 1e300,
-                -1e300, 1.7976931348623157e308, -1.7976931348623157e308, 2.0**53, -(2.0**63), 2.0**63,
-                9.223372036854775e18, 0.49999999999999994, 4503599627370497.5, 709.9, -745.2, 100.0],
-    Kind.TEXT: ["", " ", "a", "Ab", "aB%_\\", "c'd", '"', "É", "e\u0301", "\u0130ß", "👨‍👩‍👧", "\U0010ffff",
-                "\uffff", "\ud7ff", "a\x00b", "\x00", "\n", " a\t ", "\u00a0a ", "12", "-7", "+1", " 1",
-                "1_0", "0x1f", "9223372036854775807", "9223372036854775808", "1e400", "-1e-400", "1.5",
-                ".5", "5.", ".", "1e", "inf", "nan", "١٢", "2024-02-29", "2023-02-29", "0000-01-01",
-                "0001-01-01", "9999-12-31", "2024-1-1", "12024-01-01", "2024-02-29 23:59:59.5",
-                "2024-02-29T24:00:00", "2024-02-29 23:59:60", "true", "a%", "a_b", "a" * 9000],
+    Kind.INTEGER: [*_WHOLE, *(-value for value in _WHOLE), -(2**63)],
+    Kind.REAL: [*_FINE, *_BIG, *(-value for value in _FINE + _BIG), 0.49999999999999994],
+    Kind.TEXT: _TEXTS,
     Kind.DATE: [dt.date(*day) for day in _DATES],
     Kind.TIMESTAMP: [dt.datetime(*day, *hour) for day in _DATES for hour in _HOURS],  # noqa: DTZ001
-}  # fmt: skip
+}
 """Values at the edges of every kind."""
 NOT_NUMBERS = [math.nan, math.inf, -math.inf]
 

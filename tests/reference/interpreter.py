@@ -1,8 +1,9 @@
 """What every expression means, in plain Python: the definition that each engine must agree with.
 
 `evaluate(expression, row, columns)` is the value of an expression on a row. Values are None (NULL),
-bool, int, float, str, date and datetime. Nothing here knows of ranges, guards or engines; types are asked
-for one thing only, the kind of a result, since INTEGER arithmetic that could leave 64 bits is REAL.
+bool, int, float, str, date and datetime. Nothing here knows of ranges, guards or engines; types are
+asked for one thing only, the kind of a result, since INTEGER arithmetic that could leave 64 bits is
+REAL. EXP and LN are those of the system's mathematical library, which engines on it use too.
 """
 
 import datetime as dt
@@ -279,7 +280,7 @@ def cast(value, kind):
             return parse(value, kind)
         case dt.datetime(), Kind.DATE:
             return value.date()
-        case (int() | dt.date()), Kind.TEXT:
+        case ((int() | dt.date()), Kind.TEXT):
             return str(value)
     return as_kind(value, kind)
 
@@ -329,7 +330,9 @@ def truncate(value, unit):
         case Unit.YEAR:
             return value.replace(month=1, day=1)
         case Unit.QUARTER:
-            return value.replace(month=(1, 1, 1, 4, 4, 4, 7, 7, 7, 10, 10, 10)[value.month - 1], day=1)
+            return value.replace(
+                month=(1, 1, 1, 4, 4, 4, 7, 7, 7, 10, 10, 10)[value.month - 1], day=1
+            )
         case Unit.MONTH:
             return value.replace(day=1)
         case Unit.WEEK:
@@ -355,7 +358,7 @@ def like(text, pattern, escape):
 
 
 def read(stored, of):
-    """A stored value as its declared type: of its kind, within its range, NULL only where allowed."""
+    """A stored value as its declared type: its kind, its range, NULL only where it may be."""
     value = stored if stored is None else clean(stored, of.kind)
     if value is None and not of.nullable:
         value = {Kind.BOOLEAN: False, Kind.TEXT: ""}.get(of.kind, place_to_value(0, of.kind))

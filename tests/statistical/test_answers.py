@@ -1,6 +1,6 @@
 """Intervals hold what they say, and signed counts are unbiased.
 
-A hundred and fifty releases with fixed bits. A true 95 % interval covers fewer than 127 of them with
+With 150 releases and fixed bits: a true 95 % interval covers fewer than 127 of them with
 probability below 1e-6; the mean of unbiased counts is within 5 standard errors with probability
 above 1 - 1e-6.
 """

@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.answer.answer import single_sets
 from discreet.answer.ask import is_stated, limits_of, plan_budget, weigh
 from discreet.answer.budget import Price
 from discreet.answer.explain import Sealed
+from discreet.answer.limits import Law
 from discreet.answer.measure import Measurement, measurements
 from discreet.answer.release import Release
+from discreet.answer.sets import single_sets
 from discreet.engines.engine import Engine
 from discreet.errors import InputError
 from discreet.plan.query import Aggregate, Measure, Query
@@ -85,6 +86,7 @@ def price_for(
     *,
     delta: Real = 0,
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    laws: Sequence[Law] = tuple(Law),
 ) -> Price:
     """The least price, to three digits, at which every column that is asked for is so accurate.
 
@@ -98,8 +100,9 @@ def price_for(
     targets = {aggregate: accuracy.target(aggregate.name) for aggregate in _asked(query, accuracy)}
 
     def good(place: int) -> bool:
-        price = Price(_epsilon(place) / len(parts), Fraction(Price(1, delta).delta, len(parts)))
-        return all(_fits(part, dialect, price, neighbours, targets, accuracy) for part in parts)
+        price = Price(_epsilon(place), delta).over(len(parts))
+        plans = (planned(part, dialect, price, neighbours, laws) for part in parts)
+        return all(_fits(*both, targets, accuracy) for both in zip(parts, plans, strict=True))
 
     return Price(_epsilon(_first(good)), delta)
 
@@ -184,18 +187,22 @@ def _check_limits(query: Query, dialect: DuckDB) -> None:
 # --- what noise allows --------------------------------------------------------------------------
 
 
+def planned(
+    query: Query, dialect: DuckDB, price: Price, neighbours: Neighbours, laws: Sequence[Law]
+) -> Mapping[Statistic, Measurement]:
+    """How each statistic of a query with stated limits will be measured for a price."""
+    compiled = Compiled(query, tuple(needed(query)), dialect)
+    budget = plan_budget(compiled, price)
+    weighing, _ = weigh(compiled, budget, Sealed(), neighbours, laws)
+    return measurements(budget, weighing, neighbours)
+
+
 def _fits(
     query: Query,
-    dialect: DuckDB,
-    price: Price,
-    neighbours: Neighbours,
+    plan: Mapping[Statistic, Measurement],
     targets: Mapping[Aggregate, Fraction],
     accuracy: Accuracy,
 ) -> bool:
-    compiled = Compiled(query, tuple(needed(query)), dialect)
-    budget = plan_budget(compiled, price)
-    weighing, _ = weigh(compiled, budget, Sealed(), neighbours)
-    plan = measurements(budget, weighing, neighbours)
     return all(
         certain_half_width(aggregate, query, plan, accuracy) <= target
         for aggregate, target in targets.items()

@@ -1,13 +1,15 @@
 """A question in, a release out."""
 
-from dataclasses import replace
+from collections.abc import Sequence
 
 import pyarrow as pa
 
 from discreet.answer.ask import Measured, measure
 from discreet.answer.budget import Price
+from discreet.answer.limits import Law
 from discreet.answer.post import arrange, evaluate, outputs_of
 from discreet.answer.release import Cost, Release
+from discreet.answer.sets import single_sets
 from discreet.answer.tabulate import Simulation, tabulate
 from discreet.engines.engine import Engine
 from discreet.plan.query import Query, released_columns
@@ -19,10 +21,11 @@ def answer(
     engine: Engine,
     price: Price,
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    laws: Sequence[Law] = tuple(Law),
 ) -> Release:
-    """Answer a query for a price; its grouping sets share it equally."""
-    share = Price(price.epsilon / len(query.sets), price.delta / len(query.sets))
-    parts = [measure(one, engine, share, neighbours) for one in single_sets(query)]
+    """Answer a query for a price, with noise of whichever of the laws errs least."""
+    share = price.over(len(query.sets))
+    parts = [measure(one, engine, share, neighbours, laws) for one in single_sets(query)]
     central = pa.concat_tables([tabulate(query, part) for part in parts])
     rows = arrange(central, query)
     widths, how = Simulation.of(query, parts).half_widths(central)
@@ -36,19 +39,6 @@ def answer(
         costs=costs,
         notes=tuple(_note(part) for part in parts),
     )
-
-
-def single_sets(query: Query) -> list[Query]:
-    """A query for each grouping set, with its keys alone and nothing to do afterwards."""
-    bare = replace(query, outputs=(), having=None, order=(), limit=None, offset=0)
-    return [
-        replace(
-            bare,
-            keys=tuple(query.keys[i] for i in chosen),
-            sets=(tuple(range(len(chosen))),),
-        )
-        for chosen in query.sets
-    ]
 
 
 def _costs(part: Measured) -> list[Cost]:

@@ -5,7 +5,7 @@ goes through a mechanism before anything else sees it.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -100,7 +100,13 @@ def group_count(query: Query) -> int:
 # --- measuring ----------------------------------------------------------------------------------
 
 
-def measure(query: Query, engine: Engine, price: Price, neighbours: Neighbours) -> Measured:
+def measure(
+    query: Query,
+    engine: Engine,
+    price: Price,
+    neighbours: Neighbours,
+    laws: Sequence[Law] = tuple(Law),
+) -> Measured:
     """Measure a query that has one grouping set."""
     compiled = Compiled(query, tuple(needed(query)), engine.dialect)
     budget = plan_budget(compiled, price)
@@ -109,7 +115,7 @@ def measure(query: Query, engine: Engine, price: Price, neighbours: Neighbours) 
         if not compiled.by_row:
             session.run(compiled.pairs())
             session.run(compiled.norms())
-        weighing, choices = weigh(compiled, budget, session, neighbours)
+        weighing, choices = weigh(compiled, budget, session, neighbours, laws)
         plan = measurements(budget, weighing, neighbours)
         selection = _selection(budget, weighing, neighbours)
         _settle(compiled, weighing, session, salt)
@@ -124,10 +130,20 @@ def measure(query: Query, engine: Engine, price: Price, neighbours: Neighbours) 
 
 
 def weigh(
-    compiled: Compiled, budget: Budget, session: Session, neighbours: Neighbours
+    compiled: Compiled,
+    budget: Budget,
+    session: Session,
+    neighbours: Neighbours,
+    laws: Sequence[Law],
 ) -> tuple[Weighing, list[tuple[str, Guarantee]]]:
     """Settle the limits and the law of the noise: what is expected to err least."""
-    laws = [Law.LAPLACE, Law.GAUSSIAN] if budget.rho else [Law.LAPLACE]
+    laws = [law for law in laws if law is Law.LAPLACE or budget.rho]
+    if not laws:
+        raise InputError(
+            "Gaussian noise alone is allowed and delta is 0",
+            why="Gaussian noise always leaves a small probability of telling more",
+            fix="pass a delta such as 1e-6",
+        )
     limits = limits_of(compiled.query)
     if compiled.by_row or is_stated(limits):
         options = [by_row(law) if compiled.by_row else stated(limits, law) for law in laws]

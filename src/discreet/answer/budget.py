@@ -31,6 +31,10 @@ class Price:
         if self.delta >= 1:
             raise InputError(f"delta is {delta}", why="it is a probability", fix="pass delta < 1")
 
+    def over(self, parts: int) -> "Price":
+        """An equal share of it."""
+        return Price(self.epsilon / parts, self.delta / parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:

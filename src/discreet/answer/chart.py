@@ -53,11 +53,9 @@ def draw(release: "Release") -> Any:
     layout = lay_out(release)
     panels = [(number, f"y{i}") for i, number in enumerate(numbers)]
     data = alt.Data(values=records(release, layout, panels))
-    charts = [
-        _panel(release, layout, panel, first=i == 0).properties(data=data)
-        for i, panel in enumerate(panels)
-    ]
-    return _together(charts, layout).properties(title=_title(release, layout, numbers))
+    charts = [_panel(release, layout, one, first=i == 0) for i, one in enumerate(panels)]
+    title = _title(release, layout, numbers)
+    return _together(charts, layout).properties(data=data, title=title)
 
 
 def _altair() -> Any:
@@ -197,7 +195,10 @@ def _series(layout: Layout) -> dict[str, Any]:
     if not layout.series:
         return {"color": alt.value(_COLOURS[0])}
     title = " / ".join(plain(name) for name in layout.series)
-    scale, legend = alt.Scale(range=_COLOURS), alt.Legend(title=title, symbolLimit=24)
+    scale, legend = (
+        alt.Scale(range=_COLOURS),
+        alt.Legend(title=title, symbolLimit=24, symbolOpacity=1),
+    )
     return {"color": alt.Color("series", type="nominal", sort=None, scale=scale, legend=legend)}
 
 

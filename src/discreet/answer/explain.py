@@ -3,13 +3,12 @@
 The query, the schema and the price are read, and nothing else: there is no way from here to a row.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import pyarrow as pa
 
-from discreet.answer.answer import single_sets
 from discreet.answer.ask import group_count, is_stated, limits_of, plan_budget, weigh
 from discreet.answer.budget import Budget, Price
 from discreet.answer.expected import Expected, expect, scale_of
@@ -17,6 +16,7 @@ from discreet.answer.explained import render_explanation
 from discreet.answer.facts import Facts, facts_of
 from discreet.answer.limits import Law, Weighing
 from discreet.answer.measure import Measurement, measurements
+from discreet.answer.sets import single_sets
 from discreet.answer.statements import statements
 from discreet.engines.engine import Engine
 from discreet.errors import InvariantBroken
@@ -119,12 +119,12 @@ def explain(
     engine: Engine | DuckDB,
     price: Price,
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    laws: Sequence[Law] = tuple(Law),
 ) -> Explanation:
     """Explain a query for a price; the engine is asked for its dialect and for nothing else."""
     dialect = engine if isinstance(engine, DuckDB) else engine.dialect
-    count = len(query.sets)
-    share = Price(price.epsilon / count, price.delta / count)
-    parts = tuple(_part(one, dialect, share, neighbours) for one in single_sets(query))
+    share = price.over(len(query.sets))
+    parts = tuple(_part(one, dialect, share, neighbours, laws) for one in single_sets(query))
     return Explanation(price, neighbours, facts_of(query), parts)
 
 
@@ -155,16 +155,18 @@ def _touched() -> InvariantBroken:
     )
 
 
-def _part(query: Query, dialect: DuckDB, price: Price, neighbours: Neighbours) -> Part:
+def _part(
+    query: Query, dialect: DuckDB, price: Price, neighbours: Neighbours, laws: Sequence[Law]
+) -> Part:
     compiled = Compiled(query, tuple(needed(query)), dialect)
     budget = plan_budget(compiled, price)
     limits = limits_of(query)
     settled = compiled.by_row or is_stated(limits)
     if settled:
-        weighings = [weigh(compiled, budget, Sealed(), neighbours)[0]]
+        weighings = [weigh(compiled, budget, Sealed(), neighbours, laws)[0]]
     else:
-        laws = [Law.LAPLACE, Law.GAUSSIAN] if budget.rho else [Law.LAPLACE]
-        weighings = [Weighing(law, limit, limit) for law in laws for limit in EXAMPLES]
+        possible = [law for law in laws if law is Law.LAPLACE or budget.rho]
+        weighings = [Weighing(law, limit, limit) for law in possible for limit in EXAMPLES]
     return Part(
         tuple(key.name for key in query.keys),
         group_count(query) if compiled.known else None,

@@ -62,6 +62,21 @@ def open_account(
     return opened
 
 
+def uncapped(transaction: Transaction, holder: Holder, members: Sequence[Holder]) -> Account:
+    """An account that counts, as its dataset or its first member does, and never refuses."""
+    check_members(holder, members)
+    like = dataset_holder(holder.within) if holder.within else next(iter(members), holder)
+    if holder.kind in ("group", "link") and like != holder:
+        model = existing(transaction, like)
+        return Account(holder, model.measure, model.neighbours, None)
+    raise InputError(
+        f"{holder} without a cap",
+        why="datasets and analysts have accounts to be held to; only groups, and links of at "
+        "least one dataset, may merely count",
+        fix="pass a cap",
+    )
+
+
 def set_cap(
     transaction: Transaction, holder: Holder, cap: Charge, *, by: str, reason: str
 ) -> Account:

@@ -12,6 +12,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from discreet.curator.amounts import cap_units, read_units, write_units
@@ -21,6 +22,8 @@ from discreet.privacy.charges import EPSILON, RHO, UNITS, Charge, Measure
 from discreet.privacy.neighbours import Neighbours
 
 Kind: TypeAlias = Literal["dataset", "analyst", "group", "link"]
+
+_KINDS: Final = frozenset(get_args(Kind))
 
 MEASURES: Final[dict[str, Measure]] = {"epsilon": EPSILON, "rho": RHO}
 
@@ -39,7 +42,7 @@ class Holder:
     def __post_init__(self) -> None:
         named(self.name, self.kind)
         nested = self.kind in ("analyst", "group")
-        if self.kind not in get_args(Kind) or nested is not isinstance(self.within, str):
+        if self.kind not in _KINDS or nested is not isinstance(self.within, str):
             raise InputError(
                 f"an account of kind {self.kind!r}",
                 why="analysts and groups have accounts within a dataset, datasets and links not",
@@ -51,17 +54,26 @@ class Holder:
     @property
     def key(self) -> str:
         """The text that stands for this holder in the ledger."""
-        return canonical([self.kind, self.name, self.within])
+        return _write_key(self)
 
     @staticmethod
     def read(key: str) -> "Holder":
         """Read a key."""
-        kind, name, within = json.loads(key)
-        return Holder(kind, name, within)
+        return _read_key(key)
 
     def __str__(self) -> str:
         inside = "" if self.within is None else f" within {self.within}"
         return f"{self.kind} {self.name}{inside}"
+
+
+@lru_cache(maxsize=4096)
+def _write_key(holder: Holder) -> str:
+    return canonical([holder.kind, holder.name, holder.within])
+
+
+@lru_cache(maxsize=4096)
+def _read_key(key: str) -> Holder:
+    return Holder(*json.loads(key))
 
 
 def dataset(name: str) -> Holder:

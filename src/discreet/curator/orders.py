@@ -39,6 +39,8 @@ class Order:
     prices: tuple[Charge, ...]
     measurements: Sequence[Mapping[str, Any]] = field(default=(), compare=False)
     request: str | None = None
+    question: str = field(init=False, repr=False)
+    """The digest under which an answer is found again."""
 
     def __post_init__(self) -> None:
         for name in ("analyst", "dataset", "version", "plan"):
@@ -55,12 +57,9 @@ class Order:
                 why="it has one price in each measure its accounts need, by epsilon or rho",
                 fix="price the plan once for each measure of `ledger.touched(dataset, analyst)`",
             )
-
-    @property
-    def question(self) -> str:
-        """The digest under which an answer is found again."""
-        prices = [price.to_dict() for price in self.prices]
-        return digest(canonical([self.dataset, self.version, self.plan, prices]))
+        costs = [price.to_dict() for price in self.prices]
+        asked = digest(canonical([self.dataset, self.version, self.plan, costs]))
+        object.__setattr__(self, "question", asked)
 
     def price(self, measure: Measure, neighbours: Neighbours) -> Charge:
         """The cost in one measure; InputError if the order does not say."""

@@ -9,7 +9,7 @@ order, so a cut loses only what nobody was told of.
 import os
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias, TypeVar
 
 from discreet.curator.schema import Dialect, Execute
 from discreet.curator.store import Refused
@@ -18,6 +18,8 @@ from discreet.errors import LedgerError
 
 if TYPE_CHECKING:
     import psycopg
+
+    Link: TypeAlias = psycopg.Connection[tuple[Any, ...]]
 
 T = TypeVar("T")
 
@@ -54,7 +56,7 @@ class Postgres:
     def _renew(self) -> None:
         self._pid = os.getpid()
         self._lock = threading.RLock()
-        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._connection: "Link" | None = None
 
     def found(self, make: Callable[[Execute], Sighting]) -> Sighting | None:
         """Make the tables if there are none; None if there are."""
@@ -104,15 +106,15 @@ class Postgres:
             raise
         return self._again(work, tries - 1)
 
-    def _opened(self) -> "psycopg.Connection[tuple[Any, ...]]":
+    def _opened(self) -> "Link":
         if self._connection is None or self._connection.closed:
             self._connection = self._connected()
         return self._connection
 
-    def _connected(self) -> "psycopg.Connection[tuple[Any, ...]]":
+    def _connected(self) -> "Link":
         psycopg = _psycopg()
         try:
-            connection = psycopg.connect(self._url, autocommit=True)
+            connection: Link = psycopg.connect(self._url, autocommit=True)
             connection.execute("SET search_path TO discreet")
             [(fsync,)] = connection.execute("SHOW fsync").fetchall()
             [(waits,)] = connection.execute("SHOW synchronous_commit").fetchall()
@@ -127,21 +129,16 @@ class Postgres:
 
     def _within(
         self,
-        connection: "psycopg.Connection[tuple[Any, ...]]",
+        connection: "Link",
         begin: LiteralString,
         work: Callable[[Execute], T],
         commit: LiteralString,
     ) -> T:
         psycopg = _psycopg()
 
-        def execute(sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-            asked = cast("LiteralString", sql.replace("?", "%s") if values else sql)
-            cursor = connection.execute(asked, values or None)
-            return cursor.fetchall() if cursor.description else []
-
         try:
             connection.execute(begin)
-            answer = work(execute)
+            answer = work(Session(connection))
             connection.execute(commit)
         except (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected) as wrong:
             raise _Conflict from wrong
@@ -153,6 +150,28 @@ class Postgres:
         finally:
             _undo(connection)
         return answer
+
+
+class Session:
+    """Statements on one connection."""
+
+    def __init__(self, connection: "Link") -> None:
+        self._connection = connection
+
+    def __call__(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement and give its rows."""
+        cursor = self._send(sql, values)
+        return cursor.fetchall() if cursor.description else []
+
+    def all(self, statements: Sequence[tuple[str, Sequence[Any]]]) -> list[int]:
+        """Run several in one round trip and say how many rows each of them changed."""
+        with self._connection.pipeline():
+            cursors = [self._send(sql, values) for sql, values in statements]
+        return [cursor.rowcount for cursor in cursors]
+
+    def _send(self, sql: str, values: Sequence[Any]) -> "psycopg.Cursor[tuple[Any, ...]]":
+        asked: Any = sql.replace("?", "%s") if values else sql
+        return self._connection.execute(asked, values or None)
 
 
 class _Conflict(Exception):  # noqa: N818 - an event, not a fault
@@ -171,7 +190,7 @@ def _psycopg() -> Any:
     return psycopg
 
 
-def _undo(connection: "psycopg.Connection[tuple[Any, ...]]") -> None:
+def _undo(connection: "Link") -> None:
     idle = _psycopg().pq.TransactionStatus.IDLE
     if connection.closed or connection.info.transaction_status == idle:
         return

@@ -5,11 +5,20 @@ A step that was released is never edited.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 Dialect: TypeAlias = Literal["sqlite", "postgres"]
-Execute: TypeAlias = Callable[..., list[tuple[Any, ...]]]
-"""Run one statement with ? for its values: execute(sql, values) gives the rows."""
+
+
+class Execute(Protocol):
+    """Runs statements, with ? for their values, in one transaction."""
+
+    def __call__(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement and give its rows."""
+
+    def all(self, statements: Sequence[tuple[str, Sequence[Any]]]) -> list[int]:
+        """Run several, sent together, and say how many rows each of them changed."""
+
 
 _WORDS: Final[dict[Dialect, dict[str, str]]] = {
     "sqlite": {"int": "INTEGER", "bytes": "BLOB", "text": "TEXT", "strict": " STRICT"},

@@ -23,10 +23,12 @@ PATIENCE: Final = 30.0
 class Connection(Protocol):
     """The part of a SQLite connection that the ledger uses."""
 
-    in_transaction: bool
+    @property
+    def in_transaction(self) -> bool:
+        """Whether BEGIN was said and neither COMMIT nor ROLLBACK."""
 
     def execute(self, sql: str, values: Sequence[Any] = (), /) -> Any:
-        """Run a statement; the answer has `fetchall`."""
+        """Run a statement; the answer has `fetchall` and `rowcount`."""
 
     def close(self) -> None:
         """Let go of the file."""
@@ -54,7 +56,7 @@ class SQLite:
     dialect: Dialect = "sqlite"
 
     def __init__(self, path: Path, *, connect: Callable[[Path], Connection] = connect) -> None:
-        self._path = path
+        self.path = path
         self._connect = connect
         self._abandoned: list[Connection | None] = []
         self._renew()
@@ -94,10 +96,10 @@ class SQLite:
     def _opened(self) -> Connection:
         if self._connection is None:
             self._connection = self._ready()
-            self._identity = identity(self._path)
-        elif identity(self._path) != self._identity:
+            self._identity = identity(self.path)
+        elif identity(self.path) != self._identity:
             raise LedgerError(
-                f"{self._path.name} was replaced while it was in use",
+                f"{self.path.name} was replaced while it was in use",
                 why="another file has its name now",
                 fix="put the newest copy in its place and start again",
             )
@@ -105,7 +107,7 @@ class SQLite:
 
     def _ready(self) -> Connection:
         try:
-            connection = self._connect(self._path)
+            connection = self._connect(self.path)
             prepare(connection)
         except sqlite3.Error as wrong:
             raise failure(wrong) from wrong
@@ -158,13 +160,25 @@ def prepare(connection: Connection) -> None:
         )
 
 
-def within(connection: Connection, begin: str, work: Callable[[Execute], T]) -> T:
-    """Run `work` in a transaction; undo it when anything is raised."""
+class Session:
+    """Statements on one connection."""
 
-    def execute(sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        rows: list[tuple[Any, ...]] = connection.execute(sql, values).fetchall()
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def __call__(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement and give its rows."""
+        rows: list[tuple[Any, ...]] = self._connection.execute(sql, values).fetchall()
         return rows
 
+    def all(self, statements: Sequence[tuple[str, Sequence[Any]]]) -> list[int]:
+        """Run several and say how many rows each of them changed."""
+        return [self._connection.execute(sql, values).rowcount for sql, values in statements]
+
+
+def within(connection: Connection, begin: str, work: Callable[[Execute], T]) -> T:
+    """Run `work` in a transaction; undo it when anything is raised."""
+    execute = Session(connection)
     try:
         execute(begin)
         answer = work(execute)

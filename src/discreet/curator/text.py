@@ -2,9 +2,13 @@
 
 import hashlib
 import json
-from typing import Any
+from typing import Any, Final
 
 from discreet.errors import InputError
+
+_encode: Final = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+).encode
 
 
 def canonical(value: Any) -> str:
@@ -17,9 +21,7 @@ def canonical(value: Any) -> str:
         '{"a":["x",null],"b":1}'
     """
     try:
-        text = json.dumps(
-            value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-        )
+        text = _encode(value)
         text.encode()
     except (TypeError, ValueError, RecursionError) as wrong:
         raise InputError(

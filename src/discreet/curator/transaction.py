@@ -14,7 +14,8 @@ class Transaction:
     """The head of the ledger while it is being moved."""
 
     def __init__(self, execute: Execute) -> None:
-        self.read = execute
+        self._execute = execute
+        self._queue: list[tuple[str, Sequence[Any]]] = []
         [(self.ledger, self._start, hash_)] = execute("SELECT id, sequence, hash FROM ledger")
         self.head = Head(self._start, hash_)
         self.writes = 0
@@ -24,10 +25,15 @@ class Transaction:
         """What a witness may remember once this is durable."""
         return Sighting(self.ledger, self.head)
 
-    def write(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Run a statement that changes something."""
+    def read(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run a statement that changes nothing."""
+        self._flush()
+        return self._execute(sql, values)
+
+    def write(self, sql: str, values: Sequence[Any]) -> None:
+        """Run a statement that changes one row, at the latest before the next is read."""
         self.writes += 1
-        return self.read(sql, values)
+        self._queue.append((sql, values))
 
     def append(self, kind: str, by: str, facts: Mapping[str, Any]) -> Entry:
         """Add an entry after the newest."""
@@ -42,7 +48,17 @@ class Transaction:
         """Keep the moved head."""
         if self.head.sequence > self._start:
             values = (self.head.sequence, self.head.hash)
-            self.read("UPDATE ledger SET sequence = ?, hash = ?", values)
+            self.write("UPDATE ledger SET sequence = ?, hash = ?", values)
+        self._flush()
+
+    def _flush(self) -> None:
+        statements, self._queue = self._queue, []
+        if statements and self._execute.all(statements) != [1] * len(statements):
+            raise LedgerError(
+                "a row of the ledger changed under a transaction",
+                why="transactions did not happen one after another",
+                fix="run `discreet ledger verify`",
+            )
 
     def check(self, seen: Sighting | None) -> None:
         """Refuse to go on if something that a witness saw is not there.

@@ -70,7 +70,7 @@ class Witness:
     def advance(self, sighting: Sighting) -> None:
         """Remember a head durably, unless a newer one is already there."""
         with self.held() as file:
-            newest = _newest(self.path, os.pread(file, 2 * BLOCK, 0))
+            newest = _newest(self.path, _stored(file))
             if newest is None or newest.head.sequence < sighting.head.sequence:
                 _write(file, sighting, over=newest)
 
@@ -101,11 +101,16 @@ def _write(file: int, sighting: Sighting, *, over: Sighting | None) -> None:
     head = sighting.head
     text = canonical({"hash": head.hash, "ledger": sighting.ledger, "sequence": head.sequence})
     block = f"{text}\n{digest(text)}\n".encode().ljust(BLOCK)
-    stored = os.pread(file, 2 * BLOCK, 0)
-    place = 0 if over is None or _read_block(stored[:BLOCK]) != over else BLOCK
-    if os.pwrite(file, block, place) < BLOCK:
-        raise OSError("the file could not be written whole")  # noqa: TRY003
+    first = over is None or _read_block(_stored(file)[:BLOCK]) != over
+    os.lseek(file, 0 if first else BLOCK, os.SEEK_SET)
+    if os.write(file, block) < BLOCK:
+        raise OSError("the file could not be written whole")
     os.fsync(file)
+
+
+def _stored(file: int) -> bytes:
+    os.lseek(file, 0, os.SEEK_SET)
+    return os.read(file, 2 * BLOCK)
 
 
 def _newest(path: Path, stored: bytes) -> Sighting | None:

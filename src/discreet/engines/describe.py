@@ -10,7 +10,7 @@ from discreet.sql.duckdb import DuckDB
 from discreet.sql.duckdb_types import stored_kind
 
 _STATE = {
-    Kind.BOOLEAN: "nothing: both values are known",
+    Kind.BOOLEAN: "Keys([False, True]) to group by it",
     Kind.INTEGER: "Bounds(low, high) to add it up or average it; Keys([...]) to group by it",
     Kind.REAL: "Bounds(low, high) to add it up or average it",
     Kind.TEXT: "Keys([...]) to group by it, where its values are public",
@@ -78,13 +78,14 @@ def describe(source: Any) -> Description:
     import duckdb  # noqa: PLC0415 - heavy, and not everybody describes data
 
     is_file = isinstance(source, str | Path)
+    text = _reader(Path(source)) if is_file else "incoming"
     with duckdb.connect(config={"pandas_analyze_sample": 0}) as connection:
-        if is_file:
-            text = _reader(Path(source))
-        else:
-            connection.register("incoming", source)
-            text = "incoming"
-        rows = connection.execute(f"DESCRIBE SELECT * FROM {text} LIMIT 0").fetchall()
+        try:
+            if not is_file:
+                connection.register("incoming", source)
+            rows = connection.execute(f"DESCRIBE SELECT * FROM {text} LIMIT 0").fetchall()
+        except duckdb.Error:  # its text may quote the file
+            raise _unreadable(Path(source).name if is_file else type(source).__name__) from None
     columns = tuple(Described(str(row[0]), str(row[1]), stored_kind(str(row[1]))) for row in rows)
     return Description(columns, not (is_file and Path(source).suffix.lower() != ".parquet"))
 
@@ -103,6 +104,14 @@ def _reader(path: Path) -> str:
         f"{path.name} cannot be described",
         why="it is no Parquet or CSV file" if path.is_file() else "there is no such file",
         fix="name a .parquet, .csv or .csv.gz file",
+    )
+
+
+def _unreadable(name: str) -> InputError:
+    return InputError(
+        f"{name} cannot be described",
+        why="it has no columns that DuckDB can read",
+        fix="pass a Parquet or CSV file, a data frame or an Arrow table that is intact",
     )
 
 

@@ -68,6 +68,16 @@ class DuckDBEngine:
         self._physical[name] = {str(row[0]): str(row[1]) for row in rows}
         return dict(self._physical[name])
 
+    @staticmethod
+    def save(source: Any, path: Path) -> None:
+        """Write a data frame or an Arrow table as a Parquet file."""
+        import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
+
+        with duckdb.connect() as connection:
+            connection.register("incoming", source)
+            target = DuckDBEngine.dialect.text(str(path))
+            connection.execute(f"COPY (SELECT * FROM incoming) TO {target} (FORMAT parquet)")
+
     def open(self, schema: Schema) -> None:
         """Make the tables of a schema ready for questions, and lock the database."""
         self._check_open()

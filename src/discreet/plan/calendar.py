@@ -30,9 +30,15 @@ def moment(place: float, kind: Kind) -> dt.date:
     return _EPOCH + int(place) * _MICROSECOND
 
 
+def _midnight(day: dt.date) -> dt.datetime:
+    return dt.datetime.combine(day, dt.time())
+
+
 FIRST_TO_LAST = {
     Kind.DATE: Range(position(dt.date.min), position(dt.date.max)),
-    Kind.TIMESTAMP: Range(position(dt.datetime.min), position(dt.datetime.max)),
+    Kind.TIMESTAMP: Range(
+        position(_midnight(dt.date.min)), position(_midnight(dt.date.max)) + DAY - 1
+    ),
 }
 """All dates and timestamps there are: from the year 1 to the year 9999."""
 
@@ -44,15 +50,11 @@ def truncate(value: dt.date, unit: Unit) -> dt.date:
     """
     if not isinstance(value, dt.datetime):
         return _DAYS[unit](value)
-    if unit in _CLOCK:
-        return value.replace(**_CLOCK[unit])
-    return dt.datetime.combine(_DAYS[unit](value.date()), dt.time())
+    if unit in {Unit.HOUR, Unit.MINUTE}:
+        return value - (value - _midnight(value.date())) % _LONGEST[unit]
+    return _midnight(_DAYS[unit](value.date()))
 
 
-_CLOCK = {
-    Unit.HOUR: {"minute": 0, "second": 0, "microsecond": 0},
-    Unit.MINUTE: {"second": 0, "microsecond": 0},
-}
 _DAYS: dict[Unit, Callable[[dt.date], dt.date]] = {
     Unit.YEAR: lambda day: day.replace(month=1, day=1),
     Unit.QUARTER: lambda day: day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1),
@@ -62,7 +64,7 @@ _DAYS: dict[Unit, Callable[[dt.date], dt.date]] = {
     Unit.HOUR: lambda day: day,
     Unit.MINUTE: lambda day: day,
 }
-_LONGEST = {  # no period of the unit is longer, and twice its length skips none from its beginning
+_LONGEST = {  # no period of the unit is longer
     Unit.YEAR: dt.timedelta(days=366),
     Unit.QUARTER: dt.timedelta(days=92),
     Unit.MONTH: dt.timedelta(days=31),

@@ -189,9 +189,7 @@ def nth(of: Type, place: int) -> Value:
 
 
 def _drawn(of: Type, rows: int, draws: Draws) -> list[Value]:
-    if of.keys is not None:
-        return [of.keys[i] for i in draws.below(len(of.keys), rows)]
-    values: list[Any] = _values(of, rows, draws)
+    values = _values(of, rows, draws)
     if of.nullable:
         blank = Draws(f"{draws.name}\0null").below(_NULLS, rows) == 0
         values = [None if gone else value for gone, value in zip(blank, values, strict=True)]
@@ -199,6 +197,8 @@ def _drawn(of: Type, rows: int, draws: Draws) -> list[Value]:
 
 
 def _values(of: Type, rows: int, draws: Draws) -> list[Any]:
+    if of.keys is not None:
+        return [of.keys[i] for i in draws.below(len(of.keys), rows)]
     match of.kind:
         case Kind.BOOLEAN:
             return [bool(i) for i in draws.below(2, rows)]

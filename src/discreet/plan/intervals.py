@@ -1,8 +1,8 @@
 """Interval arithmetic that bounds what an engine computes, rounding included.
 
-A `Range` is a closed interval; an infinite end means that nothing bounds that side, while every value
-inside is finite. Each function takes ranges of operands and returns a range that holds every finite
-result, or None where there is none (a quotient by 0 alone).
+A `Range` is a closed interval; an infinite end means that nothing bounds that side, while every
+value inside is finite. Each function takes ranges of operands and returns a range that holds every
+finite result, or None where there is none (a quotient by 0 alone).
 
 Why the ends are right although engines round. On whole numbers Python's arithmetic is exact. On
 doubles write RN for rounding to nearest: it is monotone, x <= y gives RN(x) <= RN(y), overflow to
@@ -26,22 +26,22 @@ LIBRARY_STEPS = 4  # see `exponential`
 
 
 def add(x: Range, y: Range) -> Range:
-    """x + y: grows in both, so its extremes are at the equal corners."""
+    """The sum grows in both, so its extremes are at the equal corners."""
     return Range(x.low + y.low, x.high + y.high)
 
 
 def subtract(x: Range, y: Range) -> Range:
-    """x - y: grows in x, falls in y."""
+    """The difference grows in x and falls in y."""
     return Range(x.low - y.high, x.high - y.low)
 
 
 def multiply(x: Range, y: Range) -> Range:
-    """x * y: for a fixed y it grows or falls in x, and the other way round: all four corners."""
+    """The product grows or falls in x for a fixed y, and the other way round: all corners."""
     return _hull(_product(a, b) for a in (x.low, x.high) for b in (y.low, y.high))
 
 
 def divide(x: Range, y: Range, step: float) -> Range | None:
-    """x / y where y is not 0; `step` is the least distance of such a y from 0 (1 for whole numbers).
+    """The quotient where y is not 0, but `step` or more from it (1 for whole numbers).
 
     On either side of 0 the quotient grows or falls in each operand, so corners suffice there; the
     values of y that are not 0 lie in the part up to -step and the part from step on.
@@ -52,7 +52,7 @@ def divide(x: Range, y: Range, step: float) -> Range | None:
 
 
 def remainder(x: Range, y: Range) -> Range | None:
-    """x % y over whole numbers, with the sign of x: no larger than x, and smaller than y."""
+    """The remainder of whole numbers has the sign of x; it is no larger, and smaller than y."""
     largest = max(abs(y.low), abs(y.high)) - 1
     if largest < 0:
         return None
@@ -82,17 +82,18 @@ def square_root(x: Range) -> Range | None:
 
 
 def exponential(x: Range) -> Range:
-    """e^x, within the error of any mathematical library.
+    """The power of e, within the error of any mathematical library.
 
-    The function grows, but libraries need not round it to nearest, nor even be monotone. Good ones err
-    by less than one unit in the last place; the ends computed here and the values computed there are both
-    that close to the truth, so four steps outward cover both, at a power of two as well.
+    The function grows, but libraries need not round it to nearest, nor even be monotone. Good ones
+    err by less than one unit in the last place. The ends computed here and the values computed
+    there are both that close to the truth, so four steps outward cover both, also at a power of
+    two, where steps change their size.
     """
     return Range(max(_outward(_exp(x.low), -math.inf), 0.0), _outward(_exp(x.high), math.inf))
 
 
 def logarithm(x: Range, step: float) -> Range | None:
-    """ln x where x is above 0, `step` its least such value; the error as for `exponential`."""
+    """The logarithm where x is `step` or more above 0; the error as for `exponential`."""
     if x.high < step:
         return None
     low, high = math.log(max(x.low, step)), math.log(x.high)

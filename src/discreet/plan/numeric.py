@@ -1,9 +1,9 @@
 """Types of arithmetic: which kind a result has, between which ends it lies, and when it is NULL.
 
 Two ranges belong to a value. `declared` has the ends that public facts state, infinite where they
-state none. `reach` is all that it can be, given its kind too: 64 bits, the finite doubles, the dates
-there are. Kinds and NULLs follow from reach. The range of a result follows from what is declared, so
-that a value nobody bounded stays unbounded.
+state none. `reach` is all that it can be, given its kind too: 64 bits, the finite doubles, the
+dates there are. Kinds and NULLs follow from reach. The range of a result follows from what is
+declared, so that a value nobody bounded stays unbounded.
 """
 
 import datetime as dt
@@ -109,22 +109,22 @@ ARITHMETIC: dict[Function, Callable[..., Range | None]] = {
 def arithmetic(function: Function, operands: Sequence[Type]) -> Outcome:
     """INTEGER of INTEGER where every result fits 64 bits, else REAL with operands as doubles."""
     operation = ARITHMETIC[function]
-    if all(of.kind is Kind.INTEGER for of in operands):
-        if fits(operation(*map(reach, operands)), Kind.INTEGER):
-            bounds = stated(operation(*map(declared, operands)), Kind.INTEGER)
-            return Outcome(Type(Kind.INTEGER, _any_nullable(operands), bounds))
+    whole_numbers = all(of.kind is Kind.INTEGER for of in operands)
+    if whole_numbers and fits(operation(*map(reach, operands)), Kind.INTEGER):
+        bounds = stated(operation(*map(declared, operands)), Kind.INTEGER)
+        return Outcome(Type(Kind.INTEGER, _any_nullable(operands), bounds))
     return _real(operation, operands, defined=True)
 
 
 def quotient(operands: Sequence[Type]) -> Outcome:
-    """x / y as doubles: NULL where y is 0, or where the quotient overflows."""
+    """A quotient of doubles: NULL where y is 0, or where the quotient overflows."""
     divisor = operands[1]
     operation = partial(intervals.divide, step=_least_above_zero(divisor))
     return _real(operation, operands, defined=not _holds_zero(divisor))
 
 
 def remainder(operands: Sequence[Type]) -> Outcome:
-    """x % y of INTEGER: NULL where y is 0."""
+    """A remainder of INTEGER: NULL where the divisor is 0."""
     strays = _holds_zero(operands[1])
     bounds = stated(intervals.remainder(*map(declared, operands)), Kind.INTEGER)
     return Outcome(Type(Kind.INTEGER, strays or _any_nullable(operands), bounds), strays)

@@ -15,8 +15,8 @@ class Wildcard(Enum):
 def tokens(pattern: str, escape: str | None) -> tuple[str | Wildcard, ...]:
     """A pattern as plain characters and wildcards.
 
-    Edge cases: `escape` before anything but %, _ and itself is refused, also at the end, where engines
-    fail, and only for the rows that get that far.
+    Edge cases: `escape` before anything but %, _ and itself is refused, also at the end, where
+    engines fail, and only for the rows that get that far.
 
     Example:
         >>> tokens("5!%%", "!")

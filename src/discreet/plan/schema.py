@@ -47,6 +47,8 @@ class Bounds:
 class Keys:
     """All values of a category that can be asked for; each is answered, present or not.
 
+    Rows with other values are in no group; list None to have NULL as a group.
+
     Example:
         >>> Keys(["Austin", "Haifa"]).values
         ('Austin', 'Haifa')
@@ -177,8 +179,7 @@ def column_type(
         case Keys():
             for value in spec.values:
                 _check_key(value, kind, name)
-            extra = (None,) if nullable and None not in spec.values else ()
-            return Type(kind, nullable, None, spec.values + extra)
+            return Type(kind, nullable, None, spec.values)
         case None:
             return Type(kind, nullable)
 

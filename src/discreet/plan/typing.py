@@ -1,10 +1,10 @@
 """The type of an expression: kind, NULL, range and keys, from public facts alone.
 
-Guarantee: for every row whose columns have their types, the value of the expression is of the inferred
-kind, is NULL only where the type is nullable, and lies in the range where there is one.
+Guarantee: for every row whose columns have their types, the value of the expression is of the
+inferred kind, is NULL only where the type is nullable, and lies in the range where there is one.
 
-Why: by induction over the expression. `intervals` proves the ends of arithmetic, `numeric` its kinds
-and NULLs; the remaining rules are hulls of their parts.
+Why: by induction over the expression. `intervals` proves the ends of arithmetic, `numeric` its
+kinds and NULLs; the remaining rules are hulls of their parts.
 """
 
 import datetime as dt
@@ -130,8 +130,8 @@ def _column(name: str, columns: Mapping[str, Type]) -> Type:
 def settled(of: Type) -> Type:
     """A declared type with the ends of its range made values of its kind.
 
-    What stands outside a kind bounds nothing: INTEGER from 0 to 2^70 is open above. This is the range
-    that a stored column is clamped into when it is read.
+    What stands outside a kind bounds nothing: INTEGER from 0 to 2^70 is open above. This is the
+    range that a stored column is clamped into when it is read.
 
     Example:
         >>> settled(Type(Kind.INTEGER, range=Range(0.5, 9.5))).range

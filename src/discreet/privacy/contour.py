@@ -7,6 +7,7 @@ product and asking costs a few dot products, however long the list is.
 
 from fractions import Fraction
 from functools import lru_cache
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from discreet.errors import InputError
@@ -21,6 +22,7 @@ from discreet.rationals import Real, non_negative, whole
 
 if TYPE_CHECKING:
     from discreet.privacy.neighbours import Neighbours
+    from discreet.privacy.shapes import Shape
 
 
 class Contour:
@@ -49,6 +51,8 @@ class Contour:
 
     def __init__(self, precision: Precision = INTERACTIVE) -> None:
         self._precision = precision
+        # Lines are brought up to date in place, so threads take turns.
+        self._lock = Lock()
         self._list: list[tuple[Guarantee, int]] = []
         self._sides = [Side(Tally(Direction.REMOVE), precision)]
         self._neighbours: Neighbours | None = None
@@ -64,6 +68,10 @@ class Contour:
         form = guarantee.closed_form()
         if form is None and not has_law(guarantee):
             raise no_pair(guarantee)
+        with self._lock:
+            self._append(guarantee, count, form)
+
+    def _append(self, guarantee: Guarantee, count: int, form: "tuple[Shape, float] | None") -> None:
         if guarantee.neighbours is not self._neighbours:
             self._meet(guarantee)
         if len(guarantee.directions) > len(self._sides):
@@ -80,33 +88,37 @@ class Contour:
         """The smallest epsilon with which (epsilon, delta)-differential privacy holds."""
         exact = _exact(delta, "delta")
         key = (exact.numerator, exact.denominator)  # much quicker to hash than a Fraction
-        known = self._epsilons.get(key)
-        if known is None:
-            if key[0] >= key[1]:
-                raise InputError(f"delta is {delta}", why="it has to be below 1", fix="lower it")
-            known = self._epsilons[key] = _worst([side.epsilon(exact) for side in self._sides])
-        return known
+        if key[0] >= key[1]:
+            raise InputError(f"delta is {delta}", why="it has to be below 1", fix="lower it")
+        with self._lock:
+            known = self._epsilons.get(key)
+            if known is None:
+                known = self._epsilons[key] = _worst([side.epsilon(exact) for side in self._sides])
+            return known
 
     def delta(self, epsilon: Real) -> Bound:
         """The smallest delta with which (epsilon, delta)-differential privacy holds."""
         exact = _exact(epsilon, "epsilon")
         key = (exact.numerator, exact.denominator)
-        known = self._deltas.get(key)
-        if known is None:
-            known = self._deltas[key] = _worst([side.delta(exact) for side in self._sides])
-        return known
+        with self._lock:
+            known = self._deltas.get(key)
+            if known is None:
+                known = self._deltas[key] = _worst([side.delta(exact) for side in self._sides])
+            return known
 
     def within(self, epsilon: Real, delta: Real) -> bool:
         """Whether (epsilon, delta) certainly holds: the quick check for one budget, many times."""
-        if self._checked != (epsilon, delta):
-            exact, limit = _exact(epsilon, "epsilon"), _exact(delta, "delta")
-            self._limits = (Interval.of(exact).lower, Interval.of(limit).lower)
-            self._checked = (epsilon, delta)
-        low, limit_low = self._limits
-        for side in self._sides:
-            if not side.within(low, limit_low):
-                return self.delta(epsilon).upper <= _exact(delta, "delta")
-        return True
+        with self._lock:
+            if self._checked != (epsilon, delta):
+                exact, limit = _exact(epsilon, "epsilon"), _exact(delta, "delta")
+                self._limits = (Interval.of(exact).lower, Interval.of(limit).lower)
+                self._checked = (epsilon, delta)
+            low, most = self._limits
+            sure = all(side.within(low, most) for side in self._sides)
+        return sure or self.delta(epsilon).upper <= _exact(delta, "delta")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (self._precision, tuple(self._list))
 
     def _meet(self, guarantee: Guarantee) -> None:
         if self._neighbours is not None:
@@ -123,6 +135,14 @@ class Contour:
         for guarantee, count in self._list:
             other.append(guarantee, count, guarantee.closed_form())
         self._sides.append(other)
+
+
+def _rebuild(precision: Precision, parts: tuple[tuple[Guarantee, int], ...]) -> Contour:
+    """Unpickle from the list alone; everything else is a cache of it."""
+    contour = Contour(precision)
+    for guarantee, count in parts:
+        contour.append(guarantee, count)
+    return contour
 
 
 def _worst(bounds: list[Bound]) -> Bound:

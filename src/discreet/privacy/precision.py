@@ -19,4 +19,4 @@ class Precision:
 
 
 INTERACTIVE = Precision()
-THOROUGH = Precision(most=2**14, excess=5e-6, listed=2**14, near=1e-12)
+THOROUGH = Precision(most=2**14, excess=8e-6, listed=2**14, near=1e-11)

@@ -184,9 +184,11 @@ class Subsampled(Guarantee):
         Adding, g >= 1 - q bounds it too, and covers what only Q has.
         """
         q, lost = self.rate, self.guarantee.infinity(direction)
-        inside = 1 - q + self.guarantee.log_mgf(order, direction).exp() * q
+        own = self.guarantee.log_mgf(order, direction)
+        inside = 1 - q + own.exp() * q
         if direction is Direction.REMOVE or self.scheme is Scheme.WITHOUT_REPLACEMENT:
-            return Interval.between(0, inside.log())
+            # Its log is at most the larger of 0 and own, also where the exponential overflows.
+            return Interval.between(0, inside.log().meet(own.join(Interval.of(0))))
         floor = order * -Interval.of(-q).log1p()
         return Interval.between(0, (inside + lost * floor.exp()).log().meet(floor))
 

@@ -1,7 +1,8 @@
 """What an engine's SQL has to say: one short text for each thing the meaning needs.
 
-A dialect knows how its engine writes things, and nothing about types or ranges: `discreet.sql.render`
-decides what is needed where. Every text it is given and returns can stand inside any other.
+A dialect knows how its engine writes things, and nothing about types or ranges:
+`discreet.sql.render` decides what is needed where. Every text it is given and returns can stand
+inside any other.
 """
 
 from abc import ABC, abstractmethod
@@ -151,6 +152,6 @@ class Dialect(ABC):
     def stored(self, text: str, physical: str, wanted: Kind) -> tuple[str, Kind, bool]:
         """A stored value as one of our kinds: its text, its kind, and whether it may stray.
 
-        Of the kinds that a type of the engine can be read as, the one nearest to `wanted`. Types that
-        are none of ours are refused.
+        Of the kinds that a type of the engine can be read as, the one nearest to `wanted`. Types
+        that are none of ours are refused.
         """

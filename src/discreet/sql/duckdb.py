@@ -1,9 +1,8 @@
 """How DuckDB writes things.
 
-Facts it rests on, each checked by the tests on the installed release: IEEE arithmetic gives NaN and
-infinity and never fails (`ieee_floating_point_ops`, on by default); CASE computes only the branch it
-takes; LEAST and GREATEST pass over NULL; NaN is above every number in comparisons; text is compared
-by code point.
+Facts it rests on, each checked by the tests on the installed release: IEEE arithmetic gives NaN
+and infinity and never fails (`ieee_floating_point_ops`, on by default); CASE computes only the
+branch it takes; LEAST and GREATEST pass over NULL; text is compared by code point.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +36,7 @@ class DuckDB(Dialect):
         return render(expression, columns, self, prefix)
 
     def let(self, texts: Sequence[str], body: Callable[..., str]) -> str:
-        """Short texts are written again; long ones become a lambda's parameter, some 30 ns a row."""
+        """Short texts are written again; long ones become a parameter, some 30 ns a row."""
         if sum(map(len, texts)) <= _SHORT:
             return body(*texts)
         if len(texts) == 1:
@@ -47,20 +46,25 @@ class DuckDB(Dialect):
         return f"list_transform([{{{fields}}}], lambda it: {body(*names)})[1]"
 
     def is_finite(self, text: str) -> str:
+        """False for NaN and infinity."""
         return f"isfinite({text})"
 
     def to_integer(self, text: str) -> str:
+        """TRY_CAST rounds halves to even and gives NULL for what does not fit."""
         return f"TRY_CAST({text} AS BIGINT)"
 
     def whole(self, function: Function, text: str) -> str:
+        """`round` would take halves away from 0."""
         if function is Function.ROUND:
             return f"round_even({text}, 0)"
         return f"{function.value}({text})"
 
     def remainder(self, x: str, y: str, *, wide: bool) -> str:
+        """In 128 bits where 64 overflow."""
         return f"CAST(CAST({x} AS HUGEINT) % {y} AS BIGINT)" if wide else f"({x} % {y})"
 
     def exact_integer(self, text: str) -> str:
+        """In 128 bits."""
         return f"CAST({text} AS HUGEINT)"
 
     def recase(self, function: Function, text: str) -> str:
@@ -77,19 +81,23 @@ class DuckDB(Dialect):
         return self.let([text], body)
 
     def trim(self, text: str) -> str:
+        """`trim` alone would take other blanks too."""
         return f"trim({text}, ' ')"
 
     def length(self, text: str) -> str:
+        """In code points."""
         return f"length({text})"
 
     def substring(self, text: str, first: int, count: int) -> str:
+        """In code points; no text is as long as the limits."""
         return f"substring({text}, {min(first, _LONGEST_TEXT)}, {min(count, _LONGEST_TEXT)})"
 
     def starts_with(self, text: str, beginning: str) -> str:
+        """By code point."""
         return f"starts_with({text}, {beginning})"
 
     def like(self, text: str, pattern: Sequence[str | Wildcard]) -> str:
-        """Plain % and _ are escaped with a backslash, which is plain itself where there are none."""
+        """Plain % and _ are escaped with a backslash; without them it is plain itself."""
         if not {"%", "_"} & set(pattern):
             plain = "".join(t.value if isinstance(t, Wildcard) else t for t in pattern)
             return f"({text} LIKE {self.text(plain)})"
@@ -100,16 +108,20 @@ class DuckDB(Dialect):
         return rf"({text} LIKE {self.text(escaped)} ESCAPE '\')"
 
     def part(self, function: Function, text: str) -> str:
+        """A BIGINT; of a DATE as of its midnight."""
         name = "dayofyear" if function is Function.YEARDAY else function.value
         return f"{name}({text})"
 
     def truncate(self, unit: Unit, text: str, kind: Kind) -> str:
+        """`date_trunc` gives a TIMESTAMP of a DATE."""
         return self.cast(f"date_trunc('{unit.value}', {text})", kind)
 
     def days_later(self, date: str, operator: str, days: str) -> str:
+        """Dates add 32-bit integers."""
         return f"({date} {operator} CAST({days} AS INTEGER))"
 
     def days_between(self, later: str, earlier: str) -> str:
+        """A BIGINT."""
         return f"({later} - {earlier})"
 
     def parse(self, text: str, kind: Kind) -> str:
@@ -118,4 +130,5 @@ class DuckDB(Dialect):
         return f"TRY_CAST(regexp_extract({text}, {grammar}) AS {self.types[kind]})"
 
     def stored(self, text: str, physical: str, wanted: Kind) -> tuple[str, Kind, bool]:
+        """See `duckdb_types`."""
         return read_stored(text, physical, wanted)

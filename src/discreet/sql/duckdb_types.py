@@ -23,7 +23,7 @@ def stored_kind(physical: str) -> Kind | None:
         >>> stored_kind("DECIMAL(10,2)"), stored_kind("BLOB")
         (<Kind.REAL: 'real'>, None)
     """
-    base = physical.split("(")[0]
+    base = physical.split("(", 1)[0]
     decimal = _DECIMAL.fullmatch(physical)
     if base in _SMALL | _LARGE or (decimal and int(decimal[2]) == 0):
         return Kind.INTEGER
@@ -39,9 +39,9 @@ def stored_kind(physical: str) -> Kind | None:
 def read_stored(text: str, physical: str, wanted: Kind) -> tuple[str, Kind, bool]:
     """A stored value's text as one of our kinds, that kind, and whether it may be NaN or infinite.
 
-    Edge cases: large integers are INTEGER where they fit and NULL where they do not, but doubles where
-    REAL is wanted; decimals of many digits go through their digits, since the engine's own cast rounds
-    twice; zoned timestamps are read in UTC; a collation is undone.
+    Edge cases: large integers are INTEGER where they fit and NULL where they do not, but doubles
+    where REAL is wanted; decimals of many digits go through their digits, since the engine's own
+    cast rounds twice; zoned timestamps are read in UTC; a collation is undone.
     """
     kind = stored_kind(physical)
     match kind:

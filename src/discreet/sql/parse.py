@@ -212,7 +212,14 @@ def _is_structure(tokens: list[Token], at: int) -> bool:
         return True
     follows = at + 1 < len(tokens) and tokens[at + 1].token_type is TokenType.L_PAREN
     names_function = follows and token.token_type is TokenType.VAR
-    return names_function or _is_unit(tokens, at)
+    return names_function or _is_unit(tokens, at) or _is_fraction(tokens, at)
+
+
+def _is_fraction(tokens: list[Token], at: int) -> bool:
+    """Whether a token is the 5 of .5, which is in the tree as 0.5 and without a mark."""
+    before = tokens[at - 1]
+    number = tokens[at].token_type is TokenType.NUMBER
+    return number and before.token_type is TokenType.DOT and before.end + 1 == tokens[at].start
 
 
 def _is_unit(tokens: list[Token], at: int) -> bool:

@@ -1,16 +1,16 @@
 """An expression as an engine's SQL text that means the same and fails on no row.
 
-Doubles stray: IEEE arithmetic gives NaN or infinity where the meaning says NULL. Sums, differences,
-products, roots, logarithms and the numerators of quotients of a stray value stray again (inf - inf,
-0 * inf and so on are NaN), so strays are let through those and turned into NULL once, before anything
-that could lose them (a comparison, a denominator, EXP, the end). Where ranges exclude strays there is
-no such step.
+Doubles stray: IEEE arithmetic gives NaN or infinity where the meaning says NULL. A sum, difference,
+product, root, logarithm or quotient of a stray value strays again, be it inf - inf or 0 * inf, with
+one exception, the quotient by infinity. So strays are let through those and turned into NULL once,
+before anything that could lose them: a comparison, a denominator, EXP, the end. Where ranges
+exclude strays there is no such step.
 
 Whole numbers never stray: types give INTEGER only where 64 bits hold every result.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
 from discreet.plan.calendar import moment
@@ -59,6 +59,7 @@ class _Text:
     sql: str
     type: Type
     strays: bool = False
+    literal: Literal | None = None
 
     @property
     def kind(self) -> Kind:
@@ -80,7 +81,7 @@ class _Renderer:
     def node(self, expression: Expression, parts: list[_Text], outcome: Outcome) -> _Text:
         match expression:
             case Literal(value, kind):
-                sql = self.dialect.literal(value, kind)
+                return _Text(self.dialect.literal(value, kind), outcome.type, literal=expression)
             case Column(name):
                 sql = self.prefix + self.dialect.identifier(name)
             case Call(function, _):
@@ -110,11 +111,19 @@ class _Renderer:
 
     def real(self, part: _Text) -> str:
         """A number as a double; it strays if the part does."""
-        return part.sql if part.kind is Kind.REAL else self.dialect.as_double(part.sql)
+        return self.as_kind(part, Kind.REAL)
 
     def as_kind(self, part: _Text, kind: Kind) -> str:
         """INTEGER as REAL, DATE as TIMESTAMP, or the part itself."""
-        return part.sql if part.kind is kind else self.dialect.cast(part.sql, kind)
+        if part.kind is kind:
+            return part.sql
+        if kind is Kind.REAL and part.literal is not None and part.literal.value is not None:
+            return self.dialect.double(float(part.literal.value))  # type: ignore[arg-type]
+        return self.dialect.cast(part.sql, kind)
+
+    def clean(self, part: _Text) -> _Text:
+        """A part with NULL for NaN and infinity, to be used as a part again."""
+        return replace(part, sql=self.finite(part), strays=False)
 
     def within(self, sql: str, kind: Kind) -> str:
         """A date or timestamp, NULL outside the calendar."""
@@ -124,7 +133,7 @@ class _Renderer:
 
     def comparison(self, operator: str, x: _Text, y: _Text) -> str:
         """A comparison of values of kinds that can be compared."""
-        left, right = _Text(self.finite(x), x.type), _Text(self.finite(y), y.type)
+        left, right = self.clean(x), self.clean(y)
         if x.kind is y.kind:
             return f"({left.sql} {operator} {right.sql})"
         kind = common_kind([x.type, y.type], operator)
@@ -135,9 +144,9 @@ class _Renderer:
     def exact_comparison(self, operator: str, x: _Text, y: _Text) -> Callable[..., str]:
         """An INTEGER with a REAL, as numbers.
 
-        Why: rounding i to a double is monotone and leaves the double r alone. So where the rounded i
-        is below r, so is i, and likewise above. Where they are equal r is whole and at most 2^63, and
-        wide integers decide.
+        Why: rounding i to a double is monotone and leaves the double r alone. So where the rounded
+        i is below r, so is i, and likewise above. Where they are equal, r is whole and at most 2^63
+        in size, and wide integers decide.
         """
         dialect = self.dialect
 
@@ -168,7 +177,7 @@ class _Renderer:
         kind = part.kind
         if kind is Kind.DATE and any(value.kind is Kind.TIMESTAMP for value in values):
             kind = Kind.TIMESTAMP
-        sql = self.as_kind(_Text(self.finite(part), part.type), kind)
+        sql = self.as_kind(self.clean(part), kind)
         found = [_same(value.value, kind) for value in values]
         listed = [self.dialect.literal(value, kind) for value in found if value is not None]
         if not listed:
@@ -197,7 +206,7 @@ class _Renderer:
         return self.days_later(call.function, parts[0], parts[1], outcome)
 
     def days_later(self, function: Function, date: _Text, days: _Text, outcome: Outcome) -> _Text:
-        """More days than there are in the calendar lead out of it: they are NULL before they add up."""
+        """More days than the calendar has lead out of it, and are NULL before they add up."""
         limit = int(REACH[Kind.DATE].width) + 1
         near, dialect = days.sql, self.dialect
         if max(map(abs, _ends(reach(days.type)))) > limit:
@@ -221,7 +230,7 @@ class _Renderer:
 
     def divide(self, _: Call, parts: list[_Text], outcome: Outcome) -> _Text:
         """A quotient by infinity would be 0, so the denominator may not stray."""
-        divisor = self.real(_Text(self.finite(parts[1]), parts[1].type))
+        divisor = self.real(self.clean(parts[1]))
         sql = f"({self.real(parts[0])} / {divisor})"
         return _Text(sql, outcome.type, _stray(parts[:1], outcome))
 
@@ -266,7 +275,7 @@ class _Renderer:
 
     def exponential(self, _: Call, parts: list[_Text], outcome: Outcome) -> _Text:
         """EXP of -infinity would be 0, so the operand may not stray."""
-        operand = self.real(_Text(self.finite(parts[0]), parts[0].type))
+        operand = self.real(self.clean(parts[0]))
         return _Text(f"exp({operand})", outcome.type, outcome.strays)
 
     def extreme(self, call: Call, parts: list[_Text], outcome: Outcome) -> _Text:
@@ -275,7 +284,7 @@ class _Renderer:
 
     def alike(self, parts: list[_Text], kind: Kind) -> list[str]:
         """Parts of one kind, none straying."""
-        return [self.as_kind(_Text(self.finite(part), part.type), kind) for part in parts]
+        return [self.as_kind(self.clean(part), kind) for part in parts]
 
     def compare(self, call: Call, parts: list[_Text], outcome: Outcome) -> _Text:
         return _Text(self.comparison(call.function.value, *parts), outcome.type)
@@ -354,7 +363,7 @@ class _Renderer:
                 f"{inside} + {self.dialect.literal(1, integer)}",
             )
 
-        value = self.real(_Text(self.finite(parts[0]), parts[0].type))
+        value = self.real(self.clean(parts[0]))
         return _Text(self.dialect.let([value], body), outcome.type)
 
 

@@ -16,16 +16,17 @@ def render_scan_column(name: str, physical: str, of: Type, dialect: Dialect) -> 
     Guarantee: every value has the declared kind and lies in the declared range, and no stored value
     makes it fail; so what is inferred from the type holds for any data.
 
-    Edge cases: NaN, infinity, dates outside the calendar and values that are none of the declared kind
-    are NULL; values outside the range become its nearest end; NULL, where the type has none, becomes
-    the value of the range that is nearest to 0 (to the empty text, to 1970).
+    Edge cases: NaN, infinity, dates outside the calendar and values that are none of the declared
+    kind are NULL; values outside the range become its nearest end; NULL, where the type has none,
+    becomes the value of the range that is nearest to 0 (the empty text, 1970).
 
     Example:
         >>> from discreet.plan.kinds import Range
         >>> from discreet.sql.duckdb import DuckDB
-        >>> render_scan_column("age", "INTEGER", Type(Kind.INTEGER, range=Range(0, 120)), DuckDB())
-        'CASE WHEN CAST("age" AS BIGINT) < BIGINT \'0\' THEN BIGINT \'0\'
-        WHEN CAST("age" AS BIGINT) > BIGINT \'120\' THEN BIGINT \'120\' ELSE CAST("age" AS BIGINT) END'
+        >>> print(render_scan_column("x", "DOUBLE", Type(Kind.REAL, range=Range(0, 9)), DuckDB()))
+        CASE WHEN NOT isfinite(CAST("x" AS DOUBLE)) THEN CAST(NULL AS DOUBLE)
+        WHEN CAST("x" AS DOUBLE) < 0.0e0 THEN 0.0e0
+        WHEN CAST("x" AS DOUBLE) > 9.0e0 THEN 9.0e0 ELSE CAST("x" AS DOUBLE) END
     """
     stored, kind, strays = dialect.stored(dialect.identifier(name), physical, of.kind)
     cast_type(Type(kind), of.kind)  # refuses casts that have no meaning

@@ -173,3 +173,21 @@ def test_too_many_different_parts_for_interval_moments_still_have_a_bound():
     total = compose([*parts, GaussianNoise(0.1)])
     assert total.epsilon(1e-6).method == "contour"
     assert total.delta(1).upper < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("one", "count", "delta", "theirs"),
+    [
+        (LaplaceNoise(0.01), 1000, 1e-6, 1.36292463),
+        (LaplaceNoise(0.1), 100, 1e-5, 4.22036),
+        (LaplaceNoise(0.1), 100, 1e-6, 4.69269),
+        (LaplaceNoise(0.1), 100, 1e-9, 5.85326),
+        (RandomizedResponse(0.01), 1000, 1e-6, 1.365447),
+        (DiscreteGaussianNoise(1, 100**2), 1000, 1e-6, 1.367590),
+    ],
+)
+def test_agreement_with_an_independent_accountant(one, count, delta, theirs):
+    """Figures of dp-accounting 0.6.0 by connected dots, sound there up to their grid's 1e-4."""
+    bound = compose([(one, count)]).epsilon(delta)
+    assert bound.lower <= theirs
+    assert bound.upper == pytest.approx(theirs, abs=1e-4)

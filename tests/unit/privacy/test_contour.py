@@ -1,7 +1,10 @@
 """The contour accountant: its answers, its caches, and that asking changes nothing."""
 
+import copy
 import math
+import pickle
 import random
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import pytest
@@ -256,3 +259,24 @@ def test_an_answer_asked_twice_is_the_same_object():
     spent = spend(mixture(20))
     assert spent.epsilon(1e-6) is spent.epsilon(1e-6)
     assert spent.delta(0.1) is spent.delta(0.1)
+
+
+def test_threads_share_an_accountant_safely():
+    parts = mixture(200, seed=9)
+    spent = spend(parts)
+    wanted = {d: spend(parts).epsilon(d).upper for d in (1e-3, 1e-6, 1e-9, 1e-12)}
+    with ThreadPoolExecutor(8) as pool:
+        asked = [d for _ in range(50) for d in wanted]
+        for d, found in zip(asked, pool.map(lambda d: spent.epsilon(d).upper, asked), strict=True):
+            assert found == pytest.approx(wanted[d], rel=1e-8)
+
+
+def test_an_accountant_is_pickled_as_its_list():
+    spent = spend([*mixture(30), (Pure(0.2), 3)])
+    spent.epsilon(1e-6)
+    again = pickle.loads(pickle.dumps(spent))  # noqa: S301 - our own bytes
+    assert again.epsilon(1e-6).upper == pytest.approx(spent.epsilon(1e-6).upper, rel=1e-8)
+    total = compose(mixture(30))
+    total.epsilon(1e-6)
+    assert pickle.loads(pickle.dumps(total)) == total  # noqa: S301 - our own bytes
+    assert copy.deepcopy(total).epsilon(1e-6).upper == total.epsilon(1e-6).upper

@@ -1,0 +1,48 @@
+"""What a question will cost, from the question and public facts alone."""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from discreet.answer.ask import plan_budget
+from discreet.answer.budget import Price
+from discreet.answer.limits import Law
+from discreet.answer.sets import single_sets
+from discreet.plan.query import Query
+from discreet.plan.statistics import needed
+from discreet.privacy import ZCDP, Approximate, Neighbours, Pure
+from discreet.sql.compile import Compiled
+from discreet.sql.duckdb import DuckDB
+
+Charged: TypeAlias = Pure | Approximate | ZCDP
+"""Guarantees that filters take."""
+
+
+def quote(
+    query: Query, price: Price, law: Law, dialect: DuckDB, neighbours: Neighbours
+) -> tuple[Charged, ...]:
+    """The guarantees that a question is charged for if its noise follows this law.
+
+    Laplace noise and everything chosen exactly is charged as pure epsilon, which holds whatever
+    limits are chosen later.
+    """
+    share = price.over(len(query.sets))
+    parts = [_parts(one, share, law, dialect, neighbours) for one in single_sets(query)]
+    return tuple(guarantee for part in parts for guarantee in part)
+
+
+def _parts(
+    query: Query, price: Price, law: Law, dialect: DuckDB, neighbours: Neighbours
+) -> Sequence[Charged]:
+    compiled = Compiled(query, tuple(needed(query)), dialect)
+    budget = plan_budget(compiled, price)
+    found: list[Charged] = []
+    if budget.choice:
+        found += [Pure(budget.choice / 3, neighbours=neighbours)] * 3
+    if budget.keys is not None:
+        found.append(Approximate(budget.keys.epsilon, budget.keys.delta, neighbours=neighbours))
+    for share in budget.shares.values():
+        if law is Law.LAPLACE:
+            found.append(Pure(budget.epsilon * share, neighbours=neighbours))
+        else:
+            found.append(ZCDP(budget.rho * share, neighbours=neighbours))
+    return found

@@ -1,0 +1,272 @@
+"""The ledger: budgets nobody can overspend, and a record of every charge that survives anything.
+
+    charge(order)  ->  Receipt        durable before data is touched, never refunded
+    ... compute ...
+    complete(receipt, bytes)          the first answer stays; asking again gives the same bytes
+
+Entries are append-only and hang on each other by hashes; totals are kept beside them, so that a
+charge costs the same after a million entries, and `verify` works them out again.
+"""
+
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, Self, TextIO, TypeVar
+
+from discreet.curator import accounting, birth, charging
+from discreet.curator.accounts import COLUMNS, Account, Holder, read_holder
+from discreet.curator.charging import Turn
+from discreet.curator.committer import Committer
+from discreet.curator.entries import Entry, Head
+from discreet.curator.export import write_lines
+from discreet.curator.orders import Order, Receipt, State
+from discreet.curator.places import believe, find_place, make_whole
+from discreet.curator.sqlite import Memory
+from discreet.curator.store import Store
+from discreet.curator.text import named
+from discreet.curator.transaction import Transaction
+from discreet.curator.verify import Report, verify
+from discreet.curator.witness import Witness
+from discreet.errors import InputError, LedgerError
+from discreet.privacy.charges import Charge
+
+T = TypeVar("T")
+
+OWN: Final = frozenset(accounting.KINDS.values()) | {
+    *("founded", "migrated", "adopted"),
+    *("raised", "lowered", "admitted"),
+    *("charged", "shared", "released"),
+}
+"""The kinds of entry that the ledger writes itself."""
+
+FOREVER: Final = 2**62
+
+
+class Ledger:
+    """Accounts, charges and releases, and the chain of entries that explains them.
+
+    Guarantee:
+        No account's total ever exceeds its cap, whatever runs at the same time and whenever
+        anything is killed or loses power. `charge` returns after the charge is on disk. Of each
+        charge one answer is ever told. An entry that was told of is never lost.
+    Edge cases:
+        Asking the same again is free and waits for nobody's budget. A charge whose worker died is
+        finished by the next to ask, or by `recover`, under the same charge. Two workers may
+        compute one answer by mistake; only the first to complete is ever seen. A raised budget is
+        an entry with a reason; no budget resets itself, and no rule reads a clock.
+
+    Example:
+        >>> from discreet.curator.accounts import dataset
+        >>> from discreet.privacy import Filter, Pure
+        >>> ledger, budget = Ledger.in_memory(), Filter.basic(epsilon=1)
+        >>> _ = ledger.open_account(dataset("visits"), budget.limit, by="owner")
+        >>> order = Order("alice", "visits", "v1", "count()", (budget.price(Pure(0.1)),))
+        >>> receipt = ledger.charge(order)
+        >>> ledger.complete(receipt, b"42 or so")
+        b'42 or so'
+        >>> ledger.charge(order).release, ledger.account(dataset("visits")).left.amount
+        (b'42 or so', Fraction(9, 10))
+    """
+
+    def __init__(self, store: Store, witness: Witness | None, *, patience: float = 30.0) -> None:
+        self._store = store
+        self._witness = witness
+        self._committer = Committer(store, witness)
+        self._patience = patience
+        self._nonce = secrets.token_hex(4)
+
+    @staticmethod
+    def open(
+        place: str | os.PathLike[str],
+        *,
+        witness: str | os.PathLike[str] | None = None,
+        patience: float = 30.0,
+    ) -> "Ledger":
+        """Open the ledger in a file, or at a postgresql:// address; make it if there is none.
+
+        `witness` is a file that remembers the newest head, against restored old copies. It is
+        beside a ledger in a file unless you say otherwise; a ledger in Postgres has one only if you
+        name it. After `patience` seconds an unfinished answer may be computed by another worker.
+        """
+        store, seer = find_place(place, witness)
+        make_whole(store, seer)
+        return Ledger(store, seer, patience=patience)
+
+    @staticmethod
+    def in_memory() -> "Ledger":
+        """A ledger that ends with the process."""
+        store = Memory()
+        store.transact(lambda execute: birth.found(execute, "sqlite"))
+        return Ledger(store, None)
+
+    @staticmethod
+    def adopt(
+        place: str | os.PathLike[str],
+        *,
+        by: str,
+        reason: str,
+        witness: str | os.PathLike[str] | None = None,
+    ) -> "Ledger":
+        """Believe a ledger as it stands, after its owner has made sure that it is the newest.
+
+        Edge cases: entries that are lost stay lost, and with them what they spent; that is why it
+        takes a name and a reason, which become an entry. A ledger that is not whole is refused.
+        """
+        named(by, "by")
+        named(reason, "reason")
+        store, seer = find_place(place, witness)
+        believe(store, seer)
+        ledger = Ledger(store, seer)
+        ledger._append("adopted", by, {"reason": reason})
+        return ledger
+
+    def open_account(
+        self,
+        holder: Holder,
+        cap: Charge | None,
+        *,
+        by: str,
+        members: Iterable[Holder] = (),
+        reason: str = "",
+    ) -> Account:
+        """Open an account under a cap.
+
+        A link or a group starts with what its members have spent. `cap` None, for groups and links,
+        counts and never refuses. An analyst who has asked without an account keeps what is spent.
+        """
+        named(by, "by")
+        inside = tuple(read_holder(member) for member in members)
+        capped = None if cap is None else Account.under(read_holder(holder), cap)
+
+        def work(page: Transaction) -> Account:
+            account = capped or accounting.uncapped(page, read_holder(holder), inside)
+            return accounting.open_account(page, account, inside, by=by, reason=reason)
+
+        return self._committer.submit_alone(work)
+
+    def set_cap(self, holder: Holder, cap: Charge, *, by: str, reason: str) -> Account:
+        """Raise or lower a cap, not below what is spent; an entry says who did and why."""
+        named(by, "by")
+        named(reason, "reason")
+        Account.under(read_holder(holder), cap)
+        return self._committer.submit_alone(
+            lambda page: accounting.set_cap(page, holder, cap, by=by, reason=reason)
+        )
+
+    def admit(self, holder: Holder, member: Holder, *, by: str, reason: str = "") -> Account:
+        """Let an analyst into a group or a dataset into a link, with what is already spent."""
+        named(by, "by")
+        read_holder(holder), read_holder(member)
+        return self._committer.submit_alone(
+            lambda page: accounting.admit(page, holder, member, by=by, reason=reason)
+        )
+
+    def charge(self, order: Order) -> Receipt:
+        """Charge an order durably, or find its answer; see `State` for whose turn it is.
+
+        Raises BudgetError if an account cannot pay, and nothing is charged; LedgerError if it is
+        not certain that the charge was kept, and then asking again finds out.
+        """
+        return self._committer.submit(
+            lambda page, sheet: charging.charge(page, sheet, order, self._turn()), order
+        )
+
+    def complete(self, receipt: Receipt, release: bytes) -> bytes:
+        """Store the answer of a charge and return the one that counts, which may be another's."""
+        return self._committer.submit(lambda page, _: charging.complete(page, receipt, release))
+
+    def wait(self, order: Order, *, timeout: float) -> Receipt:
+        """Ask until the answer is there or its computation is this caller's turn."""
+        end, pause = time.monotonic() + timeout, 0.005
+        while (receipt := self.charge(order)).state is State.PENDING:
+            if time.monotonic() + pause > end:
+                raise LedgerError(
+                    f"the answer to charge {receipt.sequence} is not there yet",
+                    why=f"another worker has been computing it for {timeout:g} seconds",
+                    fix="ask again later: it is charged once, whoever asks",
+                )
+            time.sleep(pause)
+            pause = min(2 * pause, 0.2)
+        return receipt
+
+    def recover(self, *, patience: float | None = None, limit: int = 1000) -> tuple[Receipt, ...]:
+        """Charges without an answer that are this caller's to compute now, oldest first.
+
+        At the start of the only worker pass `patience=0`: nobody else is computing.
+        """
+        turn = self._turn(patience)
+        return self._committer.submit_alone(lambda page: charging.claim_pending(page, turn, limit))
+
+    def record(self, kind: str, *, by: str, facts: Mapping[str, Any]) -> Entry:
+        """Add an entry about something else that an owner should be able to prove."""
+        if named(kind, "kind") in OWN:
+            raise InputError(
+                f"an entry of kind {kind!r}",
+                why="the ledger writes entries of that kind itself",
+                fix="use another word",
+            )
+        return self._append(kind, named(by, "by"), facts)
+
+    def account(self, holder: Holder) -> Account:
+        """One account; InputError if there is none."""
+        read_holder(holder)
+        return self._read(lambda page: accounting.existing(page, holder))
+
+    def accounts(self) -> tuple[Account, ...]:
+        """All accounts, by key."""
+        sql = f"SELECT {COLUMNS} FROM accounts ORDER BY key"  # noqa: S608 - a constant
+        return self._read(lambda page: tuple(Account.read(row) for row in page.read(sql)))
+
+    def members(self, holder: Holder) -> tuple[Holder, ...]:
+        """Who is in a group or a link."""
+        sql = "SELECT member FROM members WHERE account = ? ORDER BY member"
+        key = read_holder(holder).key
+        return self._read(lambda page: tuple(Holder.read(one) for (one,) in page.read(sql, (key,))))
+
+    def touched(self, dataset: str, analyst: str) -> tuple[Account, ...]:
+        """The accounts that an order would debit; it needs a price in the measure of each."""
+        return self._read(lambda page: tuple(Sheet(page, dataset, analyst)))
+
+    def head(self) -> Head:
+        """The newest entry's number and hash."""
+        return self._read(lambda page: page.head)
+
+    def entries(self, *, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
+        """Entries in order, those that follow number `after`."""
+        sql = "SELECT body FROM entries WHERE sequence > ? ORDER BY sequence LIMIT ?"
+        bodies = self._store.snapshot(lambda execute: execute(sql, (after, limit)))
+        return tuple(Entry.read(body) for (body,) in bodies)
+
+    def export(self, file: TextIO) -> Head:
+        """Write every entry as a line of JSON with its hash, and return the head they lead to."""
+        return self._store.snapshot(lambda execute: write_lines(execute, file))
+
+    def verify(self) -> Report:
+        """Read everything and compare; names the first entry that is wrong."""
+        seen = None if self._witness is None else self._witness.read()
+        return self._store.snapshot(lambda execute: verify(execute, seen))
+
+    def close(self) -> None:
+        """Let go of files and connections; what was charged stays."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _append(self, kind: str, by: str, facts: Mapping[str, Any]) -> Entry:
+        return self._committer.submit(lambda page, _: page.append(kind, by, facts))
+
+    def _read(self, work: Callable[[Transaction], T]) -> T:
+        return self._store.snapshot(lambda execute: work(Transaction(execute)))
+
+    def _turn(self, patience: float | None = None) -> Turn:
+        wait = self._patience if patience is None else patience
+        now = time.time_ns() // 10**6
+        # With no patience every claim has lapsed, whatever the clock did in between.
+        lapsed = now - int(wait * 1000) if wait else FOREVER
+        return Turn(f"{socket.gethostname()}:{os.getpid()}:{self._nonce}", now, lapsed)

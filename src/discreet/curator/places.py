@@ -1,0 +1,103 @@
+"""From an address to a ledger that is whole, or a reason why not."""
+
+import os
+from pathlib import Path
+
+from discreet.curator import birth
+from discreet.curator.postgres import Postgres
+from discreet.curator.schema import Execute, version
+from discreet.curator.sqlite import SQLite
+from discreet.curator.store import Store
+from discreet.curator.text import digest
+from discreet.curator.transaction import Transaction
+from discreet.curator.verify import verify
+from discreet.curator.witness import Sighting, Witness
+from discreet.errors import LedgerError
+
+Place = str | os.PathLike[str]
+
+
+def find_place(place: Place, witness: Place | None) -> tuple[Store, Witness | None]:
+    """The store at an address and the witness that goes with it; nothing is opened yet."""
+    seer = None if witness is None else Witness(Path(witness))
+    if str(place).startswith(("postgresql://", "postgres://")):
+        return Postgres(str(place)), seer
+    path = Path(place)
+    return SQLite(path), seer or Witness(path.with_name(f"{path.name}.head"))
+
+
+def make_whole(store: Store, witness: Witness | None) -> None:
+    """Make the ledger if there is none, bring an old one up to date, and refuse a doubtful one."""
+    _make(store, witness)
+    seen = None if witness is None else witness.read()
+    if witness is not None and seen is None:
+        raise LedgerError(
+            f"{witness.path.name} is missing",
+            why="without it an old copy of the ledger would pass for the newest",
+            fix="put it back, or adopt the ledger as it stands with Ledger.adopt",
+        )
+    [(written,)] = store.snapshot(lambda execute: execute("SELECT version FROM ledger"))
+    birth.check_version(written)
+    store.snapshot(lambda execute: _check_end(execute, seen))
+    if written < version():
+        store.transact(lambda execute: birth.bring_up_to_date(execute, store.dialect))
+
+
+def believe(store: Store, witness: Witness | None) -> None:
+    """Make the witness forget, if the ledger is whole in itself."""
+    if isinstance(store, SQLite):
+        birth.recognise(store.path)
+    report = store.snapshot(lambda execute: verify(execute, None))
+    if report.problem is not None:
+        raise _not_whole(str(report.problem))
+    if witness is not None:
+        with witness.held() as file:
+            witness.renew(file, store.snapshot(_sighting))
+
+
+def _make(store: Store, witness: Witness | None) -> None:
+    if isinstance(store, SQLite) and witness is not None:
+        if store.path.exists():
+            birth.recognise(store.path)
+        else:
+            birth.make_file(store.path, witness)
+    elif isinstance(store, Postgres):
+        _make_tables(store, witness)
+
+
+def _make_tables(store: Postgres, witness: Witness | None) -> None:
+    if witness is None:
+        store.found(lambda execute: birth.found(execute, "postgres"))
+        return
+    with witness.held() as file:
+
+        def make(execute: Execute) -> Sighting:
+            birth.check_not_lost("the ledger", witness.read())
+            sighting = birth.found(execute, "postgres")
+            witness.renew(file, sighting)
+            return sighting
+
+        store.found(make)
+
+
+def _check_end(execute: Execute, seen: Sighting | None) -> None:
+    """Look at the newest entry and at the one the witness saw; the rest is for `verify`."""
+    transaction = Transaction(execute)
+    rows = execute("SELECT sequence, hash, body FROM entries ORDER BY sequence DESC LIMIT 1")
+    [(sequence, hash_, body)] = rows or [(0, "", "")]
+    head = transaction.head
+    if (sequence, hash_, digest(body)) != (head.sequence, head.hash, head.hash):
+        raise _not_whole("its newest entry is not the one it says it ends with")
+    transaction.check(seen)
+
+
+def _sighting(execute: Execute) -> Sighting:
+    return Transaction(execute).sighting
+
+
+def _not_whole(what: str) -> LedgerError:
+    return LedgerError(
+        "the ledger was changed from outside",
+        why=what,
+        fix="put back the newest copy that `discreet ledger verify` finds whole",
+    )

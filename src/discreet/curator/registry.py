@@ -1,0 +1,188 @@
+"""What the owner said about data, kept as one JSON file in the curator's folder.
+
+A dataset is a private table and whatever shares its people and its budget. Public tables belong to
+nobody and serve all datasets. Sources are files, by reference or copied in, and named with a
+fingerprint: data that has changed is another version, and has to be added again.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import InputError, LedgerError
+from discreet.plan.kinds import Kind, Range, Type
+from discreet.plan.schema import EachRow, Limits, Person, PublicTable, Schema, Table
+from discreet.plan.schema import Path as KeyPath
+
+_SAMPLE = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Registration:
+    """A table, where its rows are, and the dataset whose budget it spends (None: public)."""
+
+    table: Table | PublicTable
+    source: str
+    fingerprint: str
+    dataset: str | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Registry:
+    """All tables of a curator, by name."""
+
+    tables: Mapping[str, Registration]
+
+    @property
+    def schema(self) -> Schema:
+        """What questions are read against."""
+        return Schema({name: one.table for name, one in self.tables.items()})
+
+    def with_table(self, registration: Registration) -> "Registry":
+        """One more table."""
+        name = registration.table.name
+        if name in self.tables:
+            raise InputError(
+                f"there is a table {name} already",
+                why="a name that is given twice would let a budget be spent twice",
+                fix="give the new table another name",
+            )
+        return Registry({**self.tables, name: registration})
+
+    def datasets(self) -> list[str]:
+        """The names of all datasets."""
+        found = [one.dataset for one in self.tables.values() if one.dataset]
+        return list(dict.fromkeys(found))
+
+    def version(self, dataset: str) -> str:
+        """A digest of the data that a dataset's questions can read."""
+        prints = [
+            f"{name}:{one.fingerprint}"
+            for name, one in sorted(self.tables.items())
+            if one.dataset in {dataset, None}
+        ]
+        return hashlib.sha256("\n".join(prints).encode()).hexdigest()[:16]
+
+
+def fingerprint(path: Path) -> str:
+    """Size, time of change, and a digest of both ends of a file."""
+    facts = path.stat()
+    with path.open("rb") as file:
+        head = file.read(_SAMPLE)
+        file.seek(max(0, facts.st_size - _SAMPLE))
+        tail = file.read(_SAMPLE)
+    digest = hashlib.sha256(head + tail).hexdigest()[:24]
+    return f"{facts.st_size}-{facts.st_mtime_ns}-{digest}"
+
+
+def check_unchanged(registration: Registration) -> None:
+    """Refuse to answer from data that is not what was added."""
+    path = Path(registration.source)
+    if path.is_file() and fingerprint(path) == registration.fingerprint:
+        return
+    raise InputError(
+        f"the data behind {registration.table.name} has changed or is gone",
+        why="a new version of the data is new data, with a budget of its own to be decided",
+        fix="put the file back, or ask the owner to add the new data under a new name",
+    )
+
+
+# --- storage ------------------------------------------------------------------------------------
+
+
+def load(path: Path) -> Registry:
+    """Read a registry; an absent file is an empty one."""
+    if not path.exists():
+        return Registry({})
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        return Registry({name: _registration(facts) for name, facts in stored["tables"].items()})
+    except (KeyError, TypeError, ValueError, AttributeError) as wrong:
+        raise LedgerError(
+            f"{path.name} cannot be read",
+            why="it is damaged, or was not written by this program",
+            fix="restore it from a copy",
+        ) from wrong
+
+
+def save(registry: Registry, path: Path) -> None:
+    """Write a registry so that a crash leaves the old one or the new one, whole."""
+    tables = {name: _facts(one) for name, one in registry.tables.items()}
+    text = json.dumps({"format": 1, "tables": tables}, indent=1, ensure_ascii=False)
+    fresh = path.with_suffix(".new")
+    with fresh.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+
+
+def _facts(one: Registration) -> dict[str, Any]:
+    table = one.table
+    columns = [
+        {
+            "name": name,
+            "kind": of.kind.value,
+            "nullable": of.nullable,
+            "range": None if of.range is None else [of.range.low, of.range.high],
+            "keys": None if of.keys is None else [_write_key(key) for key in of.keys],
+        }
+        for name, of in table.columns.items()
+    ]
+    facts: dict[str, Any] = {
+        "source": one.source,
+        "fingerprint": one.fingerprint,
+        "dataset": one.dataset,
+        "columns": columns,
+        "name": table.name,
+    }
+    if isinstance(table, PublicTable):
+        return {**facts, "key": list(table.key)}
+    limits = {"max_groups": table.limits.max_groups, "max_rows": table.limits.max_rows}
+    unit = {"kind": type(table.unit).__name__, **dataclasses.asdict(table.unit)}
+    return {**facts, "unit": unit, "limits": limits}
+
+
+def _registration(facts: Mapping[str, Any]) -> Registration:
+    columns = {column["name"]: _type(column) for column in facts["columns"]}
+    table: Table | PublicTable
+    if "key" in facts:
+        table = PublicTable(facts["name"], columns, tuple(facts["key"]))
+    else:
+        unit = dict(facts["unit"])
+        kinds = {"Person": Person, "Path": KeyPath, "EachRow": EachRow}
+        made = kinds[unit.pop("kind")](**unit)
+        table = Table(facts["name"], columns, made, Limits(**facts["limits"]))
+    return Registration(table, facts["source"], facts["fingerprint"], facts["dataset"])
+
+
+def _type(column: Mapping[str, Any]) -> Type:
+    low_high = column["range"]
+    keys = column["keys"]
+    return Type(
+        Kind(column["kind"]),
+        column["nullable"],
+        None if low_high is None else Range(*low_high),
+        None if keys is None else tuple(_read_key(key) for key in keys),
+    )
+
+
+def _write_key(key: Any) -> Any:
+    if isinstance(key, str | bool | int | float) or key is None:
+        return key
+    return {type(key).__name__: key.isoformat()}
+
+
+def _read_key(key: Any) -> Any:
+    import datetime as dt  # noqa: PLC0415 - dates as keys are rare
+
+    match key:
+        case {"date": text}:
+            return dt.date.fromisoformat(text)
+        case {"datetime": text}:
+            return dt.datetime.fromisoformat(text)
+    return key

@@ -1,0 +1,110 @@
+"""The totals again, from the entries alone."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from discreet.curator.accounting import KINDS, carry
+from discreet.curator.accounts import MEASURES, Account, Holder
+from discreet.curator.accounts import dataset as dataset_holder
+from discreet.curator.amounts import cap_units, cost_units
+from discreet.curator.entries import Entry
+from discreet.privacy.charges import Charge
+from discreet.privacy.neighbours import Neighbours
+
+
+class Replay:
+    """Accounts, members and open charges as the entries say they are.
+
+    Why: what a ledger claims is a function of its entries; the tables beside them are there for
+    speed. Replaying goes through the same rules that wrote them, so that an entry which overspends
+    is refused here as it was there.
+    """
+
+    def __init__(self) -> None:
+        self.ledger: str | None = None
+        self.version = 0
+        self.accounts: dict[str, Account] = {}
+        self.members: set[tuple[str, str]] = set()
+        self.shares: set[tuple[int, str]] = set()
+        self.open: set[int] = set()
+        self.charged = 0
+        self.released = 0
+
+    def take(self, entry: Entry) -> None:
+        """Apply one entry; any error means that it could not have been written by the rules."""
+        facts = entry.facts
+        match entry.kind:
+            case "founded":
+                self.ledger, self.version = facts["ledger"], facts["version"]
+            case "migrated":
+                self.version = facts["to"]
+            case "opened" | "granted" | "grouped" | "linked":
+                self._open(entry.kind, facts)
+            case "raised" | "lowered":
+                self._cap(facts)
+            case "admitted":
+                self._admit(facts["account"], facts["member"])
+            case "charged":
+                self._charge(entry)
+            case "shared":
+                self._share(entry)
+            case "released":
+                self.open.remove(facts["charge"])
+                self.released += 1
+
+    def _open(self, kind: str, facts: Mapping[str, Any]) -> None:
+        holder, members = Holder.read(facts["account"]), facts["members"]
+        if KINDS[holder.kind] != kind:
+            raise ValueError(kind)
+        cap = None if facts["cap"] is None else cap_units(Charge.from_dict(facts["cap"]))
+        account = Account(holder, MEASURES[facts["measure"]], Neighbours(facts["neighbours"]), cap)
+        before = [self.accounts.get(key) for key in [facts["account"], *members]]
+        self.accounts[facts["account"]] = carry(account, [one for one in before if one])
+        self.members.update((member, facts["account"]) for member in members)
+
+    def _cap(self, facts: Mapping[str, Any]) -> None:
+        account, cap = self.accounts[facts["account"]], cap_units(Charge.from_dict(facts["cap"]))
+        self.accounts[facts["account"]] = carry(replace(account, cap=cap), [])
+
+    def _admit(self, key: str, member: str) -> None:
+        spender = self.accounts.get(member)
+        self.accounts[key] = carry(self.accounts[key], [spender] if spender else [])
+        self.members.add((member, key))
+
+    def _charge(self, entry: Entry) -> None:
+        facts = entry.facts
+        own = dataset_holder(facts["dataset"]).key
+        if own not in facts["debits"]:
+            raise ValueError(own)
+        prices = _priced(tuple(tuple(sorted(price.items())) for price in facts["prices"]))
+        self._debit(facts["debits"], prices, own)
+        self.open.add(entry.sequence)
+        self.charged += 1
+
+    def _share(self, entry: Entry) -> None:
+        debits = entry.facts["debits"]
+        self._debit(debits, None, dataset_holder(Holder.read(next(iter(debits))).within or "").key)
+        self.shares.update((entry.facts["charge"], key) for key in debits)
+
+    def _debit(
+        self, debits: Mapping[str, Any], prices: Mapping[Any, tuple[int, int]] | None, own: str
+    ) -> None:
+        for key, (units, delta) in debits.items():
+            account = self.accounts.get(key) or _uncapped(key, self.accounts[own])
+            cost = int(units), int(delta)
+            if prices is not None and prices[account.measure, account.neighbours] != cost:
+                raise ValueError(key)
+            self.accounts[key] = account.after(cost)
+
+
+def _uncapped(key: str, own: Account) -> Account:
+    """The account of an analyst who was never granted one: it counts what the dataset counts."""
+    return Account(Holder.read(key), own.measure, own.neighbours, None)
+
+
+@lru_cache(maxsize=4096)
+def _priced(prices: tuple[tuple[tuple[str, str], ...], ...]) -> dict[Any, tuple[int, int]]:
+    charges = [Charge.from_dict(dict(price)) for price in prices]
+    return {(charge.measure, charge.neighbours): cost_units(charge) for charge in charges}

@@ -1,0 +1,152 @@
+"""Is the ledger what it was? Reads every entry and believes none of the tables beside them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from discreet.curator.accounts import COLUMNS
+from discreet.curator.entries import Entry, Head
+from discreet.curator.replay import Replay
+from discreet.curator.schema import Execute
+from discreet.curator.text import digest
+from discreet.curator.witness import Sighting
+from discreet.errors import DiscreetError
+
+PAGE: Final = 2000
+"""Entries read at a time."""
+
+_ROWS: Final = """SELECT e.sequence, e.hash, e.body, c.request, c.question, c.released, d.sequence,
+r.bytes FROM entries e LEFT JOIN charges c ON c.sequence = e.sequence
+LEFT JOIN charges d ON d.released = e.sequence LEFT JOIN releases r ON r.charge = d.sequence
+WHERE e.sequence > ? ORDER BY e.sequence LIMIT ?"""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong first, and in which entry; 0 where no one entry is to blame."""
+
+    sequence: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"entry {self.sequence}: {self.what}" if self.sequence else self.what
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What `verify` found."""
+
+    entries: int
+    head: Head
+    pending: int
+    problem: Problem | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return self.problem is None
+
+
+class _Wrong(Exception):  # noqa: N818 - carries a problem to its report
+    def __init__(self, sequence: int, what: str) -> None:
+        super().__init__(what)
+        self.problem = Problem(sequence, what)
+
+
+def verify(execute: Execute, seen: Sighting | None) -> Report:
+    """Check the chain, the totals, the charges and the stored releases; the first fault is named.
+
+    Guarantee:
+        An edited, removed, added or reordered entry, total, cap, charge or release is found, as
+        long as the head that the witness saw (or that somebody noted) is not forged as well.
+    """
+    replay, head, count = Replay(), Head(), 0
+    try:
+        for row in _rows(execute):
+            count += 1
+            head = _follow(head, row, replay, seen)
+        _check_tables(execute, replay, head, seen)
+    except _Wrong as wrong:
+        return Report(count, head, len(replay.open), wrong.problem)
+    return Report(count, head, len(replay.open))
+
+
+def _rows(execute: Execute) -> Iterator[tuple[Any, ...]]:
+    last = 0
+    while page := execute(_ROWS, (last, PAGE)):
+        yield from page
+        last = page[-1][0]
+
+
+def _follow(head: Head, row: tuple[Any, ...], replay: Replay, seen: Sighting | None) -> Head:
+    sequence, hash_, body = row[:3]
+    if sequence != head.sequence + 1:
+        raise _Wrong(head.sequence + 1, "it is missing")
+    if digest(body) != hash_:
+        raise _Wrong(sequence, "its text was changed")
+    entry = _read(sequence, body)
+    if (entry.sequence, entry.previous) != (sequence, head.hash):
+        raise _Wrong(sequence, "it does not follow the entry before it")
+    if seen is not None and seen.head.sequence == sequence and seen.head.hash != hash_:
+        raise _Wrong(sequence, "it is not the entry that the witness saw")
+    _check_beside(entry, row)
+    try:
+        replay.take(entry)
+    except (DiscreetError, LookupError, TypeError, ValueError, AttributeError) as wrong:
+        raise _Wrong(sequence, "it breaks the rules of accounts") from wrong
+    return Head(sequence, hash_)
+
+
+def _read(sequence: int, body: str) -> Entry:
+    try:
+        return Entry.read(body)
+    except (LookupError, TypeError, ValueError) as wrong:
+        raise _Wrong(sequence, "it cannot be read") from wrong
+
+
+def _check_beside(entry: Entry, row: tuple[Any, ...]) -> None:
+    """Compare what the other tables say about one entry with the entry."""
+    sequence, _, _, request, question, released, charge, release = row
+    charged = entry.kind == "charged"
+    if charged is not (question is not None):
+        raise _Wrong(sequence, "the table of charges disagrees with it")
+    facts = entry.facts
+    if charged and (facts["request"], facts["question"]) != (request, question):
+        raise _Wrong(sequence, "the table of charges disagrees with it")
+    if charged and released is not None and released <= sequence:
+        raise _Wrong(sequence, "its answer is older than its charge")
+    if (entry.kind == "released") is not (charge is not None):
+        raise _Wrong(sequence, "the table of charges disagrees with it")
+    if charge is not None and (
+        facts["charge"] != charge or release is None or digest(bytes(release)) != facts["digest"]
+    ):
+        raise _Wrong(sequence, "the stored release is not the one it speaks of")
+
+
+def _check_tables(execute: Execute, replay: Replay, head: Head, seen: Sighting | None) -> None:
+    kept = execute("SELECT id, version, sequence, hash FROM ledger")
+    if kept != [(replay.ledger, replay.version, head.sequence, head.hash)]:
+        raise _Wrong(0, f"the kept head is not entry {head.sequence}, the last one")
+    if seen is not None and seen.ledger != replay.ledger:
+        raise _Wrong(0, "the witness saw another ledger")
+    if seen is not None and seen.head.sequence > head.sequence:
+        raise _Wrong(head.sequence + 1, "it is missing, and the witness saw it")
+    _check_accounts(execute, replay)
+    counts = execute("SELECT (SELECT count(*) FROM charges), (SELECT count(*) FROM releases)")
+    if counts != [(replay.charged, replay.released)]:
+        raise _Wrong(0, "there are charges or releases without an entry")
+
+
+def _check_accounts(execute: Execute, replay: Replay) -> None:
+    rows = {row[0]: row for row in execute(f"SELECT {COLUMNS} FROM accounts")}  # noqa: S608 - a constant
+    for key, account in replay.accounts.items():
+        if rows.pop(key, None) != account.row():
+            raise _Wrong(
+                0, f"the total or cap of {account.holder} is not what the entries add up to"
+            )
+    if rows:
+        raise _Wrong(0, "there is an account without an entry")
+    if set(execute("SELECT member, account FROM members")) != replay.members:
+        raise _Wrong(0, "the members of groups or links are not those of the entries")
+    if set(execute("SELECT charge, account FROM shares")) != replay.shares:
+        raise _Wrong(0, "the shared answers are not those of the entries")

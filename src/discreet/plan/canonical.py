@@ -1,0 +1,106 @@
+"""A question as text that means the same for ever: for digests, the ledger, and finishing later.
+
+The text is JSON with sorted keys. Nodes are written with their class and fields; tables by name and
+a digest of what the owner said about them, so that a question is only read back against the
+schema it was asked of.
+"""
+
+import dataclasses
+import datetime as dt
+import hashlib
+import json
+from collections.abc import Mapping
+from enum import Enum
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any
+
+from discreet.errors import InputError
+from discreet.plan import expressions, kinds, query, relations
+from discreet.plan import schema as schemas
+from discreet.plan.query import Query
+from discreet.plan.schema import PublicTable, Schema, Table
+
+_NODES: dict[str, type] = {
+    name: thing
+    for room in (expressions, kinds, query, relations, schemas)
+    for name, thing in vars(room).items()
+    if isinstance(thing, type) and thing.__module__ == room.__name__
+}
+
+
+def write(question: Query) -> str:
+    """The canonical text of a question: the same for the same plan, whatever SQL it came from."""
+    return json.dumps(_plain(question), sort_keys=True, separators=(",", ":"))
+
+
+def read(text: str, schema: Schema) -> Query:
+    """The question that `write` wrote, against the schema it was asked of."""
+    found = _node(json.loads(text), schema)
+    if not isinstance(found, Query):
+        raise _foreign("it is no question")
+    return found
+
+
+def table_digest(table: Table | PublicTable) -> str:
+    """A digest of everything the owner said about a table."""
+    facts = {f.name: _plain(getattr(table, f.name)) for f in dataclasses.fields(table)}
+    text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case Table() | PublicTable():
+            return {"table": value.name, "digest": table_digest(value)}
+        case Enum():
+            return {"enum": type(value).__name__, "value": value.value}
+        case Fraction():
+            return {"fraction": str(value)}
+        case dt.datetime() | dt.date():
+            return {type(value).__name__: value.isoformat()}
+        case float():
+            return {"float": value.hex()}
+        case tuple() | list():
+            return [_plain(part) for part in value]
+        case Mapping() | MappingProxyType():
+            # Columns keep their order: UNION matches them by position.
+            return {"mapping": [[key, _plain(part)] for key, part in value.items()]}
+        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            facts = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+            return {"node": type(value).__name__, **facts}
+    return value
+
+
+def _node(value: Any, schema: Schema) -> Any:
+    match value:
+        case {"table": name, "digest": digest}:
+            table = schema.tables.get(name)
+            if table is None or table_digest(table) != digest:
+                raise _foreign(f"what is said about {name} has changed since")
+            return table
+        case {"enum": name, "value": member}:
+            return _NODES[name](member)
+        case {"fraction": text}:
+            return Fraction(text)
+        case {"datetime": text}:
+            return dt.datetime.fromisoformat(text)
+        case {"date": text}:
+            return dt.date.fromisoformat(text)
+        case {"float": text}:
+            return float.fromhex(text)
+        case {"mapping": pairs}:
+            return {key: _node(part, schema) for key, part in pairs}
+        case {"node": name, **facts}:
+            return _NODES[name](**{str(key): _node(part, schema) for key, part in facts.items()})
+        case list():
+            return tuple(_node(part, schema) for part in value)
+    return value
+
+
+def _foreign(why: str) -> InputError:
+    return InputError(
+        "a stored question cannot be read",
+        why=why,
+        fix="ask it again",
+    )
