@@ -61,18 +61,7 @@ def test_every_claim_stands(name):
     assert not audit.refuted, audit.strongest
 
 
-LEAKS = {
-    "quantile": "draws no word where the chosen run is one grid point, so work tells it is occupied"
-}
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(reason=LEAKS[name])) if name in LEAKS else name
-        for name in CATALOGUE
-    ],
-)
+@pytest.mark.parametrize("name", CATALOGUE)
 @pytest.mark.usefixtures("fixed_bits")
 def test_every_mechanism_keeps_its_face(name):
     check_mechanism(CATALOGUE[name]())

@@ -344,14 +344,16 @@ def truncate(value, unit):
 
 def like(text, pattern, escape):
     """% is any text, _ any code point; after the escape a character is plain."""
-    if not pattern:
-        return not text
-    head, tail = pattern[0], pattern[1:]
-    if head == escape:
-        return text[:1] == tail[0] and like(text[1:], tail[1:], escape)
-    if head == "%":
-        return any(like(text[i:], tail, escape) for i in range(len(text) + 1))
-    return bool(text) and head in ("_", text[0]) and like(text[1:], tail, escape)
+    ends = {0}  # where in the text a match of the pattern so far can end
+    characters = iter(pattern)
+    for character in characters:
+        if character == "%" != escape:
+            ends = set(range(min(ends, default=len(text) + 1), len(text) + 1))
+            continue
+        any_one = character == "_" != escape
+        plain = next(characters) if character == escape else character
+        ends = {end + 1 for end in ends if any_one or text[end : end + 1] == plain}
+    return len(text) in ends
 
 
 # --- stored values --------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ def audit(
     Runs every mechanism, or those NAMEd, on the neighbours that are hardest to hide, and looks for
     an event that tells them apart better than the claim allows. Exit status 1 if one is found.
 
-    Example: discreet audit Laplace Gaussian --html report.html
+    Example: discreet audit laplace gaussian --html report.html
     """
     from discreet.audit.report import as_facts, as_page, audit_all  # noqa: PLC0415 - heavy room
 

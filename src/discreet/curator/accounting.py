@@ -154,18 +154,17 @@ def _check_covers(account: Account) -> None:
 
 
 def _put(transaction: Transaction, account: Account, *, new: bool) -> None:
-    key, *values = account.row()
-    columns = COLUMNS.removeprefix("key, ")
     if new:
-        sql = f"INSERT INTO accounts ({columns}, key) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants
+        transaction.insert(f"accounts ({COLUMNS})", account.row())
     else:
+        key, *values = account.row()
+        columns = COLUMNS.removeprefix("key, ")
         sql = f"UPDATE accounts SET ({columns}) = (?, ?, ?, ?, ?, ?) WHERE key = ?"  # noqa: S608 - constants
-    transaction.write(sql, (*values, key))
+        transaction.update(sql, (*values, key))
 
 
 def _admit(transaction: Transaction, holder: Holder, member: Holder) -> None:
-    sql = "INSERT INTO members (member, account) VALUES (?, ?)"
-    transaction.write(sql, (member.key, holder.key))
+    transaction.insert("members (member, account)", (member.key, holder.key))
 
 
 def _facts(account: Account, members: Sequence[Holder], reason: str) -> dict[str, object]:

@@ -36,10 +36,8 @@ def charge(transaction: Transaction, sheet: Sheet, order: Order, turn: Turn) -> 
         return _receive(transaction, found, turn)
     debits = _debit(sheet, order, sheet.touched(order.dataset, order.analyst))
     entry = transaction.append("charged", order.analyst, {**order.to_dict(), "debits": debits})
-    transaction.write(
-        "INSERT INTO charges (sequence, request, question, worker, claimed) VALUES (?, ?, ?, ?, ?)",
-        (entry.sequence, order.request, order.question, turn.worker, turn.now),
-    )
+    made = (entry.sequence, order.request, order.question, turn.worker, turn.now)
+    transaction.insert("charges (sequence, request, question, worker, claimed)", made)
     sheet.keep((entry.sequence, order.request, order.question, turn.now, None, entry.text))
     return Receipt(entry.sequence, order, State.CHARGED)
 
@@ -58,10 +56,9 @@ def complete(transaction: Transaction, receipt: Receipt, release: bytes) -> byte
         return bytes(stored)
     facts = {"charge": receipt.sequence, "digest": digest(release), "size": len(release)}
     entry = transaction.append("released", receipt.order.analyst, facts)
-    sql = "INSERT INTO releases (charge, bytes) VALUES (?, ?)"
-    transaction.write(sql, (receipt.sequence, release))
+    transaction.insert("releases (charge, bytes)", (receipt.sequence, release))
     sql = "UPDATE charges SET released = ? WHERE sequence = ?"
-    transaction.write(sql, (entry.sequence, receipt.sequence))
+    transaction.update(sql, (entry.sequence, receipt.sequence))
     return release
 
 
@@ -72,9 +69,7 @@ def claim_pending(transaction: Transaction, turn: Turn, limit: int) -> tuple[Rec
     return tuple(_receive(transaction, row, turn) for row in rows)
 
 
-def _debit(
-    sheet: Sheet, order: Order, accounts: Iterable[Account]
-) -> dict[str, tuple[str, str]]:
+def _debit(sheet: Sheet, order: Order, accounts: Iterable[Account]) -> dict[str, tuple[str, str]]:
     """Take the price from all accounts; none is changed before all of them can pay."""
     before = list(accounts)
     costs = [cost_units(order.price(one.measure, one.neighbours)) for one in before]
@@ -98,9 +93,7 @@ def _look_up(sheet: Sheet, order: Order) -> Sequence[Any] | None:
     return sheet.charges.get(order.question)
 
 
-def _share(
-    transaction: Transaction, sheet: Sheet, order: Order, found: Sequence[Any]
-) -> None:
+def _share(transaction: Transaction, sheet: Sheet, order: Order, found: Sequence[Any]) -> None:
     """Debit the analyst's own accounts for an answer that others have paid for.
 
     Why: the dataset's people lose nothing when a number is told twice, but the cap of an analyst
@@ -119,9 +112,8 @@ def _share(
         debits = _debit(sheet, order, owing)
         facts = {"charge": entry.sequence, "request": order.request, "debits": debits}
         transaction.append("shared", order.analyst, facts)
-        sql = "INSERT INTO shares (charge, account) VALUES (?, ?)"
         for key in debits:
-            transaction.write(sql, (entry.sequence, key))
+            transaction.insert("shares (charge, account)", (entry.sequence, key))
 
 
 def _shares(transaction: Transaction, sequence: int) -> set[str]:
@@ -139,5 +131,5 @@ def _receive(transaction: Transaction, found: Sequence[Any], turn: Turn) -> Rece
     if claimed > turn.lapsed:
         return Receipt(sequence, order, State.PENDING)
     sql = "UPDATE charges SET worker = ?, claimed = ? WHERE sequence = ?"
-    transaction.write(sql, (turn.worker, turn.now, sequence))
+    transaction.update(sql, (turn.worker, turn.now, sequence))
     return Receipt(sequence, order, State.CHARGED)

@@ -78,9 +78,7 @@ class Committer:
         self._queue: deque[_Job[Any]] = deque()
         self._crowd = 1
 
-    def submit(
-        self, work: Callable[[Transaction, Sheet], T], order: Order | None = None
-    ) -> T:
+    def submit(self, work: Callable[[Transaction, Sheet], T], order: Order | None = None) -> T:
         """Run one operation together with others; returns when it is durable.
 
         The sheet has what `order` needs. Other operations that share the transaction read no
@@ -145,10 +143,11 @@ class Committer:
         def work(execute: Execute) -> tuple[Sighting, int]:
             transaction = Transaction(execute)
             transaction.check(seen)
-            sheet = Sheet(transaction, [job.order for job in jobs if job.order is not None])
+            sheet = Sheet(transaction)
+            sheet.read([job.order for job in jobs if job.order is not None])
             for job in jobs:
                 job.attempt(transaction, sheet)
-            sheet.write_back(transaction)
+            sheet.write_back()
             transaction.finish()
             return transaction.sighting, transaction.writes
 

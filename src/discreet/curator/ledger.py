@@ -23,6 +23,7 @@ from discreet.curator.entries import Entry, Head
 from discreet.curator.export import write_lines
 from discreet.curator.orders import Order, Receipt, State
 from discreet.curator.places import believe, find_place, make_whole
+from discreet.curator.sheet import Sheet
 from discreet.curator.sqlite import Memory
 from discreet.curator.store import Store
 from discreet.curator.text import named
@@ -227,7 +228,13 @@ class Ledger:
 
     def touched(self, dataset: str, analyst: str) -> tuple[Account, ...]:
         """The accounts that an order would debit; it needs a price in the measure of each."""
-        return self._read(lambda page: tuple(Sheet(page, dataset, analyst)))
+
+        def work(page: Transaction) -> tuple[Account, ...]:
+            sheet = Sheet(page)
+            sheet.read_accounts([(dataset, analyst)])
+            return tuple(sheet.touched(dataset, analyst))
+
+        return self._read(work)
 
     def head(self) -> Head:
         """The newest entry's number and hash."""

@@ -56,7 +56,7 @@ class Postgres:
     def _renew(self) -> None:
         self._pid = os.getpid()
         self._lock = threading.RLock()
-        self._connection: "Link" | None = None
+        self._connection: Link | None = None
 
     def found(self, make: Callable[[Execute], Sighting]) -> Sighting | None:
         """Make the tables if there are none; None if there are."""
@@ -165,6 +165,8 @@ class Session:
 
     def all(self, statements: Sequence[tuple[str, Sequence[Any]]]) -> list[int]:
         """Run several in one round trip and say how many rows each of them changed."""
+        if len(statements) == 1:
+            return [self._send(*statements[0]).rowcount]
         with self._connection.pipeline():
             cursors = [self._send(sql, values) for sql, values in statements]
         return [cursor.rowcount for cursor in cursors]

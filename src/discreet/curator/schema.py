@@ -66,7 +66,7 @@ _TABLES: Final = (
     "CREATE INDEX pending ON charges (sequence) WHERE released IS NULL",
     """CREATE TABLE shares (
         charge {int} NOT NULL REFERENCES charges (sequence),
-        account {text} NOT NULL REFERENCES accounts (key),
+        account {text} NOT NULL,
         PRIMARY KEY (charge, account)
     ){strict}""",
     """CREATE TABLE releases (

@@ -25,16 +25,20 @@ class Sheet:
         transaction is kept).
     """
 
-    def __init__(self, transaction: Transaction, orders: Iterable[Order]) -> None:
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
         self.charges: dict[str, Sequence[Any]] = {}
         self.requests: dict[str, Sequence[Any]] = {}
         self._accounts: dict[str, Account] = {}
         self._joined: dict[str, list[str]] = {}
         self._before: dict[str, Account] = {}
-        wanted = list(orders)
-        if wanted:
-            self._read_charges(transaction, wanted)
-            self._read_accounts(transaction, wanted)
+        self._new: list[str] = []
+
+    def read(self, orders: Sequence[Order]) -> None:
+        """Look up what was charged before and the accounts that may be debited."""
+        if orders:
+            self._read_charges(orders)
+            self.read_accounts({(order.dataset, order.analyst) for order in orders})
 
     def keep(self, charge: Sequence[Any]) -> None:
         """Remember a charge: the values of FOUND."""
@@ -64,35 +68,44 @@ class Sheet:
 
     def put(self, before: Account, after: Account) -> None:
         """Replace an account."""
+        if before.holder.key not in self._accounts:
+            self._new.append(before.holder.key)
         self._before.setdefault(before.holder.key, before)
         self._accounts[after.holder.key] = after
 
-    def write_back(self, transaction: Transaction) -> None:
-        """Write the accounts that were replaced."""
-        sql = f"""INSERT INTO accounts ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT (key) DO UPDATE SET spent = excluded.spent, spent_delta = excluded.spent_delta
-        WHERE accounts.spent = ? AND accounts.spent_delta = ?"""  # noqa: S608 - a constant
-        for key, before in self._before.items():
-            was = (write_units(part) for part in before.spent)
-            transaction.write(sql, (*self._accounts[key].row(), *was))
+    def write_back(self) -> None:
+        """Write the accounts that were replaced, over what was read."""
+        old = [before for key, before in self._before.items() if key not in self._new]
+        for key in self._new:
+            self._transaction.insert(f"accounts ({COLUMNS})", self._accounts[key].row())
+        if old:
+            sql = f"""UPDATE accounts SET spent = column2, spent_delta = column3
+            FROM (VALUES {", ".join(["(?, ?, ?, ?, ?)"] * len(old))}) AS new
+            WHERE key = column1 AND spent = column4 AND spent_delta = column5"""  # noqa: S608
+            values = [value for before in old for value in self._change(before)]
+            self._transaction.update(sql, values, rows=len(old))
 
-    def _read_charges(self, transaction: Transaction, orders: Sequence[Order]) -> None:
+    def _change(self, before: Account) -> list[str]:
+        after = self._accounts[before.holder.key]
+        return [before.holder.key, *(write_units(part) for part in (*after.spent, *before.spent))]
+
+    def _read_charges(self, orders: Sequence[Order]) -> None:
         questions = [order.question for order in orders]
         requests = [order.request for order in orders if order.request is not None]
         sql = f"{FOUND} c.question IN ({_marks(questions)})"
         if requests:
             sql += f" OR c.request IN ({_marks(requests)})"
-        for row in transaction.read(sql, (*questions, *requests)):
+        for row in self._transaction.read(sql, (*questions, *requests)):
             self.keep(row)
 
-    def _read_accounts(self, transaction: Transaction, orders: Sequence[Order]) -> None:
-        holders = {dataset(order.dataset) for order in orders}
-        holders |= {analyst(order.analyst, within=order.dataset) for order in orders}
+    def read_accounts(self, askers: Iterable[tuple[str, str]]) -> None:
+        """Read the accounts of datasets and of analysts within them."""
+        holders = {holder for d, a in askers for holder in (dataset(d), analyst(a, within=d))}
         keys = sorted(holder.key for holder in holders)
         sql = f"""SELECT NULL, {COLUMNS} FROM accounts WHERE key IN ({_marks(keys)}) UNION ALL
         SELECT member, {COLUMNS} FROM members JOIN accounts ON key = account
         WHERE member IN ({_marks(keys)})"""  # noqa: S608 - constants
-        for member, *row in transaction.read(sql, (*keys, *keys)):
+        for member, *row in self._transaction.read(sql, (*keys, *keys)):
             account = Account.read(row)
             self._accounts[account.holder.key] = account
             if member is not None:

@@ -15,7 +15,8 @@ class Transaction:
 
     def __init__(self, execute: Execute) -> None:
         self._execute = execute
-        self._queue: list[tuple[str, Sequence[Any]]] = []
+        self._inserts: dict[str, list[Sequence[Any]]] = {}
+        self._updates: list[tuple[str, Sequence[Any], int]] = []
         [(self.ledger, self._start, hash_)] = execute("SELECT id, sequence, hash FROM ledger")
         self.head = Head(self._start, hash_)
         self.writes = 0
@@ -30,10 +31,15 @@ class Transaction:
         self._flush()
         return self._execute(sql, values)
 
-    def write(self, sql: str, values: Sequence[Any]) -> None:
-        """Run a statement that changes one row, at the latest before the next is read."""
+    def insert(self, table: str, values: Sequence[Any]) -> None:
+        """Add a row to "table (columns)", at the latest before the next is read."""
         self.writes += 1
-        self._queue.append((sql, values))
+        self._inserts.setdefault(table, []).append(values)
+
+    def update(self, sql: str, values: Sequence[Any], *, rows: int = 1) -> None:
+        """Change so many rows, at the latest before the next is read, after what is inserted."""
+        self.writes += 1
+        self._updates.append((sql, values, rows))
 
     def append(self, kind: str, by: str, facts: Mapping[str, Any]) -> Entry:
         """Add an entry after the newest."""
@@ -41,19 +47,24 @@ class Transaction:
         text = entry.text
         self.head = Head(entry.sequence, digest(text))
         values = (entry.sequence, self.head.hash, text)
-        self.write("INSERT INTO entries (sequence, hash, body) VALUES (?, ?, ?)", values)
+        self.insert("entries (sequence, hash, body)", values)
         return entry
 
     def finish(self) -> None:
         """Keep the moved head."""
         if self.head.sequence > self._start:
             values = (self.head.sequence, self.head.hash)
-            self.write("UPDATE ledger SET sequence = ?, hash = ?", values)
+            self.update("UPDATE ledger SET sequence = ?, hash = ?", values)
         self._flush()
 
     def _flush(self) -> None:
-        statements, self._queue = self._queue, []
-        if statements and self._execute.all(statements) != [1] * len(statements):
+        inserts = [_insert_all(table, rows) for table, rows in self._inserts.items()]
+        statements = inserts + self._updates
+        self._inserts, self._updates = {}, []
+        if not statements:
+            return
+        changed = self._execute.all([(sql, values) for sql, values, _ in statements])
+        if changed != [rows for _, _, rows in statements]:
             raise LedgerError(
                 "a row of the ledger changed under a transaction",
                 why="transactions did not happen one after another",
@@ -73,6 +84,13 @@ class Transaction:
         found = self.read("SELECT hash FROM entries WHERE sequence = ?", (seen.head.sequence,))
         if seen.head.sequence > self.head.sequence or found != [(seen.head.hash,)]:
             raise _restored(seen.head.sequence, self.head.sequence)
+
+
+def _insert_all(table: str, rows: Sequence[Sequence[Any]]) -> tuple[str, Sequence[Any], int]:
+    """One statement for many rows: in a batch, most of the time goes by the statement."""
+    marks = f"({', '.join('?' * len(rows[0]))})"
+    sql = f"INSERT INTO {table} VALUES {', '.join([marks] * len(rows))}"  # noqa: S608 - constants
+    return sql, [value for row in rows for value in row], len(rows)
 
 
 def _foreign() -> LedgerError:

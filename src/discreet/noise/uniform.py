@@ -38,15 +38,19 @@ def below(n: Any, size: Size = None) -> Any:
 
 
 def _one(n: int, source: BitSource) -> int:
-    """Take just as many bits as n - 1 has; start over when they spell n or more."""
-    bits = (n - 1).bit_length()
+    """Reduce whole words modulo n; what is beyond the last whole multiple of n starts over.
+
+    There are at least 32 bits to spare, so that starting over is rare, and the number of words tells
+    next to nothing about n.
+    """
+    words = -(-((n - 1).bit_length() + 32) // 64)
+    whole_multiples = (1 << 64 * words) // n * n
     while True:
-        draw, have = 0, 0
-        while have < bits:
-            draw, have = (draw << 64) | source.word(), have + 64
-        draw >>= have - bits
-        if draw < n:
-            return draw
+        draw = 0
+        for _ in range(words):
+            draw = (draw << 64) | source.word()
+        if draw < whole_multiples:
+            return draw % n
 
 
 def _many(request: Request[int], source: BitSource) -> NDArray[np.int64]:

@@ -88,8 +88,9 @@ def test_both_paths_of_permute_and_flip_agree_on_the_same_words():
 
 def test_ties_of_permute_and_flip_are_settled_by_further_bits():
     same = 2**63 + 1  # both candidates see the same first word; later bits are 0 and 1
-    with replaced(lambda: Script(same, same, 5, 2**63)):
-        assert choices.permute_and_flip([0, 0], 1, 1).tolist() == [0]
+    for bits, expected in (((5, 2**63), 0), ((2**63, 5), 1)):
+        with replaced(lambda bits=bits: Script(same, same, *bits)):
+            assert choices.permute_and_flip([0, 0], 1, 1).tolist() == [expected]
 
 
 def test_no_runs_are_no_choices():

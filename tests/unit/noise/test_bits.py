@@ -119,5 +119,5 @@ def test_no_release_path_uses_a_generator_made_for_simulation(path):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
     }
 
-    assert not imported & {"random", "numpy.random", "secrets"}
+    assert not imported & {"random", "numpy.random"}
     assert not attributes & {"np.random", "numpy.random"}

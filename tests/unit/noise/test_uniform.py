@@ -17,10 +17,13 @@ def test_words_beyond_the_last_whole_multiple_are_drawn_again():
     assert draws.tolist() == [2] + [1] * 19
 
 
-def test_a_scalar_takes_just_the_bits_it_needs_and_starts_over_on_a_miss():
-    assert _one(3, Scripted([3 << 62, 2 << 62])) == 2
-    assert _one(1, Scripted([])) == 0
-    assert _one(2**65, Scripted([5, 1 << 63])) == (5 << 1) | 1
+def test_a_scalar_starts_over_on_a_miss_and_takes_a_word_even_for_one_value():
+    source = Scripted([2**64 - 1, 8, 77])
+
+    assert _one(3, source) == 2
+    assert _one(1, source) == 0
+    assert source.script == []
+    assert _one(2**65, Scripted([5, 9])) == 5 * 2**64 % 2**65 + 9
 
 
 def test_draws_fit_their_type():

@@ -215,7 +215,7 @@ def test_operators_bind_as_in_the_engine(engine):
     """Chains without parentheses have the same values (without /, which can leave the numbers)."""
     rng = random.Random(20260131)
     compared = 0
-    for _ in range(5000):
+    for _ in range(2500):
         text = chain(rng)
         try:
             theirs, ours = both(engine, text)
@@ -223,4 +223,4 @@ def test_operators_bind_as_in_the_engine(engine):
             continue
         compared += 1
         assert all(map(same, theirs, ours)), text
-    assert compared > 200
+    assert compared > 150

@@ -1,0 +1,170 @@
+"""What a name means, whom a column identifies, and where a refusal points."""
+
+import pytest
+from clinic import CLINIC, FAMILIES
+from plan_text import expression_text
+
+from discreet.errors import QueryRefused
+from discreet.plan.kinds import Kind, Type
+from discreet.plan.query import Measure
+from discreet.plan.relations import JoinPerson, PerPerson
+from discreet.plan.schema import Path, Person, Schema, Table
+from discreet.sql.names import PERSON, identities, nearest
+from discreet.sql.read import read
+
+
+def refused(text, schema=CLINIC):
+    with pytest.raises(QueryRefused) as caught:
+        read(text, schema)
+    error = caught.value
+    return error, text[error.start : error.end]
+
+
+def test_the_column_of_the_unit_identifies_people():
+    tables = CLINIC.tables
+    assert identities(CLINIC, tables["visits"], "patient_id") == {PERSON}
+    assert identities(CLINIC, tables["visits"], "city") == frozenset()
+    assert identities(CLINIC, tables["tests"], "patient") == {PERSON, ("patients", "id")}
+    assert identities(CLINIC, tables["purchases"], "buyer") == {("families", "member")}
+    assert identities(CLINIC, FAMILIES, "member") == {("families", "member")}
+    assert identities(CLINIC, FAMILIES, "household") == {PERSON}
+
+
+def test_a_key_that_may_be_null_does_not_group_by_person():
+    """Rows without a key belong to different people, and SQL puts them into one group."""
+    loose = Table("families", {**FAMILIES.columns, "member": Type(Kind.INTEGER)}, FAMILIES.unit)
+    purchases = CLINIC.tables["purchases"]
+    question = "SELECT SUM(m) FROM (SELECT member, MAX(size) AS m FROM families GROUP BY member)"
+    strict = read(question, CLINIC)
+    assert isinstance(strict.relation, PerPerson)
+    error, _ = refused(question, Schema({"families": loose, "purchases": purchases}))
+    assert error.code == "nested_answer"
+
+
+def test_the_outer_side_of_a_left_join_does_not_group_by_person():
+    error, _ = refused(
+        "SELECT COUNT(*) FROM (SELECT p.id FROM visits v LEFT JOIN patients p ON v.patient_id = p.id "
+        "GROUP BY p.id)"
+    )
+    assert error.code == "nested_answer"
+
+
+def test_an_equality_with_the_outer_side_is_kept():
+    query = read(
+        "SELECT COUNT(*) FROM visits v LEFT JOIN patients p ON v.patient_id = p.id AND p.sex = 'f' "
+        "JOIN tests t ON t.patient = p.id",
+        CLINIC,
+    )
+    assert isinstance(query.relation, JoinPerson)
+    ((left, right),) = query.relation.on
+    assert (expression_text(left), expression_text(right)) == ("id", "patient")
+
+
+def test_paths_of_several_steps_name_the_person_by_their_keys():
+    number = Type(Kind.INTEGER, nullable=False)
+    schema = Schema(
+        {
+            "people": Table("people", {"id": number}, Person("id")),
+            "orders": Table("orders", {"nr": number, "who": number}, Path("who", "people", "id")),
+            "items": Table("items", {"order": number}, Path("order", "orders", "nr")),
+        }
+    )
+    query = read(
+        'SELECT COUNT(DISTINCT who), COUNT(DISTINCT "order") FROM items JOIN orders ON "order" = nr',
+        schema,
+    )
+    assert [a.measure for a in query.aggregates] == [Measure.COUNT_PEOPLE, Measure.COUNT_DISTINCT]
+    assert query.relation.on
+    error, place = refused(
+        "SELECT COUNT(*) FROM items JOIN people ON items.order = people.id", schema
+    )
+    assert error.code == "join"
+    assert place == "people ON items.order = people.id"
+
+
+def test_a_copy_of_the_persons_column_still_names_the_person():
+    query = read("SELECT COUNT(DISTINCT w) FROM (SELECT patient_id AS w FROM visits)", CLINIC)
+    assert query.aggregates[0].measure is Measure.COUNT_PEOPLE
+    query = read("SELECT COUNT(DISTINCT w) FROM (SELECT patient_id + 0 AS w FROM visits)", CLINIC)
+    assert query.aggregates[0].measure is Measure.COUNT_DISTINCT
+
+
+def test_a_union_names_the_person_where_both_sides_do():
+    same = "SELECT COUNT(DISTINCT w) FROM (SELECT id AS w FROM patients UNION ALL SELECT {} FROM visits)"
+    assert read(same.format("patient_id"), CLINIC).aggregates[0].measure is Measure.COUNT_PEOPLE
+    assert read(same.format("visit_id"), CLINIC).aggregates[0].measure is Measure.COUNT_DISTINCT
+
+
+@pytest.mark.parametrize("name", ["city", "CITY", "City", '"city"', "visits.city", "VISITS.City"])
+def test_unquoted_names_match_in_any_case(name):
+    assert (
+        read(f"SELECT COUNT({name}) FROM visits", CLINIC).aggregates[0].arguments[0].name == "city"
+    )
+
+
+@pytest.mark.parametrize("name", ['"City"', '"visits".city2', '"Visits".city'])
+def test_quoted_names_match_exactly(name):
+    assert refused(f"SELECT COUNT({name}) FROM visits")[0].code.startswith("unknown")
+
+
+def test_names_that_differ_in_case_alone_have_to_be_quoted():
+    columns = {"who": Type(Kind.INTEGER), "Word": Type(Kind.TEXT), "word": Type(Kind.TEXT)}
+    schema = Schema({"t": Table("t", columns, Person("who"))})
+    assert refused("SELECT COUNT(word) FROM t", schema)[0].code == "ambiguous_column"
+    query = read('SELECT COUNT("Word") FROM t', schema)
+    assert query.aggregates[0].arguments[0].name == "Word"
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "hint"),
+    [
+        ("SELECT COUNT(*) FROM vists", "vists", "visits"),
+        ("SELECT COUNT(*)\nFROM visits\nWHERE agee > 3", "agee", "age"),
+        ("SELECT AVERAGE(age) FROM visits", "AVERAGE(age)", "use one of"),
+        ("SELECT COUNT(*) FROM visits WHERE lowr(city) = 'x'", "lowr(city)", "LOWER"),
+        ("SELECT COUNT(*) FROM visits v WHERE w.age > 3", "w", "use one of"),
+    ],
+)
+def test_a_typing_error_gets_a_place_and_a_name(text, place, hint):
+    error, found = refused(text)
+    assert found == place
+    assert hint in error.fix
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("SELECT city, age, COUNT(*) FROM visits GROUP BY city", "age"),
+        ("SELECT city, COUNT(*) + cost FROM visits GROUP BY city", "cost"),
+        ("SELECT COUNT(*) FROM visits WHERE age > 3 AND city + 1 > 2", "city + 1"),
+        ("SELECT COUNT(*) FROM visits WHERE age > 3 AND age > ?", "?"),
+        ("SELECT SUM(age), SUM(city) FROM visits", "SUM(city)"),
+        (
+            "SELECT ROUND(CASE WHEN AVG(age) > 3 THEN 'x' END) FROM visits",
+            "ROUND(CASE WHEN AVG(age) > 3 THEN 'x'",
+        ),
+        ("SELECT city, COUNT(*) FROM visits GROUP BY city HAVING city > 3", "city > 3"),
+    ],
+)
+def test_a_refusal_points_at_the_smallest_part_that_is_wrong(text, place):
+    assert refused(text)[1] == place
+
+
+def test_aliases_lose_to_columns_in_group_by_and_win_in_order_by():
+    query = read(
+        "SELECT lower(city) AS city, COUNT(*) FROM visits GROUP BY city ORDER BY city", CLINIC
+    )
+    assert expression_text(query.keys[0].expression) == "city"
+    assert expression_text(query.order[0].expression) == "LOWER(city)"
+
+
+def test_the_same_aggregate_is_asked_once():
+    query = read(
+        "SELECT SUM(cost), sum(COST)/COUNT(*) FROM visits HAVING Sum(cost) > COUNT(*)", CLINIC
+    )
+    assert [a.measure for a in query.aggregates] == [Measure.SUM, Measure.COUNT]
+
+
+def test_a_name_far_from_all_others_gets_no_guess():
+    assert nearest("xyzzy", ["age", "city"]) is None
+    assert nearest("CTY", ["age", "City"]) == "City"
