@@ -99,6 +99,12 @@ SELECT MIN(age), MAX(age) FROM visits
 -- output min_age
 -- output max_age
 
+SELECT COUNT(*) % 10 AS digit, CASE WHEN COUNT(*) > 10 THEN COUNT(*) END FROM visits
+-- scan visits
+-- aggregate count := COUNT(*)
+-- output digit := (count % 10)
+-- output case := case[(count > 10) -> count; else None:INTEGER]
+
 SELECT COUNT(*) FILTER (WHERE urgent) AS urgent, SUM(cost) FILTER (WHERE age >= 18 AND urgent)
 FROM visits
 -- scan visits

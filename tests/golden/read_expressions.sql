@@ -124,6 +124,12 @@ WHERE city || '/' || note = 'a' AND CONCAT(city, '/', note) = 'a' AND STARTS_WIT
 -- aggregate count := COUNT(*)
 -- output count
 
+SELECT COUNT(*) FROM visits WHERE city IS NOT DISTINCT FROM NULL AND DATE(seen) = day AND WEEKDAY(day) = 1 AND COALESCE(CAST(NULL AS BIGINT), age) = .5
+-- scan visits
+-- filter (IS_NULL(city) and (seen::DATE = day) and ((WEEKDAY(day) % 7) = 1) and (COALESCE(None:INTEGER, age) = 0.5))
+-- aggregate count := COUNT(*)
+-- output count
+
 SELECT COUNT(*)
 FROM visits
 WHERE IF(urgent, 1, 2) = 1 AND IFF(urgent, 'a', NULL) = 'a' AND TRUE AND 9223372036854775807 > visit_id AND -9223372036854775808 < visit_id

@@ -205,3 +205,33 @@ SELECT kind, SUM(load) FROM events GROUP BY kind
 -- aggregate sum_load := SUM(load)
 -- output kind
 -- output sum_load
+
+SELECT CAST(age AS DOUBLE), COUNT(*), 'x', age BETWEEN 3 AND 5 FROM visits GROUP BY age
+-- scan visits
+-- key age
+-- aggregate count := COUNT(*)
+-- output age := age::REAL
+-- output count
+-- output column_3 := 'x'
+-- output column_4 := ((age >= 3) and (age <= 5))
+
+SELECT DISTINCT city, 'x' AS tag FROM visits
+-- scan visits
+-- key city
+-- output city
+-- output tag := 'x'
+
+SELECT city IS NULL, COALESCE(city, 'all') AS c, COUNT(*) IN (1, 2), city LIKE 'A%', DATE_TRUNC('year', day), TRY_CAST(city AS BIGINT)
+FROM visits
+GROUP BY ROLLUP (city, day)
+-- scan visits
+-- key city
+-- key day
+-- sets (city, day), (city), ()
+-- aggregate count := COUNT(*)
+-- output column_1 := IS_NULL(city)
+-- output c := COALESCE(city, 'all')
+-- output column_3 := count in [1, 2]
+-- output column_4 := city like 'A%'
+-- output date_trunc := year of day
+-- output city := city::INTEGER

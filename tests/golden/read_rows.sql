@@ -213,6 +213,23 @@ SELECT city, n FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) WHERE
 -- order n desc
 -- limit 3 offset 0
 
+SELECT m AS x FROM (SELECT city, COUNT(*) FROM visits GROUP BY city LIMIT 2) AS t(c, m)
+-- scan visits
+-- key city
+-- aggregate count := COUNT(*)
+-- output x := count
+-- limit 2 offset 0
+
+SELECT t.c, 2 * m AS twice FROM (SELECT city, COUNT(*) FROM visits GROUP BY city) AS t(c, m) ORDER BY twice, 1, m DESC
+-- scan visits
+-- key city
+-- aggregate count := COUNT(*)
+-- output c := city
+-- output twice := (2 * count)
+-- order (2 * count)
+-- order city
+-- order count desc
+
 WITH g AS (SELECT city, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP BY city HAVING COUNT(*) > 1) SELECT *, s / n AS mean FROM g WHERE city <> 'Austin'
 -- scan visits
 -- key city

@@ -92,13 +92,13 @@ def seeded(seed, depth, count):
     return [grow(choose, choose.one(list(Kind)), depth) for _ in range(count)]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
 def test_the_engine_agrees_with_the_meaning_on_every_row(seed, depth):
     check(seeded(seed, depth, 40 if depth < 3 else 20))
 
 
-@settings(max_examples=150)
+@settings(max_examples=300)
 @given(expressions())
 def test_the_engine_agrees_with_the_meaning_of_what_hypothesis_finds(expression):
     check([expression])

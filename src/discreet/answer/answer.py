@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from discreet.answer.ask import Measured, measure
 from discreet.answer.budget import Price
+from discreet.answer.facts import facts_of
 from discreet.answer.limits import Law
 from discreet.answer.post import arrange, evaluate, outputs_of
 from discreet.answer.release import Cost, Release
@@ -13,6 +14,8 @@ from discreet.answer.sets import single_sets
 from discreet.answer.tabulate import Simulation, tabulate
 from discreet.engines.engine import Engine
 from discreet.plan.query import Query, released_columns
+from discreet.plan.relations import unit_of
+from discreet.plan.schema import EachRow
 from discreet.privacy import Neighbours, compose
 
 
@@ -38,6 +41,7 @@ def answer(
         guarantee=compose([cost.guarantee for cost in costs]),
         costs=costs,
         notes=tuple(_note(part) for part in parts),
+        facts=facts_of(query),
     )
 
 
@@ -51,5 +55,7 @@ def _costs(part: Measured) -> list[Cost]:
 
 def _note(part: Measured) -> str:
     weighing = part.weighing
+    if isinstance(unit_of(part.query.relation), EachRow):
+        return f"{weighing.law.value} noise; one row is in one group"
     rows, groups = f"{weighing.rows} rows", f"{weighing.groups} groups"
     return f"{weighing.law.value} noise; one person weighs at most {rows} and {groups}"

@@ -227,8 +227,11 @@ def _totals(
             totals = batch.column(f"t{i}").to_numpy(zero_copy_only=False)
             noisy[statistic].append(plan[statistic].scaled(plan[statistic].release(totals)))
     groups = sum(batch.num_rows for batch in batches)
+    # A chunked array of no chunks still has a type: there may be no groups at all.
+    kinds = [ARROW[of.kind] for of in key_types(compiled.query)]
     keys = {
-        name: pa.concat_arrays([batch.column(name) for batch in batches]) for name in compiled.keys
+        name: pa.chunked_array([batch.column(name) for batch in batches], kind).combine_chunks()
+        for name, kind in zip(compiled.keys, kinds, strict=True)
     }
     empty = np.empty(0)
     return keys, {s: np.concatenate([empty, *parts]) for s, parts in noisy.items()}, groups

@@ -92,7 +92,7 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
         )
     for less in (1e-9, 1e-6, 1e-3):
         rho = Fraction(low * (1 - less))
-        if rho > 0 and ZCDP(rho).epsilon(delta).upper <= epsilon:
+        if rho > 0 and ZCDP(rho).delta(epsilon).upper <= delta:
             return rho
     return Fraction(0)
 

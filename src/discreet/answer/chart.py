@@ -152,7 +152,7 @@ def _panel(release: "Release", layout: Layout, panel: Panel, *, first: bool) -> 
     base = alt.Chart().encode(**_where(layout, first=first), **_series(layout))
     base = base.encode(tooltip=_tooltip(release, layout, panel))
     title = axis_title(release, panel[0])
-    layers = [_numbers(base, layout, (title, panel[1]), large=_is_large(release, panel[0]))]
+    layers = [_numbers(base, layout, (title, panel[1]), large=_is_large(release, layout, panel[0]))]
     if panel[0] in release.half_widths:
         layers.insert(0 if layout.is_line else 1, _interval(base, layout, (title, panel[1])))
     size: dict[str, Any] = {"width": 560, "height": 200}
@@ -168,9 +168,9 @@ def axis_title(release: "Release", number: str) -> str:
     )
 
 
-def _is_large(release: "Release", number: str) -> bool:
+def _is_large(release: "Release", layout: Layout, number: str) -> bool:
     """Whether the numbers need k and M to be short."""
-    values = release.table.column(number).to_pylist()
+    values = release.table.column(number).slice(0, layout.rows).to_pylist()
     return any(value is not None and abs(value) >= 100_000 for value in values)
 
 

@@ -58,7 +58,8 @@ def half_width(
     first = statistics_of(aggregate, scope)[0]
     size = statistics[first].size
     if aggregate.measure in _EXACT:
-        return np.full(size, measurements[first].error(CONFIDENCE)), "exact"
+        # Counts are shown as whole numbers, which moves them by half of one at most.
+        return np.full(size, measurements[first].error(CONFIDENCE) + 0.5), "exact"
     if simulated is None:
         return None, "not computed: too many groups to simulate"
     middle = estimate(aggregate, statistics, scope)

@@ -24,7 +24,8 @@ def cleaned(table: pa.Table) -> pa.Table:
 def blanked(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """A column as one array that holds zeros wherever it is NULL."""
     whole = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
-    whole = pc.take(whole, pa.array(range(len(whole)), pa.int64())) if whole.offset else whole
+    if whole.offset:
+        whole = pa.concat_arrays([whole, whole.slice(0, 0)])  # a copy, which begins at 0
     if not whole.null_count:
         return pa.Array.from_buffers(whole.type, len(whole), [None, *whole.buffers()[1:]])
     filled = pc.fill_null(whole, _zero(whole.type))

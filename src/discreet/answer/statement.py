@@ -72,10 +72,10 @@ def _clamped(release: "Release") -> list[str]:
             "Before anything was added up, values were held to ranges that the owner has stated;"
             f" values outside count as the nearest end: {held}."
         )
-    lines += [
-        f"{note[:1].upper()}{note[1:]}; whoever has more counts for less."
-        for note in dict.fromkeys(release.notes)
-    ]
+    by_row = release.facts is not None and release.facts.by_row
+    more = "" if by_row else "; whoever has more counts for less"
+    notes = dict.fromkeys(release.notes)
+    lines += [f"{note[:1].upper()}{note[1:]}{more}." for note in notes]
     if release.facts is not None:
         lines += [f"{remark}." for remark in release.facts.remarks]
     return lines

@@ -9,52 +9,45 @@ the charge, once. Asking the same again returns the same bytes.
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
+from discreet.answer.accuracy import Accuracy
 from discreet.answer.answer import answer
 from discreet.answer.budget import Price
-from discreet.answer.explain import Explanation, explain
+from discreet.answer.explain import Explanation
 from discreet.answer.limits import Law
-from discreet.answer.quote import quote
 from discreet.answer.release import Release
 from discreet.curator import accounts, registry
 from discreet.curator.accounts import Account
 from discreet.curator.budgets import Budget
+from discreet.curator.desks import Auditor, Desk
+from discreet.curator.folder import Folder, open_folder
+from discreet.curator.holdings import Holdings, Said, unknown
+from discreet.curator.intake import Incoming
 from discreet.curator.ledger import Ledger
-from discreet.curator.orders import Order, Receipt, State
-from discreet.curator.registry import Registration, Registry
-from discreet.engines.duckdb import DuckDBEngine
-from discreet.errors import InputError, QueryRefused
+from discreet.curator.orders import Receipt, State
+from discreet.curator.pricing import Offer, Terms, make_offer, tables_named
+from discreet.curator.registry import Registration
+from discreet.curator.remeasure import Past, check_mergeable, merge
+from discreet.errors import DiscreetError, InputError, LedgerError, QueryRefused
 from discreet.plan import canonical
 from discreet.plan.builder import From
+from discreet.plan.dummy import ROWS, dummy
+from discreet.plan.kinds import Kind
 from discreet.plan.query import Query
 from discreet.plan.relations import Scan, tables_of
-from discreet.plan.schema import (
-    Bounds,
-    Keys,
-    Limits,
-    Person,
-    PublicTable,
-    Table,
-    Unit,
-    column_type,
-)
+from discreet.plan.schema import Bounds, Keys, Limits, Person, PublicTable, Schema, Table, Unit
 from discreet.privacy import Neighbours
-from discreet.privacy.charges import EPSILON, Charge
-from discreet.privacy.charges import price as price_in
 from discreet.rationals import Real
-from discreet.sql.duckdb_types import stored_kind
 from discreet.sql.read import read
 
 OWNER = "owner"
-_SHARE = 50
-"""A question takes this part of the dataset's delta unless it says otherwise."""
-
 _WAIT = 600.0
+_PATIENCE = 30.0
+_ADDRESSES = ("postgresql://", "postgres://")
 
 
 class Curator:
@@ -69,7 +62,8 @@ class Curator:
         row, where a table says so).
     Edge cases:
         A curator in memory keeps its ledger in memory too: when it ends, what was spent is
-        forgotten, so it is for trying things out and for tests.
+        forgotten, so it is for trying things out and for tests. With a postgresql:// address as
+        `place`, or as `ledger`, charges are kept there and everything else in `folder`.
 
     Example:
         >>> import pyarrow as pa
@@ -86,18 +80,23 @@ class Curator:
         self,
         place: str | os.PathLike[str] | None,
         *,
-        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+        folder: str | os.PathLike[str] | None = None,
+        ledger: str | None = None,
+        neighbours: Neighbours | None = None,
+        patience: float = _PATIENCE,
     ) -> None:
-        self._folder = None if place is None else Path(place)
-        self._neighbours = neighbours
-        self._frames: dict[str, Any] = {}
-        self._engine: DuckDBEngine | None = None
-        if self._folder is None:
-            self._registry, self._ledger = Registry({}), Ledger.in_memory()
+        where, address = _placed(place, folder, ledger)
+        self._folder: Folder | None = None
+        if where is not None:
+            self._folder = open_folder(where, neighbours=neighbours, ledger=address)
+            self._neighbours = self._folder.neighbours
+            self._ledger = self._folder.open_ledger(address, patience)
         else:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._registry = registry.load(self._tables_file)
-            self._ledger = Ledger.open(self._folder / "ledger.sqlite")
+            self._neighbours = neighbours or Neighbours.ADD_REMOVE
+            self._ledger = Ledger.in_memory()
+        self._holdings = Holdings(self._folder)
+        self._failed: set[int] = set()
+        self._past = Past(self._ledger)
 
     @staticmethod
     def in_memory(*, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> "Curator":
@@ -115,13 +114,16 @@ class Curator:
         budget: Budget | None = None,
         within: str | None = None,
         columns: Mapping[str, Bounds | Keys] | None = None,
+        kinds: Mapping[str, Kind | str] | None = None,
         required: Iterable[str] = (),
         limits: Limits | None = None,
+        inside: str | None = None,
     ) -> None:
         """Add a private table: a new dataset with a budget, or one more table `within` a dataset.
 
         `unit` is the column that names the person, a key path, or EachRow(). `columns` says what is
-        known of columns; `required` lists columns that are never NULL.
+        known of columns, `kinds` of which kind they are where a CSV file cannot tell; `required`
+        lists columns that are never NULL. `inside` is the table to read in a DuckDB file.
         """
         if (budget is None) is (within is None):
             raise InputError(
@@ -129,15 +131,20 @@ class Curator:
                 why="a table either starts a dataset with a budget of its own or shares another's",
                 fix="pass budget=Budget(epsilon=..., delta=...) or within='dataset'",
             )
-        if within is not None and within not in self._registry.datasets():
-            raise _unknown("dataset", within, self._registry.datasets())
+        if within is not None and within not in self._holdings.tables.datasets():
+            raise unknown("dataset", within, self._holdings.tables.datasets())
+        said = Said(columns or {}, kinds or {}, frozenset(required))
+        incoming = self._holdings.look(name, source, said, inside)
         whose = Person(unit) if isinstance(unit, str) else unit
-        known = self._columns(name, source, columns or {}, set(required))
-        table = Table(name, known, whose, limits or Limits())
-        self._register(table, source, within or name)
-        if budget is not None:
-            cap = budget.cap(self._neighbours)
-            self._ledger.open_account(accounts.dataset(name), cap, by=OWNER)
+        table = Table(name, said.types(incoming), whose, limits or Limits())
+        cap = None if budget is None else budget.cap(self._neighbours)
+
+        def settle(one: Registration) -> None:
+            if cap is not None:
+                self._open_account(accounts.dataset(name), cap)
+            self._record(one)
+
+        self._holdings.add(table, incoming, within or name, settle)
 
     def add_public(
         self,
@@ -146,30 +153,91 @@ class Curator:
         *,
         key: str | Iterable[str],
         columns: Mapping[str, Bounds | Keys] | None = None,
+        kinds: Mapping[str, Kind | str] | None = None,
+        inside: str | None = None,
     ) -> None:
         """Add a table that belongs to nobody; its key must be unique."""
         keys = (key,) if isinstance(key, str) else tuple(key)
-        known = self._columns(name, source, columns or {}, set(keys))
-        self._register(PublicTable(name, known, keys), source, None)
+        said = Said(columns or {}, kinds or {}, frozenset(keys))
+        incoming = self._holdings.look(name, source, said, inside)
+        table = PublicTable(name, said.types(incoming), keys)
+        self._holdings.add(table, incoming, None, self._record)
 
-    def grant(self, analyst: str, dataset: str, budget: Budget) -> None:
+    def grant(self, analyst: str, dataset: str, budget: Budget) -> Account:
         """Give an analyst a cap of their own within a dataset."""
-        holder = accounts.analyst(analyst, within=dataset)
-        self._ledger.open_account(holder, budget.cap(self._neighbours), by=OWNER)
+        holder = accounts.analyst(analyst, within=self._known(dataset))
+        return self._ledger.open_account(holder, budget.cap(self._neighbours), by=OWNER)
 
-    def raise_budget(self, dataset: str, budget: Budget, *, reason: str) -> None:
-        """Change a dataset's budget for ever; the ledger keeps who did it and why."""
+    def group(
+        self, name: str, dataset: str, analysts: Iterable[str], budget: Budget | None = None
+    ) -> Account:
+        """Hold several analysts to a cap together, or, without one, count what they learn."""
+        within = self._known(dataset)
+        members = [accounts.analyst(one, within=within) for one in analysts]
+        cap = None if budget is None else budget.cap(self._neighbours)
+        holder = accounts.group(name, within=within)
+        return self._ledger.open_account(holder, cap, by=OWNER, members=members)
+
+    def link(self, name: str, datasets: Iterable[str], budget: Budget | None = None) -> Account:
+        """Say that datasets hold the same people; cap, or count, what one of them loses in all."""
+        members = [accounts.dataset(self._known(one)) for one in datasets]
+        cap = None if budget is None else budget.cap(self._neighbours)
+        return self._ledger.open_account(accounts.link(name), cap, by=OWNER, members=members)
+
+    def raise_budget(
+        self, dataset: str, budget: Budget, *, reason: str, analyst: str | None = None
+    ) -> Account:
+        """Change a budget for ever; the ledger keeps who did it and why."""
         cap = budget.cap(self._neighbours)
-        self._ledger.set_cap(accounts.dataset(dataset), cap, by=OWNER, reason=reason)
+        return self._ledger.set_cap(_holder(dataset, analyst), cap, by=OWNER, reason=reason)
 
-    def as_analyst(self, name: str) -> "Desk":
+    def as_analyst(self, name: str) -> Desk:
         """What one analyst can do: ask, and see what is left."""
         return Desk(self, name)
+
+    def as_auditor(self) -> Auditor:
+        """What an auditor can do: read and check the ledger; answers are not in it."""
+        return Auditor(self._ledger)
 
     @property
     def ledger(self) -> Ledger:
         """The record of every charge."""
         return self._ledger
+
+    # --- public facts ---------------------------------------------------------------------------
+
+    @property
+    def schema(self) -> Schema:
+        """What is said about all tables."""
+        return self._holdings.schema
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """What every guarantee here speaks of."""
+        return self._neighbours
+
+    def datasets(self) -> dict[str, list[str]]:
+        """The tables of each dataset."""
+        tables = self._holdings.tables
+        return {
+            name: [one.table.name for one in tables.tables.values() if one.dataset == name]
+            for name in tables.datasets()
+        }
+
+    def dummy(self, rows: int = ROWS) -> "Curator":
+        """A curator over made-up rows with the same tables and budgets, to try questions on."""
+        made, tables = Curator.in_memory(neighbours=self._neighbours), self._holdings.tables
+        for name, rows_of in dummy(self.schema, rows).items():
+            one = tables.tables[name]
+            if one.dataset == name:
+                cap = self._ledger.account(accounts.dataset(name)).limit
+                made.ledger.open_account(accounts.dataset(name), cap, by=OWNER)
+            made._holdings.add(one.table, Incoming({}, rows=rows_of), one.dataset, made._record)  # noqa: SLF001 - of the same class
+        return made
+
+    def budget(self, dataset: str, *, analyst: str | None = None) -> Account:
+        """What a dataset, or an analyst within it, may spend, has spent, and has left."""
+        return self._ledger.account(_holder(self._known(dataset), analyst))
 
     # --- questions ------------------------------------------------------------------------------
 
@@ -177,74 +245,89 @@ class Curator:
         self,
         text: str,
         *,
-        epsilon: Real,
+        epsilon: Real | None = None,
         delta: Real | None = None,
+        accuracy: Accuracy | None = None,
         analyst: str = OWNER,
         request: str | None = None,
     ) -> Release:
-        """Answer a question in SQL."""
-        return self.ask(
-            read(text, self._registry.schema),
-            epsilon=epsilon,
-            delta=delta,
-            analyst=analyst,
-            request=request,
-        )
+        """Answer a question in SQL, for a price or for the least price of an accuracy."""
+        query, terms = read(text, self.schema), Terms(epsilon, delta, accuracy)
+        return self._answer(*self._offer(query, terms, analyst), analyst, request)
 
     def table(self, name: str, *, analyst: str = OWNER) -> From:
         """Begin a question in Python."""
-        found = self._registry.tables.get(name)
+        tables = self._holdings.tables.tables
+        found = tables.get(name)
         if found is None or not isinstance(found.table, Table):
-            private = [n for n, one in self._registry.tables.items() if one.dataset]
-            raise _unknown("table", name, private)
+            raise unknown("table", name, [n for n, one in tables.items() if one.dataset])
         return From(Scan(found.table), ask=partial(self.ask, analyst=analyst))
 
     def ask(
         self,
         query: Query,
         *,
-        epsilon: Real,
+        epsilon: Real | None = None,
         delta: Real | None = None,
+        accuracy: Accuracy | None = None,
         analyst: str = OWNER,
         request: str | None = None,
     ) -> Release:
         """Answer a plan: charge it durably, compute it, store it; or find the stored answer."""
-        order = self._order(query, epsilon, delta, analyst, request)
-        self._check_data(order.dataset)
-        receipt = self._ledger.wait(order, timeout=_WAIT)
-        if receipt.state is State.RELEASED:
-            assert receipt.release is not None  # noqa: S101 - narrowing: it is released
-            return Release.from_bytes(receipt.release)
-        return self._finish(receipt)
+        terms = Terms(epsilon, delta, accuracy)
+        return self._answer(*self._offer(query, terms, analyst), analyst, request)
+
+    def remeasure(
+        self,
+        text: str,
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        accuracy: Accuracy | None = None,
+        analyst: str = OWNER,
+    ) -> Release:
+        """Answer again for a further price, and merge with what this analyst was told before.
+
+        Only the new price is charged. Counts and sums are weighed by how well each is known.
+        """
+        query = read(text, self.schema)
+        check_mergeable(query)
+        offer, used = self._offer(query, Terms(epsilon, delta, accuracy), analyst)
+        fresh = self._answer(offer, used, analyst, None)
+        earlier = self._past.releases(analyst, offer.plan, registry.version(used))
+        return merge(query, fresh, earlier)
 
     def explain(
-        self, text: str, *, epsilon: Real, delta: Real | None = None, analyst: str = OWNER
+        self,
+        text: str,
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        accuracy: Accuracy | None = None,
+        analyst: str = OWNER,
     ) -> Explanation:
         """What a question would cost and how wrong its answer would be; touches no data."""
-        query = read(text, self._registry.schema)
-        dataset = self._dataset_of(query)
-        price = self._price(dataset, epsilon, delta)
-        law = self._law(self._ledger.touched(dataset, analyst), price)
-        return explain(query, DuckDBEngine.dialect, price, self._neighbours, (law,))
+        offer, _ = self._offer(read(text, self.schema), Terms(epsilon, delta, accuracy), analyst)
+        return offer.explanation
 
-    def budget(self, dataset: str, *, analyst: str | None = None) -> Account:
-        """What a dataset, or an analyst within it, may spend, has spent, and has left."""
-        if analyst is None:
-            return self._ledger.account(accounts.dataset(dataset))
-        return self._ledger.account(accounts.analyst(analyst, within=dataset))
+    def recover(self, *, patience: float | None = None) -> int:
+        """Finish what a crash interrupted, under the charges that were made; how many.
 
-    def recover(self) -> int:
-        """Finish what a crash interrupted, under the charges that were made; how many."""
-        receipts = self._ledger.recover(patience=0)
-        for receipt in receipts:
-            self._finish(receipt)
-        return len(receipts)
+        With `patience=0` nobody else is taken to be computing. What cannot be finished now stays
+        charged, and is left for the next time.
+        """
+        done = 0
+        for receipt in self._ledger.recover(patience=patience):
+            try:
+                self._finish(receipt)
+                done += 1
+            except DiscreetError:
+                self._failed.add(receipt.sequence)
+        return done
 
     def close(self) -> None:
         """Let go of files; what was charged stays."""
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
+        self._holdings.close()
         self._ledger.close()
 
     def __enter__(self) -> Self:
@@ -255,60 +338,64 @@ class Curator:
 
     # --- the one path ---------------------------------------------------------------------------
 
-    def _order(
-        self, query: Query, epsilon: Real, delta: Real | None, analyst: str, request: str | None
-    ) -> Order:
-        """Price a question from public facts."""
-        dataset = self._dataset_of(query)
-        price = self._price(dataset, epsilon, delta)
-        touched = self._ledger.touched(dataset, analyst)
-        law = self._law(touched, price)
-        parts = quote(query, price, law, DuckDBEngine.dialect, self._neighbours)
-        prices = {
-            account.measure: _total([price_in(part, account.measure) for part in parts])
-            for account in touched
-        }
-        plan = {
-            "query": canonical.write(query),
-            "epsilon": str(price.epsilon),
-            "delta": str(price.delta),
-            "law": law.value,
-            "neighbours": self._neighbours.value,
-        }
-        return Order(
-            analyst,
-            dataset,
-            self._registry.version(dataset),
-            json.dumps(plan, sort_keys=True),
-            tuple(prices.values()),
-            [part.to_dict() for part in parts],
-            request,
+    def _offer(self, query: Query, terms: Terms, analyst: str) -> tuple[Offer, list[Registration]]:
+        """Price a question, from public facts; and the tables it reads."""
+        touched = self._ledger.touched(self._dataset_of(query), analyst)
+        offer = make_offer(query, terms, touched, self._neighbours)
+        return offer, self._holdings.check(tables_named(canonical.write(query)))
+
+    def _answer(
+        self, offer: Offer, used: list[Registration], analyst: str, request: str | None
+    ) -> Release:
+        dataset = self._dataset_of(offer.query)
+        order = offer.order(
+            self._ledger.touched(dataset, analyst),
+            analyst=analyst,
+            dataset=dataset,
+            version=registry.version(used),
+            request=request,
         )
+        receipt = self._ledger.charge(order)
+        if receipt.state is State.PENDING and receipt.sequence not in self._failed:
+            receipt = self._ledger.wait(order, timeout=_WAIT)
+        if receipt.state is State.RELEASED:
+            assert receipt.release is not None  # noqa: S101 - narrowing: it is released
+            return Release.from_bytes(receipt.release)
+        return self._finish(receipt)
 
     def _finish(self, receipt: Receipt) -> Release:
         """Compute the answer of a charge and store it; the first one stored is the answer."""
-        plan = json.loads(receipt.order.plan)
-        query = canonical.read(plan["query"], self._registry.schema)
-        price = Price(Fraction(plan["epsilon"]), Fraction(plan["delta"]))
-        release = answer(
-            query, self._open(), price, Neighbours(plan["neighbours"]), (Law(plan["law"]),)
-        )
+        try:
+            release = self._compute(receipt)
+        except BaseException:
+            # It is still this worker's to finish: the next to ask here need not wait.
+            self._failed.add(receipt.sequence)
+            raise
+        self._failed.discard(receipt.sequence)
         return Release.from_bytes(self._ledger.complete(receipt, release.to_bytes()))
 
-    def _price(self, dataset: str, epsilon: Real, delta: Real | None) -> Price:
-        if delta is not None:
-            return Price(epsilon, delta)
-        cap = self._ledger.account(accounts.dataset(dataset)).limit
-        return Price(epsilon, 0 if cap is None else cap.delta / _SHARE)
+    def _compute(self, receipt: Receipt) -> Release:
+        plan = json.loads(receipt.order.plan)
+        self._check_version(receipt, plan["query"])
+        query = canonical.read(plan["query"], self.schema)
+        price = Price(Fraction(plan["epsilon"]), Fraction(plan["delta"]))
+        about, laws = Neighbours(plan["neighbours"]), (Law(plan["law"]),)
+        release = answer(query, self._holdings.open(), price, about, laws)
+        self._check_version(receipt, plan["query"])  # nobody swapped a file meanwhile
+        return release
 
-    @staticmethod
-    def _law(touched: Iterable[Account], price: Price) -> Law:
-        """Gaussian noise is cheaper in rho; epsilon can only pay for Laplace noise."""
-        pure = any(account.measure == EPSILON for account in touched)
-        return Law.LAPLACE if pure or not price.delta else Law.GAUSSIAN
+    def _check_version(self, receipt: Receipt, plan: str) -> None:
+        used = self._holdings.check(tables_named(plan))
+        if registry.version(used) != receipt.order.version:
+            raise LedgerError(
+                f"charge {receipt.sequence} was made for another version of the data",
+                why="an answer is computed from the data it was charged for",
+                fix="put that version of the data back",
+            )
 
     def _dataset_of(self, query: Query) -> str:
-        found = {self._registry.tables[table.name].dataset for table in tables_of(query.relation)}
+        tables = self._holdings.tables.tables
+        found = {tables[table.name].dataset for table in tables_of(query.relation)}
         if len(found) == 1 and (name := found.pop()):
             return name
         raise QueryRefused(
@@ -318,126 +405,52 @@ class Curator:
             code="datasets",
         )
 
-    def _check_data(self, dataset: str) -> None:
-        for one in self._registry.tables.values():
-            if one.dataset in {dataset, None} and one.table.name not in self._frames:
-                registry.check_unchanged(one)
+    # --- accounts -------------------------------------------------------------------------------
 
-    # --- data -----------------------------------------------------------------------------------
+    def _open_account(self, holder: accounts.Holder, cap: Any) -> None:
+        """Open an account; one that a crash left without its table is taken over."""
+        known = {one.holder: one for one in self._ledger.accounts()}
+        if holder not in known:
+            self._ledger.open_account(holder, cap, by=OWNER)
+        elif known[holder].limit != cap:
+            self._ledger.set_cap(holder, cap, by=OWNER, reason="the dataset was added again")
 
-    @property
-    def _tables_file(self) -> Path:
-        assert self._folder is not None  # noqa: S101 - narrowing: only folders have files
-        return self._folder / "tables.json"
-
-    def _open(self) -> DuckDBEngine:
-        """An engine over all tables, made when first needed."""
-        if self._engine is None:
-            engine = DuckDBEngine()
-            for name, one in self._registry.tables.items():
-                engine.store(name, self._frames.get(name, one.source))
-            engine.open(self._registry.schema)
-            self._engine = engine
-        return self._engine
-
-    def _columns(
-        self,
-        name: str,
-        source: Any,
-        columns: Mapping[str, Bounds | Keys],
-        required: set[str],
-    ) -> dict[str, Any]:
-        """Column types from the source's types and what the owner says; no value is read."""
-        probe = DuckDBEngine()
-        physical = probe.store(name, source)
-        probe.close()
-        for stated in (*columns, *required):
-            if stated not in physical:
-                raise _unknown("column", stated, list(physical))
-        kinds = {column: stored_kind(kind) for column, kind in physical.items()}
-        # Columns of kinds that questions do not know (lists, blobs) are left out.
-        return {
-            column: column_type(column, kind, columns.get(column), nullable=column not in required)
-            for column, kind in kinds.items()
-            if kind is not None
+    def _record(self, one: Registration) -> None:
+        """Let the ledger prove what was said about a table, and which data it was."""
+        facts = {
+            "table": one.table.name,
+            "dataset": one.dataset,
+            "about": canonical.table_digest(one.table),
+            "data": one.fingerprint,
         }
+        self._ledger.record("added", by=OWNER, facts=facts)
 
-    def _register(self, table: Table | PublicTable, source: Any, dataset: str | None) -> None:
-        place, print_ = "memory", "memory"
-        if isinstance(source, str | os.PathLike):
-            path = Path(source).resolve()
-            place, print_ = str(path), registry.fingerprint(path)
-        elif self._folder is not None:
-            path = self._keep(table.name, source)
-            place, print_ = str(path), registry.fingerprint(path)
-        else:
-            self._frames[table.name] = source
-        fresh = self._registry.with_table(Registration(table, place, print_, dataset))
-        _ = fresh.schema  # refuses key paths that lead nowhere
-        self._check_keys(fresh)
-        if self._folder is not None:
-            registry.save(fresh, self._tables_file)
-        self._registry = fresh
-
-    def _check_keys(self, fresh: Registry) -> None:
-        """Open the data once: what cannot be read or is not unique is refused now."""
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
-        old, self._registry = self._registry, fresh
-        try:
-            self._open()
-        finally:
-            self._registry = old
-
-    def _keep(self, name: str, source: Any) -> Path:
-        """Copy a frame into the folder."""
-        assert self._folder is not None  # noqa: S101 - narrowing
-        data = self._folder / "data"
-        data.mkdir(exist_ok=True)
-        path = (data / f"{name}.parquet").resolve()
-        DuckDBEngine.save(source, path)
-        return path
+    def _known(self, dataset: str) -> str:
+        known = self._holdings.tables.datasets()
+        if dataset in known:
+            return dataset
+        raise unknown("dataset", dataset, known)
 
 
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """An analyst's place at the curator: ask, explain, and see what is left."""
-
-    curator: Curator
-    analyst: str
-
-    def sql(self, text: str, **price: Any) -> Release:
-        """Answer a question in SQL."""
-        return self.curator.sql(text, analyst=self.analyst, **price)
-
-    def explain(self, text: str, **price: Any) -> Explanation:
-        """What a question would cost; touches no data."""
-        return self.curator.explain(text, analyst=self.analyst, **price)
-
-    def table(self, name: str) -> From:
-        """Begin a question in Python."""
-        return self.curator.table(name, analyst=self.analyst)
-
-    def budget(self, dataset: str) -> Account:
-        """What this analyst may spend, has spent, and has left."""
-        return self.curator.budget(dataset, analyst=self.analyst)
+def _holder(dataset: str, analyst: str | None) -> accounts.Holder:
+    if analyst is None:
+        return accounts.dataset(dataset)
+    return accounts.analyst(analyst, within=dataset)
 
 
-def _total(prices: list[Charge]) -> Charge:
-    """The sum of prices in one measure."""
-    first = prices[0]
-    return Charge(
-        sum((price.amount for price in prices), Fraction(0)),
-        sum((price.delta for price in prices), Fraction(0)),
-        measure=first.measure,
-        neighbours=first.neighbours,
-    )
-
-
-def _unknown(what: str, name: str, known: list[str]) -> InputError:
-    return InputError(
-        f"there is no {what} {name}",
-        why=f"known are: {', '.join(known) or 'none yet'}",
-        fix="name one of these",
-    )
+def _placed(
+    place: str | os.PathLike[str] | None,
+    folder: str | os.PathLike[str] | None,
+    ledger: str | None,
+) -> tuple[Path | None, str | None]:
+    """A folder and the address of a ledger, from the ways to say them."""
+    is_address = isinstance(place, str) and place.startswith(_ADDRESSES)
+    if is_address and folder is not None and ledger is None:
+        return Path(folder), str(place)
+    if is_address or folder is not None or (place is None and ledger is not None):
+        raise InputError(
+            "a curator without one folder",
+            why="a ledger in Postgres keeps charges; what is said about data is kept in a folder",
+            fix="pass Curator(folder, ledger=address) or Curator(address, folder=folder)",
+        )
+    return (None if place is None else Path(place)), ledger

@@ -92,7 +92,11 @@ class Ledger:
         name it. After `patience` seconds an unfinished answer may be computed by another worker.
         """
         store, seer = find_place(place, witness)
-        make_whole(store, seer)
+        try:
+            make_whole(store, seer)
+        except BaseException:
+            store.close()
+            raise
         return Ledger(store, seer, patience=patience)
 
     @staticmethod
@@ -253,7 +257,7 @@ class Ledger:
     def verify(self) -> Report:
         """Read everything and compare; names the first entry that is wrong."""
         seen = None if self._witness is None else self._witness.read()
-        return self._store.snapshot(lambda execute: verify(execute, seen))
+        return self._store.snapshot(lambda execute: verify(execute, self._store.dialect, seen))
 
     def close(self) -> None:
         """Let go of files and connections; what was charged stays."""

@@ -47,7 +47,7 @@ def believe(store: Store, witness: Witness | None) -> None:
     """Make the witness forget, if the ledger is whole in itself."""
     if isinstance(store, SQLite):
         birth.recognise(store.path)
-    report = store.snapshot(lambda execute: verify(execute, None))
+    report = store.snapshot(lambda execute: verify(execute, store.dialect, None))
     if report.problem is not None:
         raise _not_whole(str(report.problem))
     if witness is not None:

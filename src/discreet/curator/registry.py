@@ -9,16 +9,17 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from discreet.curator.witness import sync_folder
 from discreet.errors import InputError, LedgerError
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.schema import EachRow, Limits, Person, PublicTable, Schema, Table
 from discreet.plan.schema import Path as KeyPath
 
-_SAMPLE = 1 << 20
+_FORMAT = 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Registration:
     source: str
     fingerprint: str
     dataset: str | None
+    stamp: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -44,46 +46,73 @@ class Registry:
 
     def with_table(self, registration: Registration) -> "Registry":
         """One more table."""
-        name = registration.table.name
+        self.check_free(registration.table.name)
+        return Registry({**self.tables, registration.table.name: registration})
+
+    def check_free(self, name: str) -> None:
+        """Refuse a name that is taken."""
         if name in self.tables:
             raise InputError(
                 f"there is a table {name} already",
                 why="a name that is given twice would let a budget be spent twice",
                 fix="give the new table another name",
             )
-        return Registry({**self.tables, name: registration})
+
+    def with_stamp(self, registration: Registration) -> "Registry":
+        """A table that was looked at again."""
+        return Registry({**self.tables, registration.table.name: registration})
 
     def datasets(self) -> list[str]:
         """The names of all datasets."""
         found = [one.dataset for one in self.tables.values() if one.dataset]
         return list(dict.fromkeys(found))
 
-    def version(self, dataset: str) -> str:
-        """A digest of the data that a dataset's questions can read."""
-        prints = [
-            f"{name}:{one.fingerprint}"
-            for name, one in sorted(self.tables.items())
-            if one.dataset in {dataset, None}
-        ]
-        return hashlib.sha256("\n".join(prints).encode()).hexdigest()[:16]
+    def used(self, names: Iterable[str]) -> list[Registration]:
+        """The tables that a question reads: those it names and those its key paths lead through."""
+        found: dict[str, Registration] = {}
+        for name in names:
+            found[name] = self.tables[name]
+            table = found[name].table
+            if isinstance(table, Table):
+                hops, _ = self.schema.path(table)
+                found |= {hop.table: self.tables[hop.table] for hop in hops}
+        return [found[name] for name in sorted(found)]
+
+
+def version(used: Iterable[Registration]) -> str:
+    """A digest of the data that a question reads; other tables may come without changing it."""
+    prints = [f"{one.table.name}:{one.fingerprint}" for one in used]
+    return hashlib.sha256("\n".join(prints).encode()).hexdigest()[:32]
 
 
 def fingerprint(path: Path) -> str:
-    """Size, time of change, and a digest of both ends of a file."""
+    """A digest of everything in a file."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as wrong:
+        raise InputError(
+            f"{path.name} cannot be read",
+            why=wrong.strerror or type(wrong).__name__,
+            fix="name a file that can be read",
+        ) from None
+
+
+def stamp(path: Path) -> str:
+    """Size and time of change: as long as they stay, a file is taken to be the same."""
     facts = path.stat()
-    with path.open("rb") as file:
-        head = file.read(_SAMPLE)
-        file.seek(max(0, facts.st_size - _SAMPLE))
-        tail = file.read(_SAMPLE)
-    digest = hashlib.sha256(head + tail).hexdigest()[:24]
-    return f"{facts.st_size}-{facts.st_mtime_ns}-{digest}"
+    return f"{facts.st_size}-{facts.st_mtime_ns}"
 
 
-def check_unchanged(registration: Registration) -> None:
-    """Refuse to answer from data that is not what was added."""
+def check_unchanged(registration: Registration) -> Registration:
+    """Refuse to answer from data that is not what was added; what is told is its newest stamp."""
     path = Path(registration.source)
-    if path.is_file() and fingerprint(path) == registration.fingerprint:
-        return
+    if path.is_file():
+        now = stamp(path)
+        if now == registration.stamp:
+            return registration
+        if fingerprint(path) == registration.fingerprint:
+            return dataclasses.replace(registration, stamp=now)
     raise InputError(
         f"the data behind {registration.table.name} has changed or is gone",
         why="a new version of the data is new data, with a budget of its own to be decided",
@@ -100,8 +129,9 @@ def load(path: Path) -> Registry:
         return Registry({})
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
-        return Registry({name: _registration(facts) for name, facts in stored["tables"].items()})
-    except (KeyError, TypeError, ValueError, AttributeError) as wrong:
+        [tables] = [stored["tables"]] if stored["format"] == _FORMAT else []
+        return Registry({name: _registration(facts) for name, facts in tables.items()})
+    except (OSError, KeyError, TypeError, ValueError, AttributeError) as wrong:
         raise LedgerError(
             f"{path.name} cannot be read",
             why="it is damaged, or was not written by this program",
@@ -112,13 +142,18 @@ def load(path: Path) -> Registry:
 def save(registry: Registry, path: Path) -> None:
     """Write a registry so that a crash leaves the old one or the new one, whole."""
     tables = {name: _facts(one) for name, one in registry.tables.items()}
-    text = json.dumps({"format": 1, "tables": tables}, indent=1, ensure_ascii=False)
+    write_whole(path, {"format": _FORMAT, "tables": tables})
+
+
+def write_whole(path: Path, facts: Mapping[str, Any]) -> None:
+    """Write JSON so that a crash leaves the old file or the new one, whole."""
     fresh = path.with_suffix(".new")
     with fresh.open("w", encoding="utf-8") as file:
-        file.write(text)
+        file.write(json.dumps(facts, indent=1, ensure_ascii=False))
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
+    sync_folder(path.parent)
 
 
 def _facts(one: Registration) -> dict[str, Any]:
@@ -136,6 +171,7 @@ def _facts(one: Registration) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "source": one.source,
         "fingerprint": one.fingerprint,
+        "stamp": one.stamp,
         "dataset": one.dataset,
         "columns": columns,
         "name": table.name,
@@ -157,7 +193,9 @@ def _registration(facts: Mapping[str, Any]) -> Registration:
         kinds = {"Person": Person, "Path": KeyPath, "EachRow": EachRow}
         made = kinds[unit.pop("kind")](**unit)
         table = Table(facts["name"], columns, made, Limits(**facts["limits"]))
-    return Registration(table, facts["source"], facts["fingerprint"], facts["dataset"])
+    return Registration(
+        table, facts["source"], facts["fingerprint"], facts["dataset"], facts["stamp"]
+    )
 
 
 def _type(column: Mapping[str, Any]) -> Type:

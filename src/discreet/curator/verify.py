@@ -7,7 +7,7 @@ from typing import Any, Final
 from discreet.curator.accounts import COLUMNS
 from discreet.curator.entries import Entry, Head
 from discreet.curator.replay import Replay
-from discreet.curator.schema import Execute
+from discreet.curator.schema import Dialect, Execute
 from discreet.curator.text import digest
 from discreet.curator.witness import Sighting
 from discreet.errors import DiscreetError
@@ -53,7 +53,7 @@ class _Wrong(Exception):  # noqa: N818 - carries a problem to its report
         self.problem = Problem(sequence, what)
 
 
-def verify(execute: Execute, seen: Sighting | None) -> Report:
+def verify(execute: Execute, dialect: Dialect, seen: Sighting | None) -> Report:
     """Check the chain, the totals, the charges and the stored releases; the first fault is named.
 
     Guarantee:
@@ -66,6 +66,8 @@ def verify(execute: Execute, seen: Sighting | None) -> Report:
             count += 1
             head = _follow(head, row, replay, seen)
         _check_tables(execute, replay, head, seen)
+        if dialect == "sqlite":
+            _check_pages(execute)
     except _Wrong as wrong:
         return Report(count, head, len(replay.open), wrong.problem)
     return Report(count, head, len(replay.open))
@@ -135,6 +137,13 @@ def _check_tables(execute: Execute, replay: Replay, head: Head, seen: Sighting |
     counts = execute("SELECT (SELECT count(*) FROM charges), (SELECT count(*) FROM releases)")
     if counts != [(replay.charged, replay.released)]:
         raise _Wrong(0, "there are charges or releases without an entry")
+
+
+def _check_pages(execute: Execute) -> None:
+    """A damaged index would hide a charge from those who look for it."""
+    [(found,)] = execute("PRAGMA integrity_check(1)")
+    if found != "ok":
+        raise _Wrong(0, "the file is damaged where no entry shows it")
 
 
 def _check_accounts(execute: Execute, replay: Replay) -> None:

@@ -101,7 +101,10 @@ class DuckDBEngine:
 
     def _file(self, source: str | Path) -> str:
         path = str(Path(source).resolve())
-        readers = {".parquet": "read_parquet", ".csv": "read_csv", ".gz": "read_csv"}
+        # A CSV file has no types: guessing them from values would tell something about values.
+        plain = ", all_varchar = true, header = true"
+        readers = {".parquet": ("read_parquet", ""), ".csv": ("read_csv", plain)}
+        readers[".gz"] = readers[".csv"]
         reader = readers.get(Path(path).suffix.lower())
         if reader is None or not Path(path).is_file():
             raise InputError(
@@ -112,7 +115,8 @@ class DuckDBEngine:
                 fix="name a .parquet, .csv or .csv.gz file",
             )
         self._files.append(path)
-        return f"{reader}({self.dialect.text(path)})"
+        function, options = reader
+        return f"{function}({self.dialect.text(path)}{options})"
 
     def _check_keys(self, table: Table | PublicTable) -> None:
         """Keys that joins rely on must be unique; this is the owner's business, not an answer."""

@@ -180,9 +180,10 @@ def one(law: Law, source: BitSource) -> int:
 def _high(law: Law, prefix: int, source: BitSource) -> int:
     if prefix >= _TRUSTED:
         t = law.step_float * (law.origin - math.log(prefix + 0.5))
-        nearest = round(t)
-        if nearest < 1 or abs(t - nearest) >= BAND:
-            return max(0, math.floor(t))
+        # In floats to the end: small Python ints are quicker to make than large ones.
+        above = t % 1.0
+        if t < 0.5 or BAND <= above <= 1.0 - BAND:
+            return int(max(0.0, t))
     return precise(law, prefix, source)
 
 

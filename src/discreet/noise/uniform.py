@@ -40,8 +40,8 @@ def below(n: Any, size: Size = None) -> Any:
 def _one(n: int, source: BitSource) -> int:
     """Reduce whole words modulo n; what is beyond the last whole multiple of n starts over.
 
-    There are at least 32 bits to spare, so that starting over is rare, and the number of words tells
-    next to nothing about n.
+    There are at least 32 bits to spare, so that starting over is rare, and the number of words
+    tells next to nothing about n.
     """
     words = -(-((n - 1).bit_length() + 32) // 64)
     whole_multiples = (1 << 64 * words) // n * n

@@ -16,7 +16,7 @@ class Function(Enum):
     """All functions. NULL in any argument gives NULL, except where said otherwise."""
 
     # Arithmetic. A result that is not a finite number is NULL.
-    ADD = "+"  # also date + days
+    ADD = "+"  # also date + days; outside the calendar: NULL
     SUBTRACT = "-"  # also date - days, and date - date in days
     MULTIPLY = "*"
     DIVIDE = "/"  # always REAL; by zero: NULL
@@ -28,8 +28,8 @@ class Function(Enum):
     CEIL = "ceil"  # likewise
     ROUND = "round"  # likewise; to the nearest whole number, halves to even
     SQRT = "sqrt"  # of a negative number: NULL
-    EXP = "exp"
-    LN = "ln"  # of a number <= 0: NULL
+    EXP = "exp"  # the last bit is that of the engine's mathematical library
+    LN = "ln"  # likewise; of a number <= 0: NULL
     LEAST = "least"  # the smallest argument that is not NULL; NULL if all are
     GREATEST = "greatest"  # the largest argument that is not NULL; NULL if all are
 
@@ -56,7 +56,7 @@ class Function(Enum):
     UPPER = "upper"
     TRIM = "trim"
     LENGTH = "length"  # INTEGER: code points
-    CONCAT = "||"
+    CONCAT = "||"  # of more than 16384 code points: NULL, so that doubling texts ends
     SUBSTRING = "substring"  # text, first (from 1), count; first >= 1 and count >= 0 are literals
     STARTS_WITH = "starts_with"
 
@@ -70,8 +70,9 @@ class Function(Enum):
     WEEKDAY = "isodow"  # Monday is 1, Sunday is 7
     YEARDAY = "doy"
 
-    # Bins: value, low, high, count -> INTEGER 0 (below low) to count + 1 (high or above); the three
-    # limits are literals, low < high, count >= 1.
+    # Bins: value, low, high, count -> INTEGER 0 (below low) to count + 1 (high or above), between
+    # 1 + floor((value - low) / (high - low) * count) in doubles, at most count; the three limits
+    # are literals, low < high, count >= 1.
     BUCKET = "width_bucket"
 
 
@@ -123,8 +124,9 @@ class Cast:
     """A value as another kind; NULL where it has none.
 
     REAL to INTEGER rounds halves to even. TEXT to INTEGER or REAL takes an optional sign, digits,
-    (for REAL) a point and an exponent, nothing around them. TEXT to DATE takes YYYY-MM-DD.
-    INTEGER, BOOLEAN and DATE become TEXT; REAL does not, since engines print it differently.
+    (for REAL) a point and an exponent, nothing around them. TEXT to DATE takes YYYY-MM-DD, to
+    TIMESTAMP a time HH:MM:SS after it, with up to six digits of a fraction. INTEGER, BOOLEAN and
+    DATE become TEXT; REAL does not, since engines print it differently.
     """
 
     operand: "Expression"

@@ -50,7 +50,8 @@ class Kind(Enum):
 class Range:
     """Every value that is not NULL lies between `low` and `high`, both included.
 
-    Numbers are bounded by numbers; dates by days and timestamps by microseconds since 1970.
+    Numbers are bounded by numbers; dates by days and timestamps by microseconds since 1970. An
+    infinite end bounds nothing on its side; the ranges that `infer` gives have none.
     """
 
     low: float

@@ -180,6 +180,9 @@ def column_type(
             for value in spec.values:
                 _check_key(value, kind, name)
             return Type(kind, nullable, None, spec.values)
+        case None if kind is Kind.BOOLEAN:
+            # There are no other truth values, so these are public.
+            return Type(kind, nullable, None, (False, True, None) if nullable else (False, True))
         case None:
             return Type(kind, nullable)
 

@@ -167,8 +167,8 @@ class Compiled:
         source, weight = f"({rows}) AS r", str(FULL)
         if not self.by_row:
             source, weight = f"{source} {self._join('heavy', 'h')}", f"COALESCE(h.w, {FULL})"
-        if not self.known:
-            source += self._among("pairs", "p", [self._person] if not self.by_row else [])
+        if not self.known and not self.by_row:
+            source += self._among("pairs", "p", [self._person])
         columns = ["cell", f"{saturated(f'SUM({weight})', self.dialect)} AS weight"]
         grouped = self._grouped(columns, f"{source} WHERE counts", extra=1)
         return self._placed(grouped, ["cell", "weight"])

@@ -87,12 +87,15 @@ def _check_tokens(text: str, tokens: list[Token]) -> None:
         raise _refuse(_span(first), STATEMENTS.get(first.text.upper(), STATEMENTS[""]))
     _check_nesting(tokens)
     for token in tokens:
-        if token.text in {"?", "$"} and token.token_type is not TokenType.STRING:
+        if token.token_type in {TokenType.PLACEHOLDER, TokenType.PARAMETER} and token.text != "@":
             raise _refuse(_span(token), NODES["Placeholder"])
     for before, after in pairwise(tokens):
         touching = after.start == before.end + 1 and after.token_type is TokenType.VAR
         if touching and before.token_type is TokenType.NUMBER:
             raise _refuse((before.start, after.end + 1), _BAD_NUMBER)
+        ends = before.token_type is TokenType.SEMICOLON
+        if ends and after.token_type is not TokenType.SEMICOLON:
+            raise _refuse((before.start, len(text)), _SEVERAL)
 
 
 def _check_nesting(tokens: list[Token]) -> None:
@@ -112,17 +115,8 @@ def _statement(text: str, tokens: list[Token]) -> Node:
         raise _refuse(_place(error, text, tokens), _MALFORMED) from None
     except RecursionError:
         raise _refuse((0, len(text)), _TOO_DEEP) from None
-    trees = [t for t in parsed if t is not None and not isinstance(t, exp.Semicolon)]
-    if len(trees) == 1:
-        return trees[0]
-    split = next((t for t in tokens if t.token_type is TokenType.SEMICOLON), tokens[0])
-    what = Refusal(
-        "several_statements",
-        f"the text holds {len(trees)} statements",
-        "each question is priced and answered by itself",
-        "ask one question at a time",
-    )
-    raise _refuse((split.start, len(text)), what)
+    (tree,) = (t for t in parsed if t is not None and not isinstance(t, exp.Semicolon))
+    return tree
 
 
 def _check_depth(text: str, tree: Node) -> Node:
@@ -182,6 +176,12 @@ _MALFORMED = Refusal(
     "the text is not a SQL statement",
     "it cannot be read on from this place",
     "look for a missing comma, operator, parenthesis or quote here",
+)
+_SEVERAL = Refusal(
+    "several_statements",
+    "the text holds several statements",
+    "each question is priced and answered by itself",
+    "ask one question at a time",
 )
 _BAD_NUMBER = Refusal(
     "literal",

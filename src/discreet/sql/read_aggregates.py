@@ -13,8 +13,8 @@ from sqlglot import exp
 
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.expressions import Call, Column, Expression, Function, Literal
-from discreet.plan.kinds import Kind, Type
-from discreet.plan.query import Aggregate, Measure, check
+from discreet.plan.kinds import Type
+from discreet.plan.query import Aggregate, Measure, check, released_kind
 from discreet.plan.relations import PersonAggregate, Summary, summary_type
 from discreet.sql.names import PERSON, Visible
 from discreet.sql.read_expressions import ExpressionReader
@@ -122,10 +122,11 @@ class Aggregates:
         try:
             if self._per_person:
                 return summary_type(self._summary(asked, "_", node), self._reader.types)
-            check(_release(asked, "_"), self._reader.types)
+            release = _release(asked, "_")
+            check(release, self._reader.types)
         except InputError as error:
             raise self._syntax.blame(node, error) from None
-        return Type(Kind.REAL)
+        return Type(released_kind(release))
 
     def _summary(self, asked: Asked, name: str, node: Node) -> PersonAggregate:
         summary = _SUMMARIES.get(asked.measure)
@@ -252,9 +253,7 @@ def _both(first: Expression | None, second: Expression) -> Expression:
     return second if first is None else Call(Function.AND, (first, second))
 
 
-_SHAPES: dict[
-    type[Node], Callable[[Aggregates, Node, Expression | None], list[Asked]]
-] = {
+_SHAPES: dict[type[Node], Callable[[Aggregates, Node, Expression | None], list[Asked]]] = {
     exp.Filter: Aggregates.filtered,
     exp.WithinGroup: Aggregates.ordered,
     exp.Count: Aggregates.count,

@@ -49,8 +49,10 @@ class ExpressionReader:
     ask: Ask | None = None
     clause: str = "WHERE"
 
-    def read(self, node: Node) -> Expression:
+    def read(self, node: Node | None) -> Expression:
         """The expression that a node means."""
+        if node is None:
+            raise self.syntax.refuse(None, _MISSING)
         if isinstance(node, AGGREGATES):
             return self._aggregate(node)
         rule = RULES.get(type(node)) or FUNCTIONS.get(type(node))
@@ -134,7 +136,7 @@ class ExpressionReader:
     def _aggregate(self, node: Node) -> Expression:
         if self.ask is not None:
             return self.syntax.remember(self.ask(node), node)
-        if _name(self.syntax, node) not in KNOWN_AGGREGATES:
+        if function_name(self.syntax, node) not in KNOWN_AGGREGATES:
             raise self.unknown(node)
         nested = self.clause == "an aggregate"
         what = Refusal(
@@ -152,7 +154,7 @@ class ExpressionReader:
         known = NODES.get(type(node).__name__)
         if known is not None:
             return self.syntax.refuse(node, known)
-        name = _name(self.syntax, node)
+        name = function_name(self.syntax, node)
         if not isinstance(node, exp.Func):
             what = Refusal("clause", f"{name} is not understood in an expression")
             return self.syntax.refuse(node, what)
@@ -176,7 +178,7 @@ def has_aggregate(node: Node) -> bool:
     return any(isinstance(part, AGGREGATES) for part in found)
 
 
-def _name(syntax: Syntax, node: Node) -> str:
+def function_name(syntax: Syntax, node: Node) -> str:
     """The function's name as typed, in capitals."""
     if isinstance(node, exp.Anonymous):
         return str(node.this).upper()
@@ -353,6 +355,7 @@ def _if(reader: ExpressionReader, node: Node) -> Expression:
     return reader.choice([condition], [syntax.part(node, "true")], syntax.part(node, "false"))
 
 
+_MISSING = Refusal("syntax", "a value is missing", "an operator stands alone", "write its operand")
 _NULL_COMPARED = Refusal(
     "null",
     "a value is compared with NULL",

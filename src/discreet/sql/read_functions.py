@@ -175,7 +175,7 @@ def _cast(reader: "ExpressionReader", node: Node) -> Expression:
     to = reader.syntax.part(node, "to")
     kind = _KINDS.get(reader.syntax.part(to, "this"))
     if kind is None or to.args.get("expressions"):
-        raise reader.syntax.refuse(node, _TYPE)
+        raise reader.syntax.refuse(reader.syntax.part(node, "this"), _TYPE)
     return _as_kind(reader, reader.syntax.part(node, "this"), kind)
 
 

@@ -7,7 +7,12 @@ from sqlglot import exp
 
 from discreet.plan.expressions import Column, Expression
 from discreet.sql.names import Visible, check_name, fresh
-from discreet.sql.read_expressions import AGGREGATES, ExpressionReader, has_aggregate
+from discreet.sql.read_expressions import (
+    AGGREGATES,
+    ExpressionReader,
+    function_name,
+    has_aggregate,
+)
 from discreet.sql.refusals import Refusal
 from discreet.sql.syntax import Node, Syntax
 
@@ -44,15 +49,14 @@ class Item:
         own = str(self.node.name) if isinstance(self.node, exp.Column) else None
         return self.alias or own
 
-    def default_name(self, position: int) -> str:
+    def default_name(self, syntax: Syntax, position: int) -> str:
         """A name for it where the question gives none."""
         match self.node:
             case exp.Cast():
                 inner = Item(self.node.this)
-                return inner.given_name or inner.default_name(position)
+                return inner.given_name or inner.default_name(syntax, position)
             case exp.Func() if not isinstance(self.node, exp.Connector):
-                named = self.node.name if isinstance(self.node, exp.Anonymous) else None
-                return str(named or self.node.sql_name()).lower()
+                return function_name(syntax, self.node).lower()
         return f"column_{position}"
 
 
@@ -75,7 +79,7 @@ def name_items(syntax: Syntax, items: Sequence[Item], stems: Sequence[str | None
             if fresh(item.given_name, taken) != item.given_name:
                 raise syntax.refuse(item.node, _SAME_NAME)
     return [
-        item.given_name or fresh(stem or item.default_name(at), taken)
+        item.given_name or fresh(stem or item.default_name(syntax, at), taken)
         for at, (item, stem) in enumerate(zip(items, stems, strict=True), start=1)
     ]
 

@@ -116,9 +116,11 @@ class Syntax:
     def _closed(self, start: int, end: int) -> int:
         """The end, moved behind parentheses that were opened and not closed."""
         opened = self.text.count("(", start, end) - self.text.count(")", start, end)
-        while opened > 0 and end < len(self.text) and self.text[end] in " \t\r\n)":
-            opened -= self.text[end] == ")"
-            end += 1
+        for at, sign in enumerate(self.text[end:], start=end + 1):
+            if opened <= 0 or sign not in " \t\r\n)":
+                break
+            if sign == ")":
+                opened, end = opened - 1, at
         return end
 
     def remember(self, expression: Expression, node: Node) -> Expression:

@@ -96,6 +96,13 @@ def test_groups_that_nobody_listed_are_found_only_if_many_people_are_in_them():
     assert [row["street"] for row in rows(release)] == [f"street {i}" for i in range(5)]
 
 
+def test_no_groups_at_all_is_an_answer_like_any_other():
+    release = ask("SELECT street, COUNT(*) AS n FROM visits GROUP BY street", engine_of(clinic(0)))
+
+    assert release.table.num_rows == 0
+    assert release.table.column_names == ["street", "n"]
+
+
 def test_groups_that_nobody_listed_cannot_be_found_without_a_delta(engine):
     with pytest.raises(InputError, match="delta"):
         ask("SELECT street, COUNT(*) FROM visits GROUP BY street", engine, delta=0)

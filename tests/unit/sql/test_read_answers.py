@@ -1,22 +1,24 @@
 """Whole questions, without noise: DuckDB's answer to the text beside the answer of its plan.
 
-Joins, groups per person, unions, grouping sets, HAVING and values over aggregates are compared on data
-where every row has an owner and no value leaves its bounds.
+Joins, groups per person, unions, grouping sets, HAVING and values over aggregates are compared on
+data where every row has an owner and no value leaves its bounds.
 """
+
+# ruff: noqa: S608 - the questions are made here, of fixed parts
 
 import random
 
 import duckdb
 import pytest
-from clinic import CLINIC
-from golden_pairs import read_pairs
 
+from clinic import CLINIC
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Measure, released_columns
 from discreet.plan.relations import columns_of
 from discreet.sql.duckdb import DuckDB
 from discreet.sql.read import read
 from discreet.sql.relations import render_relation
+from golden_pairs import read_pairs
 
 DIALECT = DuckDB()
 OWNERS = {
@@ -71,7 +73,7 @@ def rows_of(rng, table):
 @pytest.fixture(scope="module")
 def engine():
     """Schema `plain` holds the tables as they are, `owned` the same with the owner of each row."""
-    rng = random.Random(7)
+    rng = random.Random(7)  # noqa: S311 - a fixed choice of rows
     connection = duckdb.connect()
     connection.execute("CREATE SCHEMA plain; CREATE SCHEMA owned")
     for table in CLINIC.tables.values():

@@ -1,14 +1,14 @@
 """Nothing of a question is lost: one more clause changes the plan or is refused."""
 
 import pytest
-from clinic import CLINIC
-from golden_pairs import GOLDEN, read_pairs
 from sqlglot import exp
 
+from clinic import CLINIC
 from discreet.errors import QueryRefused
 from discreet.sql.parse import check_words, parse
 from discreet.sql.read import read
 from discreet.sql.syntax import Syntax
+from golden_pairs import GOLDEN, read_pairs
 
 QUESTIONS = [
     question for path in sorted(GOLDEN.glob("read_*.sql")) for question, _ in read_pairs(path.name)

@@ -1,11 +1,11 @@
 """Questions and the plans that they become, in files that people read."""
 
 import pytest
+
 from clinic import CLINIC
+from discreet.sql.read import read
 from golden_pairs import GOLDEN, read_pairs
 from plan_text import plan_text
-
-from discreet.sql.read import read
 
 FILES = sorted(path.name for path in GOLDEN.glob("read_*.sql"))
 PAIRS = [pair for name in FILES for pair in read_pairs(name)]

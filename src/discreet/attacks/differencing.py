@@ -1,0 +1,65 @@
+"""Ask about everybody, ask about everybody but one, and subtract."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.attacks.claims import Promise
+from discreet.attacks.outcome import Outcome
+from discreet.attacks.simulation import Bits, Reals
+from discreet.errors import InputError
+
+WardSums: TypeAlias = Callable[[NDArray[np.bool_]], Reals]
+"""A system that says, ward by ward, about how many people of a subset have the secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Differencing:
+    """Finds one person's bit in every ward.
+
+    `secret` has a row a ward; the first person of each is the one the attacker is after. Wards
+    have no people in common, so each is a trial of its own under one guarantee.
+
+    Example:
+        >>> secret = np.array([[1, 0, 1], [0, 1, 1]])
+        >>> Differencing(secret).run(lambda who: (secret * who).sum(axis=1), effort=1).success
+        1.0
+    """
+
+    secret: Bits
+    promise: Promise = field(default_factory=Promise)
+
+    def __post_init__(self) -> None:
+        if np.ndim(self.secret) != 2 or not np.isin(self.secret, (0, 1)).all():
+            raise InputError(
+                "secret is not a table of bits",
+                why="each row is a ward, each column a person in it",
+                fix="pass zeros and ones in rows of equal length",
+            )
+
+    def run(self, target: WardSums, effort: int = 1) -> Outcome:
+        """Ask both questions `effort` times and subtract the means."""
+        everybody = np.ones(self.secret.shape, dtype=np.bool_)
+        others = everybody.copy()
+        others[:, 0] = False
+        gap = mean_answer(target, everybody, effort) - mean_answer(target, others, effort)
+        return score(gap > 0.5, self.secret[:, 0], self.promise)
+
+
+def mean_answer(target: WardSums, subset: NDArray[np.bool_], effort: int) -> Reals:
+    """The mean of the answers to the same question, asked again and again."""
+    if effort < 1:
+        raise InputError(f"effort is {effort}", why="it counts questions", fix="ask at least one")
+    total = np.zeros(len(subset))
+    for _ in range(effort):
+        total += target(subset)
+    return total / effort
+
+
+def score(guess: NDArray[np.bool_], truth: Bits, promise: Promise) -> Outcome:
+    """How often a bit was guessed."""
+    right = float(np.mean(guess == truth.astype(np.bool_)))
+    return Outcome(right, 0.5, promise.of_bit(), truth.size)

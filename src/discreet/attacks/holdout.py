@@ -1,0 +1,114 @@
+"""Overfitting a holdout by choosing features with its help."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from discreet.attacks.outcome import Outcome, pool
+from discreet.attacks.simulation import Bits, Draws, Reals
+from discreet.errors import InputError
+
+Signs: TypeAlias = Bits
+"""Numbers that are -1 or 1."""
+
+Query: TypeAlias = Callable[[Signs, Signs], Reals]
+"""What an analyst asks of labelled examples: features and labels in, a number in [0, 1] each out."""
+
+Score: TypeAlias = Callable[[Query], float]
+"""A holdout that says about the mean of a query over its examples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Features, one row an example, and labels; all are fair signs, so there is nothing to learn."""
+
+    features: Signs
+    labels: Signs
+
+    @staticmethod
+    def drawn(examples: int, features: int, draws: Draws) -> "Examples":
+        """Noise, and labels that have nothing to do with it."""
+        signs = 2 * draws.bits(examples, features) - 1
+        return Examples(signs, 2 * draws.bits(examples) - 1)
+
+    def mean(self, query: Query) -> float:
+        """The mean of a query."""
+        return float(np.mean(query(self.features, self.labels)))
+
+
+@dataclass(frozen=True, slots=True)
+class Holdout:
+    """Keeps the features that do well on training data and on the holdout, and reports the score.
+
+    `target` makes a system from the training and the holdout examples. Success is the accuracy that
+    the system reports for the final classifier; the baseline is its accuracy on fresh data, which
+    is 1/2 up to sampling; `bound` is the baseline plus `tolerance`.
+
+    Reference: Dwork, Feldman, Hardt, Pitassi, Reingold, Roth 2015, The Reusable Holdout, Section on
+    experiments.
+    """
+
+    examples: int = 2000
+    features: int = 1000
+    kept: int = 200
+    tolerance: float = 0.05
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.kept <= self.features or self.examples < 2:
+            raise InputError(
+                f"{self.kept} of {self.features} features are kept",
+                why="a classifier votes over features that exist",
+                fix="pass 1 <= kept <= features",
+            )
+
+    def run(self, target: Callable[[Examples, Examples], Score], effort: int = 1) -> Outcome:
+        """Overfit `effort` holdouts."""
+        draws = Draws(self.seed)
+        return pool(self._analysis(target, draws.split()) for _ in range(effort))
+
+    def _analysis(self, target: Callable[[Examples, Examples], Score], draws: Draws) -> Outcome:
+        train, hold, fresh = (Examples.drawn(self.examples, self.features, draws) for _ in range(3))
+        score = target(train, hold)
+        vote = self._choose(train, score)
+        reported = min(1.0, max(0.0, score(vote)))
+        truth = fresh.mean(vote)
+        return Outcome(reported, truth, min(1.0, truth + self.tolerance), self.examples)
+
+    def _choose(self, train: Examples, score: Score) -> Query:
+        """The features on which training data and holdout agree most, as a vote."""
+        leans = np.array([train.mean(agreement(j)) for j in range(self.features)]) - 0.5
+        held = np.array([score(agreement(j)) for j in range(self.features)]) - 0.5
+        agree = np.where(leans * held > 0, np.abs(leans + held), 0.0)
+        chosen = np.argsort(-agree, kind="stable")[: self.kept]
+        return majority(chosen, np.sign(leans + held)[chosen])
+
+
+@dataclass(frozen=True, slots=True)
+class _Agreement:
+    feature: int
+
+    def __call__(self, features: Signs, labels: Signs) -> Reals:
+        return np.asarray((features[:, self.feature] * labels + 1) / 2)
+
+
+def agreement(feature: int) -> Query:
+    """How often a feature equals the label."""
+    return _Agreement(feature)
+
+
+@dataclass(frozen=True, slots=True)
+class _Majority:
+    chosen: Bits
+    signs: Reals = field(repr=False)
+
+    def __call__(self, features: Signs, labels: Signs) -> Reals:
+        votes = features[:, self.chosen] @ self.signs
+        return np.where(votes == 0, 0.5, votes * labels > 0).astype(np.float64)
+
+
+def majority(chosen: Bits, signs: Reals) -> Query:
+    """How often a signed vote of some features equals the label."""
+    return _Majority(chosen, signs)

@@ -1,0 +1,104 @@
+"""Two releases, each anonymous by itself, put together."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from discreet.attacks.claims import Promise
+from discreet.attacks.outcome import Outcome
+from discreet.attacks.simulation import Bits, Draws, Reals
+from discreet.errors import InputError
+
+Cells: TypeAlias = Callable[[Reals], Reals]
+"""A release: places of people come in; about how many near each have each value comes out."""
+
+Hospital: TypeAlias = Callable[[Reals, Bits, int], Cells]
+"""How a hospital publishes: places and conditions of its patients, and how many conditions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intersection:
+    """Guesses the condition of patients who were seen in two hospitals.
+
+    Everybody has a public place (two quasi-identifiers in [0, 1)) and a private condition. For
+    each common patient the attacker looks up the conditions near them in both releases and takes
+    the one with the largest product. `effort` is how many common patients there are.
+
+    Reference: Ganta, Kasiviswanathan, Smith 2008, Composition Attacks and Auxiliary Information.
+    """
+
+    patients: int = 4000
+    conditions: int = 30
+    promise: Promise = field(default_factory=Promise)
+    seed: int = 0
+
+    def run(self, target: Hospital, effort: int = 400) -> Outcome:
+        """Publish twice, look everybody common up, and guess."""
+        if not 1 <= effort <= self.patients:
+            raise InputError(
+                f"effort is {effort}",
+                why="it counts patients whom both hospitals have",
+                fix=f"keep it in 1 to {self.patients}",
+            )
+        draws = Draws(self.seed)
+        places, conditions = self._people(effort, draws)
+        weights = np.ones((effort, self.conditions))
+        for _ in range(2):
+            others = self._people(self.patients - effort, draws)
+            here = np.concatenate([places, others[0]]), np.concatenate([conditions, others[1]])
+            weights *= np.maximum(target(*here, self.conditions)(places), 0.0)
+        # A coin for ties, so that an attacker who learnt nothing guesses at random.
+        guess = np.argmax(weights + 1e-9 * draws.uniform(*weights.shape), axis=1)
+        right, chance = float(np.mean(guess == conditions)), 1 / self.conditions
+        return Outcome(right, chance, self.promise.of_event(chance), effort)
+
+    def _people(self, count: int, draws: Draws) -> tuple[Reals, Bits]:
+        return draws.uniform(count, 2), draws.below(self.conditions, count)
+
+
+def mondrian(k: int) -> Hospital:
+    """Publishes k-anonymous classes: halves the longer side at the median while both keep k.
+
+    Reference: LeFevre, DeWitt, Ramakrishnan 2006, Mondrian Multidimensional K-Anonymity.
+    """
+    if k < 1:
+        raise InputError(f"k is {k}", why="a class has somebody in it", fix="pass k >= 1")
+
+    def publish(places: Reals, conditions: Bits, values: int) -> Cells:
+        leaves: list[tuple[Reals, Reals, Reals]] = []
+        _cut(places, conditions, (np.zeros(2), np.ones(2)), k, values, leaves)
+
+        def look(wanted: Reals) -> Reals:
+            found = np.zeros((len(wanted), values))
+            for low, high, counts in leaves:
+                found[((wanted >= low) & (wanted < high)).all(axis=1)] = counts
+            return found
+
+        return look
+
+    return publish
+
+
+def _cut(
+    places: Reals,
+    conditions: Bits,
+    box: tuple[Reals, Reals],
+    k: int,
+    values: int,
+    leaves: list[tuple[Reals, Reals, Reals]],
+) -> None:
+    """Split a box until no half has k people."""
+    low, high = box
+    side = int(np.argmax(high - low))
+    middle = float(np.median(places[:, side]))
+    left = places[:, side] < middle
+    if min(left.sum(), (~left).sum()) < k:
+        leaves.append((low, high, np.bincount(conditions, minlength=values).astype(np.float64)))
+        return
+    for half, edge, at in ((left, high, 1), (~left, low, 0)):
+        moved = edge.copy()
+        moved[side] = middle
+        inner = (low, moved) if at else (moved, high)
+        _cut(places[half], conditions[half], inner, k, values, leaves)

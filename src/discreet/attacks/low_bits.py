@@ -1,0 +1,60 @@
+"""The low-order bits of textbook noise tell which number it was added to."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.attacks.claims import Promise
+from discreet.attacks.outcome import Outcome
+from discreet.attacks.simulation import Reals
+from discreet.errors import InputError
+
+Noisy: TypeAlias = Callable[[int, int], Reals]
+"""A mechanism: a true count and a number of runs come in, that many noisy answers come out."""
+
+_NEAR = np.arange(-8, 9)
+_COARSE = 2.0**40
+
+
+@dataclass(frozen=True, slots=True)
+class LowBits:
+    """Proves from one answer that the count was 0 and not 1.
+
+    The logarithm of the 2^53 doubles (k + 1)/2^53 hits few of the doubles there are, and adding 1
+    to it hits others. An answer with low-order bits that 0 + noise can have and 1 + noise cannot
+    is a proof. `scale` is that of the noise. Success is how often the proof is found when the
+    count is 0, the baseline how often when it is 1.
+
+    Reference: Mironov 2012, On Significance of the Least Significant Bits for Differential Privacy.
+    """
+
+    scale: float = 1.0
+    promise: Promise = field(default_factory=Promise)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.scale < np.inf:
+            raise InputError(
+                f"scale is {self.scale}", why="noise has a width", fix="pass scale > 0"
+            )
+
+    def run(self, target: Noisy, effort: int = 1000) -> Outcome:
+        """Look at `effort` answers about a count of 0, and as many about a count of 1."""
+        proofs = [float(np.mean(self.proves_zero(target(count, effort)))) for count in (0, 1)]
+        return Outcome(proofs[0], proofs[1], self.promise.of_event(proofs[1]), effort)
+
+    def proves_zero(self, answers: Reals) -> NDArray[np.bool_]:
+        """Which answers have low-order bits, and such as come from 0 alone."""
+        seen = np.asarray(answers, dtype=np.float64)
+        low = seen * _COARSE != np.rint(seen * _COARSE)
+        return np.asarray(low & self._reachable(seen, 0) & ~self._reachable(seen, 1))
+
+    def _reachable(self, answers: Reals, count: int) -> NDArray[np.bool_]:
+        """Which answers are count + noise for some uniform double, by trying those next to it."""
+        gap = (answers - count)[:, None]
+        nearest = np.rint(np.exp(-np.abs(gap) / self.scale) * 2.0**53)
+        uniform = np.clip(nearest + _NEAR, 1, 2.0**53) * 2.0**-53
+        noise = np.where(gap < 0, -1, 1) * (-self.scale * np.log(uniform))
+        return np.asarray((count + noise == answers[:, None]).any(axis=1))

@@ -1,0 +1,62 @@
+"""What all attacks share that rebuild a column of secret bits from sums over subsets."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.attacks.claims import Promise
+from discreet.attacks.outcome import Outcome
+from discreet.attacks.simulation import Bits, Draws, Reals
+from discreet.errors import InputError
+
+SubsetSum: TypeAlias = Callable[[NDArray[np.bool_]], float]
+"""A system that says about how many of the people in a subset have the secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reconstruction(ABC):
+    """Guesses everybody's secret bit from answers to subset questions.
+
+    `secret` is for scoring alone; the attacker's part is `guess`, which never sees it.
+    """
+
+    secret: Bits
+    promise: Promise = field(default_factory=Promise)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        bits = np.asarray(self.secret)
+        if bits.ndim != 1 or bits.size == 0 or not np.isin(bits, (0, 1)).all():
+            raise InputError(
+                "secret is not a list of bits",
+                why="the attack rebuilds one bit a person",
+                fix="pass zeros and ones, one a person",
+            )
+
+    def run(self, target: SubsetSum, effort: int) -> Outcome:
+        """Ask `effort` questions, guess, and score: the share of people whose bit is right."""
+        if effort < 1:
+            raise InputError(
+                f"effort is {effort}", why="it counts questions", fix="ask at least one"
+            )
+        guess = self.guess(target, effort)
+        right = float(np.mean(guess == np.asarray(self.secret)))
+        return Outcome(right, 0.5, self.promise.of_bit(), self.people)
+
+    @property
+    def people(self) -> int:
+        """How many people there are; public."""
+        return int(np.asarray(self.secret).size)
+
+    @abstractmethod
+    def guess(self, target: SubsetSum, effort: int) -> Bits:
+        """Everybody's bit, as the answers suggest."""
+
+    def ask(self, target: SubsetSum, effort: int) -> tuple[NDArray[np.bool_], Reals]:
+        """Random subsets and what was answered to them."""
+        subsets = Draws(self.seed).bits(effort, self.people).astype(np.bool_)
+        return subsets, np.array([float(target(subset)) for subset in subsets])

@@ -1,0 +1,44 @@
+"""Ask again about something that is zero, until the noise is finer than any other sum can be."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from discreet.attacks.claims import Promise
+from discreet.attacks.low_bits import Noisy
+from discreet.attacks.outcome import Outcome
+from discreet.errors import InputError
+
+_LAST = 2.0**53
+TRIALS = 500
+"""Counts of 0, and as many of 1, that are attacked."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedZero:
+    """Proves from `effort` answers that a count was 0 and not 1, whatever made the noise.
+
+    Doubles near 0 have bits far below 2^-53. Noise added to 0 keeps them; noise added to 1 loses
+    them when the sum is rounded, and no answer within 1/2 of 0 has one. The noise itself may be
+    perfect: the addition tells. Each answer is a fresh chance for the event.
+
+    Reference: Haney, Desfontaines, Hartman, Shrestha, Hay 2022, Precision-based Attacks and Interval
+    Refining.
+    """
+
+    promise: Promise = field(default_factory=Promise)
+
+    def run(self, target: Noisy, effort: int = 20) -> Outcome:
+        """How often `effort` answers about 0 hold the event, beside as many about 1."""
+        if effort < 1:
+            raise InputError(
+                f"effort is {effort}", why="it counts answers", fix="ask at least once"
+            )
+        proofs = [self._rate(target, count, effort) for count in (0, 1)]
+        return Outcome(proofs[0], proofs[1], self.promise.of_event(proofs[1]), TRIALS)
+
+    @staticmethod
+    def _rate(target: Noisy, count: int, effort: int) -> float:
+        answers = np.asarray(target(count, TRIALS * effort), dtype=np.float64)
+        fine = (np.abs(answers) < 0.5) & (answers * _LAST != np.rint(answers * _LAST))
+        return float(np.mean(fine.reshape(TRIALS, effort).any(axis=1)))

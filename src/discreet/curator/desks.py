@@ -1,0 +1,80 @@
+"""What each role can do: the owner holds the curator; analysts ask; auditors read the ledger.
+
+These are views for programs that share a process. Between people who do not trust each other, a
+server has to stand: whoever holds the curator object holds the data.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TextIO
+
+from discreet.curator.accounts import Account
+from discreet.curator.entries import Entry, Head
+from discreet.curator.ledger import Ledger
+from discreet.curator.verify import Report
+
+if TYPE_CHECKING:
+    from discreet.answer.explain import Explanation
+    from discreet.answer.release import Release
+    from discreet.curator.curator import Curator
+    from discreet.plan.builder import From
+    from discreet.plan.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """An analyst's place at the curator: ask, explain, and see what is left."""
+
+    curator: "Curator"
+    analyst: str
+
+    def sql(self, text: str, **price: Any) -> "Release":
+        """Answer a question in SQL."""
+        return self.curator.sql(text, analyst=self.analyst, **price)
+
+    def remeasure(self, text: str, **price: Any) -> "Release":
+        """Answer again for a further price, and merge with what was told before."""
+        return self.curator.remeasure(text, analyst=self.analyst, **price)
+
+    def explain(self, text: str, **price: Any) -> "Explanation":
+        """What a question would cost; touches no data."""
+        return self.curator.explain(text, analyst=self.analyst, **price)
+
+    def table(self, name: str) -> "From":
+        """Begin a question in Python."""
+        return self.curator.table(name, analyst=self.analyst)
+
+    @property
+    def schema(self) -> "Schema":
+        """What may be asked about."""
+        return self.curator.schema
+
+    def dummy(self) -> "Curator":
+        """Made-up rows with the same tables, to try questions on."""
+        return self.curator.dummy()
+
+    def budget(self, dataset: str) -> Account:
+        """What this analyst may spend, has spent, and has left."""
+        return self.curator.budget(dataset, analyst=self.analyst)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Auditor:
+    """An auditor's place: every charge and every budget, and no answer."""
+
+    _ledger: Ledger
+
+    def entries(self, *, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
+        """Entries in order, those that follow number `after`."""
+        return self._ledger.entries(after=after, limit=limit)
+
+    def accounts(self) -> tuple[Account, ...]:
+        """All budgets and what is spent of them."""
+        return self._ledger.accounts()
+
+    def verify(self) -> Report:
+        """Read everything and compare; names the first entry that is wrong."""
+        return self._ledger.verify()
+
+    def export(self, file: TextIO) -> Head:
+        """Write every entry as a line of JSON with its hash."""
+        return self._ledger.export(file)

@@ -1,0 +1,137 @@
+"""What makes a folder a curator's, and nobody else's.
+
+curator.json     what was settled when the folder was made
+tables.json      what the owner said about data
+data/            tables that were copied in
+ledger.sqlite    accounts, charges and releases (or an address in curator.json)
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from discreet.curator import registry
+from discreet.curator.ledger import Ledger
+from discreet.curator.registry import Registry
+from discreet.curator.witness import Witness
+from discreet.errors import LedgerError
+from discreet.privacy import Neighbours
+
+_FORMAT = 1
+_SETTINGS = "curator.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A curator's folder and what was settled when it was made.
+
+    `ledger` is the address of a ledger in Postgres, None for the one in the folder.
+    """
+
+    path: Path
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    ledger: str | None = None
+
+    @property
+    def data(self) -> Path:
+        """Where tables are copied to."""
+        made = self.path / "data"
+        made.mkdir(exist_ok=True)
+        return made
+
+    def open_ledger(self, address: str | None, patience: float) -> Ledger:
+        """The ledger; a full `address` may say how to log in, which is not kept."""
+        place = address or self.ledger
+        if place is None:
+            return Ledger.open(self.path / "ledger.sqlite", patience=patience)
+        return Ledger.open(place, witness=self.path / "ledger.head", patience=patience)
+
+    def tables(self) -> Registry:
+        """What the owner said about data, as it stands now."""
+        return registry.load(self.path / "tables.json")
+
+    def stamp(self) -> tuple[int, int, int]:
+        """Changes whenever another process changes the tables."""
+        try:
+            facts = (self.path / "tables.json").stat()
+        except FileNotFoundError:
+            return 0, 0, 0
+        return facts.st_ino, facts.st_mtime_ns, facts.st_size
+
+    def save(self, tables: Registry) -> None:
+        """Keep what the owner said."""
+        registry.save(tables, self.path / "tables.json")
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes from changing tables meanwhile."""
+        # A file that remembers nothing serves as a lock that works on every system.
+        with Witness(self.path / "tables.lock").held():
+            yield
+
+
+def is_curator(path: Path) -> bool:
+    """Whether a curator lives in a folder."""
+    return (path / _SETTINGS).is_file()
+
+
+def open_folder(
+    path: Path, *, neighbours: Neighbours | None = None, ledger: str | None = None
+) -> Folder:
+    """Open a curator's folder; make one where there is nothing. Anything else is left alone."""
+    if is_curator(path):
+        return _check(_read(path), neighbours, ledger)
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise LedgerError(
+            f"{path.name} is not a curator's folder",
+            why=f"it is {'a file' if path.is_file() else 'full of other things'}",
+            fix="name the folder of a curator, or one that does not exist yet",
+        )
+    path.mkdir(parents=True, exist_ok=True)
+    made = Folder(path, neighbours or Neighbours.ADD_REMOVE, ledger and without_password(ledger))
+    facts = {"format": _FORMAT, "neighbours": made.neighbours.value, "ledger": made.ledger}
+    registry.write_whole(path / _SETTINGS, facts)
+    return made
+
+
+def without_password(address: str) -> str:
+    """An address without the secret in it; libpq finds one in PGPASSWORD or .pgpass.
+
+    Example:
+        >>> without_password("postgresql://ann:secret@db/clinic")
+        'postgresql://ann@db/clinic'
+    """
+    scheme, _, rest = address.partition("://")
+    login, at, place = rest.rpartition("@")
+    return f"{scheme}://{login.partition(':')[0]}{at}{place}"
+
+
+def _read(path: Path) -> Folder:
+    try:
+        stored = json.loads((path / _SETTINGS).read_text(encoding="utf-8"))
+        if stored["format"] == _FORMAT:
+            return Folder(path, Neighbours(stored["neighbours"]), stored["ledger"])
+        why = f"it has format {int(stored['format'])}, and this release reads {_FORMAT}"
+    except (OSError, KeyError, TypeError, ValueError) as wrong:
+        why = f"it is damaged ({type(wrong).__name__})"
+    raise LedgerError(
+        f"{_SETTINGS} in {path.name} cannot be read",
+        why=why,
+        fix="restore it from a copy, or open it with the release that wrote it",
+    )
+
+
+def _check(folder: Folder, neighbours: Neighbours | None, ledger: str | None) -> Folder:
+    for what, said, kept in (
+        ("neighbours", neighbours, folder.neighbours),
+        ("a ledger", ledger and without_password(ledger), folder.ledger),
+    ):
+        if said is not None and said != kept:
+            raise LedgerError(
+                f"{folder.path.name} was made with other {what}",
+                why="what was spent there was counted by them",
+                fix=f"leave {what} out, or make a curator in a new folder",
+            )
+    return folder

@@ -1,0 +1,222 @@
+"""The data that a curator holds: tables, where their rows are, and the engine that reads them."""
+
+import hashlib
+import re
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from discreet.curator import intake, registry
+from discreet.curator.folder import Folder
+from discreet.curator.registry import Registration, Registry
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.errors import EngineError, InputError
+from discreet.plan.kinds import Kind, Type
+from discreet.plan.schema import (
+    Bounds,
+    Keys,
+    PublicTable,
+    Schema,
+    Table,
+    column_type,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What an owner says about the columns of a table."""
+
+    columns: Mapping[str, Bounds | Keys] = field(default_factory=dict)
+    kinds: Mapping[str, Kind | str] = field(default_factory=dict)
+    required: frozenset[str] = frozenset()
+
+    def types(self, incoming: intake.Incoming) -> dict[str, Type]:
+        """The types of all columns; InputError if something is said of none of them."""
+        for name in (*self.columns, *self.kinds, *self.required):
+            if name not in incoming.kinds:
+                raise unknown("column", name, incoming.kinds)
+        return {
+            name: column_type(
+                name, kind, self.columns.get(name), nullable=name not in self.required
+            )
+            for name, kind in incoming.kinds.items()
+        }
+
+    def read_kinds(self) -> dict[str, Kind]:
+        """The kinds that are spelled out."""
+        known = {kind.value for kind in Kind}
+        for name, kind in self.kinds.items():
+            if not isinstance(kind, Kind) and kind not in known:
+                raise unknown(f"kind for {name} called", str(kind), known)
+        return {name: Kind(kind) for name, kind in self.kinds.items()}
+
+
+class Holdings:
+    """All tables of a curator, in a folder or in memory."""
+
+    def __init__(self, folder: Folder | None) -> None:
+        self._folder = folder
+        self._frames: dict[str, Any] = {}
+        self._engine: DuckDBEngine | None = None
+        self._lock = threading.RLock()
+        self._tables = Registry({}) if folder is None else folder.tables()
+        self._stamp = None if folder is None else folder.stamp()
+
+    @property
+    def tables(self) -> Registry:
+        """All tables, as they stand now: another process may have added one."""
+        with self._lock:
+            if self._folder is not None and self._folder.stamp() != self._stamp:
+                self._stamp = self._folder.stamp()
+                self._replace(self._folder.tables())
+            return self._tables
+
+    @property
+    def schema(self) -> Schema:
+        """What questions are read against."""
+        return self.tables.schema
+
+    def check(self, names: Iterable[str]) -> list[Registration]:
+        """The tables a question reads; InputError if the data of one is not what was added."""
+        used = self.tables.used(names)
+        for one in used:
+            if one.table.name not in self._frames:
+                fresh = registry.check_unchanged(one)
+                if fresh is not one:
+                    with self._lock:
+                        self._tables = self._tables.with_stamp(fresh)
+        return used
+
+    def open(self) -> DuckDBEngine:
+        """An engine over all tables, made when first needed."""
+        with self._lock:
+            if self._engine is None:
+                self._engine = self._opened(self.tables)
+            return self._engine
+
+    def close(self) -> None:
+        """Let go of files."""
+        with self._lock:
+            if self._engine is not None:
+                self._engine.close()
+                self._engine = None
+
+    def look(self, name: str, source: Any, said: Said, inside: str | None) -> intake.Incoming:
+        """Look at a source without reading its values."""
+        return intake.take(source, said.columns, said.read_kinds(), inside or name)
+
+    def add(
+        self,
+        table: Table | PublicTable,
+        incoming: intake.Incoming,
+        dataset: str | None,
+        settle: Callable[[Registration], None],
+    ) -> None:
+        """Keep one more table; one that cannot be read, or whose keys repeat, is refused.
+
+        `settle` is called once nothing is left to refuse, before the table can be asked about.
+        """
+        with self._lock, nullcontext() if self._folder is None else self._folder.held():
+            self._add(table, incoming, dataset, settle)
+
+    def _add(
+        self,
+        table: Table | PublicTable,
+        incoming: intake.Incoming,
+        dataset: str | None,
+        settle: Callable[[Registration], None],
+    ) -> None:
+        before = self.tables
+        before.check_free(table.name)
+        one = self._place(table, incoming, dataset)
+        try:
+            fresh = before.with_table(one)
+            _check_paths(fresh.schema, table)
+            engine = self._opened(fresh)
+            settle(one)
+        except BaseException:
+            self._frames.pop(table.name, None)
+            raise
+        if self._folder is not None:
+            self._folder.save(fresh)
+            self._stamp = self._folder.stamp()
+        self._replace(fresh)
+        self._engine = engine
+
+    def _place(
+        self, table: Table | PublicTable, incoming: intake.Incoming, dataset: str | None
+    ) -> Registration:
+        path = incoming.reference
+        if path is None and self._folder is None:
+            self._frames[table.name] = incoming.rows
+            return Registration(table, "memory", "memory", dataset)
+        if path is None:
+            assert self._folder is not None  # noqa: S101 - narrowing
+            path = (self._folder.data / file_name(table.name)).resolve()
+            DuckDBEngine.save(incoming.rows, path)
+        digest = registry.fingerprint(path)
+        return Registration(table, str(path), digest, dataset, registry.stamp(path))
+
+    def _opened(self, tables: Registry) -> DuckDBEngine:
+        import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
+
+        engine = DuckDBEngine()
+        try:
+            for name, one in tables.tables.items():
+                engine.store(name, self._frames.get(name, one.source))
+            engine.open(tables.schema)
+        except duckdb.Error:  # its text may quote data
+            engine.close()
+            raise EngineError(
+                "the data cannot be opened",
+                why="one of its files is gone, damaged, or has other columns than were added",
+                fix="put back the files that were added",
+            ) from None
+        except BaseException:
+            engine.close()
+            raise
+        return engine
+
+    def _replace(self, tables: Registry) -> None:
+        # An engine that still answers questions is let go of when it has answered them.
+        self._tables, self._engine = tables, None
+
+
+def file_name(table: str) -> str:
+    """A file name for a table, whatever it is called and whatever the system allows.
+
+    Example:
+        >>> file_name("../visits: 2024")
+        'visits-2024-e0ff7716.parquet'
+    """
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", table).strip("-")[:40] or "table"
+    return f"{plain}-{hashlib.sha256(table.encode()).hexdigest()[:8]}.parquet"
+
+
+def _check_paths(schema: Schema, table: Table | PublicTable) -> None:
+    """Keys of different kinds have no meaning that all engines share."""
+    if not isinstance(table, Table):
+        return
+    hops, _ = schema.path(table)
+    columns = table.columns
+    for hop in hops:
+        target = schema.tables[hop.table].columns
+        if columns[hop.column].kind is not target[hop.key].kind:
+            raise InputError(
+                f"{hop.column} is {columns[hop.column].kind.value} and {hop.table}.{hop.key} is "
+                f"{target[hop.key].kind.value}",
+                why="a key path compares values of one kind",
+                fix="say of which kind both are with kinds={...}, or cast one of them first",
+            )
+        columns = target
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
+    """The error for a name that nobody has given."""
+    return InputError(
+        f"there is no {what} {name}",
+        why=f"known are: {', '.join(known) or 'none yet'}",
+        fix="name one of these",
+    )

@@ -1,0 +1,178 @@
+"""Data on its way in: types come from a file's own header or from the owner, never from values.
+
+Parquet files are read where they are. Files whose format knows no types (CSV), tables of DuckDB
+files, frames, and files whose names DuckDB would take for patterns are copied in.
+"""
+
+import datetime as dt
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from discreet.engines.describe import describe
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.errors import InputError
+from discreet.plan.kinds import Kind, Type
+from discreet.plan.schema import Bounds, Keys
+from discreet.sql.duckdb_types import stored_kind
+from discreet.sql.scan import render_scan_column
+
+_CSV = (".csv", ".csv.gz")
+_DATABASES = (".duckdb", ".db")
+_PATTERN = set("*?[]{}")
+_KINDS: dict[type, Kind] = {
+    bool: Kind.BOOLEAN,
+    int: Kind.INTEGER,
+    float: Kind.REAL,
+    str: Kind.TEXT,
+    dt.date: Kind.DATE,
+    dt.datetime: Kind.TIMESTAMP,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A source, the kinds of its columns, and rows to copy where it is not read in place."""
+
+    kinds: Mapping[str, Kind]
+    reference: Path | None = None
+    rows: Any = None
+
+
+def take(
+    source: Any,
+    stated: Mapping[str, Bounds | Keys],
+    kinds: Mapping[str, Kind],
+    inside: str,
+) -> Incoming:
+    """Look at a source: a file, a data frame or an Arrow table.
+
+    `inside` is the table to read in a file that holds several. Columns of kinds that questions do
+    not know (lists, blobs) are left out.
+    """
+    if not isinstance(source, str | Path):
+        return Incoming(_known(source) | dict(kinds), rows=source)
+    path = Path(source).resolve()
+    if path.name.lower().endswith(_CSV):
+        return _csv(path, stated, kinds)
+    if path.suffix.lower() in _DATABASES and path.is_file():
+        rows = _inside(path, inside)
+        return Incoming(_known(rows) | dict(kinds), rows=rows)
+    if _PATTERN & set(str(path)):
+        import pyarrow.parquet  # noqa: PLC0415 - odd names are rare
+
+        with _refusing(path.name):
+            rows = pyarrow.parquet.read_table(pa.OSFile(str(path)))
+        return Incoming(_known(rows) | dict(kinds), rows=rows)
+    return Incoming(_known(path) | dict(kinds), reference=path)
+
+
+def kind_stated(spec: Bounds | Keys | None) -> Kind:
+    """The kind that what is said about a column implies; text where nothing is.
+
+    Example:
+        >>> kind_stated(Bounds(0, 120)), kind_stated(Keys([1, 2])), kind_stated(None)
+        (<Kind.REAL: 'real'>, <Kind.INTEGER: 'integer'>, <Kind.TEXT: 'text'>)
+    """
+    match spec:
+        case Bounds(low=dt.datetime()) | Bounds(high=dt.datetime()):
+            return Kind.TIMESTAMP
+        case Bounds(low=dt.date()):
+            return Kind.DATE
+        case Bounds():
+            return Kind.REAL
+        case Keys(values=values):
+            found = {_KINDS.get(type(value), Kind.TEXT) for value in values if value is not None}
+            return found.pop() if len(found) == 1 else Kind.TEXT
+    return Kind.TEXT
+
+
+def _known(source: Any) -> dict[str, Kind]:
+    found = describe(source)
+    return {one.name: one.kind for one in found.columns if one.kind is not None}
+
+
+def _csv(path: Path, stated: Mapping[str, Bounds | Keys], kinds: Mapping[str, Kind]) -> Incoming:
+    """Read every column of a CSV file as what the owner says it is.
+
+    A comma parts fields, a double quote quotes them, the first line names columns. Rows with too
+    few or too many fields are left out; an empty field is NULL, and so is what has another kind.
+    """
+    from pyarrow import csv  # noqa: PLC0415 - for those who have such files
+
+    with _refusing(path.name):
+        parse = csv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda _: "skip")
+        read = csv.ReadOptions(encoding="utf8")
+        names = _header(path)
+        convert = csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )
+        stream = pa.input_stream(str(path), compression="detect")
+        rows = csv.open_csv(stream, read, parse, convert)
+        found = {name: kinds.get(name) or kind_stated(stated.get(name)) for name in names}
+        return Incoming(found, rows=_cast(rows, found))
+
+
+def _header(path: Path) -> list[str]:
+    import csv  # noqa: PLC0415 - for those who have such files
+    import io  # noqa: PLC0415 - likewise
+
+    with pa.input_stream(str(path), compression="detect") as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+        names = next(csv.reader(text), [])
+    if names and len(set(names)) == len(names) and all(names):
+        return names
+    raise InputError(
+        f"the first line of {path.name} does not name its columns",
+        why="it has to give each column a name of its own",
+        fix="add a line with the names of the columns",
+    )
+
+
+def _cast(rows: pa.RecordBatchReader, kinds: Mapping[str, Kind]) -> pa.Table:
+    import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
+
+    dialect = DuckDBEngine.dialect
+    columns = [
+        f"{render_scan_column(name, 'VARCHAR', Type(kind), dialect)} AS {dialect.identifier(name)}"
+        for name, kind in kinds.items()
+    ]
+    with duckdb.connect() as connection:
+        connection.register("incoming", rows)
+        return connection.execute(f"SELECT {', '.join(columns)} FROM incoming").to_arrow_table()  # noqa: S608 - quoted by the dialect
+
+
+def _inside(path: Path, name: str) -> pa.Table:
+    """A table of a DuckDB file."""
+    import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
+
+    with _refusing(f"{name} in {path.name}"), duckdb.connect(str(path), read_only=True) as found:
+        table = DuckDBEngine.dialect.identifier(name)
+        types = found.execute(f"DESCRIBE {table}").fetchall()
+        known = [row[0] for row in types if stored_kind(str(row[1])) is not None]
+        columns = ", ".join(DuckDBEngine.dialect.identifier(one) for one in known)
+        return found.execute(f"SELECT {columns} FROM {table}").to_arrow_table()  # noqa: S608 - quoted by the dialect
+
+
+@contextmanager
+def _refusing(name: str) -> Iterator[None]:
+    """Turn errors of readers into one that quotes nothing."""
+    import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
+
+    try:
+        yield
+    except InputError:
+        raise
+    except (duckdb.Error, pa.ArrowException, OSError, UnicodeError, ValueError):
+        raise InputError(
+            f"{name} cannot be read",
+            why="there is no such file or table, or it is damaged",
+            fix="name a .parquet, .csv, .csv.gz or .duckdb file that is intact",
+        ) from None

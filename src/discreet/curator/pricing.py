@@ -1,0 +1,147 @@
+"""From a question to an order, by the question and public facts alone."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet.answer.accuracy import Accuracy, price_for
+from discreet.answer.budget import Price
+from discreet.answer.explain import Explanation, explain
+from discreet.answer.limits import Law
+from discreet.answer.quote import Charged, quote
+from discreet.curator.accounts import Account
+from discreet.curator.orders import Order
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.errors import InputError
+from discreet.plan import canonical
+from discreet.plan.query import Query
+from discreet.privacy import Neighbours
+from discreet.privacy.charges import EPSILON, Charge, Measure
+from discreet.privacy.charges import price as price_in
+from discreet.rationals import Real
+
+SHARE = 50
+"""A question takes this part of a dataset's delta unless it says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a question is asked for: an epsilon, or an accuracy that decides it; and a delta."""
+
+    epsilon: Real | None = None
+    delta: Real | None = None
+    accuracy: Accuracy | None = None
+
+    def __post_init__(self) -> None:
+        if (self.epsilon is None) is (self.accuracy is None):
+            raise InputError(
+                "a question with neither or both of epsilon and accuracy",
+                why="one of them decides the price",
+                fix="pass epsilon=0.1, or accuracy=Accuracy(within=50)",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A question with its price and law of noise, and everything about it that can be checked.
+
+    Guarantee:
+        Made from the question, the schema and the accounts' measures. Whatever the compiler
+        refuses was refused when this was made, so before any charge.
+    """
+
+    query: Query
+    price: Price
+    law: Law
+    neighbours: Neighbours
+    parts: tuple[Charged, ...]
+    explanation: Explanation
+
+    def cost(self, measure: Measure) -> Charge:
+        """The price in one measure."""
+        prices = [price_in(part, measure) for part in self.parts]
+        return Charge(
+            sum((price.amount for price in prices), Fraction(0)),
+            sum((price.delta for price in prices), Fraction(0)),
+            measure=measure,
+            neighbours=self.neighbours,
+        )
+
+    def order(
+        self,
+        touched: Sequence[Account],
+        *,
+        analyst: str,
+        dataset: str,
+        version: str,
+        request: str | None,
+    ) -> Order:
+        """What the ledger is asked to charge."""
+        measures = dict.fromkeys(account.measure for account in touched)
+        prices = tuple(self.cost(measure) for measure in measures)
+        parts = [part.to_dict() for part in self.parts]
+        return Order(analyst, dataset, version, self.plan, prices, parts, request)
+
+    @property
+    def plan(self) -> str:
+        """The text from which the answer can be computed, now or after a crash."""
+        facts = {
+            "query": canonical.write(self.query),
+            "epsilon": str(self.price.epsilon),
+            "delta": str(self.price.delta),
+            "law": self.law.value,
+            "neighbours": self.neighbours.value,
+        }
+        return json.dumps(facts, sort_keys=True)
+
+
+def make_offer(
+    query: Query, terms: Terms, touched: Sequence[Account], neighbours: Neighbours
+) -> Offer:
+    """Price a question."""
+    dialect = DuckDBEngine.dialect
+    delta = _delta(terms, touched)
+    law = _law(touched, delta)
+    if terms.accuracy is None:
+        assert terms.epsilon is not None  # noqa: S101 - narrowing: see Terms
+        price = Price(terms.epsilon, delta)
+    else:
+        price = price_for(
+            query, dialect, terms.accuracy, delta=delta, neighbours=neighbours, laws=(law,)
+        )
+    parts = quote(query, price, law, dialect, neighbours)
+    return Offer(
+        query, price, law, neighbours, parts, explain(query, dialect, price, neighbours, (law,))
+    )
+
+
+def tables_named(plan: str) -> set[str]:
+    """The names of all tables in the canonical text of a question, public ones too."""
+    return set(_names(json.loads(plan)))
+
+
+def _names(node: Any) -> Iterable[str]:
+    match node:
+        case {"table": str(name), "digest": _}:
+            yield name
+        case dict():
+            for part in node.values():
+                yield from _names(part)
+        case list():
+            for part in node:
+                yield from _names(part)
+
+
+def _delta(terms: Terms, touched: Sequence[Account]) -> Fraction:
+    if terms.delta is not None:
+        return Price(1, terms.delta).delta
+    limits = [one.limit for one in touched if one.holder.kind == "dataset"]
+    return min((cap.delta / SHARE for cap in limits if cap is not None), default=Fraction(0))
+
+
+def _law(touched: Sequence[Account], delta: Fraction) -> Law:
+    """Gaussian noise is cheaper in rho; epsilon can only pay for Laplace noise."""
+    pure = any(account.measure == EPSILON for account in touched)
+    return Law.LAPLACE if pure or not delta else Law.GAUSSIAN

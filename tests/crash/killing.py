@@ -1,0 +1,117 @@
+"""Workers that charge and answer, killed at random moments; then the books are checked.
+
+python killing.py PLACE KILLS SEED MUTANT LOGS
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+
+from discreet.curator.accounts import dataset
+from discreet.curator.ledger import Ledger
+from discreet.curator.orders import Order, State
+from discreet.errors import BudgetError
+from discreet.privacy import Filter, Pure
+
+WORKERS = 8
+QUESTIONS = 3000
+CAP = 2000
+BUDGET = Filter.basic(epsilon=CAP)
+
+
+def order(n):
+    return Order("alice", "visits", "v1", f"question {n}", (BUDGET.price(Pure(1)),))
+
+
+def work(place, log, seed, mutant):
+    """Ask at random; note every answer in the moment it is known."""
+    chance, ledger = random.Random(seed), Ledger.open(place, patience=1)  # noqa: S311
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    while True:
+        asked = order(chance.randrange(QUESTIONS))
+        if mutant == "answer first":
+            note(file, asked, b"told too early")
+        try:
+            receipt = ledger.charge(asked)
+        except BudgetError:
+            continue
+        if receipt.state is State.PENDING:
+            continue
+        release = receipt.release
+        if release is None:
+            release = ledger.complete(receipt, os.urandom(8))
+        note(file, asked, release)
+
+
+def note(file, asked, release):
+    os.write(file, f"{asked.question} {release.hex()}\n".encode())
+
+
+def start(place, log, seed, mutant):
+    child = os.fork()
+    if child:
+        return child
+    try:
+        work(place, log, seed, mutant)
+    finally:
+        os._exit(1)
+
+
+def kill(child):
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+def run(place, folder, kills, seed, mutant):
+    chance = random.Random(seed)  # noqa: S311
+    with Ledger.open(place) as ledger:
+        ledger.open_account(dataset("visits"), BUDGET.limit, by="owner")
+    logs = (folder / f"log {n}" for n in range(10**6))
+    workers = [start(place, next(logs), chance.random(), mutant) for _ in range(WORKERS)]
+    for _ in range(kills):
+        time.sleep(chance.expovariate(1 / 0.03))
+        victim = chance.randrange(WORKERS)
+        kill(workers[victim])
+        workers[victim] = start(place, next(logs), chance.random(), mutant)
+    time.sleep(0.3)
+    for worker in workers:
+        kill(worker)
+
+
+def check(place, folder):
+    """Compare what was told with what is in the books, after finishing what was begun."""
+    told = defaultdict(set)
+    for log in folder.glob("log *"):
+        for line in log.read_text().splitlines():
+            question, release = line.split()
+            told[question].add(release)
+    with Ledger.open(place) as ledger:
+        pending = ledger.recover(patience=0, limit=10**6)
+        for receipt in pending:
+            ledger.complete(receipt, b"finished later")
+        report, entries = ledger.verify(), ledger.entries(limit=10**7)
+        charged = {e.facts["question"] for e in entries if e.kind == "charged"}
+        released = sum(entry.kind == "released" for entry in entries)
+        spent = ledger.account(dataset("visits")).total.amount
+    return {
+        "told": len(told),
+        "charged": len(charged),
+        "finished later": len(pending),
+        "overspent": int(len(charged) > CAP or spent != len(charged)),
+        "answers without a charge": len(set(told) - charged),
+        "two answers to one charge": sum(len(answers) > 1 for answers in told.values()),
+        "charges without an answer": len(charged) - released,
+        "problem": report.problem and str(report.problem),
+    }
+
+
+if __name__ == "__main__":
+    place, kills, seed, mutant = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+    logs = Path(sys.argv[5])
+    run(place, logs, kills, seed, mutant)
+    sys.stdout.write(json.dumps(check(place, logs)))
