@@ -44,4 +44,4 @@ def test_five_hundred_kills_leave_the_books_right(place, tmp_path):
 def test_answering_before_charging_is_caught(tmp_path):
     """The planted fault: the check sees answers that nobody paid for."""
     found = killed(str(tmp_path / "ledger.sqlite"), 5, 1, tmp_path, "answer first")
-    assert found["answers without a charge"] + found["two answers to one charge"] > 0
+    assert found["answers without a charge"] > 0

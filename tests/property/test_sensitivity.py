@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.answer.ask import _settle
+from discreet.answer.budget import Budget, Price
 from discreet.answer.limits import Law, Weighing
 from discreet.answer.measure import reach
 from discreet.engines.duckdb import DuckDBEngine
@@ -81,7 +82,7 @@ def recorded(compiled, weighing, rows):
     with engine.session() as session:
         session.run(compiled.pairs())
         session.run(compiled.norms())
-        _settle(compiled, weighing, session, "salt")
+        _settle(compiled, budget_of(compiled), weighing, session, "salt")
         found, groups = totals(compiled, session)
         columns = {
             name: pa.array([key[i] for key in groups], session_type(compiled, i))
@@ -99,6 +100,11 @@ def recorded(compiled, weighing, rows):
                     found[i, groups[place], None] = total
     engine.close()
     return found
+
+
+def budget_of(compiled):
+    keys = None if compiled.known else Price(100, 0.01)
+    return Budget(Fraction(0), keys, Fraction(1), Fraction(0), {})
 
 
 def totals(compiled, session):

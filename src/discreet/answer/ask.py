@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.answer.budget import Budget, Price, split
+from discreet.answer.budget import KEYS, LEAST_KEYS, Budget, Price, split
 from discreet.answer.limits import LADDER, Law, Spread, Weighing, by_row, chosen, stated
 from discreet.answer.measure import Measurement, measurements, quantile_cells, quantile_scale
 from discreet.engines.engine import Engine, Session
@@ -81,6 +81,12 @@ def plan_budget(compiled: Compiled, price: Price) -> Budget:
             why="which groups exist can only be told with a small probability of telling too much",
             fix="pass a delta such as 1e-6, or declare Keys for the columns that are grouped by",
         )
+    if not compiled.known and price.epsilon * KEYS < LEAST_KEYS:
+        raise InputError(
+            "the groups of this question are not public and epsilon is very small",
+            why="nothing can be told about which groups exist for so little",
+            fix=f"pass epsilon >= {float(LEAST_KEYS / KEYS):g}, or declare Keys for the columns",
+        )
     return split(
         price,
         needed(compiled.query),
@@ -118,7 +124,7 @@ def measure(
         weighing, choices = weigh(compiled, budget, session, neighbours, laws)
         plan = measurements(budget, weighing, neighbours)
         selection = _selection(budget, weighing, neighbours)
-        _settle(compiled, weighing, session, salt)
+        _settle(compiled, budget, weighing, session, salt)
         keys, noisy, groups = _totals(compiled, plan, session, selection)
         names = {"place": pa.array(range(groups), pa.int64()), **keys}
         session.put("groups", pa.table(names))
@@ -183,12 +189,19 @@ def _selection(budget: Budget, weighing: Weighing, neighbours: Neighbours) -> Ke
     return KeySelection(
         epsilon=budget.keys.epsilon,
         delta=budget.keys.delta,
-        max_groups_per_unit=weighing.groups,
+        max_groups_per_unit=_findable(budget.keys, weighing),
         neighbours=neighbours,
     )
 
 
-def _settle(compiled: Compiled, weighing: Weighing, session: Session, salt: str) -> None:
+def _findable(price: Price, weighing: Weighing) -> int:
+    """How many groups one person can help to find; more would leave too little for each."""
+    return min(weighing.groups, int(price.epsilon / LEAST_KEYS))
+
+
+def _settle(
+    compiled: Compiled, budget: Budget, weighing: Weighing, session: Session, salt: str
+) -> None:
     """Write down who is over the limits, and leave them as many groups as may be found."""
     if compiled.by_row:
         return
@@ -196,8 +209,8 @@ def _settle(compiled: Compiled, weighing: Weighing, session: Session, salt: str)
     rows = weighing.rows**2 if square else weighing.rows
     session.run(compiled.weights("heavy", "l2" if square else "l1", rows, square=square))
     session.run(compiled.weights("roaming", "l0", weighing.groups, square=square))
-    if not compiled.known:
-        for statement in compiled.few_groups(weighing.groups, salt):
+    if budget.keys is not None:
+        for statement in compiled.few_groups(_findable(budget.keys, weighing), salt):
             session.run(statement)
 
 

@@ -18,6 +18,10 @@ KEYS = Fraction(1, 4)
 """The share of epsilon that buys a list of groups which nobody has stated."""
 
 
+LEAST_KEYS = Fraction(1, 1000)
+"""The least epsilon for finding one of a person's groups."""
+
+
 @dataclass(frozen=True, slots=True, init=False)
 class Price:
     """What a question may cost: (epsilon, delta)-differential privacy in all."""

@@ -7,6 +7,7 @@ from discreet.answer.ask import plan_budget
 from discreet.answer.budget import Price
 from discreet.answer.limits import Law
 from discreet.answer.sets import single_sets
+from discreet.errors import InputError
 from discreet.plan.query import Query
 from discreet.plan.statistics import needed
 from discreet.privacy import ZCDP, Approximate, Neighbours, Pure
@@ -35,6 +36,12 @@ def _parts(
 ) -> Sequence[Charged]:
     compiled = Compiled(query, tuple(needed(query)), dialect)
     budget = plan_budget(compiled, price)
+    if law is Law.GAUSSIAN and not budget.rho:
+        raise InputError(
+            "epsilon or delta is too small for Gaussian noise",
+            why="no noise of finite width would meet them",
+            fix="raise epsilon or delta",
+        )
     found: list[Charged] = []
     if budget.choice:
         found += [Pure(budget.choice / 3, neighbours=neighbours)] * 3

@@ -7,6 +7,7 @@ good for that and for no release.
 """
 
 from discreet.attacks.averaging import Averaging
+from discreet.attacks.census import Census
 from discreet.attacks.claims import Promise
 from discreet.attacks.differencing import Differencing
 from discreet.attacks.exponential import Exponential
@@ -15,6 +16,7 @@ from discreet.attacks.intersection import Intersection
 from discreet.attacks.leaderboard import Leaderboard
 from discreet.attacks.least_squares import LeastSquares
 from discreet.attacks.linear_program import LinearProgram
+from discreet.attacks.linkage import Linkage
 from discreet.attacks.low_bits import LowBits
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.repeated_zero import RepeatedZero
@@ -23,6 +25,7 @@ from discreet.attacks.tracing import Tracing
 
 __all__ = [
     "Averaging",
+    "Census",
     "Differencing",
     "Exponential",
     "Holdout",
@@ -30,6 +33,7 @@ __all__ = [
     "Leaderboard",
     "LeastSquares",
     "LinearProgram",
+    "Linkage",
     "LowBits",
     "Outcome",
     "Promise",

@@ -39,7 +39,7 @@ class Exponential(Reconstruction):
             answers = np.array([float(target(subset)) for subset in subsets])
         else:
             subsets, answers = self.ask(target, effort)
-        return everything[_closest(everything, subsets, answers)]
+        return np.asarray(everything[_closest(everything, subsets, answers)])
 
 
 def _databases(people: int) -> Bits:

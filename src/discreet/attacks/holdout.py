@@ -14,7 +14,7 @@ Signs: TypeAlias = Bits
 """Numbers that are -1 or 1."""
 
 Query: TypeAlias = Callable[[Signs, Signs], Reals]
-"""What an analyst asks of labelled examples: features and labels in, a number in [0, 1] each out."""
+"""A question about examples: features and labels come in, a number in [0, 1] each comes out."""
 
 Score: TypeAlias = Callable[[Query], float]
 """A holdout that says about the mean of a query over its examples."""
@@ -22,7 +22,7 @@ Score: TypeAlias = Callable[[Query], float]
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Features, one row an example, and labels; all are fair signs, so there is nothing to learn."""
+    """Features, one row an example, and labels: fair signs, so there is nothing to learn."""
 
     features: Signs
     labels: Signs

@@ -1,7 +1,9 @@
 """Polynomial reconstruction by a linear program."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,12 +49,13 @@ def fit_least_absolute(subsets: NDArray[np.bool_], answers: Reals) -> Reals:
     return np.asarray(solved.x[:people], dtype=np.float64)
 
 
-def _solver():  # type: ignore[no-untyped-def] # noqa: ANN202 - scipy's own signature
+def _solver() -> Callable[..., Any]:
     try:
-        return import_module("scipy.optimize").linprog
+        found: Callable[..., Any] = import_module("scipy.optimize").linprog
     except ImportError as error:
         raise InputError(
             "scipy is not installed",
             why="its solver HiGHS is what solves the linear program",
             fix="install it with: pip install 'discreet[attack]'",
         ) from error
+    return found

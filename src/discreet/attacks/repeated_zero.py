@@ -22,8 +22,8 @@ class RepeatedZero:
     them when the sum is rounded, and no answer within 1/2 of 0 has one. The noise itself may be
     perfect: the addition tells. Each answer is a fresh chance for the event.
 
-    Reference: Haney, Desfontaines, Hartman, Shrestha, Hay 2022, Precision-based Attacks and Interval
-    Refining.
+    Reference: Haney, Desfontaines, Hartman, Shrestha, Hay 2022, Precision-based Attacks and
+    Interval Refining.
     """
 
     promise: Promise = field(default_factory=Promise)

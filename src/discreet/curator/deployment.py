@@ -1,7 +1,7 @@
 """A record of a dataset's use in the vocabulary of the public registry of DP deployments.
 
-The registry asks owners for facts that a curator already holds: unit, parameters, model, mechanisms,
-accounting. What only people know (who they are, what it is for) is passed in.
+The registry asks owners for facts that a curator already holds: unit, parameters, model,
+mechanisms, accounting. What only people know (who they are, what it is for) is passed in.
 
 Reference: OpenDP, Differential Privacy Deployments Registry (fields of a tier 3 entry).
 """
@@ -114,7 +114,7 @@ def _domain(of: Type) -> str:
 
 def _loss(account: "Account", tables: Sequence[Table], questions: int) -> dict[str, Any]:
     limit, spent = account.limit, account.total
-    amounts = {} if limit is None else {account.measure.name: float(limit.amount)}
+    amounts: dict[str, float] = {} if limit is None else {account.measure.name: float(limit.amount)}
     if limit is not None and limit.delta:
         amounts["delta"] = float(limit.delta)
     by_row = any(isinstance(table.unit, EachRow) for table in tables)

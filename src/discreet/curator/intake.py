@@ -146,7 +146,7 @@ def _cast(rows: pa.RecordBatchReader, kinds: Mapping[str, Kind]) -> pa.Table:
     ]
     with duckdb.connect() as connection:
         connection.register("incoming", rows)
-        return connection.execute(f"SELECT {', '.join(columns)} FROM incoming").to_arrow_table()  # noqa: S608 - quoted by the dialect
+        return connection.sql(f"SELECT {', '.join(columns)} FROM incoming").to_arrow_table()  # noqa: S608 - quoted by the dialect
 
 
 def _inside(path: Path, name: str) -> pa.Table:
@@ -158,7 +158,7 @@ def _inside(path: Path, name: str) -> pa.Table:
         types = found.execute(f"DESCRIBE {table}").fetchall()
         known = [row[0] for row in types if stored_kind(str(row[1])) is not None]
         columns = ", ".join(DuckDBEngine.dialect.identifier(one) for one in known)
-        return found.execute(f"SELECT {columns} FROM {table}").to_arrow_table()  # noqa: S608 - quoted by the dialect
+        return found.sql(f"SELECT {columns} FROM {table}").to_arrow_table()  # noqa: S608 - quoted by the dialect
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from fractions import Fraction
 from discreet.errors import InputError
 from discreet.plan.expressions import Expression
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.relations import Named, Relation, columns_of, distinct, expect
-from discreet.plan.schema import Limits
+from discreet.plan.relations import Named, Relation, columns_of, expect
+from discreet.plan.schema import Limits, distinct
 from discreet.plan.typing import infer
 
 

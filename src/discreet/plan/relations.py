@@ -6,7 +6,7 @@ removes just their rows, whatever is built: filters, expressions, joins on the p
 per-person aggregates. What remains to be bounded is how much one person's rows weigh in an answer.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias, assert_never
@@ -14,7 +14,7 @@ from typing import TypeAlias, assert_never
 from discreet.errors import InputError
 from discreet.plan.expressions import Expression
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.schema import EachRow, PublicTable, Table
+from discreet.plan.schema import EachRow, PublicTable, Table, distinct
 from discreet.plan.typing import infer
 
 
@@ -269,19 +269,6 @@ def same_people(left: Relation, right: Relation) -> None:
         why="only rows of the same person can be brought together",
         fix="declare the column that names the person as the unit of both tables",
     )
-
-
-def distinct(names: Iterable[str]) -> None:
-    """Refuse a name that is given twice."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise InputError(
-                f"two columns are called {name}",
-                why="a name has to mean one column",
-                fix="rename one of them with AS",
-            )
-        seen.add(name)
 
 
 def _addable(of: Type, aggregate: PersonAggregate) -> None:

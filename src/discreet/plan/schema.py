@@ -110,6 +110,29 @@ class Limits:
                 whole(getattr(self, name), name, at_least=1)
 
 
+PERSON = "_person"
+"""The name under which the owner of a row travels; no column may have it."""
+
+
+def distinct(names: Iterable[str]) -> None:
+    """Refuse a name that is given twice, or is reserved; engines do not tell cases apart."""
+    seen: set[str] = set()
+    for name in names:
+        if name.casefold() == PERSON:
+            raise InputError(
+                f"a column is called {name}",
+                why="that name is kept for the person a row belongs to",
+                fix="rename it",
+            )
+        if name.casefold() in seen:
+            raise InputError(
+                f"two columns are called {name}",
+                why="a name has to mean one column, in upper case and in lower case",
+                fix="rename one of them with AS",
+            )
+        seen.add(name.casefold())
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A private table: its columns and whose rows it holds."""
@@ -121,6 +144,7 @@ class Table:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
+        distinct(self.columns)
         if not isinstance(self.unit, EachRow):
             _known(self.unit.column, self.columns, self.name)
 
@@ -135,13 +159,17 @@ class PublicTable:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
+        distinct(self.columns)
         for column in self.key:
             _known(column, self.columns, self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The tables of a dataset; paths of keys lead inside it."""
+    """The tables of a dataset; paths of keys lead inside it.
+
+    All its private tables speak of the same people: equal names of persons are one person.
+    """
 
     tables: Mapping[str, Table | PublicTable]
 

@@ -6,7 +6,7 @@ from discreet.privacy.basic import basic_epsilon
 from discreet.privacy.bound import Bound
 from discreet.privacy.bounded_range import BoundedRange
 from discreet.privacy.calibration import Calibration, Request, calibrate
-from discreet.privacy.charges import Charge
+from discreet.privacy.charges import EPSILON, MU_SQUARED, RHO, Charge, Measure, renyi
 from discreet.privacy.composition import Composed, compose
 from discreet.privacy.contour import Contour
 from discreet.privacy.discrete_gaussian import DiscreteGaussianNoise
@@ -23,16 +23,19 @@ from discreet.privacy.optimal import optimal_delta, optimal_epsilon
 from discreet.privacy.plan import Plan
 from discreet.privacy.pure import Pure
 from discreet.privacy.randomized_response import RandomizedResponse
-from discreet.privacy.reading import odds_after, read
+from discreet.privacy.reading import Region, odds_after, read
 from discreet.privacy.renyi import RDP
 from discreet.privacy.shuffled import Shuffled
-from discreet.privacy.subsampled import Subsampled
+from discreet.privacy.subsampled import Scheme, Subsampled
 from discreet.privacy.tabulated import Tabulated
 from discreet.privacy.zcdp import ZCDP
 
 __all__ = [
+    "EPSILON",
     "GDP",
+    "MU_SQUARED",
     "RDP",
+    "RHO",
     "ZCDP",
     "Approximate",
     "Bound",
@@ -48,12 +51,15 @@ __all__ = [
     "Guarantee",
     "IndividualFilter",
     "LaplaceNoise",
+    "Measure",
     "Neighbours",
     "Odometer",
     "Plan",
     "Pure",
     "RandomizedResponse",
+    "Region",
     "Request",
+    "Scheme",
     "Shuffled",
     "Subsampled",
     "Tabulated",
@@ -66,4 +72,5 @@ __all__ = [
     "optimal_delta",
     "optimal_epsilon",
     "read",
+    "renyi",
 ]

@@ -21,12 +21,12 @@ from discreet.plan.expressions import Expression
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Query, key_types
 from discreet.plan.relations import columns_of, unit_of
-from discreet.plan.schema import EachRow
+from discreet.plan.schema import PERSON, EachRow
 from discreet.plan.statistics import Distinct, People, Ranks, Rows, Statistic, Total
 from discreet.plan.typing import infer
 from discreet.sql.duckdb import DuckDB
 from discreet.sql.integers import cell, on_grid, saturated
-from discreet.sql.relations import PERSON, render_relation
+from discreet.sql.relations import render_relation
 
 FULL = 1 << 10
 """The weight of a person within the limits."""

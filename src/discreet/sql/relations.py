@@ -23,13 +23,11 @@ from discreet.plan.relations import (
     columns_of,
     unit_of,
 )
-from discreet.plan.schema import EachRow
+from discreet.plan.schema import PERSON, EachRow
 from discreet.plan.statistics import grid
 from discreet.plan.typing import infer
 from discreet.sql.duckdb import DuckDB
 from discreet.sql.integers import on_grid, saturated
-
-PERSON = "_person"
 
 
 def render_relation(relation: Relation, dialect: DuckDB) -> str:
@@ -163,5 +161,8 @@ def _exact_sum(
     count = f"COUNT({text}){where}"
     centre, step = dialect.double(fine.centre), dialect.double(fine.step)
     if aggregate.summary is Summary.MEAN:
-        return f"{centre} + {steps} * {step} / {count}"
+        # Rounding to the grid may lead out of the range by a step, which types do not know of.
+        low, high = dialect.double(of.range.low), dialect.double(of.range.high)
+        mean = f"({centre} + {steps} * {step} / {count})"
+        return dialect.choose([(f"{mean} < {low}", low), (f"{mean} > {high}", high)], mean)
     return f"{centre} * {count} + {steps} * {step}"

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 
 from discreet.plan.kinds import Type
-from discreet.plan.schema import EachRow, Path, PublicTable, Schema, Table
+from discreet.plan.schema import PERSON, EachRow, Path, PublicTable, Schema, Table
 from discreet.sql.dialect import Dialect
-from discreet.sql.relations import PERSON
 from discreet.sql.scan import render_scan_column
 
 

@@ -1,0 +1,199 @@
+"""Rebuilding the people of a small block from the statistics that were published about it."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations_with_replacement, product
+from typing import TypeAlias
+
+from discreet.attacks.claims import Promise
+from discreet.attacks.outcome import Outcome
+from discreet.errors import InputError
+
+OLDEST = 115
+KINDS: tuple[str, ...] = tuple("".join(kind) for kind in product("FM", "BW", "MS"))
+"""Sex, race (Black, White) and marital status (Married, Single), a letter each."""
+
+Person: TypeAlias = tuple[int, str]
+"""Age and kind."""
+
+BLOCK: tuple[Person, ...] = (
+    (8, "FBS"),
+    (18, "MWS"),
+    (24, "FWS"),
+    (30, "MWM"),
+    (36, "FBM"),
+    (66, "FBM"),
+    (84, "MBM"),
+)
+"""The seven made-up people of Garfinkel, Abowd and Martindale."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """Count, median age and mean age (to one decimal) of the people whose kind has these letters.
+
+    Letters are taken by place: 'F..' is all women, '..M' all married, 'FB.' all Black women.
+    """
+
+    pattern: str
+    count: int
+    median: float
+    mean: float
+
+    def covers(self, kind: str) -> bool:
+        """Whether a kind of person is in the group."""
+        return all(want in {".", letter} for want, letter in zip(self.pattern, kind, strict=True))
+
+
+PUBLISHED = ("...", "F..", "M..", ".B.", ".W.", "..M", "FB.")
+"""The groups that are large enough for the statistics to be published."""
+
+Agency: TypeAlias = Callable[[str], Statistic]
+"""A statistics office: says about the count, median and mean of a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """Finds all blocks of people that have the published statistics.
+
+    Success is the share of the block's people (age, sex, race, marital status) that are in the
+    first block that fits, provided no more than `most` fit; where none fits, nobody is found. The
+    baseline is the share that a block drawn blindly has right. `effort` bounds the search, in
+    ages tried.
+
+    Reference: Garfinkel, Abowd, Martindale 2019, Understanding Database Reconstruction Attacks on
+    Public Data.
+    """
+
+    block: tuple[Person, ...] = BLOCK
+    most: int = 1
+    promise: Promise = field(default_factory=Promise)
+
+    def run(self, target: Agency, effort: int = 2_000_000) -> Outcome:
+        """Ask for the published statistics and solve them."""
+        if effort < 1:
+            raise InputError(f"effort is {effort}", why="it counts steps", fix="allow some")
+        statistics = [target(pattern) for pattern in PUBLISHED]
+        found = solve(statistics, effort=effort, most=self.most + 1)
+        right = 0
+        if 1 <= len(found) <= self.most:
+            right = sum((Counter(found[0]) & Counter(self.block)).values())
+        chance = 1 / (len(KINDS) * (OLDEST + 1))
+        return Outcome(
+            right / len(self.block), chance, self.promise.of_event(chance), len(self.block)
+        )
+
+
+def solve(
+    statistics: Sequence[Statistic], *, effort: int = 2_000_000, most: int = 100
+) -> list[tuple[Person, ...]]:
+    """Blocks that have all statistics, at most `most`; fewer if `effort` ends first."""
+    total = next((one.count for one in statistics if one.pattern == "..."), None)
+    if total is None:
+        raise InputError(
+            "no statistic is about everybody",
+            why="the search starts from how many people there are",
+            fix="publish the pattern '...'",
+        )
+    if not 0 <= total <= 10:
+        return []
+    steps = [effort]
+    found: list[tuple[Person, ...]] = []
+    for kinds in combinations_with_replacement(KINDS, total):
+        if all(sum(map(one.covers, kinds)) == one.count for one in statistics):
+            for ages in _Search(kinds, statistics, steps).ages():
+                block = tuple(sorted(zip(ages, kinds, strict=True)))
+                found += [] if block in found else [block]
+                if len(found) >= most:
+                    return found
+    return found
+
+
+class _Search:
+    """Ages for people of known kinds: depth first, small groups first, cut as soon as one fails."""
+
+    def __init__(
+        self, kinds: tuple[str, ...], statistics: Sequence[Statistic], steps: list[int]
+    ) -> None:
+        self._groups = [
+            (one, [i for i, kind in enumerate(kinds) if one.covers(kind)]) for one in statistics
+        ]
+        self._groups.sort(key=lambda group: len(group[1]))
+        order = [i for _, members in self._groups for i in members]
+        self._order = list(dict.fromkeys([*order, *range(len(kinds))]))
+        self._of = [[g for g in self._groups if i in g[1]] for i in range(len(kinds))]
+        self._kinds, self._steps = kinds, steps
+        self._ages: list[int | None] = [None] * len(kinds)
+
+    def ages(self) -> Iterator[tuple[int, ...]]:
+        """All assignments that fit."""
+        yield from self._extend(0)
+
+    def _extend(self, depth: int) -> Iterator[tuple[int, ...]]:
+        if depth == len(self._order):
+            yield tuple(age for age in self._ages if age is not None)
+            return
+        slot = self._order[depth]
+        low, high = self._range(slot)
+        for age in range(low, high + 1):
+            self._steps[0] -= 1
+            if self._steps[0] < 0:
+                break
+            self._ages[slot] = age
+            if all(self._fits(*group) for group in self._of[slot]):
+                yield from self._extend(depth + 1)
+        self._ages[slot] = None
+
+    def _range(self, slot: int) -> tuple[int, int]:
+        """Ages that the means leave open, and no younger than the same kind's before."""
+        low, high = 0, OLDEST
+        for one, members in self._of[slot]:
+            known = [age for i in members if i != slot and (age := self._ages[i]) is not None]
+            rest = len(members) - 1 - len(known)
+            least, largest = _sums(one)
+            low = max(low, least - sum(known) - rest * OLDEST)
+            high = min(high, largest - sum(known))
+        alike = [
+            age
+            for i in range(slot)
+            if self._kinds[i] == self._kinds[slot] and (age := self._ages[i]) is not None
+        ]
+        return max([low, *alike]), high
+
+    def _fits(self, one: Statistic, members: list[int]) -> bool:
+        """Whether a group can still have its median, and has its mean and median once complete."""
+        ages = sorted(age for i in members if (age := self._ages[i]) is not None)
+        half = one.count // 2
+        if sum(age < one.median for age in ages) > half or sum(a > one.median for a in ages) > half:
+            return False
+        if len(ages) < one.count:
+            return True
+        least, largest = _sums(one)
+        return least <= sum(ages) <= largest and _median(ages) == one.median
+
+
+def _sums(one: Statistic) -> tuple[int, int]:
+    """The least and largest sum of ages whose mean rounds to the published one."""
+    near = round(one.mean * one.count)
+    fits = [s for s in range(near - 1, near + 2) if abs(s / max(one.count, 1) - one.mean) <= 0.0501]
+    return (min(fits), max(fits)) if fits else (1, 0)
+
+
+def _median(ages: Sequence[int]) -> float:
+    """The middle age, or the mean of the two in the middle."""
+    middle = len(ages) // 2
+    return float(ages[middle]) if len(ages) % 2 else (ages[middle - 1] + ages[middle]) / 2
+
+
+def tabulate(block: Sequence[Person]) -> Agency:
+    """An office that publishes exact statistics of a block."""
+
+    def publish(pattern: str) -> Statistic:
+        blank = Statistic(pattern, 0, 0, 0)
+        ages = sorted(age for age, kind in block if blank.covers(kind))
+        if not ages:
+            return blank
+        return Statistic(pattern, len(ages), _median(ages), round(sum(ages) / len(ages), 1))
+
+    return publish

@@ -1,0 +1,137 @@
+"""Recognising people in a table of sparse ratings from a few things that are known of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from discreet.attacks.claims import Promise
+from discreet.attacks.outcome import Outcome
+from discreet.attacks.simulation import Bits, Draws, Reals
+from discreet.errors import InputError
+
+DAYS = 2000
+STARS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """Who rated which film with how many stars on which day, one position a rating."""
+
+    person: Bits
+    film: Bits
+    stars: Bits
+    day: Bits
+
+    def where(self, kept: Bits) -> "Ratings":
+        """The ratings at some positions."""
+        return Ratings(self.person[kept], self.film[kept], self.stars[kept], self.day[kept])
+
+    @staticmethod
+    def drawn(people: int, films: int, draws: Draws, each: int = 40) -> "Ratings":
+        """People who rate about `each` films, few of which are popular."""
+        counts = np.clip(each * np.exp(0.5 * draws.normal(people)), 15, 4 * each).astype(np.int64)
+        person = np.repeat(np.arange(people), counts)
+        popular = np.cumsum(1 / np.arange(3, films + 3))
+        film = np.searchsorted(popular, draws.uniform(person.size) * popular[-1], side="right")
+        _, kept = np.unique(person * films + film, return_index=True)
+        liked = 1 + STARS * draws.uniform(films)[film] + draws.normal(person.size)
+        stars = np.clip(np.floor(liked), 1, STARS).astype(np.int64)
+        return Ratings(person, film, stars, draws.below(DAYS, person.size)).where(kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Linkage:
+    """The scoreboard: who in the release fits best, and stands out from who fits second best?
+
+    The attacker knows `known` ratings of a target, `wrong` of which are made up, with days off by up
+    to `days`. Similar ratings of rare films count most. A match must stand out by `eccentricity`
+    standard deviations. What is scored is one more rating of the target: does the matched record
+    hold it? Success is for targets in the data; the baseline for targets who are not, with the same
+    effort. `target` publishes ratings. `effort` is the number of targets on either side.
+
+    Reference: Narayanan, Shmatikov 2008, Robust De-anonymization of Large Sparse Datasets, Section 4.
+    """
+
+    people: int = 2000
+    films: int = 1000
+    known: int = 8
+    wrong: int = 2
+    days: int = 14
+    eccentricity: float = 1.5
+    promise: Promise = field(default_factory=Promise)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.wrong < self.known <= 12:
+            raise InputError(
+                f"{self.wrong} of {self.known} known ratings are wrong",
+                why="the attacker knows up to 12 ratings, one of them right at least",
+                fix="pass 0 <= wrong < known <= 12",
+            )
+
+    def run(self, target: Callable[[Ratings], Ratings], effort: int = 200) -> Outcome:
+        """Publish the ratings of `people` people and look for `effort` inside and outside."""
+        if not 1 <= effort <= self.people:
+            raise InputError(
+                f"effort is {effort}", why="it counts targets", fix=f"take 1 to {self.people}"
+            )
+        draws = Draws(self.seed)
+        everybody = Ratings.drawn(self.people + effort, self.films, draws)
+        edges = np.searchsorted(everybody.person, np.arange(self.people + effort + 1))
+        board = Scoreboard(target(everybody.where(np.arange(edges[self.people]))), self.films)
+        found = [
+            self._hit(board, everybody.where(np.arange(edges[i], edges[i + 1])), draws)
+            for i in (*range(effort), *range(self.people, self.people + effort))
+        ]
+        inside, outside = float(np.mean(found[:effort])), float(np.mean(found[effort:]))
+        return Outcome(inside, outside, self.promise.of_event(outside), effort)
+
+    def _hit(self, board: "Scoreboard", theirs: Ratings, draws: Draws) -> bool:
+        """Whether the record that matches a target holds a rating the attacker did not know."""
+        order = draws.order(theirs.film.size)
+        known = theirs.where(order[1 : 1 + self.known])
+        off = draws.below(2 * self.days + 1, known.film.size) - self.days
+        lies = np.arange(known.film.size) < self.wrong
+        film = np.where(lies, draws.below(self.films, lies.size), known.film)
+        stars = np.where(lies, 1 + draws.below(STARS, lies.size), known.stars)
+        match = board.match(Ratings(known.person, film, stars, known.day + off), self.eccentricity)
+        return match is not None and board.holds(
+            match, theirs.film[order[0]], theirs.stars[order[0]]
+        )
+
+
+class Scoreboard:
+    """A release, sorted by film, with the weights of films."""
+
+    __slots__ = ("_edges", "_people", "_ratings")
+
+    def __init__(self, release: Ratings, films: int) -> None:
+        self._ratings = release.where(np.argsort(release.film, kind="stable"))
+        self._edges = np.searchsorted(self._ratings.film, np.arange(films + 1))
+        self._people = int(release.person.max(initial=0)) + 1
+
+    def scores(self, known: Ratings) -> Reals:
+        """How well each record fits what is known."""
+        total = np.zeros(self._people)
+        for film, stars, day in zip(known.film, known.stars, known.day, strict=True):
+            first, last = self._edges[film : film + 2]
+            near = self._ratings.where(np.arange(first, last))
+            fit = np.exp(-np.abs(near.stars - stars) / 1.5) + np.exp(-np.abs(near.day - day) / 30)
+            weight = 1 / np.log(max(2, last - first) + 1)
+            total += np.bincount(near.person, weight * fit, minlength=self._people)
+        return total
+
+    def match(self, known: Ratings, eccentricity: float) -> int | None:
+        """The record that fits best, if it stands out."""
+        scores = self.scores(known)
+        spread = float(scores.std())
+        if scores.size < 2 or spread == 0:
+            return None
+        second, first = np.partition(scores, -2)[-2:]
+        return int(scores.argmax()) if first - second >= eccentricity * spread else None
+
+    def holds(self, record: int, film: int, stars: int) -> bool:
+        """Whether a record has this film with these stars."""
+        near = self._ratings.where(np.arange(self._edges[film], self._edges[film + 1]))
+        return bool(((near.person == record) & (near.stars == stars)).any())

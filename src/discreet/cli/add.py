@@ -1,0 +1,195 @@
+"""`discreet add`: put a table under the curator's protection."""
+
+import csv
+import datetime as dt
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from discreet.cli.options import End, budget_options, curator_option, open_curator, read_budget
+
+if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
+    from discreet.plan.kinds import Kind
+    from discreet.plan.schema import Bounds, Keys, Unit
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+KINDS = ("boolean", "integer", "real", "text", "date", "timestamp")
+
+
+def table_options(command: F) -> F:
+    """What an owner says about a table."""
+    for option in (
+        click.option("--inside", help="Table to read in a DuckDB file, if not NAME."),
+        click.option("--max-rows", type=click.IntRange(1), help="Rows of one person in a group."),
+        click.option("--max-groups", type=click.IntRange(1), help="Groups of one person."),
+        click.option("--required", multiple=True, metavar="COLUMN", help="It is never NULL."),
+        click.option(
+            "--kind",
+            "kinds",
+            type=(str, click.Choice(KINDS)),
+            multiple=True,
+            metavar="COLUMN KIND",
+            help="What a CSV file's column holds: " + ", ".join(KINDS) + ".",
+        ),
+        click.option(
+            "--keys",
+            type=(str, str),
+            multiple=True,
+            metavar="COLUMN LIST",
+            help="Its values, parted by commas, are public.",
+        ),
+        click.option(
+            "--bounds",
+            type=(str, End(), End()),
+            multiple=True,
+            metavar="COLUMN LOW HIGH",
+            help="Values beyond are moved to the nearer end.",
+        ),
+        click.option(
+            "--path",
+            "key_path",
+            type=(str, str, str),
+            metavar="COLUMN TABLE KEY",
+            help="COLUMN leads to the person by TABLE.KEY.",
+        ),
+        click.option("--each-row", is_flag=True, help="Protect single rows, and nobody whole."),
+        click.option("--unit", metavar="COLUMN", help="The column that names the person."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("name")
+@click.argument("source", type=click.Path(path_type=Path))
+@curator_option
+@budget_options
+@click.option("--within", metavar="DATASET", help="Share the people and budget of a dataset.")
+@click.option("--public-key", multiple=True, metavar="COLUMN", help="A public table's unique key.")
+@table_options
+def add(
+    *,
+    name: str,
+    source: Path,
+    folder: Path,
+    epsilon: Fraction | None,
+    delta: Fraction | None,
+    rho: Fraction | None,
+    within: str | None,
+    public_key: tuple[str, ...],
+    **said: Any,
+) -> None:
+    """Put the table NAME, from the file SOURCE, under the curator's protection.
+
+    Types come from the file (Parquet, DuckDB) or from you (CSV); no value is looked at. What is
+    said here cannot be changed later, because answers will rest on it.
+
+    Example: discreet add visits visits.parquet --unit patient_id --epsilon 3 --delta 1e-6
+    --bounds age 0 120 --keys city Austin,Haifa
+    """
+    budget = read_budget(epsilon, delta, rho)
+    with open_curator(folder) as curator:
+        add_table(curator, name, source, budget, within, public_key, **said)
+    click.echo(f"{name} is in {folder}.")
+
+
+def add_table(
+    curator: "Curator",
+    name: str,
+    source: Path,
+    budget: Any,
+    within: str | None,
+    public_key: tuple[str, ...],
+    **said: Any,
+) -> None:
+    """Add a table as the options say."""
+    from discreet.plan.schema import Limits  # noqa: PLC0415 - heavy room
+
+    kinds = read_kinds(source, dict(said["kinds"]), said["inside"] or name)
+    facts = {"columns": read_columns(said["bounds"], said["keys"], kinds)}
+    facts |= {"kinds": dict(said["kinds"]), "inside": said["inside"]}
+    if public_key:
+        if budget is not None or within is not None:
+            raise click.UsageError("A public table has no people, so it has no budget either.")
+        curator.add_public(name, source, key=public_key, **facts)
+        return
+    limits = Limits(said["max_groups"], said["max_rows"])
+    unit = read_unit(said["unit"], said["key_path"], each_row=said["each_row"])
+    curator.add(
+        name,
+        source,
+        unit=unit,
+        budget=budget,
+        within=within,
+        required=said["required"],
+        limits=limits,
+        **facts,
+    )
+
+
+def read_unit(
+    unit: str | None, key_path: tuple[str, str, str] | None, *, each_row: bool
+) -> "str | Unit":
+    """Who is protected: exactly one way to say it."""
+    from discreet.plan.schema import EachRow, Path  # noqa: PLC0415 - heavy room
+
+    said = [unit, Path(*key_path) if key_path else None, EachRow() if each_row else None]
+    given = [one for one in said if one is not None]
+    if len(given) != 1:
+        raise click.UsageError(
+            "Say who is protected: --unit COLUMN that names the person, --path COLUMN TABLE KEY, "
+            "or --each-row."
+        )
+    return given[0]
+
+
+def read_kinds(source: Path, said: dict[str, str], inside: str) -> "dict[str, Kind]":
+    """The kind of each column, to read keys by."""
+    from discreet.curator.intake import take  # noqa: PLC0415 - heavy room
+    from discreet.engines.describe import describe  # noqa: PLC0415 - heavy room
+    from discreet.plan.kinds import Kind  # noqa: PLC0415 - heavy room
+
+    if source.suffix.lower() in {".parquet", ".csv", ".gz"}:
+        found = {name: of.kind for name, of in describe(source).types().items()}
+    else:
+        found = dict(take(source, {}, {}, inside).kinds)
+    return found | {name: Kind(kind) for name, kind in said.items()}
+
+
+def read_columns(
+    bounds: tuple[tuple[str, Any, Any], ...],
+    keys: tuple[tuple[str, str], ...],
+    kinds: "Mapping[str, Kind]",
+) -> "dict[str, Bounds | Keys]":
+    """What is known of columns."""
+    from discreet.plan.schema import Bounds, Keys  # noqa: PLC0415 - heavy room
+
+    columns: dict[str, Bounds | Keys] = {name: Bounds(low, high) for name, low, high in bounds}
+    for name, text in keys:
+        if name in columns:
+            raise click.UsageError(f"{name} has both bounds and keys; one of them says enough.")
+        [values] = csv.reader([text])
+        columns[name] = Keys([read_key(value, kinds.get(name), name) for value in values])
+    return columns
+
+
+def read_key(text: str, kind: "Kind | None", name: str) -> Any:
+    """A key as its column holds it."""
+    truth = {"true": True, "false": False}
+    readers: dict[str, Callable[[str], Any]] = {
+        "boolean": lambda word: truth[word.strip().lower()],
+        "integer": int,
+        "real": float,
+        "date": dt.date.fromisoformat,
+        "timestamp": dt.datetime.fromisoformat,
+    }
+    try:
+        return readers.get("text" if kind is None else kind.value, str)(text)
+    except (KeyError, ValueError):
+        of = "" if kind is None else kind.value
+        raise click.UsageError(f"A key of {name}, {text!r}, is no {of}.") from None

@@ -1,0 +1,134 @@
+"""Options that several commands share, and how their values are read."""
+
+import datetime as dt
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from discreet.curator.budgets import Budget
+    from discreet.curator.curator import Curator
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FOLDER = "curator.discreet"
+
+
+class Exact(click.ParamType):
+    """A number as it was typed: 0.1 is one tenth."""
+
+    name = "number"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Fraction:
+        """Read a decimal or a fraction."""
+        try:
+            return Fraction(value)
+        except (ValueError, ZeroDivisionError):
+            self.fail(f"{value!r} is not a number", param, ctx)
+
+
+class End(click.ParamType):
+    """An end of a range: a number, a date or a time."""
+
+    name = "end"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Fraction | dt.date:
+        """Read whatever fits first."""
+        for read in (Fraction, dt.date.fromisoformat, dt.datetime.fromisoformat):
+            try:
+                return read(value)
+            except (ValueError, ZeroDivisionError):
+                continue
+        self.fail(f"{value!r} is neither a number nor a date such as 2024-12-31", param, ctx)
+
+
+def curator_option(command: F) -> F:
+    """`--curator`: the folder of the curator."""
+    return click.option(
+        "--curator",
+        "folder",
+        type=click.Path(path_type=Path, file_okay=False),
+        envvar="DISCREET_CURATOR",
+        default=FOLDER,
+        show_default=True,
+        show_envvar=True,
+        help="Folder of the curator.",
+    )(command)
+
+
+def budget_options(command: F) -> F:
+    """`--epsilon`, `--delta` and `--rho` of a budget."""
+    for name, text in (
+        ("--rho", "Or: the cap as zero-concentrated privacy."),
+        ("--delta", "Chance that more than epsilon is given away: far below 1 / people."),
+        ("--epsilon", "The most that may ever be given away."),
+    ):
+        command = click.option(name, type=Exact(), help=text)(command)
+    return command
+
+
+def price_options(command: F) -> F:
+    """What a question is asked for."""
+    for option in (
+        click.option("--analyst", default="owner", show_default=True, help="Who asks."),
+        click.option("--delta", type=Exact(), help="Its delta; a fiftieth of the dataset's."),
+        click.option("--within", type=Exact(), help="Or: how far off each number may be."),
+        click.option("--epsilon", type=Exact(), help="The price."),
+    ):
+        command = option(command)
+    return command
+
+
+def shape_options(command: F) -> F:
+    """`--json` and `--csv`."""
+    for name in ("csv", "json"):
+        text = f"Print {name.upper()} instead of a table."
+        command = click.option(f"--{name}", f"as_{name}", is_flag=True, help=text)(command)
+    return command
+
+
+def open_curator(folder: Path) -> "Curator":
+    """The curator in a folder, which has to be there."""
+    from discreet.curator.curator import Curator  # noqa: PLC0415 - heavy room
+    from discreet.curator.folder import is_curator  # noqa: PLC0415 - heavy room
+
+    if not is_curator(folder):
+        raise click.ClickException(
+            f"There is no curator in {folder}. Make one with: discreet init --curator {folder}"
+        )
+    return Curator(folder)
+
+
+def read_budget(
+    epsilon: Fraction | None, delta: Fraction | None, rho: Fraction | None
+) -> "Budget | None":
+    """A budget, None where nothing was said."""
+    from discreet.curator.budgets import Budget  # noqa: PLC0415 - heavy room
+
+    if epsilon is None and rho is None:
+        return None
+    return Budget(epsilon, delta or 0, rho=rho)
+
+
+def read_price(
+    epsilon: Fraction | None, delta: Fraction | None, within: Fraction | None
+) -> dict[str, Any]:
+    """The price of a question, as the curator takes it."""
+    from discreet.answer.accuracy import Accuracy  # noqa: PLC0415 - heavy room
+
+    if (epsilon is None) is (within is None):
+        raise click.UsageError("Say what the answer is worth: --epsilon 0.1, or --within 50.")
+    accuracy = None if within is None else Accuracy(within)
+    return {"epsilon": epsilon, "delta": delta, "accuracy": accuracy}
+
+
+def read_sql(text: str) -> str:
+    """SQL from the command line, or from standard input for `-`."""
+    return click.get_text_stream("stdin").read() if text == "-" else text
