@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 
-def start():
+def start(*, alone=False):
     """The server of this test run, shared by its workers; it stops with the last of them."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid():x}")[:12]
+    run = f"{os.getpid():x}-alone" if alone else run
     folder = Path(tempfile.gettempdir()) / f"discreet-pg-{run}"
     try:
         with warnings.catch_warnings():

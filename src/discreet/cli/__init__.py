@@ -1,12 +1,33 @@
-"""The command line: one file a command, imported when it is called."""
+"""The command line: one file a command, imported when it is called.
+
+Exit status: 0 well; 1 a claim was refuted or the ledger is not whole; 2 wrong use, a question that
+is refused, or anything else that went wrong; 3 the budget does not suffice.
+"""
 
 import importlib
+import sys
+from typing import Any
 
 import click
 
-from discreet.errors import DiscreetError
+from discreet.errors import BudgetError, DiscreetError, QueryRefused
 
-_COMMANDS = ("audit", "demo")
+_COMMANDS = (
+    *("demo", "init", "add", "describe", "query", "explain", "budget", "ledger"),
+    *("audit",),
+)
+
+
+class Told(click.ClickException):
+    """What went wrong, as a message."""
+
+    exit_code = 2
+
+
+class Exhausted(Told):
+    """The price does not fit what is left."""
+
+    exit_code = 3
 
 
 class Rooms(click.Group):
@@ -26,15 +47,40 @@ class Rooms(click.Group):
         assert isinstance(command, click.Command)  # noqa: S101 - our own table
         return command
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run; a terminal that cannot show a character gets another instead of an error."""
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="replace")
+        return super().main(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command; an error of ours is a message and exit status 2."""
+        """Run a command; an error of ours, or of the system, is a message."""
         try:
             return super().invoke(ctx)
         except DiscreetError as error:
-            raise click.UsageError(str(error)) from error
+            told = Exhausted if isinstance(error, BudgetError) else Told
+            raise told(f"{error}{_place(error, ctx.meta.get('sql'))}") from error
+        except OSError as error:
+            text = f"{error.filename or 'A file'}: {error.strerror or type(error).__name__}"
+            raise Told(text) from error
+
+
+def _place(error: DiscreetError, text: str | None) -> str:
+    """The part of a question that is refused, underlined."""
+    if not isinstance(error, QueryRefused) or text is None or error.start is None:
+        return ""
+    start = text.rfind("\n", 0, error.start) + 1
+    line = text[start:].partition("\n")[0]
+    width = max(1, min(error.end or 0, start + len(line)) - error.start)
+    return f"\n\n  {line}\n  {' ' * (error.start - start)}{'^' * width}"
 
 
 @click.command(cls=Rooms, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="discreet", prog_name="discreet")
 def main() -> None:
-    """Answers about people that give none of them away."""
+    """Answers about people that give none of them away.
+
+    Exit status: 0 well; 1 a claim was refuted or the ledger is not whole; 2 wrong use, a question
+    that is refused, or another error; 3 the budget does not suffice.
+    """

@@ -23,7 +23,7 @@ KINDS = ("boolean", "integer", "real", "text", "date", "timestamp")
 
 def table_options(command: F) -> F:
     """What an owner says about a table."""
-    for option in (
+    options: tuple[Callable[[F], F], ...] = (
         click.option("--inside", help="Table to read in a DuckDB file, if not NAME."),
         click.option("--max-rows", type=click.IntRange(1), help="Rows of one person in a group."),
         click.option("--max-groups", type=click.IntRange(1), help="Groups of one person."),
@@ -59,7 +59,8 @@ def table_options(command: F) -> F:
         ),
         click.option("--each-row", is_flag=True, help="Protect single rows, and nobody whole."),
         click.option("--unit", metavar="COLUMN", help="The column that names the person."),
-    ):
+    )
+    for option in options:
         command = option(command)
     return command
 
@@ -111,8 +112,11 @@ def add_table(
     from discreet.plan.schema import Limits  # noqa: PLC0415 - heavy room
 
     kinds = read_kinds(source, dict(said["kinds"]), said["inside"] or name)
-    facts = {"columns": read_columns(said["bounds"], said["keys"], kinds)}
-    facts |= {"kinds": dict(said["kinds"]), "inside": said["inside"]}
+    facts: dict[str, Any] = {
+        "columns": read_columns(said["bounds"], said["keys"], kinds),
+        "kinds": dict(said["kinds"]),
+        "inside": said["inside"],
+    }
     if public_key:
         if budget is not None or within is not None:
             raise click.UsageError("A public table has no people, so it has no budget either.")

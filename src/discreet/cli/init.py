@@ -49,7 +49,7 @@ def init(
     from discreet.privacy import Neighbours  # noqa: PLC0415 - heavy room
 
     if is_curator(folder):
-        raise click.ClickException(f"There is a curator in {folder} already. See: discreet add")
+        raise click.UsageError(f"There is a curator in {folder} already. See: discreet add")
     budget = read_budget(epsilon, delta, rho)
     if sys.stdin.isatty():
         source, budget, said = _interview(source, budget, said)
@@ -82,7 +82,7 @@ def _next(source: Path | None, name: str | None) -> str:
     if source is None:
         return "Next: discreet add NAME FILE --unit COLUMN --epsilon 3"
     table = name or _stem(source)
-    return f'Next: discreet query "SELECT COUNT(*) AS n FROM {table}" --epsilon 0.1'
+    return f"Next: discreet describe {table}"
 
 
 # --- in a terminal ------------------------------------------------------------------------------

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 FOLDER = "curator.discreet"
+_DIGITS = 400
+_DAY = len("2024-12-31")
 
 
-class Exact(click.ParamType):
+class Exact(click.ParamType[Fraction]):
     """A number as it was typed: 0.1 is one tenth."""
 
     name = "number"
@@ -26,13 +28,13 @@ class Exact(click.ParamType):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Fraction:
         """Read a decimal or a fraction."""
-        try:
-            return Fraction(value)
-        except (ValueError, ZeroDivisionError):
+        found = read_number(str(value))
+        if found is None:
             self.fail(f"{value!r} is not a number", param, ctx)
+        return found
 
 
-class End(click.ParamType):
+class End(click.ParamType[Fraction | dt.date]):
     """An end of a range: a number, a date or a time."""
 
     name = "end"
@@ -41,12 +43,31 @@ class End(click.ParamType):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Fraction | dt.date:
         """Read whatever fits first."""
-        for read in (Fraction, dt.date.fromisoformat, dt.datetime.fromisoformat):
-            try:
-                return read(value)
-            except (ValueError, ZeroDivisionError):
-                continue
-        self.fail(f"{value!r} is neither a number nor a date such as 2024-12-31", param, ctx)
+        number = read_number(str(value))
+        if number is not None:
+            return number
+        try:
+            day = dt.datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a number nor a date such as 2024-12-31", param, ctx)
+        return day if len(value) > _DAY else day.date()
+
+
+def read_number(text: str) -> Fraction | None:
+    """A decimal or a fraction, None where it is neither.
+
+    Edge cases: 1e999999999 has a billion digits and is nothing that anybody means.
+
+    Example:
+        >>> read_number("1e-6"), read_number("1/3"), read_number("1e999999999")
+        (Fraction(1, 1000000), Fraction(1, 3), None)
+    """
+    _, _, exponent = text.lower().partition("e")
+    try:
+        small = not exponent or abs(int(exponent)) <= _DIGITS
+        return Fraction(text) if small and len(text) <= _DIGITS else None
+    except (ValueError, ZeroDivisionError):
+        return None
 
 
 def curator_option(command: F) -> F:
@@ -76,12 +97,13 @@ def budget_options(command: F) -> F:
 
 def price_options(command: F) -> F:
     """What a question is asked for."""
-    for option in (
+    options: tuple[Callable[[F], F], ...] = (
         click.option("--analyst", default="owner", show_default=True, help="Who asks."),
         click.option("--delta", type=Exact(), help="Its delta; a fiftieth of the dataset's."),
         click.option("--within", type=Exact(), help="Or: how far off each number may be."),
         click.option("--epsilon", type=Exact(), help="The price."),
-    ):
+    )
+    for option in options:
         command = option(command)
     return command
 
@@ -100,7 +122,7 @@ def open_curator(folder: Path) -> "Curator":
     from discreet.curator.folder import is_curator  # noqa: PLC0415 - heavy room
 
     if not is_curator(folder):
-        raise click.ClickException(
+        raise click.UsageError(
             f"There is no curator in {folder}. Make one with: discreet init --curator {folder}"
         )
     return Curator(folder)
@@ -131,4 +153,6 @@ def read_price(
 
 def read_sql(text: str) -> str:
     """SQL from the command line, or from standard input for `-`."""
-    return click.get_text_stream("stdin").read() if text == "-" else text
+    sql = click.get_text_stream("stdin").read() if text == "-" else text
+    click.get_current_context().find_root().meta["sql"] = sql  # an error can point into it
+    return sql

@@ -16,47 +16,56 @@ def address(server):
     return postgres_server.empty_database(server)
 
 
-@pytest.fixture
-def lazy(address):
-    """A server whose log writer sleeps, so that only a commit that waits gets to the disk."""
-    with psycopg.connect(address, autocommit=True) as connection:
+@pytest.fixture(scope="module")
+def lazy():
+    """A server for nobody else whose log writer sleeps: only a commit that waits gets to disk."""
+    server = postgres_server.start(alone=True)
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         connection.execute("ALTER SYSTEM SET wal_writer_delay TO '10s'")
         connection.execute("SELECT pg_reload_conf()")
-        yield connection
-        connection.execute("ALTER SYSTEM RESET wal_writer_delay")
-        connection.execute("SELECT pg_reload_conf()")
+    yield server
+    server.cleanup()
 
 
-def unsynced(connection):
-    """Bytes of the log that a power cut would lose."""
-    [(size,)] = connection.execute(
-        "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), pg_current_wal_flush_lsn())"
-    ).fetchall()
+def unsynced(ledger, work):
+    """Bytes of the log of one transaction that a power cut right after it would lose."""
+    written, transact = [], ledger._store.transact
+
+    def noted(inner):
+        def outer(execute):
+            answer = inner(execute)
+            written.extend(execute("SELECT pg_current_wal_insert_lsn()"))
+            return answer
+
+        return transact(outer)
+
+    ledger._store.transact = noted
+    try:
+        work()
+    finally:
+        del ledger._store.transact
+    sql = "SELECT greatest(0, pg_wal_lsn_diff(?, pg_current_wal_flush_lsn()))"
+    [(size,)] = ledger._store.snapshot(lambda execute: execute(sql, written[-1]))
     return size
 
 
-def test_the_log_is_on_disk_when_a_charge_returns(address, lazy, ask):
+def sizes(address, ask):
     with Ledger.open(address) as ledger:
         ledger.open_account(dataset("visits"), Filter.basic(1).limit, by="owner")
         for n in range(5):
-            receipt = ledger.charge(ask(f"q{n}"))
-            assert unsynced(lazy) == 0
-            ledger.complete(receipt, b"answer")
-            assert unsynced(lazy) == 0
-            ledger.charge(ask(f"q{n}"))
-            assert unsynced(lazy) == 0
+            order, receipts = ask(f"q{n}"), []
+            yield unsynced(ledger, lambda order=order, to=receipts: to.append(ledger.charge(order)))
+            yield unsynced(ledger, lambda to=receipts: ledger.complete(to[0], b"answer"))
 
 
-def test_a_commit_that_does_not_wait_is_caught(address, lazy, ask, monkeypatch):
+def test_the_log_is_on_disk_when_a_charge_returns(lazy, ask):
+    assert not any(sizes(postgres_server.empty_database(lazy), ask))
+
+
+def test_a_commit_that_does_not_wait_is_caught(lazy, ask, monkeypatch):
     """The planted fault: the same, without waiting for the log."""
-    with Ledger.open(address) as ledger:
-        ledger.open_account(dataset("visits"), Filter.basic(1).limit, by="owner")
-        monkeypatch.setattr(postgres, "COMMIT", "COMMIT")
-        left = []
-        for n in range(5):
-            ledger.charge(ask(f"q{n}"))
-            left.append(unsynced(lazy))
-    assert any(left)
+    monkeypatch.setattr(postgres, "COMMIT", "COMMIT")
+    assert any(sizes(postgres_server.empty_database(lazy), ask))
 
 
 def test_a_server_or_session_set_to_forget_is_not_believed(address, ask):
@@ -65,8 +74,7 @@ def test_a_server_or_session_set_to_forget_is_not_believed(address, ask):
         connection.execute(f"ALTER DATABASE {name} SET synchronous_commit TO off")
         with Ledger.open(address) as ledger:
             ledger.open_account(dataset("visits"), Filter.basic(1).limit, by="owner")
-            ledger.charge(ask())
-            assert unsynced(connection) == 0
+            assert unsynced(ledger, lambda: ledger.charge(ask())) == 0
         connection.execute(f"ALTER DATABASE {name} RESET synchronous_commit")
 
 

@@ -1,0 +1,156 @@
+"""`discreet budget`: what may be spent, what is gone; caps of analysts; a raise with its reason."""
+
+import csv
+import io
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from discreet.cli.options import (
+    budget_options,
+    curator_option,
+    open_curator,
+    read_budget,
+    shape_options,
+)
+
+if TYPE_CHECKING:
+    from discreet.curator.accounts import Account
+    from discreet.curator.budgets import Budget
+
+_GAUGE = 24
+
+
+@click.group(invoke_without_command=True)
+@curator_option
+@shape_options
+@click.pass_context
+def budget(ctx: click.Context, *, folder: Path, as_json: bool, as_csv: bool) -> None:
+    """Show all budgets and what is left; `grant` and `raise` change them.
+
+    Example: discreet budget
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    with open_curator(folder) as curator:
+        accounts = curator.ledger.accounts()
+    rows = [facts(one) for one in accounts]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+    elif as_csv:
+        click.echo(_written(rows), nl=False)
+    else:
+        Console().print(_drawn(list(accounts)))
+
+
+@budget.command()
+@click.argument("analyst")
+@click.argument("dataset")
+@curator_option
+@budget_options
+def grant(
+    *,
+    analyst: str,
+    dataset: str,
+    folder: Path,
+    epsilon: Fraction | None,
+    delta: Fraction | None,
+    rho: Fraction | None,
+) -> None:
+    """Give ANALYST a cap of their own within the cap of DATASET.
+
+    Example: discreet budget grant alice visits --epsilon 1 --delta 1e-7
+    """
+    with open_curator(folder) as curator:
+        curator.grant(analyst, dataset, _needed(epsilon, delta, rho))
+    click.echo(f"{analyst} has a cap within {dataset}.")
+
+
+@budget.command(name="raise")
+@click.argument("dataset")
+@click.option("--reason", required=True, help="Why; the ledger keeps it.")
+@click.option("--analyst", help="Raise the cap of this analyst instead.")
+@curator_option
+@budget_options
+def raise_(
+    *,
+    dataset: str,
+    reason: str,
+    analyst: str | None,
+    folder: Path,
+    epsilon: Fraction | None,
+    delta: Fraction | None,
+    rho: Fraction | None,
+) -> None:
+    """Give DATASET another cap for ever; the ledger keeps the reason.
+
+    Example: discreet budget raise visits --epsilon 5 --delta 1e-6 --reason "board, 12 May"
+    """
+    with open_curator(folder) as curator:
+        cap = _needed(epsilon, delta, rho)
+        curator.raise_budget(dataset, cap, reason=reason, analyst=analyst)
+    click.echo(f"The cap of {analyst or dataset} is changed, and the ledger says why.")
+
+
+def _needed(epsilon: Fraction | None, delta: Fraction | None, rho: Fraction | None) -> "Budget":
+    found = read_budget(epsilon, delta, rho)
+    if found is None:
+        raise click.UsageError("Say how much: --epsilon 3 --delta 1e-6.")
+    return found
+
+
+def facts(account: "Account") -> dict[str, Any]:
+    """An account as plain JSON."""
+    cap, left = account.limit, account.left
+    return {
+        "kind": account.holder.kind,
+        "name": account.holder.name,
+        "within": account.holder.within,
+        "measure": account.measure.name,
+        "neighbours": account.neighbours.value,
+        "cap": None if cap is None else float(cap.amount),
+        "spent": float(account.total.amount),
+        "left": None if left is None else float(left.amount),
+        "cap_delta": None if cap is None else float(cap.delta),
+        "spent_delta": float(account.total.delta),
+    }
+
+
+def _written(rows: list[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    names = list(rows[0]) if rows else ["kind", "name"]
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def gauge(account: "Account", width: int = _GAUGE) -> str:
+    """A bar that empties as a budget is spent; green, then yellow, then red."""
+    cap, left = account.limit, account.left
+    if cap is None or left is None:
+        return "no cap"
+    share = left.amount / cap.amount if cap.amount else Fraction(0)
+    full = round(share * width)
+    colour = "green" if share > Fraction(1, 2) else "yellow" if share > Fraction(1, 5) else "red"
+    bar = f"[{colour}]{'█' * full}[/][dim]{'░' * (width - full)}[/]"
+    return f"{bar} {float(share):.0%} left"
+
+
+def _drawn(accounts: "list[Account]") -> Table:
+    table = Table("budget of", "gauge", caption="Budgets never reset by themselves.")
+    for heading in ("cap", "spent", "left"):
+        table.add_column(heading, justify="right")
+    for one in accounts:
+        amounts = [one.limit, one.total, one.left]
+        cells = ["" if a is None else f"{float(a.amount):.4g}" for a in amounts]
+        table.add_row(
+            escape(str(one.holder)), gauge(one), f"{cells[0]} {one.measure.name}", *cells[1:]
+        )
+    return table

@@ -1,0 +1,148 @@
+"""`discreet describe`: what may be asked about, or what a file holds."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from discreet.cli.options import curator_option, open_curator
+
+if TYPE_CHECKING:
+    from discreet.plan.schema import PublicTable
+    from discreet.plan.schema import Table as Private
+
+_SHOWN = 8
+"""Keys of a column that are shown."""
+
+
+@click.command()
+@click.argument("what", required=False)
+@curator_option
+@click.option("--dummy", is_flag=True, help="Print made-up rows of the table WHAT as CSV.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+def describe(*, what: str | None, folder: Path, dummy: bool, as_json: bool) -> None:
+    """Show the tables that may be asked about, one of them, or a file before it is added.
+
+    WHAT is a table of the curator or a file; a file's types are read, and none of its values.
+
+    Example: discreet describe visits.parquet
+    """
+    from discreet.curator.folder import is_curator  # noqa: PLC0415 - heavy room
+
+    known = is_curator(folder)
+    if what is not None and not (known and what in _tables(folder)):
+        _describe_file(what, as_json=as_json, folder=folder, known=known)
+    elif dummy:
+        _print_dummy(folder, what)
+    else:
+        _describe_tables(folder, what, as_json=as_json)
+
+
+def _tables(folder: Path) -> "dict[str, Private | PublicTable]":
+    with open_curator(folder) as curator:
+        return dict(curator.schema.tables)
+
+
+def _describe_file(what: str, *, as_json: bool, folder: Path, known: bool) -> None:
+    from discreet.engines.describe import describe as describe_source  # noqa: PLC0415 - heavy room
+
+    if not Path(what).is_file():
+        inside = f"the curator in {folder} has no such table" if known else "there is no such file"
+        raise click.UsageError(f"{what} is nothing to describe: {inside}.")
+    found = describe_source(Path(what))
+    if as_json:
+        kinds = {one.name: one.kind.value if one.kind else None for one in found.columns}
+        click.echo(json.dumps({"columns": kinds, "typed": found.typed}, indent=2))
+    else:
+        Console().print(repr(found), markup=False, highlight=False, soft_wrap=True)
+
+
+def _describe_tables(folder: Path, what: str | None, *, as_json: bool) -> None:
+    tables = _tables(folder)
+    chosen = [what] if what is not None else list(tables)
+    if as_json:
+        click.echo(json.dumps({name: facts(tables[name]) for name in chosen}, indent=2))
+        return
+    for name in chosen:
+        Console().print(_drawn(name, tables[name]))
+    if not chosen:
+        click.echo("Nothing yet. Next: discreet add NAME FILE --unit COLUMN --epsilon 3")
+
+
+def _print_dummy(folder: Path, what: str | None) -> None:
+    import pyarrow as pa  # noqa: PLC0415 - heavy
+    import pyarrow.csv  # noqa: PLC0415 - heavy
+
+    from discreet.plan.dummy import dummy  # noqa: PLC0415 - heavy room
+
+    if what is None:
+        raise click.UsageError("Name the table to make up rows for.")
+    with open_curator(folder) as curator:
+        sink = pa.BufferOutputStream()
+        pyarrow.csv.write_csv(dummy(curator.schema)[what], sink)
+    click.echo(sink.getvalue().to_pybytes().decode(), nl=False)
+
+
+def facts(table: "Private | PublicTable") -> dict[str, Any]:
+    """What is said about a table, as plain JSON."""
+    from discreet.answer.facts import range_words  # noqa: PLC0415 - heavy room
+    from discreet.plan.schema import PublicTable  # noqa: PLC0415 - heavy room
+
+    columns = {
+        name: {
+            "kind": of.kind.value,
+            "nullable": of.nullable,
+            "range": None if of.range is None else range_words(of.range, of.kind),
+            "keys": None if of.keys is None else [_key(key) for key in of.keys],
+        }
+        for name, of in table.columns.items()
+    }
+    if isinstance(table, PublicTable):
+        return {"public": True, "key": list(table.key), "columns": columns}
+    limits = {"max_groups": table.limits.max_groups, "max_rows": table.limits.max_rows}
+    return {"public": False, "unit": unit_words(table), "limits": limits, "columns": columns}
+
+
+def unit_words(table: "Private") -> str:
+    """Who is protected, in words."""
+    from discreet.plan.schema import EachRow, Path, Person  # noqa: PLC0415 - heavy room
+
+    match table.unit:
+        case Person(column):
+            return f"the person that {column} names"
+        case Path(column, target, key):
+            return f"the person to whom {column} leads by {target}.{key}"
+        case EachRow():
+            return "each row by itself, and nobody whole"
+
+
+def _key(key: Any) -> Any:
+    return key if key is None or isinstance(key, str | bool | int | float) else key.isoformat()
+
+
+def _drawn(name: str, table: "Private | PublicTable") -> Table:
+    said = facts(table)
+    caption = "public" if said["public"] else f"protects {said['unit']}{_limits(said['limits'])}"
+    drawn = Table("column", "kind", "known", title=name, caption=caption, title_justify="left")
+    for column, of in said["columns"].items():
+        keys = of["keys"] or []
+        more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
+        listed = ", ".join(map(str, keys[:_SHOWN])) + more
+        kind = of["kind"] + ("" if of["nullable"] else ", never NULL")
+        drawn.add_row(*map(_plain, (column, kind, of["range"] or listed)))
+    return drawn
+
+
+def _limits(limits: dict[str, int | None]) -> str:
+    words = {"max_groups": "{} groups", "max_rows": "{} rows in each"}
+    known = [words[name].format(limit) for name, limit in limits.items() if limit is not None]
+    return f"; one person counts in at most {', '.join(known)}" if known else ""
+
+
+def _plain(text: str) -> str:
+    from rich.markup import escape  # noqa: PLC0415 - a name may look like markup
+
+    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))

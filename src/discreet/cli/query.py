@@ -1,0 +1,97 @@
+"""`discreet query`: ask."""
+
+import json
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from discreet.cli.options import (
+    curator_option,
+    open_curator,
+    price_options,
+    read_price,
+    read_sql,
+    shape_options,
+)
+
+if TYPE_CHECKING:
+    from discreet.answer.release import Release
+
+
+@click.command()
+@click.argument("sql")
+@curator_option
+@price_options
+@click.option("--request", help="A name for this attempt: the same name is never charged twice.")
+@click.option("--remeasure", is_flag=True, help="Merge with what you were told before.")
+@click.option("--statement", is_flag=True, help="Add a paragraph on what was protected.")
+@shape_options
+def query(
+    *,
+    sql: str,
+    folder: Path,
+    epsilon: Fraction | None,
+    within: Fraction | None,
+    delta: Fraction | None,
+    analyst: str,
+    request: str | None,
+    remeasure: bool,
+    statement: bool,
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """Ask a question in SQL, from standard input if SQL is `-`.
+
+    The price is charged before data is touched and never refunded; asking the same again gives the
+    same answer for nothing. Exit status 2: refused, nothing was charged; 3: the budget does not
+    suffice, nothing was charged either.
+
+    Example: discreet query "SELECT city, AVG(age) AS a FROM visits GROUP BY city" --epsilon 0.1
+    """
+    price = read_price(epsilon, delta, within)
+    text = read_sql(sql)
+    with open_curator(folder) as curator, Console(stderr=True).status("asking"):
+        curator.recover()
+        if remeasure:
+            release = curator.remeasure(text, analyst=analyst, **price)
+        else:
+            release = curator.sql(text, analyst=analyst, request=request, **price)
+    if as_csv:
+        click.echo(release.to_csv(), nl=False)
+    elif as_json:
+        click.echo(json.dumps(facts(release), indent=2))
+    else:
+        Console(file=sys.stdout).print(repr(release), markup=False, highlight=False, soft_wrap=True)
+    if statement:
+        click.echo(release.statement())
+
+
+def facts(release: "Release") -> dict[str, Any]:
+    """A release as plain JSON; NULL and what JSON has no word for are null."""
+    rows = release.table.to_pylist()
+    widths = {name: width.to_pylist() for name, width in release.half_widths.items()}
+    return {
+        "rows": [{name: _plain(value) for name, value in row.items()} for row in rows],
+        "half_widths": [
+            {name: _plain(width[i]) for name, width in widths.items()} for i in range(len(rows))
+        ],
+        "confidence": 0.95,
+        "price": {
+            "epsilon": float(release.price.epsilon),
+            "delta": float(release.price.delta),
+        },
+        "neighbours": release.guarantee.neighbours.value,
+        "notes": list(release.notes),
+    }
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if abs(value) < float("inf") else None
+    return value.isoformat()
