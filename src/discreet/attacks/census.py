@@ -88,7 +88,7 @@ class Census:
 def solve(
     statistics: Sequence[Statistic], *, effort: int = 2_000_000, most: int = 100
 ) -> list[tuple[Person, ...]]:
-    """Blocks that have all statistics, at most `most`; fewer if `effort` ends first."""
+    """Blocks that have all statistics, at most `most`; none if `effort` ends first."""
     total = next((one.count for one in statistics if one.pattern == "..."), None)
     if total is None:
         raise InputError(
@@ -107,7 +107,8 @@ def solve(
                 found += [] if block in found else [block]
                 if len(found) >= most:
                     return found
-    return found
+    # A search that was cut short has not shown that what it found is all there is.
+    return found if steps[0] >= 0 else []
 
 
 class _Search:

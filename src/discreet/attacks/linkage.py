@@ -44,13 +44,13 @@ class Ratings:
 class Linkage:
     """The scoreboard: who in the release fits best, and stands out from who fits second best?
 
-    The attacker knows `known` ratings of a target, `wrong` of which are made up, with days off by up
-    to `days`. Similar ratings of rare films count most. A match must stand out by `eccentricity`
+    The attacker knows `known` ratings of a target, `wrong` of which are made up, with days off by
+    up to `days`. Similar ratings of rare films count most. A match must stand out by `eccentricity`
     standard deviations. What is scored is one more rating of the target: does the matched record
     hold it? Success is for targets in the data; the baseline for targets who are not, with the same
     effort. `target` publishes ratings. `effort` is the number of targets on either side.
 
-    Reference: Narayanan, Shmatikov 2008, Robust De-anonymization of Large Sparse Datasets, Section 4.
+    Reference: Narayanan, Shmatikov 2008, Robust De-anonymization of Large Sparse Datasets.
     """
 
     people: int = 2000

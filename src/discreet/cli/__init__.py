@@ -61,6 +61,8 @@ class Rooms(click.Group):
         except DiscreetError as error:
             told = Exhausted if isinstance(error, BudgetError) else Told
             raise told(f"{error}{_place(error, ctx.meta.get('sql'))}") from error
+        except BrokenPipeError:
+            raise
         except OSError as error:
             text = f"{error.filename or 'A file'}: {error.strerror or type(error).__name__}"
             raise Told(text) from error

@@ -85,10 +85,11 @@ def add(
     public_key: tuple[str, ...],
     **said: Any,
 ) -> None:
-    """Put the table NAME, from the file SOURCE, under the curator's protection.
+    """Protect one more table.
 
-    Types come from the file (Parquet, DuckDB) or from you (CSV); no value is looked at. What is
-    said here cannot be changed later, because answers will rest on it.
+    The table NAME is read from the file SOURCE. Types come from the file (Parquet, DuckDB) or from
+    you (CSV); no value is looked at. What is said here cannot be changed later, because answers
+    will rest on it.
 
     Example: discreet add visits visits.parquet --unit patient_id --epsilon 3 --delta 1e-6
     --bounds age 0 120 --keys city Austin,Haifa

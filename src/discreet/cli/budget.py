@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from discreet.curator.accounts import Account
     from discreet.curator.budgets import Budget
 
-_GAUGE = 24
+_GAUGE = 10
+_ORDER = ("link", "dataset", "group", "analyst")
 
 
 @click.group(invoke_without_command=True)
@@ -32,7 +33,9 @@ _GAUGE = 24
 @shape_options
 @click.pass_context
 def budget(ctx: click.Context, *, folder: Path, as_json: bool, as_csv: bool) -> None:
-    """Show all budgets and what is left; `grant` and `raise` change them.
+    """Show what is left of all budgets.
+
+    `grant` gives an analyst a cap; `raise` changes one, with a reason that the ledger keeps.
 
     Example: discreet budget
     """
@@ -144,13 +147,12 @@ def gauge(account: "Account", width: int = _GAUGE) -> str:
 
 
 def _drawn(accounts: "list[Account]") -> Table:
-    table = Table("budget of", "gauge", caption="Budgets never reset by themselves.")
-    for heading in ("cap", "spent", "left"):
-        table.add_column(heading, justify="right")
-    for one in accounts:
-        amounts = [one.limit, one.total, one.left]
-        cells = ["" if a is None else f"{float(a.amount):.4g}" for a in amounts]
-        table.add_row(
-            escape(str(one.holder)), gauge(one), f"{cells[0]} {one.measure.name}", *cells[1:]
-        )
+    table = Table("budget of", caption="Budgets never reset by themselves.")
+    table.add_column("gauge", no_wrap=True)
+    for heading in ("spent", "of"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in sorted(accounts, key=lambda account: _ORDER.index(account.holder.kind)):
+        cap = "" if one.limit is None else f"{float(one.limit.amount):.4g} "
+        spent = f"{float(one.total.amount):.4g}"
+        table.add_row(escape(str(one.holder)), gauge(one), spent, cap + one.measure.name)
     return table

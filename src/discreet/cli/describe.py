@@ -24,9 +24,10 @@ _SHOWN = 8
 @click.option("--dummy", is_flag=True, help="Print made-up rows of the table WHAT as CSV.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def describe(*, what: str | None, folder: Path, dummy: bool, as_json: bool) -> None:
-    """Show the tables that may be asked about, one of them, or a file before it is added.
+    """Show what may be asked about.
 
-    WHAT is a table of the curator or a file; a file's types are read, and none of its values.
+    WHAT is a table of the curator or a file that is not added yet; without it
+    all tables are shown. Of a file the types are read, and none of its values.
 
     Example: discreet describe visits.parquet
     """

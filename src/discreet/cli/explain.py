@@ -35,7 +35,7 @@ def explain(
     analyst: str,
     as_json: bool,
 ) -> None:
-    """Tell what a question costs and how far off its answer will be, for nothing.
+    """Tell price and error of a question.
 
     Only the question and public facts are read, so this can be done as often as you like.
 

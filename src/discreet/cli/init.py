@@ -37,10 +37,10 @@ def init(
     change_one: bool,
     **said: Any,
 ) -> None:
-    """Make a curator and, where a file SOURCE is named, protect the first table.
+    """Make a curator.
 
-    In a terminal it asks what you have not said: who is protected, how much of one person may
-    count, and what may be given away in all.
+    Where a file SOURCE is named, it becomes the first table. In a terminal it asks what you have
+    not said: who is protected, how much of one person may count, and what may be given away in all.
 
     Example: discreet init visits.parquet --unit patient_id --epsilon 3 --delta 1e-6
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def ledger() -> None:
-    """Every charge that was ever made: list, verify and export.
+    """Read, check and export the ledger.
 
     Example: discreet ledger verify
     """
@@ -124,8 +124,16 @@ def _about(entry: "Entry") -> str:
             for price in facts["prices"]
         )
         return f"{facts['dataset']}: {prices}"
-    known = ("table", "account", "charge", "reason")
-    return ", ".join(f"{name} {facts[name]}" for name in known if facts.get(name))
+    account = [_holder(facts["account"])] if "account" in facts else []
+    known = [(name, facts.get(name)) for name in ("table", "charge", "reason")]
+    words = [f"{name} {value}" for name, value in known if value]
+    return ", ".join([*account, *words])
+
+
+def _holder(key: str) -> str:
+    from discreet.curator.accounts import Holder  # noqa: PLC0415 - heavy room
+
+    return str(Holder.read(key))
 
 
 def _fraction(text: str) -> Any:

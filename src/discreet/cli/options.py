@@ -1,6 +1,7 @@
 """Options that several commands share, and how their values are read."""
 
 import datetime as dt
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -153,6 +154,6 @@ def read_price(
 
 def read_sql(text: str) -> str:
     """SQL from the command line, or from standard input for `-`."""
-    sql = click.get_text_stream("stdin").read() if text == "-" else text
+    sql = sys.stdin.read() if text == "-" else text
     click.get_current_context().find_root().meta["sql"] = sql  # an error can point into it
     return sql

@@ -44,7 +44,9 @@ def query(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    """Ask a question in SQL, from standard input if SQL is `-`.
+    """Ask a question in SQL.
+
+    SQL is the question itself, or `-` to read it from standard input.
 
     The price is charged before data is touched and never refunded; asking the same again gives the
     same answer for nothing. Exit status 2: refused, nothing was charged; 3: the budget does not

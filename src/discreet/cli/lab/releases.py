@@ -1,0 +1,162 @@
+"""Plays about published tables: tracing, linkage, two hospitals, and the census block."""
+
+import math
+
+import numpy as np
+
+from discreet.attacks.census import BLOCK, Agency, Census, Statistic, tabulate
+from discreet.attacks.intersection import Cells, Intersection, mondrian
+from discreet.attacks.linkage import DAYS, STARS, Linkage, Ratings
+from discreet.attacks.outcome import Outcome
+from discreet.attacks.simulation import Bits, Reals
+from discreet.attacks.tracing import Means, Tracing
+from discreet.cli.lab.curated import Curated
+from discreet.cli.lab.setting import Setting
+from discreet.plan.schema import Bounds, Keys, Limits
+
+CLASS = 5
+"""People in an anonymous class, and about as many in a cell of the private histogram."""
+
+CAP = 50
+"""Ratings that one person may add to private counts."""
+
+
+def tracing(setting: Setting, attributes: int = 1000) -> Outcome:
+    """Who was in the study?"""
+    attack = Tracing(attributes=attributes, promise=setting.approximate, seed=setting.seed)
+    match setting.against:
+        case "raw":
+            return attack.run(lambda rows: rows.mean(axis=0), setting.effort)
+        case "rounded":
+            return attack.run(lambda rows: rows.mean(axis=0).round(1), setting.effort)
+        case "private":
+            return attack.run(_private_means(setting), setting.effort)
+
+
+def _private_means(setting: Setting) -> Means:
+    def means(rows: Bits) -> Reals:
+        people, many = rows.shape
+        desk = Curated.of(
+            "study",
+            {
+                "id": np.repeat(np.arange(people), many),
+                "attribute": np.tile(np.arange(many), people),
+                "number": rows.ravel(),
+            },
+            {"attribute": Keys(list(range(many))), "number": Bounds(0, 1)},
+            epsilon=setting.epsilon,
+            limits=Limits(many, 1),
+            gaussian=True,
+        )
+        question = "SELECT attribute, SUM(number) AS s FROM study GROUP BY attribute"
+        return np.asarray(desk.cells(question, (many,)) / people)
+
+    return means
+
+
+def linkage(setting: Setting, people: int = 2000, films: int = 1000) -> Outcome:
+    """Whose ratings are these?"""
+    attack = Linkage(people=people, films=films, promise=setting.pure, seed=setting.seed)
+    match setting.against:
+        case "raw":
+            return attack.run(lambda ratings: ratings, setting.effort)
+        case "rounded":
+            return attack.run(_monthly, setting.effort)
+        case "private":
+            return attack.run(lambda ratings: _invented(ratings, films, setting), setting.effort)
+
+
+def _monthly(ratings: Ratings) -> Ratings:
+    """Days coarsened to the middle of the month."""
+    return Ratings(ratings.person, ratings.film, ratings.stars, ratings.day // 30 * 30 + 15)
+
+
+def _invented(ratings: Ratings, films: int, setting: Setting) -> Ratings:
+    """Records drawn from private counts of films and stars; days are drawn blindly."""
+    desk = Curated.of(
+        "ratings",
+        {"id": ratings.person, "film": ratings.film, "stars": ratings.stars},
+        {"film": Keys(list(range(films))), "stars": Keys(list(range(1, STARS + 1)))},
+        epsilon=setting.epsilon,
+        limits=Limits(CAP, 1),
+    )
+    question = "SELECT film, stars, COUNT(*) AS n FROM ratings GROUP BY film, stars"
+    counts = np.maximum(desk.cells(question, (films, STARS + 1)), 0.0).ravel()
+    people, coins = int(ratings.person.max()) + 1, setting.draws(81)
+    size = people * 40
+    totals = np.cumsum(counts)
+    drawn = np.searchsorted(totals, coins.uniform(size) * totals[-1], side="right")
+    film, stars = np.divmod(drawn, STARS + 1)
+    return Ratings(np.repeat(np.arange(people), 40), film, stars, coins.below(DAYS, size))
+
+
+def intersection(setting: Setting, patients: int = 4000) -> Outcome:
+    """What do patients of two hospitals have?"""
+    attack = Intersection(patients=patients, promise=setting.pure, seed=setting.seed)
+    match setting.against:
+        case "raw":
+            return attack.run(mondrian(1), setting.effort)
+        case "rounded":
+            return attack.run(mondrian(CLASS), setting.effort)
+        case "private":
+            return attack.run(lambda *people: _histogram(*people, setting), setting.effort)
+
+
+def _histogram(places: Reals, conditions: Bits, values: int, setting: Setting) -> Cells:
+    """One hospital's private counts; two hospitals share epsilon, as a patient may be in both."""
+    side = max(1, math.isqrt(len(places) // CLASS))
+    desk = Curated.of(
+        "patients",
+        {"id": np.arange(len(places)), "cell": _cell(places, side), "condition": conditions},
+        {"cell": Keys(list(range(side * side))), "condition": Keys(list(range(values)))},
+        epsilon=setting.epsilon / 2,
+    )
+    question = "SELECT cell, condition, COUNT(*) AS n FROM patients GROUP BY cell, condition"
+    counts = desk.cells(question, (side * side, values))
+    return lambda wanted: np.asarray(counts[_cell(wanted, side)])
+
+
+def _cell(places: Reals, side: int) -> Bits:
+    across, up = np.floor(places * side).astype(np.int64).T
+    return np.asarray(across * side + up)
+
+
+def census(setting: Setting) -> Outcome:
+    """Who lives in the block?"""
+    attack, office = Census(promise=setting.pure), tabulate(BLOCK)
+    match setting.against:
+        case "raw":
+            return attack.run(office, setting.effort)
+        case "rounded":
+            return attack.run(lambda pattern: _whole(office(pattern)), setting.effort)
+        case "private":
+            return attack.run(_private_office(setting), setting.effort)
+
+
+def _whole(one: Statistic) -> Statistic:
+    """A mean without decimals."""
+    return Statistic(one.pattern, one.count, one.median, float(round(one.mean)))
+
+
+def _private_office(setting: Setting) -> Agency:
+    ages, kinds = zip(*BLOCK, strict=True)
+    letters = {"sex": "FM", "race": "BW", "marital": "MS"}
+    rows = {name: [kind[i] for kind in kinds] for i, name in enumerate(letters)}
+    desk = Curated.of(
+        "block",
+        {"id": list(range(len(BLOCK))), "age": list(ages), **rows},
+        {"age": Bounds(0, 115), **{name: Keys(list(two)) for name, two in letters.items()}},
+        epsilon=setting.epsilon,
+        questions=7,
+    )
+
+    def publish(pattern: str) -> Statistic:
+        asked = zip(letters, pattern, strict=True)
+        where = " AND ".join(f"{name} = '{letter}'" for name, letter in asked if letter != ".")
+        question = "SELECT COUNT(*) AS n, MEDIAN(age) AS m, AVG(age) AS a FROM block" + (
+            f" WHERE {where}" if where else ""
+        )
+        n, median, mean = (column[0].as_py() for column in desk.ask(question).columns)
+        return Statistic(pattern, int(n), round(float(median or 0)), round(float(mean or 0), 1))
+
+    return publish
