@@ -146,7 +146,7 @@ class Machine(RuleBasedStateMachine):
 
         self.attempt(work, change)
 
-    @rule(operations=st.integers(0, 40))
+    @rule(operations=st.integers(0, 12))
     def cut_the_power_soon(self, operations):
         self.disk.left = operations
 

@@ -8,7 +8,6 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.mechanisms import choices
 from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.key_selection import KeySelection
@@ -18,6 +17,7 @@ from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.sparse_vector import SparseVector
 from discreet.mechanisms.stability_histogram import LaplaceThreshold
 from discreet.mechanisms.top_k import TopK
+from discreet.noise import selection as choices
 from discreet.privacy import Neighbours
 
 TOP = 12

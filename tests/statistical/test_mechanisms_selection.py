@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.mechanisms import choices
+from discreet import noise
 from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.key_selection import KeySelection
@@ -89,7 +89,7 @@ def test_multiplicities_are_weights():
     scores, many = [0, 2, 5, -1], [1000, 30, 1, 7]
     weights = [m * math.exp(s / 2) for s, m in zip(scores, many, strict=True)]
     law = {i: (w / sum(weights),) * 2 for i, w in enumerate(weights)}
-    assert goodness(choices.choose(scores, 2, RUNS, many), law) > ALARM
+    assert goodness(noise.choose(scores, 2, RUNS, many), law) > ALARM
 
 
 def test_a6_hidden_and_shown_keys_come_at_their_exact_rates():

@@ -1,12 +1,11 @@
 """Many charges, one sync: threads that arrive while a transaction is being synced share the next.
 
-Nobody is told before the shared transaction is durable. There is no thread of its own: whoever
-gets the lock does the work of all who wait.
+Nobody is told before the shared transaction is durable. There is no thread of its own: one
+of those who wait does the work of all.
 """
 
 import os
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, TypeVar
@@ -31,12 +30,16 @@ LINGER: Final = 0.002
 class _Job(Generic[T]):
     """One operation, the order it is about, if any, and what came of it."""
 
-    def __init__(self, work: Callable[[Transaction, Sheet], T], order: Order | None) -> None:
+    def __init__(
+        self, work: Callable[[Transaction, Sheet], T], order: Order | None, *, alone: bool
+    ) -> None:
         self._work = work
-        self.order = order
         self._answer: T
         self._error: BaseException | None = None
+        self.order = order
+        self.alone = alone
         self.done = False
+        self.called = threading.Event()
 
     def attempt(self, transaction: Transaction, sheet: Sheet) -> None:
         """Run in a shared transaction; a refusal must not leave half of the work behind."""
@@ -48,12 +51,15 @@ class _Job(Generic[T]):
                 raise Refused from refusal
             self._error = refusal
 
-    def fail(self, error: BaseException) -> None:
-        """Settle with an error, unless it is settled."""
+    def settle(self, error: BaseException | None = None) -> None:
+        """Tell the one who waits, once."""
         if not self.done:
-            self._error, self.done = error, True
+            self._error = self._error if error is None else error
+            self.done = True
+            self.called.set()
 
     def result(self) -> T:
+        """What came of it."""
         if self._error is not None:
             raise self._error
         return self._answer
@@ -74,8 +80,9 @@ class Committer:
 
     def _renew(self) -> None:
         self._pid = os.getpid()
-        self._lock = threading.Lock()
+        self._arrival = threading.Condition()
         self._queue: deque[_Job[Any]] = deque()
+        self._leader: _Job[Any] | None = None
         self._crowd = 1
 
     def submit(self, work: Callable[[Transaction, Sheet], T], order: Order | None = None) -> T:
@@ -84,34 +91,55 @@ class Committer:
         The sheet has what `order` needs. Other operations that share the transaction read no
         accounts: what reads or changes them without an order has to `submit_alone`.
         """
-        if self._pid != os.getpid():
-            self._renew()  # the parent's lock and queue are not ours
-        job = _Job(work, order)
-        self._queue.append(job)
-        with self._lock:
-            while not job.done:
-                self._gather()
-                self._run([self._queue.popleft() for _ in range(min(MOST, len(self._queue)))])
-        return job.result()
+        return self._submit(_Job(work, order, alone=False))
 
     def submit_alone(self, work: Callable[[Transaction], T]) -> T:
         """Run one operation in a transaction of its own."""
+        return self._submit(_Job(lambda transaction, _: work(transaction), None, alone=True))
+
+    def _submit(self, job: _Job[T]) -> T:
         if self._pid != os.getpid():
-            self._renew()
-        job = _Job(lambda transaction, _: work(transaction), None)
-        with self._lock:
-            self._run([job])
+            self._renew()  # the parent's queue is not ours
+        try:
+            if not self._leads(job):
+                job.called.wait()
+            while not job.done:
+                self._run(self._gathered())
+        finally:
+            self._leave(job)
         return job.result()
 
-    def _gather(self) -> None:
-        """Wait a moment for as many as came last time, who were told just now and may come again.
+    def _leads(self, job: _Job[Any]) -> bool:
+        """Queue up; whoever comes to an empty house does the work of all until its own is done."""
+        with self._arrival:
+            self._queue.append(job)
+            self._leader = self._leader or job
+            self._arrival.notify_all()
+            return self._leader is job
+
+    def _leave(self, job: _Job[Any]) -> None:
+        """Hand the lead to the next in the queue, also when interrupted."""
+        with self._arrival:
+            if not job.done and job in self._queue:
+                self._queue.remove(job)
+            if self._leader is job:
+                self._leader = self._queue[0] if self._queue else None
+                if self._leader is not None:
+                    self._leader.called.set()
+
+    def _gathered(self) -> list[_Job[Any]]:
+        """Who goes together: wait a moment for as many as last time, who may be coming again.
 
         Why: otherwise the first to return goes alone and the others wait for a sync of their own.
         """
-        end = time.monotonic() + LINGER
-        while len(self._queue) < min(MOST, self._crowd) and time.monotonic() < end:
-            time.sleep(LINGER / 10)
-        self._crowd = len(self._queue)
+        with self._arrival:
+            wanted = min(MOST, self._crowd)
+            self._arrival.wait_for(lambda: len(self._queue) >= wanted, timeout=LINGER)
+            self._crowd = len(self._queue)
+            jobs = [self._queue.popleft()]
+            while self._queue and len(jobs) < MOST and not (jobs[0].alone or self._queue[0].alone):
+                jobs.append(self._queue.popleft())
+        return jobs
 
     def _run(self, jobs: Sequence[_Job[Any]]) -> None:
         try:
@@ -121,11 +149,11 @@ class Committer:
                 self._apart(jobs, refusal)
         except BaseException as error:
             for job in jobs:
-                job.fail(_same(error))
+                job.settle(_same(error))
             if not isinstance(error, DiscreetError):
                 raise
         for job in jobs:
-            job.done = True
+            job.settle()
 
     def _apart(self, jobs: Sequence[_Job[Any]], refusal: Refused) -> None:
         """One of them broke a rule of the database: the others must not suffer."""
@@ -133,9 +161,9 @@ class Committer:
             for job in jobs:
                 self._run([job])
         elif isinstance(refusal.__cause__, DiscreetError):
-            jobs[0].fail(refusal.__cause__)
+            jobs[0].settle(refusal.__cause__)
         else:
-            jobs[0].fail(_inconsistent())
+            jobs[0].settle(_inconsistent())
 
     def _together(self, jobs: Sequence[_Job[Any]]) -> None:
         seen = None if self._witness is None else self._witness.read()

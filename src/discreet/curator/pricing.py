@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -10,6 +10,7 @@ from discreet.answer.accuracy import Accuracy, price_for
 from discreet.answer.budget import Price
 from discreet.answer.explain import Explanation, explain
 from discreet.answer.limits import Law
+from discreet.answer.post import outputs_of
 from discreet.answer.quote import Charged, quote
 from discreet.curator.accounts import Account
 from discreet.curator.orders import Order
@@ -98,9 +99,10 @@ class Offer:
 
 
 def make_offer(
-    query: Query, terms: Terms, touched: Sequence[Account], neighbours: Neighbours
+    question: Query, terms: Terms, touched: Sequence[Account], neighbours: Neighbours
 ) -> Offer:
-    """Price a question."""
+    """Price a question; one in SQL and one in Python that mean the same become the same."""
+    query = replace(question, outputs=tuple(outputs_of(question)))
     dialect = DuckDBEngine.dialect
     delta = _delta(terms, touched)
     law = _law(touched, delta)

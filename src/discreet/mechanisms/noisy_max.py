@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.mechanisms.choices import Indices
 from discreet.mechanisms.grid import Grid, add, choose_grid
 from discreet.mechanisms.laplace_tail import failure, first_whole, upper_tail
 from discreet.mechanisms.mechanism import fill
 from discreet.mechanisms.selection import Selection, Utility
 from discreet.noise.exponential import read_scale
+from discreet.noise.selection import Indices
 from discreet.privacy import Neighbours, Pure
 from discreet.privacy.rounding import Interval
 from discreet.rationals import Real, positive

@@ -7,12 +7,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from discreet.mechanisms import choices
-from discreet.mechanisms.choices import Indices
+from discreet import noise
 from discreet.mechanisms.claim import Law
 from discreet.mechanisms.exponential import utility_gap
 from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.selection import Selection, read_scores
+from discreet.noise.selection import Indices
 from discreet.privacy import Pure
 from discreet.privacy.rounding import Interval, total
 from discreet.rationals import Real, rational
@@ -68,7 +68,7 @@ class PermuteAndFlip(Selection):
 
     def select(self, scores: NDArray[Any], runs: int) -> Indices:
         """The positions of `runs` outputs, chosen independently."""
-        return choices.permute_and_flip(scores, self.scale, runs)
+        return noise.permute_and_flip(scores, self.scale, runs)
 
     @property
     def law(self) -> Callable[[Any], Law] | None:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.mechanisms import choices
 from discreet.mechanisms.claim import Claim, Law, Pair
 from discreet.mechanisms.exponential import utility_gap
 from discreet.mechanisms.grid import Grid
@@ -41,7 +40,7 @@ class Quantile(Mechanism):
         Adding x moves q n - #(x <= g) by q or by q - 1, and so for the other side; changing x by 1.
     Why:
         The score is the same on a run of w grid points between two values, so the run is one
-        candidate of weight w exp(score/scale), chosen exactly (see `choices.choose`), and then one
+        candidate of weight w exp(score/scale), chosen exactly (see `noise.choose`), and then one
         of its w points uniformly: P(run)/w is each point's share. The score does not look at
         distances, so one value, however far out, moves it by no more than any other.
     Edge cases:
@@ -269,7 +268,7 @@ def draw_cells(
     """Cells from one end to the other, each with weight exp(-miss/scale), `runs` times."""
     pieces = ranks.segments(*ends, target)
     temperature = scale * target.denominator
-    chosen = choices.choose(pieces.scores, temperature, runs, pieces.widths)
+    chosen = noise.choose(pieces.scores, temperature, runs, pieces.widths)
     inside = noise.below(pieces.widths[chosen])
     return np.asarray(pieces.starts[chosen] + inside, dtype=np.int64)
 

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import noise
 from discreet.errors import InputError
-from discreet.mechanisms import choices
-from discreet.mechanisms.choices import Indices
 from discreet.mechanisms.claim import Claim, Law
 from discreet.mechanisms.exponential import utility_gap, weights_law
 from discreet.mechanisms.laplace_tail import failure
@@ -25,6 +24,7 @@ from discreet.mechanisms.selection import (
     read_scores,
     score_pairs,
 )
+from discreet.noise.selection import Indices
 from discreet.privacy import BoundedRange, Guarantee, Neighbours, Pure, compose
 from discreet.privacy.rounding import Interval
 from discreet.rationals import Real, positive, whole
@@ -148,8 +148,8 @@ class TopK(Mechanism):
 
     def _draw(self, scores: NDArray[Any], runs: int) -> Indices:
         if self.peel is Peel.EXPONENTIAL:
-            return choices.choose(scores, self.scale, runs)
-        return choices.permute_and_flip(scores, self.scale, runs)
+            return noise.choose(scores, self.scale, runs)
+        return noise.permute_and_flip(scores, self.scale, runs)
 
     @property
     def claim(self) -> Claim:

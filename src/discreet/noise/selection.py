@@ -9,19 +9,25 @@ most half a unit in the last place from the decimal it stands for, so the comput
 4e (x_i + M/t).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.noise.bits import open_source
-from discreet.noise.certified import Enclosure, Uniform, contexts, exp_minus, quotient
-from discreet.rationals import Real, positive, rational
+from discreet.noise.certified import Enclosure, Uniform, contexts, exact, exp_minus, quotient
+from discreet.rationals import Real, positive, rational, whole
 
+Indices: TypeAlias = NDArray[np.int64]
+Multiplicities: TypeAlias = Sequence[int] | NDArray[Any] | None
+
+_MOST = 1 << 500
+_BLOCK = 1 << 20
 _FAR = 1e300  # x_i beyond this is as good as infinite, and stays clear of overflow
 
 
@@ -86,62 +92,104 @@ def _gaps(given: NDArray[Any]) -> tuple[NDArray[np.float64], float]:
         return wide.max() - wide, float(np.abs(wide).max()) * coarseness
 
 
-def choose(scores: Any, temperature: Real) -> int:
-    """Choose index i with probability proportional to exp(scores[i] / temperature), exactly.
+@overload
+def choose(
+    scores: Any, temperature: Real, size: None = None, multiplicities: Multiplicities = None
+) -> int: ...
+@overload
+def choose(
+    scores: Any, temperature: Real, size: int, multiplicities: Multiplicities = None
+) -> Indices: ...
+def choose(
+    scores: Any,
+    temperature: Real,
+    size: int | None = None,
+    multiplicities: Multiplicities = None,
+) -> Any:
+    """Choose index i with probability proportional to m_i exp(scores[i] / temperature), exactly.
 
-    Why: one uniform is located among the cumulated weights w_i = exp(-x_i), whose total is at least
-    1. In float64 a weight is right to 4e (x_i + M/t) w_i + 200e w_i (an exponential trusted to 100
-    ulp), with x w <= 1/2; the running sum adds n e of the total, scaling the uniform 3e. Together
-    below 2^8 e (n + M/t + 4) of the total. A choice is accepted only if the uniform is further
-    than twice that from both ends of its interval.
+    A candidate with multiplicity m stands for m equal ones (an interval of grid points, say); it is
+    1 where none is given. With `size`, that many independent choices.
+
+    Why: a uniform is located among the cumulated weights w_i = m_i exp(-x_i), whose total is at
+    least 1. Where x_i <= 708 a float64 weight is right to 4e (x_i + M/t) + 202e of itself (an
+    exponential trusted to 100 ulp, two roundings for m_i), with x exp(-x) <= 1/2; where x_i is
+    larger it is below 2^500 2^-1021. The running sum adds n e of the total, scaling the uniform 3e.
+    Together below 2^8 e (n + M/t + 2048) of the total. A choice is accepted only if the uniform is
+    further than twice that from both ends of its interval.
 
     Edge cases: one candidate is always chosen; equal scores are equally likely; an empty list,
-    NaN and infinite scores are refused; scores may differ without limit.
+    NaN and infinite scores are refused; scores may differ without limit; multiplicities are from 1
+    to 2^500.
 
     Example:
         >>> choose([0, 1000, 0], temperature=1)
         1
+        >>> choose([0, 1000, 0], temperature=1, size=3).tolist()
+        [1, 1, 1]
 
     Reference: McSherry, Talwar 2007.
     """
     read = read_scores(scores, temperature)
-    source = open_source(1)
-    prefix = source.word()
-    sums = np.cumsum(np.exp(-read.gaps))
+    weights = np.exp(-read.gaps)
+    if multiplicities is not None:
+        weights *= _as_floats(multiplicities, read)
+    sums = np.cumsum(weights)
     total = float(sums[-1])
-    band = 2.0**-44 * (sums.size + read.size + 4) * total
-    point = prefix * 2.0**-64 * total
-    low, high = np.searchsorted(sums, (point - band, point + band))
-    if low == high and low < sums.size:
-        return int(low)
-    return locate(read, Uniform(prefix, 64, source))
+    band = 2.0**-44 * (sums.size + read.size + 2048) * total
+    draws = 1 if size is None else whole(size, "size", at_least=0)
+    source = open_source(draws)
+    words = source.words(draws)
+    points = words * 2.0**-64 * total
+    chosen = np.searchsorted(sums, points - band).astype(np.int64)
+    doubt = (chosen != np.searchsorted(sums, points + band)) | (chosen == sums.size)
+    for lane in map(int, np.flatnonzero(doubt)):
+        chosen[lane] = locate(read, Uniform(int(words[lane]), 64, source), multiplicities)
+    return int(chosen[0]) if size is None else chosen
 
 
-def locate(scores: Scores, uniform: Uniform) -> int:
+def _as_floats(multiplicities: Multiplicities, read: Scores) -> NDArray[np.float64]:
+    many = np.asarray(multiplicities)
+    if many.shape == read.gaps.shape and many.min() >= 1 and many.max() < _MOST:
+        return many.astype(np.float64)
+    raise InputError(
+        "multiplicities are out of range, or not one a score",
+        why="each candidate stands for 1 to 2^500 equal ones",
+        fix="leave out candidates that stand for nothing, or use a coarser grid",
+    )
+
+
+def locate(scores: Scores, uniform: Uniform, multiplicities: Multiplicities = None) -> int:
     """The candidate whose share of the cumulated weights holds U, in arbitrary precision."""
-    best = scores.best()
-    gaps = [scores.exact_gap(i, best) for i in range(scores.given.size)]
+    best, count = scores.best(), scores.given.size
+    gaps = [scores.exact_gap(i, best) for i in range(count)]
+    many = [exact(1 if multiplicities is None else int(multiplicities[i])) for i in range(count)]
     while True:
         down, up = contexts(uniform.size)
         weights = [exp_minus(gap, uniform.size) for gap in gaps]
-        lows = list(accumulate((low for low, _ in weights), down.add))
-        highs = list(accumulate((high for _, high in weights), up.add))
+        pairs = list(zip(weights, many, strict=True))
+        lows = list(accumulate((down.mul(low, m) for (low, _), m in pairs), down.add))
+        highs = list(accumulate((up.mul(high, m) for (_, high), m in pairs), up.add))
         left, right = uniform.cell()
         # U * total lies in [point_low, point_high); find the first sum that may reach it.
         point_low, point_high = down.mul(left, lows[-1]), up.mul(right, highs[-1])
         for i, (sum_low, sum_high) in enumerate(zip(lows, highs, strict=True)):
             if point_low < sum_high:
-                if point_high <= sum_low or i == len(lows) - 1:
+                if point_high <= sum_low or i == count - 1:
                     return i
                 break
         uniform.extend()
 
 
-def permute_and_flip(scores: Any, temperature: Real) -> int:
+@overload
+def permute_and_flip(scores: Any, temperature: Real, size: None = None) -> int: ...
+@overload
+def permute_and_flip(scores: Any, temperature: Real, size: int) -> Indices: ...
+def permute_and_flip(scores: Any, temperature: Real, size: int | None = None) -> Any:
     """Choose exactly as permute-and-flip does.
 
     The law is that of visiting candidates in random order and stopping at candidate i with
-    probability exp((scores[i] - max) / temperature).
+    probability exp((scores[i] - max) / temperature). With `size`, that many independent choices.
 
     Why: adding independent exponential noise of mean `temperature` to each score and taking the
     largest has the same law, and does the same work whatever the scores. In float64 a noisy
@@ -158,17 +206,27 @@ def permute_and_flip(scores: Any, temperature: Real) -> int:
     Reference: McKenna, Sheldon 2020; Ding, Kifer et al. 2021 (the exponential-noise form).
     """
     read = read_scores(scores, temperature)
-    source = open_source(read.gaps.size)
-    prefixes = (source.words(read.gaps.size) >> np.uint64(1)).view(np.int64)
+    draws = 1 if size is None else whole(size, "size", at_least=0)
+    rows = max(1, _BLOCK // read.gaps.size)
+    blocks = [_flip(read, min(rows, draws - first)) for first in range(0, draws, rows)]
+    chosen = np.concatenate([np.empty(0, dtype=np.int64), *blocks])
+    return int(chosen[0]) if size is None else chosen
+
+
+def _flip(read: Scores, runs: int) -> Indices:
+    count = read.gaps.size
+    source = open_source(runs * count)
+    prefixes = (source.words(runs * count) >> np.uint64(1)).view(np.int64).reshape(runs, count)
     noisy = np.log(prefixes + 0.5)
     np.subtract(63 * np.log(2.0) - read.gaps, noisy, out=noisy)
-    doubt = 2.0**-30 + 2.0**-48 * (read.gaps + read.size)
+    doubt = np.broadcast_to(2.0**-30 + 2.0**-48 * (read.gaps + read.size), noisy.shape).copy()
     doubt[prefixes < 1 << 32] = np.inf
-    contenders = np.flatnonzero(noisy + doubt >= (noisy - doubt).max())
-    if contenders.size == 1:
-        return int(contenders[0])
-    uniforms = {int(i): Uniform(int(prefixes[i]), 63, source) for i in contenders}
-    return outlast(read, uniforms)
+    contenders = noisy + doubt >= (noisy - doubt).max(axis=1, keepdims=True)
+    chosen: Indices = contenders.argmax(axis=1).astype(np.int64)
+    for run in map(int, np.flatnonzero(contenders.sum(axis=1) != 1)):
+        rivals = map(int, np.flatnonzero(contenders[run]))
+        chosen[run] = outlast(read, {i: Uniform(int(prefixes[run, i]), 63, source) for i in rivals})
+    return chosen
 
 
 def outlast(scores: Scores, uniforms: dict[int, Uniform]) -> int:

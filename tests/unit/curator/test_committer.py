@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from discreet.curator import committer
 from discreet.curator.accounts import dataset
 from discreet.errors import InputError, LedgerError
 from discreet.privacy import Filter
@@ -11,7 +12,7 @@ from discreet.privacy import Filter
 
 def together(ledger, works):
     """Run operations in one transaction, by letting them queue behind a slow one."""
-    committer, outcomes, begun = ledger._committer, {}, threading.Event()
+    shared, outcomes, begun = ledger._committer, {}, threading.Event()
     release = threading.Event()
 
     def slow(page, _):
@@ -21,7 +22,7 @@ def together(ledger, works):
 
     def run(n, work):
         try:
-            outcomes[n] = committer.submit(work)
+            outcomes[n] = shared.submit(work)
         except BaseException as error:  # noqa: BLE001
             outcomes[n] = error
 
@@ -31,7 +32,7 @@ def together(ledger, works):
     threads = [threading.Thread(target=run, args=each) for each in enumerate(works)]
     for thread in threads:
         thread.start()
-    while len(committer._queue) < len(works):
+    while len(shared._queue) < len(works):
         pass
     release.set()
     for thread in (first, *threads):
@@ -99,3 +100,29 @@ def test_an_interruption_is_told_to_all_who_shared(visits):
     assert visits.head().sequence == 2
     visits.open_account(dataset("labs"), Filter.basic(1).limit, by="owner")
     assert visits.verify().ok
+
+
+def test_who_is_interrupted_while_waiting_leaves_the_queue(visits, monkeypatch):
+    """Otherwise the lead would be handed to somebody who is gone."""
+
+    def impatient(self, timeout=None):
+        raise KeyboardInterrupt
+
+    begun, release = threading.Event(), threading.Event()
+
+    def slow(page, _):
+        begun.set()
+        release.wait(30)
+        return page.head
+
+    first = threading.Thread(target=visits._committer.submit, args=(slow,))
+    first.start()
+    begun.wait(30)
+    job = committer._Job(note, None, alone=False)
+    job.called = type("Impatient", (), {"wait": impatient, "set": lambda self: None})()
+    with pytest.raises(KeyboardInterrupt):
+        visits._committer._submit(job)
+    assert not visits._committer._queue
+    release.set()
+    first.join()
+    assert visits.record("noted", by="owner", facts={}).sequence == 3

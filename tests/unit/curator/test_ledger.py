@@ -252,6 +252,10 @@ def test_accounts_are_opened_once_and_only_where_they_belong(visits):
             visits.open_account(holder, None, by="owner")
     with pytest.raises(InputError, match="no account"):
         visits.admit(group("g", within="visits"), alice, by="owner")
+    counting = visits.open_account(link("all"), None, by="owner", members=[VISITS])
+    assert (counting.limit, counting.left) == (None, None)
+    with pytest.raises(InputError, match="no account"):
+        visits.admit(link("all"), dataset("nowhere"), by="owner")
     with pytest.raises(InputError, match="account named by"):
         visits.account("visits")
     assert visits.verify().ok

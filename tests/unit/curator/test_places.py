@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 import postgres_server
-from discreet.curator import schema
+from discreet.curator import birth, schema
 from discreet.curator.accounts import dataset
 from discreet.curator.ledger import Ledger
 from discreet.curator.orders import State
-from discreet.curator.sqlite import APPLICATION
+from discreet.curator.sqlite import APPLICATION, prepare
 from discreet.curator.witness import Witness
 from discreet.errors import DiscreetError, LedgerError
 from discreet.privacy import Filter
@@ -277,3 +277,40 @@ def test_the_driver_is_asked_for_when_it_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(LedgerError, match="discreet\\[postgres\\]"):
         Ledger.open("postgresql://localhost/db")
+
+
+def test_a_changed_newest_entry_is_refused_at_once(place):
+    with sqlite3.connect(place) as connection:
+        connection.execute("DROP TRIGGER entries_update")
+        connection.execute("UPDATE entries SET body = body || ' ' WHERE sequence = 4")
+    connection.close()
+    with pytest.raises(LedgerError, match="newest entry"):
+        Ledger.open(place)
+
+
+def test_a_ledger_that_another_process_just_made_or_mended_is_taken_as_it_is(place, ask):
+    witness = Witness(place.with_name("ledger.sqlite.head"))
+    birth.make_file(place, witness)
+    with Ledger.open(place) as ledger:
+        head = ledger.head()
+        ledger._store.transact(lambda execute: birth.bring_up_to_date(execute, "sqlite"))
+        assert (ledger.head(), ledger.charge(ask()).state) == (head, State.RELEASED)
+
+
+def test_a_file_system_that_cannot_keep_a_ledger_is_refused():
+    connection = sqlite3.connect(":memory:")
+    with pytest.raises(LedgerError, match="cannot keep a ledger"):
+        prepare(connection)
+    connection.close()
+
+
+def test_a_folder_without_room_for_a_birth_is_left_empty(tmp_path, monkeypatch):
+    def no_room(*_):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(birth, "prepare", no_room)
+    with pytest.raises(LedgerError, match="disk is full"):
+        Ledger.open(tmp_path / "ledger.sqlite")
+    assert [path.name for path in tmp_path.iterdir()] == ["ledger.sqlite.head"]
+    monkeypatch.undo()
+    Ledger.open(tmp_path / "ledger.sqlite").close()

@@ -1,5 +1,8 @@
 """What is particular to Postgres: the log is on disk before anything is told."""
 
+import subprocess
+import sys
+
 import psycopg
 import pytest
 
@@ -108,3 +111,36 @@ def test_conflicts_are_tried_again_and_then_told(address, monkeypatch):
     with pytest.raises(LedgerError, match="too busy"):
         store.transact(lambda execute: execute("DO $$ BEGIN RAISE SQLSTATE '40P01'; END $$"))
     store.close()
+
+
+def test_a_server_that_does_not_sync_is_refused(lazy):
+    address = postgres_server.empty_database(lazy)
+    with psycopg.connect(address, autocommit=True) as connection:
+        for value in ("off", "on"):
+            connection.execute(f"ALTER SYSTEM SET fsync TO {value}")
+            connection.execute("SELECT pg_reload_conf()")
+            while connection.execute("SHOW fsync").fetchall() != [(value,)]:
+                pass
+            if value == "off":
+                with pytest.raises(LedgerError, match="fsync is off"):
+                    Ledger.open(address)
+
+
+def test_a_child_opens_its_own_session(address):
+    script = f"""
+import os
+from discreet.curator.ledger import Ledger
+ledger = Ledger.open({address!r})
+ledger.record("noted", by="parent", facts={{}})
+child = os.fork()
+ledger.record("noted", by="child" if child == 0 else "parent", facts={{}})
+if child == 0:
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+ledger.record("noted", by="parent", facts={{}})
+ledger.close()
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", script], check=True, timeout=60)
+    with Ledger.open(address) as ledger:
+        assert [entry.kind for entry in ledger.entries()].count("noted") == 4
+        assert ledger.verify().ok

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from discreet.attacks.census import BLOCK, Agency, Census, Statistic, tabulate
-from discreet.attacks.intersection import Cells, Intersection, mondrian
+from discreet.attacks.intersection import Cells, Hospital, Intersection, mondrian
 from discreet.attacks.linkage import DAYS, STARS, Linkage, Ratings
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.simulation import Bits, Reals
@@ -99,21 +99,25 @@ def intersection(setting: Setting, patients: int = 4000) -> Outcome:
         case "rounded":
             return attack.run(mondrian(CLASS), setting.effort)
         case "private":
-            return attack.run(lambda *people: _histogram(*people, setting), setting.effort)
+            return attack.run(_histogram(setting), setting.effort)
 
 
-def _histogram(places: Reals, conditions: Bits, values: int, setting: Setting) -> Cells:
-    """One hospital's private counts; two hospitals share epsilon, as a patient may be in both."""
-    side = max(1, math.isqrt(len(places) // CLASS))
-    desk = Curated.of(
-        "patients",
-        {"id": np.arange(len(places)), "cell": _cell(places, side), "condition": conditions},
-        {"cell": Keys(list(range(side * side))), "condition": Keys(list(range(values)))},
-        epsilon=setting.epsilon / 2,
-    )
-    question = "SELECT cell, condition, COUNT(*) AS n FROM patients GROUP BY cell, condition"
-    counts = desk.cells(question, (side * side, values))
-    return lambda wanted: np.asarray(counts[_cell(wanted, side)])
+def _histogram(setting: Setting) -> Hospital:
+    """Hospitals that publish private counts; two share epsilon, as a patient may be in both."""
+
+    def publish(places: Reals, conditions: Bits, values: int) -> Cells:
+        side = max(1, math.isqrt(len(places) // CLASS))
+        desk = Curated.of(
+            "patients",
+            {"id": np.arange(len(places)), "cell": _cell(places, side), "condition": conditions},
+            {"cell": Keys(list(range(side * side))), "condition": Keys(list(range(values)))},
+            epsilon=setting.epsilon / 2,
+        )
+        question = "SELECT cell, condition, COUNT(*) AS n FROM patients GROUP BY cell, condition"
+        counts = desk.cells(question, (side * side, values))
+        return lambda wanted: np.asarray(counts[_cell(wanted, side)])
+
+    return publish
 
 
 def _cell(places: Reals, side: int) -> Bits:
@@ -153,9 +157,8 @@ def _private_office(setting: Setting) -> Agency:
     def publish(pattern: str) -> Statistic:
         asked = zip(letters, pattern, strict=True)
         where = " AND ".join(f"{name} = '{letter}'" for name, letter in asked if letter != ".")
-        question = "SELECT COUNT(*) AS n, MEDIAN(age) AS m, AVG(age) AS a FROM block" + (
-            f" WHERE {where}" if where else ""
-        )
+        question = "SELECT COUNT(*) AS n, MEDIAN(age) AS m, AVG(age) AS a FROM block"
+        question += f" WHERE {where}" if where else ""
         n, median, mean = (column[0].as_py() for column in desk.ask(question).columns)
         return Statistic(pattern, int(n), round(float(median or 0)), round(float(mean or 0), 1))
 

@@ -43,7 +43,7 @@ def _curated(secret: Bits, setting: Setting) -> SubsetSum:
         if not people.any():
             return 0.0
         named = ", ".join(map(str, np.flatnonzero(people)))
-        return desk.number(f"SELECT SUM(secret) AS s FROM people WHERE id IN ({named})")
+        return desk.number(f"SELECT SUM(secret) AS s FROM people WHERE id IN ({named})")  # noqa: S608
 
     return answer
 

@@ -7,25 +7,13 @@ import numpy as np
 import pytest
 
 from discreet.errors import InputError
-from discreet.mechanisms import choices
+from discreet.noise import selection as choices
 from discreet.noise.bits import replaced
-
-
-class Script:
-    """Bits that are known in advance, then zeros."""
-
-    def __init__(self, *words):
-        self.left = list(words)
-
-    def word(self):
-        return self.left.pop(0) if self.left else 0
-
-    def words(self, count):
-        return np.array([self.word() for _ in range(count)], dtype=np.uint64)
+from scripted import Scripted
 
 
 def chosen_by(word, scores, multiplicities=None):
-    with replaced(lambda: Script(word)):
+    with replaced(lambda: Scripted([word])):
         return int(choices.choose(scores, 1, 1, multiplicities)[0])
 
 
@@ -42,11 +30,11 @@ def test_an_irrational_boundary_is_settled_by_as_many_bits_as_it_takes():
         boundary = int(gmpy2.floor(gmpy2.exp(1) / (1 + gmpy2.exp(1)) * gmpy2.mpfr(2) ** 128))
     first, second = divmod(boundary, 2**64)
     for bits, expected in (((first, second, 0), 0), ((first, second, 2**64 - 1), 1)):
-        with replaced(lambda bits=bits: Script(*bits)):
+        with replaced(lambda bits=bits: Scripted([*bits])):
             assert int(choices.choose([1, 0], 1, 1)[0]) == expected
-    with replaced(lambda: Script(first, second - 1)):
+    with replaced(lambda: Scripted([first, second - 1])):
         assert int(choices.choose([1, 0], 1, 1)[0]) == 0
-    with replaced(lambda: Script(first, second + 1)):
+    with replaced(lambda: Scripted([first, second + 1])):
         assert int(choices.choose([1, 0], 1, 1)[0]) == 1
 
 
@@ -64,22 +52,22 @@ def test_both_paths_agree_on_the_same_words():
     generator = np.random.default_rng(5)
     words = [int(word) for word in generator.integers(0, 2**64, size=300, dtype=np.uint64)]
     scores, many = [0, 3, -2, 1], [1, 1, 5, 2]
-    with replaced(lambda: Script(*words)):
+    with replaced(lambda: Scripted([*words])):
         fast = choices.choose(scores, Fraction(7, 3), 300, many)
     read = choices.read_scores(scores, Fraction(7, 3))
-    slow = [choices._locate(read, many, choices.Uniform(word, 64, Script())) for word in words]
+    slow = [choices.locate(read, choices.Uniform(word, 64, Scripted()), many) for word in words]
     assert fast.tolist() == slow
 
 
 def test_both_paths_of_permute_and_flip_agree_on_the_same_words():
     generator = np.random.default_rng(6)
     words = [int(word) for word in generator.integers(0, 2**64, size=600, dtype=np.uint64)]
-    with replaced(lambda: Script(*words)):
+    with replaced(lambda: Scripted([*words])):
         fast = choices.permute_and_flip([0, 3, 1], 2, 200)
     read = choices.read_scores([0, 3, 1], 2)
     slow = [
         choices.outlast(
-            read, {j: choices.Uniform(words[3 * i + j] >> 1, 63, Script()) for j in range(3)}
+            read, {j: choices.Uniform(words[3 * i + j] >> 1, 63, Scripted()) for j in range(3)}
         )
         for i in range(200)
     ]
@@ -89,7 +77,7 @@ def test_both_paths_of_permute_and_flip_agree_on_the_same_words():
 def test_ties_of_permute_and_flip_are_settled_by_further_bits():
     same = 2**63 + 1  # both candidates see the same first word; later bits are 0 and 1
     for bits, expected in (((5, 2**63), 0), ((2**63, 5), 1)):
-        with replaced(lambda bits=bits: Script(same, same, *bits)):
+        with replaced(lambda bits=bits: Scripted([same, same, *bits])):
             assert choices.permute_and_flip([0, 0], 1, 1).tolist() == [expected]
 
 

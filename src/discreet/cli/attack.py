@@ -1,0 +1,160 @@
+"""`discreet attack`: run a published attack against exact, classical or private answers."""
+
+import json
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from discreet.errors import InputError
+from discreet.rationals import positive
+
+if TYPE_CHECKING:
+    from discreet.cli.lab import Outcome, Play
+
+_LIST = "list"
+_AGAINST = ("raw", "rounded", "private")
+
+
+class Lab(click.Group):
+    """Finds an attack by its name; the lab is imported when it is needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all attacks, and `list`."""
+        del ctx
+        from discreet.cli.lab import PLAYS  # noqa: PLC0415 - heavy room
+
+        return [_LIST, *PLAYS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of one attack."""
+        del ctx
+        from discreet.cli.lab import PLAYS  # noqa: PLC0415 - heavy room
+
+        if cmd_name == _LIST:
+            return list_attacks
+        return _command(cmd_name, PLAYS[cmd_name]) if cmd_name in PLAYS else None
+
+
+@click.group(cls=Lab)
+def attack() -> None:
+    """Run a published attack, with the same effort, against raw, classical or private answers.
+
+    People are made up. Success above the bound refutes the promise of epsilon; chance is what
+    somebody guesses who sees no answers.
+
+    Example: discreet attack reconstruct --against private --epsilon 1 --plot out.svg
+    """
+
+
+@click.command(_LIST)
+@click.option("--json", "as_json", is_flag=True, help="Print facts instead of a table.")
+def list_attacks(*, as_json: bool) -> None:
+    """List the attacks and what each is played against.
+
+    Example: discreet attack list
+    """
+    from discreet.cli.lab import PLAYS  # noqa: PLC0415 - heavy room
+
+    if as_json:
+        click.echo(json.dumps([_facts(name, one) for name, one in PLAYS.items()], indent=2))
+        return
+    table = Table("attack", "what it does", "rounded", "private")
+    for name, one in PLAYS.items():
+        table.add_row(name, one.summary, one.rounded, one.private)
+    Console().print(table)
+
+
+def _facts(name: str, one: "Play") -> dict[str, object]:
+    fields = ("summary", "success", "rounded", "private", "effort", "unit")
+    return {"name": name, **{field: getattr(one, field) for field in fields}}
+
+
+def _command(name: str, one: "Play") -> click.Command:
+    """The command of one attack."""
+    options = [
+        click.Option(
+            ["--against"],
+            type=click.Choice(_AGAINST),
+            default="private",
+            show_default=True,
+            help=f"Whose answers. rounded: {one.rounded}; private: {one.private}.",
+        ),
+        click.Option(
+            ["--epsilon"],
+            default="1",
+            show_default=True,
+            help="The promise for all answers together; private answers keep it.",
+        ),
+        click.Option(
+            ["--effort"],
+            type=click.IntRange(min=1),
+            default=one.effort,
+            show_default=True,
+            help=f"How many {one.unit}.",
+        ),
+        click.Option(["--seed"], type=int, default=0, show_default=True, help="Other people."),
+        click.Option(
+            ["--plot"],
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="Draw the outcome (.svg, or .png with discreet[chart]).",
+        ),
+        click.Option(["--json", "as_json"], is_flag=True, help="Print facts instead of a table."),
+    ]
+    text = (
+        f"{one.summary}\n\nSuccess: {one.success}.\n\nExample: discreet attack {name} --against raw"
+    )
+    return click.Command(name, params=list(options), help=text, callback=_caller(name, one))
+
+
+def _caller(name: str, one: "Play"):  # type: ignore[no-untyped-def] # noqa: ANN202 - click's own
+    def call(
+        *, against: str, epsilon: str, effort: int, seed: int, plot: Path | None, as_json: bool
+    ) -> None:
+        from discreet.cli.lab import Setting, picture  # noqa: PLC0415 - heavy room
+
+        promise = _read(epsilon)
+        outcome = one.run(Setting(against, effort, promise, seed))  # type: ignore[arg-type]
+        if plot is not None:
+            title = f"{name}: what an attacker finds out, epsilon {epsilon}"
+            picture.save(picture.draw(title, {against: outcome}), plot)
+        if as_json:
+            facts = {"attack": name, "against": against, "epsilon": float(promise)}
+            click.echo(
+                json.dumps({**facts, **asdict(outcome), "refutes": outcome.refutes}, indent=2)
+            )
+        else:
+            _show(name, one, against, outcome)
+
+    return call
+
+
+def _read(epsilon: str) -> Fraction:
+    """Epsilon as it was typed."""
+    try:
+        return positive(Fraction(epsilon), "epsilon")
+    except (ValueError, ZeroDivisionError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"epsilon is {epsilon}", why="it has to be a number", fix="pass it as 0.5 or 1/2"
+        ) from error
+
+
+def _show(name: str, one: "Play", against: str, outcome: "Outcome") -> None:
+    console = Console()
+    table = Table("attack", "against", "success", "baseline", "bound", "n")
+    numbers = (f"{rate:.3f}" for rate in (outcome.success, outcome.baseline, outcome.bound))
+    table.add_row(name, against, *numbers, str(outcome.n))
+    console.print(table)
+    console.print(f"success: {one.success}")
+    verdict = (
+        "[bold red]above the bound: answers that keep this epsilon cannot be attacked so well[/]"
+        if outcome.refutes
+        else "[green]within the bound[/] (three standard errors allowed)"
+    )
+    console.print(verdict)

@@ -1,0 +1,151 @@
+"""Caps of datasets, analysts, groups and links; raises; roles."""
+
+import io
+
+import pytest
+
+import discreet as dp
+from desk import ABOUT, BUDGET, BY_CITY, COUNT, add_visits, spent
+from discreet.errors import BudgetError, InputError
+from visits import clinic
+
+
+@pytest.fixture
+def curator():
+    with dp.Curator.in_memory() as made:
+        yield add_visits(made)
+
+
+def test_an_analyst_is_held_to_their_own_cap_within_the_dataset(curator):
+    curator.grant("alice", "visits", dp.Budget(epsilon=0.2, delta=1e-7))
+    alice, bob = curator.as_analyst("alice"), curator.as_analyst("bob")
+    alice.sql(COUNT, epsilon=0.1)
+    before = spent(curator)
+
+    with pytest.raises(BudgetError, match="analyst alice within visits"):
+        alice.sql(BY_CITY, epsilon=1)
+    assert spent(curator) == before
+    bob.sql(BY_CITY, epsilon=1)
+    assert alice.budget("visits").total == curator.budget("visits", analyst="alice").total
+
+
+def test_colluding_analysts_share_the_cap_of_the_dataset(curator):
+    with pytest.raises(BudgetError, match="left to dataset visits"):
+        for i in range(100):
+            curator.as_analyst(f"analyst {i}").sql(COUNT, epsilon=0.5 + i / 100)
+
+    left = curator.budget("visits").left
+    assert 0 <= left.amount < curator.budget("visits").limit.amount / 4
+
+
+def test_an_answer_that_another_paid_for_costs_the_dataset_nothing_and_the_analyst_its_price(
+    curator,
+):
+    curator.grant("bob", "visits", dp.Budget(epsilon=1, delta=1e-7))
+    first = curator.as_analyst("alice").sql(COUNT, epsilon=0.1)
+    before = spent(curator)
+
+    assert curator.as_analyst("bob").sql(COUNT, epsilon=0.1) == first
+    assert spent(curator) == before
+    assert spent(curator, analyst="bob") == before
+
+
+def test_a_group_of_analysts_is_held_to_one_cap(curator):
+    account = curator.group("lab", "visits", ["alice", "bob"], dp.Budget(rho=0.003))
+    curator.as_analyst("alice").sql(COUNT, epsilon=0.3)
+
+    with pytest.raises(BudgetError, match="group lab within visits"):
+        curator.as_analyst("bob").sql(BY_CITY, epsilon=0.4)
+    curator.as_analyst("carol").sql(BY_CITY, epsilon=0.4)
+    assert account.holder.name == "lab"
+
+
+def test_a_group_without_a_cap_counts_what_it_learns(curator):
+    curator.group("lab", "visits", ["alice", "bob"])
+    curator.as_analyst("alice").sql(COUNT, epsilon=0.1)
+    curator.as_analyst("bob").sql(BY_CITY, epsilon=0.1)
+
+    by_holder = {str(one.holder): one for one in curator.as_auditor().accounts()}
+    assert by_holder["group lab within visits"].spent == spent(curator)
+
+
+def test_linked_datasets_share_what_one_person_may_lose(curator):
+    curator.add("bills", clinic(100), **ABOUT, budget=BUDGET)
+    curator.sql(COUNT, epsilon=0.1)
+    curator.link("people", ["visits", "bills"], dp.Budget(rho=0.01))
+
+    with pytest.raises(BudgetError, match="link people"):
+        curator.sql("SELECT COUNT(*) AS n FROM bills", epsilon=1)
+    curator.sql("SELECT COUNT(*) AS n FROM bills", epsilon=0.1)
+    total = [one for one in curator.ledger.accounts() if one.holder.kind == "link"][0]
+    assert total.spent[0] == spent(curator)[0] + spent(curator, "bills")[0]
+
+
+def test_a_raise_is_an_entry_with_its_reason(curator):
+    with pytest.raises(BudgetError):
+        curator.sql(COUNT, epsilon=5)
+    curator.raise_budget("visits", dp.Budget(epsilon=20, delta=1e-6), reason="board, 12 May")
+    curator.sql(COUNT, epsilon=5)
+
+    raised = [entry for entry in curator.as_auditor().entries() if entry.kind == "raised"]
+    assert [entry.facts["reason"] for entry in raised] == ["board, 12 May"]
+    with pytest.raises(InputError):
+        curator.raise_budget("visits", dp.Budget(epsilon=21, delta=1e-6), reason="")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda c: c.grant("alice", "nowhere", BUDGET),
+        lambda c: c.group("lab", "nowhere", ["alice"]),
+        lambda c: c.link("people", ["visits", "nowhere"]),
+        lambda c: c.grant("", "visits", BUDGET),
+        lambda c: c.grant("alice", "visits", BUDGET) and c.grant("alice", "visits", BUDGET),
+        lambda c: c.raise_budget("visits", dp.Budget(epsilon=1), reason="another measure"),
+    ],
+)
+def test_accounts_of_nobody_are_refused(curator, wrong):
+    with pytest.raises(InputError):
+        wrong(curator)
+
+
+def test_an_auditor_sees_every_charge_and_no_answer(curator):
+    release = curator.sql(COUNT, epsilon=0.1)
+    auditor = curator.as_auditor()
+    file = io.StringIO()
+    auditor.export(file)
+
+    assert [entry.kind for entry in auditor.entries()][-2:] == ["charged", "released"]
+    assert auditor.verify().ok
+    assert not hasattr(auditor, "sql")
+    answer = str(release.table.column("n")[0].as_py())
+    assert f'"{answer}"' not in file.getvalue()
+    assert f":{answer}," not in file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("said", "measure"),
+    [
+        ({"epsilon": 1}, "epsilon"),
+        ({"epsilon": 1, "delta": 1e-6}, "rho"),
+        ({"rho": 0.5}, "rho"),
+        ({"rho": 0.5, "delta": 1e-6}, "rho"),
+    ],
+)
+def test_each_way_to_say_a_budget_answers_questions(said, measure):
+    with dp.Curator.in_memory() as curator:
+        add_visits(curator, budget=dp.Budget(**said))
+        curator.sql(BY_CITY, epsilon=0.1)
+
+        assert curator.budget("visits").measure.name == measure
+        assert spent(curator) > (0, 0)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{}, {"epsilon": 1, "rho": 1}, {"epsilon": 0}, {"epsilon": -1}, {"rho": 0}, {"delta": 1e-6}]
+    + [{"epsilon": 1, "delta": -1e-9}, {"epsilon": 1, "delta": 1}, {"epsilon": float("inf")}],
+)
+def test_a_budget_that_means_nothing_is_refused(said):
+    with pytest.raises(InputError):
+        dp.Budget(**said).cap()
