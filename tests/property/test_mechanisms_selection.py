@@ -200,7 +200,7 @@ def test_a_multiplicity_is_as_good_as_copies(pieces, word):
 
     def located(candidates, multiplicities):
         read = choices.read_scores(list(candidates), Fraction(7, 2))
-        return choices._locate(read, multiplicities, choices.Uniform(word, 64, Bits()))
+        return choices.locate(read, choices.Uniform(word, 64, Bits()), multiplicities)
 
     assert located(scores, many) == owner[located(copies, None)]
 
