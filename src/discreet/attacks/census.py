@@ -1,5 +1,6 @@
 """Rebuilding the people of a small block from the statistics that were published about it."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -57,17 +58,18 @@ Agency: TypeAlias = Callable[[str], Statistic]
 class Census:
     """Finds all blocks of people that have the published statistics.
 
-    Success is the share of the block's people (age, sex, race, marital status) that are in the
-    first block that fits, provided no more than `most` fit; where none fits, nobody is found. The
-    baseline is the share that a block drawn blindly has right. `effort` bounds the search, in
-    ages tried.
+    Success is the share of the block's people (age, sex, race, marital status) that are in a block
+    that fits, averaged over the first `most` that do; where none fits, nobody is found. Means were
+    rounded by at most `rounding`. The baseline is the share that a block drawn blindly has right.
+    `effort` bounds the search, in ages tried.
 
     Reference: Garfinkel, Abowd, Martindale 2019, Understanding Database Reconstruction Attacks on
     Public Data.
     """
 
     block: tuple[Person, ...] = BLOCK
-    most: int = 1
+    most: int = 20
+    rounding: float = 0.05
     promise: Promise = field(default_factory=Promise)
 
     def run(self, target: Agency, effort: int = 2_000_000) -> Outcome:
@@ -75,18 +77,19 @@ class Census:
         if effort < 1:
             raise InputError(f"effort is {effort}", why="it counts steps", fix="allow some")
         statistics = [target(pattern) for pattern in PUBLISHED]
-        found = solve(statistics, effort=effort, most=self.most + 1)
-        right = 0
-        if 1 <= len(found) <= self.most:
-            right = sum((Counter(found[0]) & Counter(self.block)).values())
-        chance = 1 / (len(KINDS) * (OLDEST + 1))
-        return Outcome(
-            right / len(self.block), chance, self.promise.of_event(chance), len(self.block)
-        )
+        found = solve(statistics, rounding=self.rounding, effort=effort, most=self.most)
+        rights = [sum((Counter(one) & Counter(self.block)).values()) for one in found]
+        people, chance = len(self.block), 1 / (len(KINDS) * (OLDEST + 1))
+        success = sum(rights) / (people * len(found)) if found else 0.0
+        return Outcome(success, chance, self.promise.of_event(chance), people)
 
 
 def solve(
-    statistics: Sequence[Statistic], *, effort: int = 2_000_000, most: int = 100
+    statistics: Sequence[Statistic],
+    *,
+    rounding: float = 0.05,
+    effort: int = 2_000_000,
+    most: int = 100,
 ) -> list[tuple[Person, ...]]:
     """Blocks that have all statistics, at most `most`; none if `effort` ends first."""
     total = next((one.count for one in statistics if one.pattern == "..."), None)
@@ -102,7 +105,7 @@ def solve(
     found: list[tuple[Person, ...]] = []
     for kinds in combinations_with_replacement(KINDS, total):
         if all(sum(map(one.covers, kinds)) == one.count for one in statistics):
-            for ages in _Search(kinds, statistics, steps).ages():
+            for ages in _Search(kinds, statistics, rounding, steps).ages():
                 block = tuple(sorted(zip(ages, kinds, strict=True)))
                 found += [] if block in found else [block]
                 if len(found) >= most:
@@ -115,8 +118,13 @@ class _Search:
     """Ages for people of known kinds: depth first, small groups first, cut as soon as one fails."""
 
     def __init__(
-        self, kinds: tuple[str, ...], statistics: Sequence[Statistic], steps: list[int]
+        self,
+        kinds: tuple[str, ...],
+        statistics: Sequence[Statistic],
+        rounding: float,
+        steps: list[int],
     ) -> None:
+        self._sums = {one: _sums(one, rounding) for one in statistics}
         self._groups = [
             (one, [i for i, kind in enumerate(kinds) if one.covers(kind)]) for one in statistics
         ]
@@ -152,7 +160,7 @@ class _Search:
         for one, members in self._of[slot]:
             known = [age for i in members if i != slot and (age := self._ages[i]) is not None]
             rest = len(members) - 1 - len(known)
-            least, largest = _sums(one)
+            least, largest = self._sums[one]
             low = max(low, least - sum(known) - rest * OLDEST)
             high = min(high, largest - sum(known))
         alike = [
@@ -170,15 +178,15 @@ class _Search:
             return False
         if len(ages) < one.count:
             return True
-        least, largest = _sums(one)
+        least, largest = self._sums[one]
         return least <= sum(ages) <= largest and _median(ages) == one.median
 
 
-def _sums(one: Statistic) -> tuple[int, int]:
-    """The least and largest sum of ages whose mean rounds to the published one."""
-    near = round(one.mean * one.count)
-    fits = [s for s in range(near - 1, near + 2) if abs(s / max(one.count, 1) - one.mean) <= 0.0501]
-    return (min(fits), max(fits)) if fits else (1, 0)
+def _sums(one: Statistic, rounding: float) -> tuple[int, int]:
+    """The least and largest sum of ages whose mean is the published one before rounding."""
+    slack = one.count * (rounding + 1e-9)
+    middle = one.mean * one.count
+    return math.ceil(middle - slack), math.floor(middle + slack)
 
 
 def _median(ages: Sequence[int]) -> float:

@@ -46,6 +46,10 @@ class Promise:
         kept = 1 - math.exp(-self.epsilon) * max(0.0, 1 - without - self.delta)
         return min(1.0, grown, kept)
 
+    def of_measured(self, hits: int, n: int) -> float:
+        """`of_event` where the rate without was measured: an event never seen is not impossible."""
+        return self.of_event((hits + 1) / (n + 1))
+
 
 def _exp(epsilon: float) -> float:
     """e^epsilon, or infinity where a float ends."""

@@ -84,8 +84,9 @@ class Linkage:
             self._hit(board, everybody.where(np.arange(edges[i], edges[i + 1])), draws)
             for i in (*range(effort), *range(self.people, self.people + effort))
         ]
-        inside, outside = float(np.mean(found[:effort])), float(np.mean(found[effort:]))
-        return Outcome(inside, outside, self.promise.of_event(outside), effort)
+        inside, outside = sum(found[:effort]), sum(found[effort:])
+        bound = self.promise.of_measured(outside, effort)
+        return Outcome(inside / effort, outside / effort, bound, effort)
 
     def _hit(self, board: "Scoreboard", theirs: Ratings, draws: Draws) -> bool:
         """Whether the record that matches a target holds a rating the attacker did not know."""

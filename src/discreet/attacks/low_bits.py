@@ -42,8 +42,9 @@ class LowBits:
 
     def run(self, target: Noisy, effort: int = 1000) -> Outcome:
         """Look at `effort` answers about a count of 0, and as many about a count of 1."""
-        proofs = [float(np.mean(self.proves_zero(target(count, effort)))) for count in (0, 1)]
-        return Outcome(proofs[0], proofs[1], self.promise.of_event(proofs[1]), effort)
+        zeros, ones = (int(self.proves_zero(target(count, effort)).sum()) for count in (0, 1))
+        bound = self.promise.of_measured(ones, effort)
+        return Outcome(zeros / effort, ones / effort, bound, effort)
 
     def proves_zero(self, answers: Reals) -> NDArray[np.bool_]:
         """Which answers have low-order bits, and such as come from 0 alone."""

@@ -34,11 +34,12 @@ class RepeatedZero:
             raise InputError(
                 f"effort is {effort}", why="it counts answers", fix="ask at least once"
             )
-        proofs = [self._rate(target, count, effort) for count in (0, 1)]
-        return Outcome(proofs[0], proofs[1], self.promise.of_event(proofs[1]), TRIALS)
+        zeros, ones = (self._proofs(target, count, effort) for count in (0, 1))
+        bound = self.promise.of_measured(ones, TRIALS)
+        return Outcome(zeros / TRIALS, ones / TRIALS, bound, TRIALS)
 
     @staticmethod
-    def _rate(target: Noisy, count: int, effort: int) -> float:
+    def _proofs(target: Noisy, count: int, effort: int) -> int:
         answers = np.asarray(target(count, TRIALS * effort), dtype=np.float64)
         fine = (np.abs(answers) < 0.5) & (answers * _LAST != np.rint(answers * _LAST))
-        return float(np.mean(fine.reshape(TRIALS, effort).any(axis=1)))
+        return int(fine.reshape(TRIALS, effort).any(axis=1).sum())

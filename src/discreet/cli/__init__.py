@@ -1,7 +1,7 @@
 """The command line: one file a command, imported when it is called.
 
-Exit status: 0 well; 1 a claim was refuted or the ledger is not whole; 2 wrong use, a question that
-is refused, or anything else that went wrong; 3 the budget does not suffice.
+Exit status: 0 well; 1 a claim was refuted or the ledger is not whole; 2 wrong use, wrong input, or
+a question that is refused; 3 the budget does not suffice; 4 the engine or the ledger failed.
 """
 
 import importlib
@@ -10,7 +10,14 @@ from typing import Any
 
 import click
 
-from discreet.errors import BudgetError, DiscreetError, QueryRefused
+from discreet.errors import (
+    BudgetError,
+    DiscreetError,
+    EngineError,
+    InvariantBroken,
+    LedgerError,
+    QueryRefused,
+)
 
 _COMMANDS = (
     *("demo", "init", "add", "describe", "query", "explain", "budget", "ledger"),
@@ -28,6 +35,12 @@ class Exhausted(Told):
     """The price does not fit what is left."""
 
     exit_code = 3
+
+
+class Failed(Told):
+    """The engine or the ledger could not finish; what was charged is not charged again."""
+
+    exit_code = 4
 
 
 class Rooms(click.Group):
@@ -59,13 +72,21 @@ class Rooms(click.Group):
         try:
             return super().invoke(ctx)
         except DiscreetError as error:
-            told = Exhausted if isinstance(error, BudgetError) else Told
-            raise told(f"{error}{_place(error, ctx.meta.get('sql'))}") from error
+            text = f"{error}{_place(error, ctx.meta.get('sql'))}"
+            raise _KINDS.get(type(error), Told)(text) from error
         except BrokenPipeError:
             raise
         except OSError as error:
             text = f"{error.filename or 'A file'}: {error.strerror or type(error).__name__}"
             raise Told(text) from error
+
+
+_KINDS: dict[type[DiscreetError], type[Told]] = {
+    BudgetError: Exhausted,
+    EngineError: Failed,
+    LedgerError: Failed,
+    InvariantBroken: Failed,
+}
 
 
 def _place(error: DiscreetError, text: str | None) -> str:
@@ -83,6 +104,6 @@ def _place(error: DiscreetError, text: str | None) -> str:
 def main() -> None:
     """Answers about people that give none of them away.
 
-    Exit status: 0 well; 1 a claim was refuted or the ledger is not whole; 2 wrong use, a question
-    that is refused, or another error; 3 the budget does not suffice.
+    Exit status: 0 well; 1 a claim was refuted or the ledger is not whole; 2 wrong use, wrong input,
+    or a question that is refused; 3 the budget does not suffice; 4 the engine or the ledger failed.
     """

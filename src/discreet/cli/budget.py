@@ -35,7 +35,8 @@ _ORDER = ("link", "dataset", "group", "analyst")
 def budget(ctx: click.Context, *, folder: Path, as_json: bool, as_csv: bool) -> None:
     """Show what is left of all budgets.
 
-    `grant` gives an analyst a cap; `raise` changes one, with a reason that the ledger keeps.
+    `grant` gives an analyst a cap, `group` several of them one; `link` counts datasets about the
+    same people together; `raise` changes a cap, with a reason that the ledger keeps.
 
     Example: discreet budget
     """
@@ -99,6 +100,54 @@ def raise_(
         cap = _needed(epsilon, delta, rho)
         curator.raise_budget(dataset, cap, reason=reason, analyst=analyst)
     click.echo(f"The cap of {analyst or dataset} is changed, and the ledger says why.")
+
+
+@budget.command()
+@click.argument("name")
+@click.argument("dataset")
+@click.argument("analysts", nargs=-1, required=True, metavar="ANALYST...")
+@curator_option
+@budget_options
+def group(
+    *,
+    name: str,
+    dataset: str,
+    analysts: tuple[str, ...],
+    folder: Path,
+    epsilon: Fraction | None,
+    delta: Fraction | None,
+    rho: Fraction | None,
+) -> None:
+    """Hold several analysts of DATASET to one cap, or count what they learn together.
+
+    Example: discreet budget group lab visits alice bob --epsilon 2 --delta 1e-6
+    """
+    with open_curator(folder) as curator:
+        curator.group(name, dataset, analysts, read_budget(epsilon, delta, rho))
+    click.echo(f"{name} is a group within {dataset}.")
+
+
+@budget.command()
+@click.argument("name")
+@click.argument("datasets", nargs=-1, required=True, metavar="DATASET...")
+@curator_option
+@budget_options
+def link(
+    *,
+    name: str,
+    datasets: tuple[str, ...],
+    folder: Path,
+    epsilon: Fraction | None,
+    delta: Fraction | None,
+    rho: Fraction | None,
+) -> None:
+    """Say that datasets hold the same people; cap, or count, what one of them loses in all.
+
+    Example: discreet budget link people visits bills --epsilon 5 --delta 1e-6
+    """
+    with open_curator(folder) as curator:
+        curator.link(name, datasets, read_budget(epsilon, delta, rho))
+    click.echo(f"{name} links {', '.join(datasets)}.")
 
 
 def _needed(epsilon: Fraction | None, delta: Fraction | None, rho: Fraction | None) -> "Budget":

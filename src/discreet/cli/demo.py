@@ -1,41 +1,91 @@
 """`discreet demo`: what a newcomer runs first."""
 
 import math
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from discreet import noise
 from discreet.mechanisms import Laplace
 
-PATIENTS = 4_000
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.curator.curator import Curator
+
 WARDS = {"Ward A": 0.31, "Ward B": 0.12, "Ward C": 0.55, "Ward D": 0.07}
+PATIENTS = 4_000
 EPSILON = 0.5
 TRIES = 100_000
+TARGET = 17
+SMOKERS = """SELECT ward, COUNT(*) AS smokers, AVG(age) AS age
+FROM patients WHERE smokes GROUP BY ward"""
+ALL = "SELECT COUNT(*) AS n FROM patients WHERE smokes"
+BUT_ONE = f"{ALL} AND id <> {TARGET}"
+NOSY = f"SELECT * FROM patients WHERE id = {TARGET}"  # noqa: S608 - our own number
 
 
 @click.command()
 def demo() -> None:
-    """Draw exact noise, answer a question privately, and watch an attack fail.
+    """See a curator answer and an attack fail.
 
     Example: discreet demo
     """
     console = Console()
     console.print("[bold]discreet[/]: answers about people that give none of them away\n")
     show_noise(console)
-    smokers = make_patients()
-    show_counts(console, smokers)
-    show_attack(console, sum(smokers.values()))
-    console.print("\nNext: [bold]discreet audit[/] tries to refute every promise made here.")
+    patients = make_patients()
+    curator = open_clinic(patients)
+    show_answers(console, curator, patients)
+    show_refusal(console, curator)
+    show_attack(console, curator, patients)
+    report = curator.ledger.verify()
+    console.print(
+        f"\nThe ledger of this session: {report.entries} entries, "
+        f"{'whole' if report.ok else 'NOT whole'}."
+    )
+    console.print(
+        "Next: [bold]discreet init FILE[/] protects your own data;\n"
+        "      [bold]discreet audit[/] tries to refute every promise made here."
+    )
 
 
-def make_patients() -> dict[str, int]:
-    """Patients who smoke, ward by ward: made-up people, so the truth may be shown."""
-    return {
-        ward: int(noise.bernoulli(share, size=PATIENTS // len(WARDS)).sum())
-        for ward, share in WARDS.items()
-    }
+def make_patients() -> "pa.Table":
+    """Made-up patients, so the truth may be shown."""
+    import pyarrow as pa  # noqa: PLC0415 - heavy
+
+    each = PATIENTS // len(WARDS)
+    smokes = [noise.bernoulli(share, size=each) for share in WARDS.values()]
+    return pa.table(
+        {
+            "id": range(PATIENTS),
+            "ward": [ward for ward in WARDS for _ in range(each)],
+            "age": [20 + int(age) for age in noise.below(60, size=PATIENTS)],
+            "smokes": [bool(one) for ward in smokes for one in ward],
+        }
+    )
+
+
+def open_clinic(patients: "pa.Table") -> "Curator":
+    """A curator that ends with the demo."""
+    from discreet.curator.budgets import Budget  # noqa: PLC0415 - heavy room
+    from discreet.curator.curator import Curator  # noqa: PLC0415 - heavy room
+    from discreet.plan.schema import Bounds, Keys, Limits  # noqa: PLC0415 - heavy room
+
+    curator = Curator.in_memory()
+    curator.add(
+        "patients",
+        patients,
+        unit="id",
+        budget=Budget(epsilon=3),
+        columns={"ward": Keys(WARDS), "age": Bounds(0, 120)},
+        required=["id", "ward", "age", "smokes"],
+        limits=Limits(max_groups=1, max_rows=1),
+    )
+    return curator
 
 
 def show_noise(console: Console) -> None:
@@ -43,41 +93,91 @@ def show_noise(console: Console) -> None:
     draws = noise.discrete_laplace(4, size=100_000)
     console.print("100,000 exact draws of discrete Laplace noise, scale 4:")
     most = int((draws == 0).sum())
-    for k in range(-8, 9, 2):
+    for k in range(-8, 9, 4):
         seen = int((draws == k).sum())
         console.print(f"  {k:>3} {'█' * round(44 * seen / most)} {seen}")
 
 
-def show_counts(console: Console, smokers: dict[str, int]) -> None:
-    """A private count for each ward, with its error bar."""
-    count = Laplace(epsilon=EPSILON, sensitivity=1)
-    width = count.error(0.95)
+def show_answers(console: Console, curator: "Curator", patients: "pa.Table") -> None:
+    """Private answers with error bars beside the truth, and the same again for nothing."""
     console.print(
-        f"\nHow many patients smoke? One patient is in one ward, so all four answers\n"
-        f"together cost epsilon = {EPSILON}. Each is within {width:.0f} of the truth, "
-        f"95 times in 100."
+        f"\n{PATIENTS:,} made-up patients, one row each. The owner allows epsilon 3 in all:"
     )
-    table = Table("ward", "private answer", "95 % interval", "truth (made-up data)")
-    for ward, truth in smokers.items():
-        answer = count.release(truth)
+    show_budget(console, curator)
+    console.print(f"\n[cyan]{SMOKERS}[/]  (epsilon {EPSILON})")
+    release = curator.sql(SMOKERS, epsilon=EPSILON)
+    truth = true_answers(patients)
+    table = Table("ward", "smokers", "truth", "mean age", "truth")
+    widths = {name: release.half_widths[name].to_pylist() for name in ("smokers", "age")}
+    for i, row in enumerate(release.table.to_pylist()):
+        count, age = truth[row["ward"]]
         table.add_row(
-            ward, str(answer), f"{answer - width:.0f} to {answer + width:.0f}", str(truth)
+            row["ward"],
+            f"{row['smokers']} ± {math.ceil(widths['smokers'][i])}",
+            str(count),
+            f"{row['age']:.1f} ± {widths['age'][i]:.1f}",
+            f"{age:.1f}",
         )
     console.print(table)
+    console.print("± holds 95 times in 100. Asking the same again gives the same, for nothing:")
+    assert curator.sql(SMOKERS, epsilon=EPSILON) == release  # noqa: S101 - what the line says
+    show_budget(console, curator)
 
 
-def show_attack(console: Console, total: int) -> None:
+def true_answers(patients: "pa.Table") -> dict[str, tuple[int, float]]:
+    """Smokers and their mean age, ward by ward."""
+    ages: dict[str, list[int]] = {ward: [] for ward in WARDS}
+    for row in patients.to_pylist():
+        if row["smokes"]:
+            ages[row["ward"]].append(row["age"])
+    return {ward: (len(known), sum(known) / max(1, len(known))) for ward, known in ages.items()}
+
+
+def show_budget(console: Console, curator: "Curator") -> None:
+    """The gauge of the dataset's budget."""
+    from discreet.cli.budget import gauge  # noqa: PLC0415 - shares its picture
+
+    account = curator.budget("patients")
+    spent = float(account.total.amount)
+    console.print(f"  budget {gauge(account, width=24)}, epsilon {spent:g} of 3 spent")
+
+
+def show_refusal(console: Console, curator: "Curator") -> None:
+    """A question about somebody, which is no question."""
+    from discreet.errors import QueryRefused  # noqa: PLC0415 - used here alone
+
+    console.print(f"\n[cyan]{NOSY}[/]")
+    try:
+        curator.sql(NOSY, epsilon=EPSILON)
+    except QueryRefused as refused:
+        console.print(f"  refused, nothing is charged:\n  {escape(refused.why)}")
+
+
+def show_attack(console: Console, curator: "Curator", patients: "pa.Table") -> None:
     """Differencing: ask with and without one person, and subtract."""
+    smokes = patients.column("smokes").to_pylist()
+    exact = sum(smokes), sum(smokes) - smokes[TARGET]
+    noisy = [
+        curator.sql(text, epsilon=EPSILON).table.column("n")[0].as_py() for text in (ALL, BUT_ONE)
+    ]
     count = Laplace(epsilon=EPSILON, sensitivity=1)
-    secrets = noise.bernoulli(0.5, size=TRIES)
-    answers = count.release(total + secrets.astype(int))
-    guesses = answers - total > 0.5
-    rate = (guesses == secrets).mean()
     bound = math.exp(EPSILON) / (1 + math.exp(EPSILON))
-    sampling = 2 * math.sqrt(bound * (1 - bound) / TRIES)
+    rate, chance = guessed_right(count), 2 * math.sqrt(bound * (1 - bound) / TRIES)
+    found = "do" if smokes[TARGET] else "do not"
     console.print(
-        "\nAn attacker knows everybody but one person, asks once more, and subtracts:\n"
-        f"  exact answers    100 % of {TRIES:,} people found out\n"
+        f"\nDoes patient {TARGET} smoke? An attacker counts with and without them, and subtracts:\n"
+        f"  exact answers    {exact[0]} - {exact[1]} = {exact[0] - exact[1]}: they {found}\n"
+        f"  private answers  {noisy[0]} - {noisy[1]} = {noisy[0] - noisy[1]}, "
+        f"and each may be off by {count.error(0.95):.0f}\n"
+        f"An attacker who knows everybody else tries it on {TRIES:,} people:\n"
+        f"  exact answers    100 % found out\n"
         f"  private answers  {rate:.1%} guessed right; a coin guesses 50 %\n"
-        f"                   no attacker can pass {bound:.1%} (give or take {sampling:.1%} here)"
+        f"                   nobody can pass {bound:.1%} (give or take {chance:.1%} here)"
     )
+
+
+def guessed_right(count: Laplace) -> float:
+    """How often the best guess from one private count is right."""
+    secrets = noise.bernoulli(0.5, size=TRIES)
+    answers = count.release(1000 + secrets.astype(int))
+    return float(((answers - 1000 > 0.5) == secrets).mean())

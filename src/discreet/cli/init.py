@@ -60,6 +60,8 @@ def init(
     neighbours = Neighbours.CHANGE_ONE if change_one else Neighbours.ADD_REMOVE
     if source is not None:
         _try_out(source, name, budget, said, neighbours)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise click.UsageError(f"{folder} is full of other things. Name a new folder: --curator")
     with Curator(folder, ledger=ledger, neighbours=neighbours) as curator:
         if source is not None:
             add_table(curator, name or _stem(source), source, budget, None, (), **said)

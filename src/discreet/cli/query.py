@@ -49,15 +49,14 @@ def query(
     SQL is the question itself, or `-` to read it from standard input.
 
     The price is charged before data is touched and never refunded; asking the same again gives the
-    same answer for nothing. Exit status 2: refused, nothing was charged; 3: the budget does not
-    suffice, nothing was charged either.
+    same answer for nothing. Exit status 2: refused, 3: the budget does not suffice; nothing was
+    charged. 4: something failed, and asking again finishes it under the same charge.
 
     Example: discreet query "SELECT city, AVG(age) AS a FROM visits GROUP BY city" --epsilon 0.1
     """
     price = read_price(epsilon, delta, within)
     text = read_sql(sql)
     with open_curator(folder) as curator, Console(stderr=True).status("asking"):
-        curator.recover()
         if remeasure:
             release = curator.remeasure(text, analyst=analyst, **price)
         else:

@@ -29,7 +29,7 @@ from discreet.curator.holdings import Holdings, Said, unknown
 from discreet.curator.intake import Incoming
 from discreet.curator.ledger import Ledger
 from discreet.curator.orders import Receipt, State
-from discreet.curator.pricing import Offer, Terms, make_offer, tables_named
+from discreet.curator.pricing import Counter, Offer, Terms, make_offer, tables_named
 from discreet.curator.registry import Registration
 from discreet.curator.remeasure import Past, check_mergeable, merge
 from discreet.errors import DiscreetError, InputError, LedgerError, QueryRefused
@@ -96,6 +96,7 @@ class Curator:
             self._ledger = Ledger.in_memory()
         self._holdings = Holdings(self._folder)
         self._failed: set[int] = set()
+        self._looked = False
         self._past = Past(self._ledger)
 
     @staticmethod
@@ -253,7 +254,7 @@ class Curator:
     ) -> Release:
         """Answer a question in SQL, for a price or for the least price of an accuracy."""
         query, terms = read(text, self.schema), Terms(epsilon, delta, accuracy)
-        return self._answer(*self._offer(query, terms, analyst), analyst, request)
+        return self._answer(self._offer(query, terms, analyst), request)
 
     def table(self, name: str, *, analyst: str = OWNER) -> From:
         """Begin a question in Python."""
@@ -275,7 +276,7 @@ class Curator:
     ) -> Release:
         """Answer a plan: charge it durably, compute it, store it; or find the stored answer."""
         terms = Terms(epsilon, delta, accuracy)
-        return self._answer(*self._offer(query, terms, analyst), analyst, request)
+        return self._answer(self._offer(query, terms, analyst), request)
 
     def remeasure(
         self,
@@ -292,10 +293,9 @@ class Curator:
         """
         query = read(text, self.schema)
         check_mergeable(query)
-        offer, used = self._offer(query, Terms(epsilon, delta, accuracy), analyst)
-        fresh = self._answer(offer, used, analyst, None)
-        earlier = self._past.releases(analyst, offer.plan, registry.version(used))
-        return merge(query, fresh, earlier)
+        offer = self._offer(query, Terms(epsilon, delta, accuracy), analyst)
+        fresh = self._answer(offer)
+        return merge(query, fresh, self._past.releases(offer.order()))
 
     def explain(
         self,
@@ -307,14 +307,14 @@ class Curator:
         analyst: str = OWNER,
     ) -> Explanation:
         """What a question would cost and how wrong its answer would be; touches no data."""
-        offer, _ = self._offer(read(text, self.schema), Terms(epsilon, delta, accuracy), analyst)
-        return offer.explanation
+        terms = Terms(epsilon, delta, accuracy)
+        return self._offer(read(text, self.schema), terms, analyst).explanation
 
     def recover(self, *, patience: float | None = None) -> int:
         """Finish what a crash interrupted, under the charges that were made; how many.
 
-        With `patience=0` nobody else is taken to be computing. What cannot be finished now stays
-        charged, and is left for the next time.
+        The first question to a curator in a folder does this by itself. With `patience=0` nobody
+        else is taken to be computing. What cannot be finished now stays charged, for the next time.
         """
         done = 0
         for receipt in self._ledger.recover(patience=patience):
@@ -338,23 +338,19 @@ class Curator:
 
     # --- the one path ---------------------------------------------------------------------------
 
-    def _offer(self, query: Query, terms: Terms, analyst: str) -> tuple[Offer, list[Registration]]:
-        """Price a question, from public facts; and the tables it reads."""
-        touched = self._ledger.touched(self._dataset_of(query), analyst)
-        offer = make_offer(query, terms, touched, self._neighbours)
-        return offer, self._holdings.check(tables_named(canonical.write(query)))
+    def _offer(self, query: Query, terms: Terms, analyst: str) -> Offer:
+        """Price a question, from public facts."""
+        dataset = self._dataset_of(query)
+        touched = self._ledger.touched(dataset, analyst)
+        used = self._holdings.check(tables_named(canonical.write(query)))
+        at = Counter(analyst, dataset, registry.version(used), touched, self._neighbours)
+        return make_offer(query, terms, at)
 
-    def _answer(
-        self, offer: Offer, used: list[Registration], analyst: str, request: str | None
-    ) -> Release:
-        dataset = self._dataset_of(offer.query)
-        order = offer.order(
-            self._ledger.touched(dataset, analyst),
-            analyst=analyst,
-            dataset=dataset,
-            version=registry.version(used),
-            request=request,
-        )
+    def _answer(self, offer: Offer, request: str | None = None) -> Release:
+        if self._folder is not None and not self._looked:
+            self._looked = True
+            self.recover()
+        order = offer.order(request)
         receipt = self._ledger.charge(order)
         if receipt.state is State.PENDING and receipt.sequence not in self._failed:
             receipt = self._ledger.wait(order, timeout=_WAIT)

@@ -125,13 +125,13 @@ def _read(path: Path) -> Folder:
 
 def _check(folder: Folder, neighbours: Neighbours | None, ledger: str | None) -> Folder:
     for what, said, kept in (
-        ("neighbours", neighbours, folder.neighbours),
-        ("a ledger", ledger and without_password(ledger), folder.ledger),
+        ("other neighbours", neighbours, folder.neighbours),
+        ("another ledger", ledger and without_password(ledger), folder.ledger),
     ):
         if said is not None and said != kept:
             raise LedgerError(
-                f"{folder.path.name} was made with other {what}",
-                why="what was spent there was counted by them",
-                fix=f"leave {what} out, or make a curator in a new folder",
+                f"{folder.path.name} was made with {what}",
+                why="what was spent there is counted there, and by them",
+                fix="open it without saying so, or make a curator in a new folder",
             )
     return folder

@@ -45,6 +45,17 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
+class Counter:
+    """Where a question is asked: who asks, about which version of what, and who pays."""
+
+    analyst: str
+    dataset: str
+    version: str
+    touched: tuple[Account, ...]
+    neighbours: Neighbours
+
+
+@dataclass(frozen=True, slots=True)
 class Offer:
     """A question with its price and law of noise, and everything about it that can be checked.
 
@@ -56,7 +67,7 @@ class Offer:
     query: Query
     price: Price
     law: Law
-    neighbours: Neighbours
+    at: Counter
     parts: tuple[Charged, ...]
     explanation: Explanation
 
@@ -67,23 +78,16 @@ class Offer:
             sum((price.amount for price in prices), Fraction(0)),
             sum((price.delta for price in prices), Fraction(0)),
             measure=measure,
-            neighbours=self.neighbours,
+            neighbours=self.at.neighbours,
         )
 
-    def order(
-        self,
-        touched: Sequence[Account],
-        *,
-        analyst: str,
-        dataset: str,
-        version: str,
-        request: str | None,
-    ) -> Order:
+    def order(self, request: str | None = None) -> Order:
         """What the ledger is asked to charge."""
-        measures = dict.fromkeys(account.measure for account in touched)
+        measures = dict.fromkeys(account.measure for account in self.at.touched)
         prices = tuple(self.cost(measure) for measure in measures)
         parts = [part.to_dict() for part in self.parts]
-        return Order(analyst, dataset, version, self.plan, prices, parts, request)
+        at = self.at
+        return Order(at.analyst, at.dataset, at.version, self.plan, prices, parts, request)
 
     @property
     def plan(self) -> str:
@@ -93,30 +97,24 @@ class Offer:
             "epsilon": str(self.price.epsilon),
             "delta": str(self.price.delta),
             "law": self.law.value,
-            "neighbours": self.neighbours.value,
+            "neighbours": self.at.neighbours.value,
         }
         return json.dumps(facts, sort_keys=True)
 
 
-def make_offer(
-    question: Query, terms: Terms, touched: Sequence[Account], neighbours: Neighbours
-) -> Offer:
+def make_offer(question: Query, terms: Terms, at: Counter) -> Offer:
     """Price a question; one in SQL and one in Python that mean the same become the same."""
     query = replace(question, outputs=tuple(outputs_of(question)))
-    dialect = DuckDBEngine.dialect
-    delta = _delta(terms, touched)
-    law = _law(touched, delta)
+    dialect, about, delta = DuckDBEngine.dialect, at.neighbours, _delta(terms, at.touched)
+    law = _law(at.touched, delta)
     if terms.accuracy is None:
         assert terms.epsilon is not None  # noqa: S101 - narrowing: see Terms
         price = Price(terms.epsilon, delta)
     else:
-        price = price_for(
-            query, dialect, terms.accuracy, delta=delta, neighbours=neighbours, laws=(law,)
-        )
-    parts = quote(query, price, law, dialect, neighbours)
-    return Offer(
-        query, price, law, neighbours, parts, explain(query, dialect, price, neighbours, (law,))
-    )
+        laws = (law,)
+        price = price_for(query, dialect, terms.accuracy, delta=delta, neighbours=about, laws=laws)
+    told = explain(query, dialect, price, about, (law,))
+    return Offer(query, price, law, at, quote(query, price, law, dialect, about), told)
 
 
 def tables_named(plan: str) -> set[str]:

@@ -41,12 +41,12 @@ class Past:
         self._read = 0
         self._orders: dict[tuple[str, str, str], list[Order]] = {}
 
-    def releases(self, analyst: str, plan: str, version: str) -> list[Release]:
-        """What an analyst was told for the same question at other prices."""
+    def releases(self, order: Order) -> list[Release]:
+        """What the same analyst was told for the same question at other prices."""
         self._catch_up()
-        asked = json.loads(plan)
-        orders = self._orders.get((analyst, version, asked["query"]), [])
-        others = [order for order in orders if json.loads(order.plan) != asked]
+        asked = json.loads(order.plan)
+        known = self._orders.get((order.analyst, order.version, asked["query"]), [])
+        others = [one for one in known if one.question != order.question]
         receipts = [self._ledger.charge(order) for order in others]  # their own charge: it is free
         return [
             Release.from_bytes(receipt.release)

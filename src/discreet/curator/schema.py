@@ -61,7 +61,7 @@ _TABLES: Final = (
         question {text} NOT NULL UNIQUE,
         worker {text} NOT NULL,
         claimed {int} NOT NULL,
-        released {int} REFERENCES entries (sequence)
+        released {int} UNIQUE REFERENCES entries (sequence)
     ){strict}""",
     "CREATE INDEX pending ON charges (sequence) WHERE released IS NULL",
     """CREATE TABLE shares (

@@ -4,8 +4,11 @@ import threading
 
 import pytest
 
-from discreet.curator import committer
+from discreet.curator import charging, committer
 from discreet.curator.accounts import dataset
+from discreet.curator.amounts import write_units
+from discreet.curator.sheet import Sheet
+from discreet.curator.transaction import Transaction
 from discreet.errors import InputError, LedgerError
 from discreet.privacy import Filter
 
@@ -78,7 +81,7 @@ def test_operations_that_wait_share_a_transaction(visits):
 )
 def test_a_fault_is_told_to_the_one_who_made_it(visits, fault, error):
     outcomes = together(visits, [note, fault, note])
-    assert [entry.sequence for entry in (outcomes[0], outcomes[2])] == [3, 4]
+    assert {entry.sequence for entry in (outcomes[0], outcomes[2])} == {3, 4}
     assert error in str(outcomes[1])
     assert visits.verify().ok
 
@@ -102,11 +105,12 @@ def test_an_interruption_is_told_to_all_who_shared(visits):
     assert visits.verify().ok
 
 
-def test_who_is_interrupted_while_waiting_leaves_the_queue(visits, monkeypatch):
+def test_who_is_interrupted_while_waiting_leaves_the_queue(visits):
     """Otherwise the lead would be handed to somebody who is gone."""
 
-    def impatient(self, timeout=None):
-        raise KeyboardInterrupt
+    class Impatient(threading.Event):
+        def wait(self, timeout=None):  # noqa: ARG002
+            raise KeyboardInterrupt
 
     begun, release = threading.Event(), threading.Event()
 
@@ -119,10 +123,27 @@ def test_who_is_interrupted_while_waiting_leaves_the_queue(visits, monkeypatch):
     first.start()
     begun.wait(30)
     job = committer._Job(note, None, alone=False)
-    job.called = type("Impatient", (), {"wait": impatient, "set": lambda self: None})()
+    job.called = Impatient()
     with pytest.raises(KeyboardInterrupt):
         visits._committer._submit(job)
     assert not visits._committer._queue
     release.set()
     first.join()
     assert visits.record("noted", by="owner", facts={}).sequence == 3
+
+
+def test_a_total_that_changed_after_it_was_read_is_not_written_over(visits, ask):
+    """The guard under the lock: it would matter on a store that does not isolate."""
+
+    def work(execute):
+        transaction = Transaction(execute)
+        sheet = Sheet(transaction)
+        sheet.read([ask()])
+        execute("UPDATE accounts SET spent = ?", (write_units(1),))
+        charging.charge(transaction, sheet, ask(), charging.Turn("worker", 0, 0))
+        sheet.write_back()
+        transaction.finish()
+
+    with pytest.raises(LedgerError, match="one after another"):
+        visits._store.transact(work)
+    assert visits.verify().ok

@@ -30,9 +30,12 @@ def test_an_analyst_is_held_to_their_own_cap_within_the_dataset(curator):
 
 
 def test_colluding_analysts_share_the_cap_of_the_dataset(curator):
-    with pytest.raises(BudgetError, match="left to dataset visits"):
+    def collude():
         for i in range(100):
             curator.as_analyst(f"analyst {i}").sql(COUNT, epsilon=0.5 + i / 100)
+
+    with pytest.raises(BudgetError, match="left to dataset visits"):
+        collude()
 
     left = curator.budget("visits").left
     assert 0 <= left.amount < curator.budget("visits").limit.amount / 4
@@ -77,7 +80,7 @@ def test_linked_datasets_share_what_one_person_may_lose(curator):
     with pytest.raises(BudgetError, match="link people"):
         curator.sql("SELECT COUNT(*) AS n FROM bills", epsilon=1)
     curator.sql("SELECT COUNT(*) AS n FROM bills", epsilon=0.1)
-    total = [one for one in curator.ledger.accounts() if one.holder.kind == "link"][0]
+    total = next(one for one in curator.ledger.accounts() if one.holder.kind == "link")
     assert total.spent[0] == spent(curator)[0] + spent(curator, "bills")[0]
 
 
@@ -143,8 +146,11 @@ def test_each_way_to_say_a_budget_answers_questions(said, measure):
 
 @pytest.mark.parametrize(
     "said",
-    [{}, {"epsilon": 1, "rho": 1}, {"epsilon": 0}, {"epsilon": -1}, {"rho": 0}, {"delta": 1e-6}]
-    + [{"epsilon": 1, "delta": -1e-9}, {"epsilon": 1, "delta": 1}, {"epsilon": float("inf")}],
+    [
+        *({}, {"epsilon": 1, "rho": 1}, {"epsilon": 0}, {"epsilon": -1}, {"rho": 0}),
+        *({"delta": 1e-6}, {"epsilon": 1, "delta": -1e-9}, {"epsilon": 1, "delta": 1}),
+        *({"epsilon": float("inf")}, {"epsilon": "3"}, {"epsilon": True}),
+    ],
 )
 def test_a_budget_that_means_nothing_is_refused(said):
     with pytest.raises(InputError):

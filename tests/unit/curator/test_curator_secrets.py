@@ -1,6 +1,7 @@
 """What an observer sees besides the released numbers is the same on neighbouring datasets."""
 
 import logging
+import os
 import pickle
 import traceback
 
@@ -101,11 +102,9 @@ def test_an_error_of_the_database_is_not_passed_on(tmp_path):
     stamp = file.stat()
     broken = file.read_bytes()[:-300] + CANARY.encode() * 25
     file.write_bytes(broken)
-    import os
-
     os.utime(file, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    curator._holdings.close()
     with curator, pytest.raises((EngineError, InputError)) as error:
-        curator._holdings.close()
         curator.sql(COUNT, epsilon=0.1)
 
     assert CANARY not in "".join(traceback.format_exception(error.value))

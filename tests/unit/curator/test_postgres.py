@@ -132,10 +132,11 @@ import os
 from discreet.curator.ledger import Ledger
 ledger = Ledger.open({address!r})
 ledger.record("noted", by="parent", facts={{}})
+before = ledger._store._connection
 child = os.fork()
 ledger.record("noted", by="child" if child == 0 else "parent", facts={{}})
 if child == 0:
-    os._exit(0)
+    os._exit(ledger._store._connection is before)
 assert os.waitpid(child, 0)[1] == 0
 ledger.record("noted", by="parent", facts={{}})
 ledger.close()

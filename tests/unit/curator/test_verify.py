@@ -76,6 +76,10 @@ TAMPERINGS = {
         "entry 6: the stored release",
     ),
     "a removed release": ("DELETE FROM releases", "entry 6: the stored release"),
+    "an added release": (
+        "INSERT INTO releases (charge, bytes) VALUES (7, '\\x00')",
+        "charges or releases without an entry",
+    ),
     "an older version": ("UPDATE ledger SET version = 0", "the kept head"),
     "another identity": ("UPDATE ledger SET id = 'x'", "the kept head"),
 }

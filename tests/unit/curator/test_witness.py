@@ -88,3 +88,16 @@ def test_a_witness_that_is_a_folder_is_refused(tmp_path):
         Witness(tmp_path).read()
     with pytest.raises(LedgerError, match="cannot be used"):
         Witness(tmp_path).advance(seen(1))
+
+
+def test_one_writes_at_a_time(witness):
+    """A late writer must see what an early one left, or it would overwrite something newer."""
+    witness.advance(seen(1))
+    with witness.held():
+        late = threading.Thread(target=witness.advance, args=(seen(2),))
+        late.start()
+        late.join(0.2)
+        assert late.is_alive()
+        assert witness.read() == seen(1)
+    late.join()
+    assert witness.read() == seen(2)

@@ -38,7 +38,7 @@ _PLAYS = {
         "share of people whose secret bit is right",
         "sums rounded to 5",
         f"a curator's {_SUMS}",
-        128,
+        64,
         "questions",
         subsets.exponential,
     ),
@@ -116,7 +116,7 @@ _PLAYS = {
     ),
     "census": Play(
         "Rebuild the seven people of a block from published counts, medians and means.",
-        "share of people rebuilt exactly from the only block that fits",
+        "share of people rebuilt exactly, averaged over the blocks that fit",
         "means rounded to whole years",
         "a curator's counts, medians and means",
         2_000_000,
@@ -144,7 +144,7 @@ _PLAYS = {
     "low-bits": Play(
         "Read from the low-order bits of one noisy answer which number was noised.",
         "share of answers about 0 that prove it; baseline: of answers about 1 that seem to",
-        "textbook noise, rounded to thousandths",
+        "textbook noise, rounded to 1/1024",
         "a curator's sums, on their grid",
         2000,
         "answers",
@@ -153,7 +153,7 @@ _PLAYS = {
     "repeated-zero": Play(
         "Ask about a zero until an answer is finer than any other sum can be.",
         "share of zeros that are proved; baseline: of ones that seem to be zeros",
-        "textbook noise, rounded to thousandths",
+        "textbook noise, rounded to 1/1024",
         "a curator's sums, on their grid",
         20,
         "answers about each of 500 numbers",

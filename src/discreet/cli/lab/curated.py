@@ -15,8 +15,9 @@ from discreet.privacy import ZCDP
 
 DELTA = Fraction(1, 10**6)
 
-_QUESTION = Fraction(1, 10**9)
-"""The delta at which one of many questions is priced; the budget itself counts rho."""
+_QUESTION = Fraction(1, 10**30)
+"""The delta at which one of many questions is priced. The budget itself counts rho, and the smaller
+this is, the less of it is lost on the way from epsilon to rho."""
 
 _SPARE = 1 - Fraction(1, 10**6)
 """Rounding may cost a little; the last question has to fit too."""

@@ -132,7 +132,8 @@ def census(setting: Setting) -> Outcome:
         case "raw":
             return attack.run(office, setting.effort)
         case "rounded":
-            return attack.run(lambda pattern: _whole(office(pattern)), setting.effort)
+            coarse = Census(promise=setting.pure, rounding=0.55)
+            return coarse.run(lambda pattern: _whole(office(pattern)), setting.effort)
         case "private":
             return attack.run(_private_office(setting), setting.effort)
 
@@ -160,6 +161,7 @@ def _private_office(setting: Setting) -> Agency:
         question = "SELECT COUNT(*) AS n, MEDIAN(age) AS m, AVG(age) AS a FROM block"
         question += f" WHERE {where}" if where else ""
         n, median, mean = (column[0].as_py() for column in desk.ask(question).columns)
-        return Statistic(pattern, int(n), round(float(median or 0)), round(float(mean or 0), 1))
+        # A median is the middle of the year that was chosen.
+        return Statistic(pattern, int(n), int(median or 0), round(float(mean or 0), 1))
 
     return publish

@@ -43,14 +43,16 @@ def _curated(secret: Bits, setting: Setting) -> SubsetSum:
         if not people.any():
             return 0.0
         named = ", ".join(map(str, np.flatnonzero(people)))
-        return desk.number(f"SELECT SUM(secret) AS s FROM people WHERE id IN ({named})")  # noqa: S608
+        return desk.number(
+            f"SELECT COUNT(*) AS n FROM people WHERE secret = 1 AND id IN ({named})"  # noqa: S608
+        )
 
     return answer
 
 
 def exponential(setting: Setting, people: int = 12) -> Outcome:
-    """All 2^n databases are tried, against two systems."""
-    return pool(_rebuild(Exponential, setting, people, purpose) for purpose in (11, 12))
+    """All 2^n databases are tried, against four systems."""
+    return pool(_rebuild(Exponential, setting, people, purpose) for purpose in (11, 12, 13, 14))
 
 
 def reconstruct(setting: Setting, people: int = 64) -> Outcome:

@@ -68,8 +68,9 @@ def _curated(secret: Bits, epsilon: Fraction, questions: int) -> WardSums:
 
     def answer(who: NDArray[np.bool_]) -> Reals:
         left_out = ", ".join(map(str, np.flatnonzero(~who.ravel())))
-        where = f"WHERE NOT id IN ({left_out}) " if left_out else ""
-        question = f"SELECT ward, SUM(secret) AS s FROM people {where}GROUP BY ward"  # noqa: S608
+        others = f" AND NOT id IN ({left_out})" if left_out else ""
+        where = f"WHERE secret = 1{others}"
+        question = f"SELECT ward, COUNT(*) AS n FROM people {where} GROUP BY ward"  # noqa: S608
         return np.asarray(desk.cells(question, (wards,)))
 
     return answer
@@ -87,13 +88,13 @@ def repeated_zero(setting: Setting) -> Outcome:
 
 
 def _noisy(setting: Setting) -> Noisy:
-    """Textbook noise, the same rounded to thousandths, or a curator."""
+    """Textbook noise, the same rounded to 1/1024, or a curator."""
     scale, coins = 1 / float(setting.epsilon), setting.draws(71)
     match setting.against:
         case "raw":
             return lambda count, runs: count + coins.laplace(scale, runs)
         case "rounded":
-            return lambda count, runs: np.round(count + coins.laplace(scale, runs), 3)
+            return lambda count, runs: np.rint(1024 * (count + coins.laplace(scale, runs))) / 1024
         case "private":
             return lambda count, runs: _zeros(setting.epsilon, count, runs)
 

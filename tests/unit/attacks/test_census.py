@@ -1,0 +1,79 @@
+import pytest
+
+from discreet.attacks import Census, Promise
+from discreet.attacks.census import BLOCK, PUBLISHED, Statistic, solve, tabulate
+from discreet.errors import InputError
+
+OFFICE = tabulate(BLOCK)
+
+
+def test_the_published_statistics_are_those_of_the_block():
+    found = {(one.pattern, one.count, one.median, one.mean) for one in map(OFFICE, PUBLISHED)}
+
+    assert found == {
+        ("...", 7, 30, 38.0),
+        ("F..", 4, 30, 33.5),
+        ("M..", 3, 30, 44.0),
+        (".B.", 4, 51, 48.5),
+        (".W.", 3, 24, 24.0),
+        ("..M", 4, 51, 54.0),
+        ("FB.", 3, 36, 36.7),
+    }
+
+
+def test_exactly_one_block_fits_and_it_is_the_true_one():
+    assert solve([OFFICE(pattern) for pattern in PUBLISHED]) == [tuple(sorted(BLOCK))]
+
+
+def test_the_attack_rebuilds_seven_of_seven():
+    outcome = Census(promise=Promise(1)).run(OFFICE)
+
+    assert (outcome.success, outcome.n) == (1.0, 7)
+    assert outcome.refutes
+
+
+def test_small_blocks_are_solved_as_brute_force_solves_them():
+    block = ((3, "FBS"), (7, "FBS"), (7, "MWM"))
+    office = tabulate(block)
+    asked = [office("..."), office("F..")]
+    found = solve(asked, most=10_000)
+
+    expected = set()
+    for a in range(18):
+        b, c = 10 - a, 7
+        if a <= b and sorted((a, b, c))[1] == 7:
+            expected.add((a, b, c))
+    ages = {tuple(age for age, kind in sorted(one, key=lambda p: (p[1][0], p[0]))) for one in found}
+    assert ages == expected
+    assert tuple(sorted(block)) in found
+
+
+def test_statistics_that_contradict_each_other_fit_no_block():
+    wrong = [OFFICE(pattern) for pattern in PUBLISHED[:-1]] + [Statistic("FB.", 5, 36, 36.7)]
+
+    assert solve(wrong) == []
+
+
+def test_a_search_that_is_cut_short_claims_nothing():
+    assert Census().run(OFFICE, effort=100).success == 0.0
+
+
+@pytest.mark.parametrize("count", [-3, 0, 40])
+def test_a_nonsensical_population_rebuilds_nobody(count):
+    outcome = Census().run(lambda pattern: Statistic(pattern, count, 30, 30.0))
+
+    assert outcome.success == 0.0
+
+
+def test_statistics_without_a_total_are_refused():
+    with pytest.raises(InputError, match="everybody"):
+        solve([OFFICE("F..")])
+
+
+def test_a_group_without_people_has_no_ages():
+    assert tabulate(((3, "FBS"),))("M..") == Statistic("M..", 0, 0, 0)
+
+
+def test_no_effort_is_refused():
+    with pytest.raises(InputError, match="effort"):
+        Census().run(OFFICE, effort=0)

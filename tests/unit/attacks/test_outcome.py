@@ -1,0 +1,70 @@
+import math
+
+import pytest
+
+from discreet.attacks import Outcome, Promise
+from discreet.attacks.outcome import pool
+from discreet.errors import InputError
+
+
+@pytest.mark.parametrize("field", ["success", "baseline", "bound"])
+@pytest.mark.parametrize("value", [-0.1, 1.1, math.nan])
+def test_a_rate_outside_the_unit_interval_is_refused(field, value):
+    rates = {"success": 0.5, "baseline": 0.5, "bound": 0.5, field: value}
+
+    with pytest.raises(InputError, match=field):
+        Outcome(**rates, n=1)
+
+
+def test_an_outcome_of_nothing_is_refused():
+    with pytest.raises(InputError, match="scored"):
+        Outcome(0.5, 0.5, 0.5, 0)
+
+
+def test_success_refutes_only_beyond_three_standard_errors():
+    edge = 0.5 + 3 * 0.05
+
+    assert not Outcome(edge, 0.5, 0.5, 100).refutes
+    assert Outcome(edge + 0.001, 0.5, 0.5, 100).refutes
+
+
+def test_a_bound_of_zero_still_allows_three_accidents():
+    assert not Outcome(0.03, 0.0, 0.0, 100).refutes
+    assert Outcome(0.04, 0.0, 0.0, 100).refutes
+
+
+def test_pooled_runs_weigh_as_much_as_they_scored():
+    pooled = pool([Outcome(1.0, 0.5, 0.7, 1), Outcome(0.0, 0.1, 0.3, 3)])
+
+    assert (pooled.success, pooled.n) == (0.25, 4)
+    assert (pooled.baseline, pooled.bound) == pytest.approx((0.2, 0.4))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "rate"), [(0, 0.5), (0.1, 0.525), (0.5, 0.622), (1, 0.731), (3, 0.953)]
+)
+def test_a_bit_is_guessed_at_most_as_often_as_randomized_response_tells_it(epsilon, rate):
+    assert Promise(epsilon).of_bit() == pytest.approx(rate, abs=5e-4)
+
+
+def test_an_event_grows_by_e_to_the_epsilon_and_its_opposite_shrinks_no_faster():
+    promise = Promise(1, 1e-6)
+
+    assert promise.of_event(0.01) == pytest.approx(0.01 * math.e + 1e-6)
+    assert promise.of_event(0.9) == pytest.approx(1 - (0.1 - 1e-6) / math.e)
+    assert promise.of_event(1.0) == 1.0
+    assert Promise(1e4).of_event(0.5) <= 1.0
+
+
+def test_without_a_promise_everything_is_allowed():
+    assert Promise().of_bit() == Promise().of_event(0.0) == 1.0
+
+
+def test_an_event_that_was_never_seen_is_not_taken_for_impossible():
+    assert Promise(0).of_measured(0, 99) == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize("wrong", [{"epsilon": -1}, {"epsilon": math.inf}, {"delta": 2}])
+def test_a_promise_that_means_nothing_is_refused(wrong):
+    with pytest.raises(InputError):
+        Promise(**{"epsilon": 1, **wrong})

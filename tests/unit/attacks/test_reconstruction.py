@@ -1,0 +1,137 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from discreet.attacks import Exponential, LeastSquares, LinearProgram, Promise, Robust
+from discreet.attacks import linear_program as program
+from discreet.attacks.robust import lying
+from discreet.attacks.simulation import Draws
+from discreet.errors import InputError
+
+EVERY = [Exponential, LeastSquares, LinearProgram, Robust]
+
+
+def exact(secret):
+    return lambda people: secret[people].sum()
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_exact_answers_give_everybody_away(kind):
+    secret = Draws(1).bits(12)
+    outcome = kind(secret, Promise(1)).run(exact(secret), 60)
+
+    assert outcome.success == 1.0
+    assert (outcome.baseline, outcome.n) == (0.5, 12)
+    assert outcome.bound == pytest.approx(0.731, abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_answers_that_know_nothing_give_chance(kind):
+    rights = []
+    for seed in range(20):
+        draws = Draws(seed)
+        secret = draws.bits(12)
+        rights.append(kind(secret, seed=seed).run(lambda _, d=draws: d.below(7, 1)[0], 60).success)
+
+    assert abs(np.mean(rights) - 0.5) < 3 * 0.5 / np.sqrt(240)
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_the_guess_does_not_look_at_the_secret(kind):
+    answers = exact(Draws(1).bits(10))
+    guesses = [kind(np.full(10, bit)).guess(answers, 50).tolist() for bit in (0, 1)]
+
+    assert guesses[0] == guesses[1] == Draws(1).bits(10).tolist()
+
+
+@pytest.mark.parametrize("error", [0.5, 1.0, 1.5, 2.0])
+def test_errors_within_e_leave_at_most_4e_bits_wrong_however_they_are_chosen(error):
+    secret = Draws(2).bits(10)
+    other = secret.copy()
+    other[: int(2 * error)] ^= 1
+
+    def adversary(people):
+        # As near to another database's answer as the error allows.
+        truth, lie = secret[people].sum(), other[people].sum()
+        return truth + np.clip(lie - truth, -error, error)
+
+    outcome = Exponential(secret).run(adversary, 1 << 10)
+
+    assert round((1 - outcome.success) * 10) <= 4 * error
+
+
+def test_random_errors_within_3_leave_nothing_hidden():
+    for seed in range(3):
+        draws = Draws(seed)
+        secret = draws.bits(12)
+        outcome = Exponential(secret).run(
+            lambda people, s=secret, d=draws: s[people].sum() + 6 * d.uniform(1)[0] - 3, 1 << 12
+        )
+
+        assert outcome.success == 1.0
+
+
+def test_the_l1_program_shrugs_at_garbage_that_ruins_least_squares():
+    draws = Draws(3)
+    secret = draws.bits(50)
+    liar = [lying(exact(secret), 0.2, 50, seed=4) for _ in range(2)]
+
+    assert Robust(secret).run(liar[0], 500).success == 1.0
+    assert LeastSquares(secret).run(liar[1], 500).success < 0.95
+
+
+def test_a_liar_lies_as_often_as_it_is_told():
+    liar = lying(lambda _: -1.0, 0.3, 10, seed=5)
+    lies = np.mean([liar(np.ones(3, dtype=bool)) != -1.0 for _ in range(2000)])
+
+    assert abs(lies - 0.3) < 3 * np.sqrt(0.21 / 2000)
+
+
+def test_too_many_people_for_all_databases_are_refused():
+    with pytest.raises(InputError, match="too many to try"):
+        Exponential(np.zeros(21, dtype=int)).run(lambda _: 0, 10)
+
+
+@pytest.mark.parametrize("secret", [[], [0, 2], [[0, 1]]])
+def test_a_secret_that_is_no_list_of_bits_is_refused(secret):
+    with pytest.raises(InputError, match="bits"):
+        LeastSquares(np.array(secret))
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_no_effort_is_refused(kind):
+    with pytest.raises(InputError, match="effort"):
+        kind(np.array([0, 1])).run(lambda _: 0, 0)
+
+
+def test_a_share_of_lies_is_a_rate():
+    with pytest.raises(InputError, match="rate"):
+        lying(lambda _: 0.0, 1.5, 10)
+
+
+def test_without_scipy_the_message_says_what_to_install(monkeypatch):
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(program, "import_module", missing)
+
+    with pytest.raises(InputError, match=r"discreet\[attack\]"):
+        LinearProgram(np.array([0, 1])).run(lambda _: 0, 3)
+
+
+def test_a_program_that_cannot_be_solved_is_an_error_and_not_a_guess():
+    with pytest.raises((InputError, ValueError)):
+        LinearProgram(np.array([0, 1])).run(lambda _: np.nan, 3)
+
+
+def test_the_attacks_stand_on_errors_alone_and_bring_no_heavy_package():
+    code = (
+        "import sys, discreet.attacks as room, discreet.errors;"
+        "rooms = {name.split('.')[1] for name in sys.modules if name.startswith('discreet.')};"
+        "print(sorted(rooms), 'scipy' in sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+
+    assert said.stdout.strip() == "['attacks', 'errors'] False"

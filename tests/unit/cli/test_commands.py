@@ -1,0 +1,301 @@
+"""What each command takes, prints and refuses."""
+
+import csv
+import io
+import json
+
+import pytest
+
+import discreet as dp
+from desk import BY_CITY, COUNT
+from discreet.cli import _COMMANDS, main
+from discreet.cli.options import read_number
+from visits import clinic
+
+
+def test_an_answer_as_a_table_as_json_and_as_csv(discreet):
+    table = discreet("query", BY_CITY, "--epsilon", "0.1")
+    told = json.loads(discreet("query", BY_CITY, "--epsilon", "0.1", "--json").stdout)
+    rows = list(
+        csv.DictReader(io.StringIO(discreet("query", BY_CITY, "--epsilon", "0.1", "--csv").stdout))
+    )
+
+    assert table.exit_code == 0
+    assert "±" in table.stdout
+    assert "epsilon 0.1" in table.stdout
+    assert [int(row["n"]) for row in rows] == [row["n"] for row in told["rows"]]
+    assert set(rows[0]) == {"city", "n", "n_low", "n_high", "s", "s_low", "s_high"}
+    assert told["price"]["epsilon"] == 0.1
+
+
+def test_an_answer_may_carry_its_statement(discreet):
+    assert "person" in discreet("query", COUNT, "--epsilon", "0.1", "--statement").stdout
+
+
+def test_an_answer_within_a_stated_error(discreet):
+    told = json.loads(discreet("query", COUNT, "--within", "100", "--json").stdout)
+
+    assert told["half_widths"][0]["n"] <= 100
+
+
+def test_asking_again_merges(discreet):
+    discreet("query", COUNT, "--epsilon", "0.1")
+    merged = discreet("query", COUNT, "--epsilon", "0.2", "--remeasure")
+
+    assert "merged from 2 answers" in merged.stdout
+
+
+def test_explaining_is_free(discreet, clinic_folder):
+    told = json.loads(discreet("explain", BY_CITY, "--epsilon", "0.1", "--json").stdout)
+    text = discreet("explain", BY_CITY, "--epsilon", "0.1").stdout
+
+    assert set(told["half_widths"]) == {"n", "s"}
+    assert "no data was read" in text
+    with dp.Curator(clinic_folder) as curator:
+        assert curator.budget("visits").spent == (0, 0)
+
+
+def test_a_refusal_points_at_the_place(discreet):
+    refused = discreet(
+        "query", "SELECT COUNT(*) AS n\nFROM visits\nWHERE nothing > 1", "--epsilon", "0.1"
+    )
+
+    assert refused.exit_code == 2
+    assert "  WHERE nothing > 1\n        ^^^^^^^" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["query", COUNT],
+        ["query", COUNT, "--epsilon", "0.1", "--within", "5"],
+        ["query", COUNT, "--epsilon", "many"],
+        ["query", COUNT, "--epsilon", "nan"],
+        ["query", COUNT, "--epsilon", "1e999999999"],
+        ["query", COUNT, "--epsilon", "1/0"],
+        ["query", COUNT, "--epsilon", "-1"],
+        ["query", COUNT, "--epsilon", "0"],
+        ["query", COUNT, "--epsilon", "0.1", "--delta", "2"],
+        ["query", "", "--epsilon", "0.1"],
+        ["query", "DROP TABLE visits", "--epsilon", "0.1"],
+        ["query", COUNT, "--epsilon", "0.1", "--analyst", ""],
+        ["explain", "SELECT 1", "--epsilon", "0.1"],
+        ["describe", "nowhere"],
+        ["describe", "--dummy"],
+        ["add", "x", "nowhere.parquet", "--unit", "a", "--epsilon", "1"],
+        ["add", "x", "nowhere.parquet"],
+        ["add", "visits", "nowhere.csv", "--unit", "a", "--epsilon", "1"],
+        ["budget", "grant", "alice", "nowhere", "--epsilon", "1"],
+        ["budget", "grant", "alice", "visits"],
+        ["budget", "raise", "visits", "--epsilon", "9"],
+        ["budget", "raise", "visits", "--epsilon", "9", "--reason", "another measure"],
+        ["ledger", "list", "--limit", "0"],
+        ["ledger", "export", "--deployment", "nowhere"],
+        ["ledger", "export", "--out", "no/such/folder/out.jsonl"],
+        ["init"],
+        ["nonsense"],
+    ],
+)
+def test_wrong_use_is_a_message_and_status_2(discreet, words):
+    told = discreet(*words)
+
+    assert told.exit_code == 2
+    assert "Error: " in told.stderr
+    assert "Traceback" not in told.output
+
+
+def test_a_budget_that_does_not_suffice_is_status_3(discreet):
+    assert discreet("query", COUNT, "--epsilon", "50").exit_code == 3
+
+
+def test_a_folder_of_something_else_is_refused(discreet, tmp_path):
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "thesis.txt").write_text("years")
+    for words in (["budget"], ["init"]):
+        told = discreet(*words, folder=tmp_path / "x")
+        assert told.exit_code == 2
+    assert [path.name for path in (tmp_path / "x").iterdir()] == ["thesis.txt"]
+
+
+def test_budgets_as_a_gauge_as_json_and_as_csv(discreet):
+    discreet("query", COUNT, "--epsilon", "0.5", "--analyst", "alice")
+    drawn = discreet("budget").stdout
+    told = json.loads(discreet("budget", "--json").stdout)
+    rows = list(csv.DictReader(io.StringIO(discreet("budget", "--csv").stdout)))
+
+    assert "█" in drawn
+    assert "% left" in drawn
+    assert {row["name"] for row in told} == {"visits", "alice"}
+    assert [row["name"] for row in rows] == [row["name"] for row in told]
+    assert next(row for row in told if row["kind"] == "dataset")["spent"] > 0
+
+
+def test_an_owner_grants_and_raises(discreet):
+    assert discreet("budget", "grant", "alice", "visits", "--rho", "0.0001").exit_code == 0
+    assert discreet("query", COUNT, "--epsilon", "1", "--analyst", "alice").exit_code == 3
+    raised = discreet(
+        *("budget", "raise", "visits", "--analyst", "alice", "--rho", "0.1", "--reason", "trusted")
+    )
+    assert raised.exit_code == 0
+    assert discreet("query", COUNT, "--epsilon", "1", "--analyst", "alice").exit_code == 0
+    listed = discreet("ledger", "list").stdout
+    assert "reason trusted" in listed
+    assert "alice" in listed
+
+
+def test_groups_and_links_from_the_command_line(discreet):
+    assert (
+        discreet("budget", "group", "lab", "visits", "alice", "bob", "--rho", "0.0001").exit_code
+        == 0
+    )
+    assert discreet("budget", "link", "people", "visits").exit_code == 0
+    assert discreet("query", COUNT, "--epsilon", "1", "--analyst", "bob").exit_code == 3
+    told = {row["kind"]: row for row in json.loads(discreet("budget", "--json").stdout)}
+    assert told["group"]["cap"] == 0.0001
+    assert told["link"]["cap"] is None
+    assert "no cap" in discreet("budget").stdout
+
+
+def test_an_engine_that_fails_is_status_4_and_asking_again_finishes(
+    discreet, clinic_folder, monkeypatch
+):
+    from discreet.engines.duckdb import DuckDBEngine
+    from discreet.errors import EngineError
+
+    def fail(_):
+        raise EngineError("the engine could not finish", why="it is broken", fix="mend it")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DuckDBEngine, "session", fail)
+        assert discreet("query", COUNT, "--epsilon", "0.1").exit_code == 4
+    assert json.loads(discreet("ledger", "verify", "--json").stdout)["pending"] == 1
+    charged = discreet("budget", "--json").stdout
+    with dp.Curator(clinic_folder, patience=0) as curator:
+        curator.sql(BY_CITY, epsilon=0.01)  # the first question finishes what was left
+    assert json.loads(discreet("ledger", "verify", "--json").stdout)["pending"] == 0
+    kinds = [
+        json.loads(line)["kind"]
+        for line in discreet("ledger", "list", "--json").stdout.splitlines()
+    ]
+    assert kinds[-4:] == ["charged", "released", "charged", "released"]
+    assert json.loads(charged)[-1]["spent"] > 0
+
+
+def test_the_ledger_is_listed_and_exported(discreet, tmp_path):
+    discreet("query", COUNT, "--epsilon", "0.1")
+    lines = discreet("ledger", "list", "--json", "--after", "0").stdout.splitlines()
+    discreet("ledger", "export", "--out", str(tmp_path / "out.jsonl"))
+    exported = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    record = json.loads(discreet("ledger", "export", "--deployment", "visits").stdout)
+
+    assert [json.loads(line)["kind"] for line in lines][-2:] == ["charged", "released"]
+    assert [one["entry"]["sequence"] for one in exported] == [1, 2, 3, 4, 5]
+    assert record["deployment"]["deployment_model"]["model_name"] == "Central"
+    assert json.loads(discreet("ledger", "verify", "--json").stdout)["ok"]
+
+
+def test_tables_and_files_are_described(discreet, tmp_path):
+    import pyarrow.parquet as pq
+
+    pq.write_table(clinic(3), tmp_path / "v.parquet")
+    everything = discreet("describe").stdout
+    file = discreet("describe", str(tmp_path / "v.parquet"), "--json").stdout
+    made_up = list(csv.DictReader(io.StringIO(discreet("describe", "visits", "--dummy").stdout)))
+
+    assert "0 .. 100" in everything
+    assert "protects the person that person names" in everything
+    assert json.loads(file)["columns"]["amount"] == "real"
+    assert {row["city"] for row in made_up} == {"Austin", "Haifa", "Oslo"}
+
+
+@pytest.mark.parametrize("name", ["C:\\data\\v 1", "ä[1]", "it's 100%"])
+def test_odd_file_names_and_windows_paths(discreet, tmp_path, name):
+    import pyarrow.csv
+
+    file = tmp_path / f"{name}.csv"
+    pyarrow.csv.write_csv(clinic(20), file)
+    folder = tmp_path / name
+    made = discreet(
+        *("init", str(file), "--name", "v", "--unit", "person", "--epsilon", "5"),
+        *("--kind", "person", "integer", "--keys", "city", "Haifa,Oslo", "--required", "city"),
+        *("--max-groups", "1", "--max-rows", "2"),
+        folder=folder,
+    )
+    assert made.exit_code == 0, made.output
+    question = ["query", "SELECT COUNT(*) AS n FROM v", "--epsilon", "2", "--csv"]
+    assert discreet(*question, folder=folder).stdout.startswith('"n","n_low"')
+
+
+def test_a_second_table_a_key_path_and_a_public_table(discreet, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    people = pa.table({"id": range(20), "grade": [i % 3 for i in range(20)]})
+    pq.write_table(people, tmp_path / "people.parquet")
+    pq.write_table(pa.table({"owner": range(20)}), tmp_path / "bills.parquet")
+    pq.write_table(pa.table({"name": ["Haifa"], "sea": [True]}), tmp_path / "cities.parquet")
+    for words in (
+        [
+            "people",
+            "people.parquet",
+            "--within",
+            "visits",
+            "--unit",
+            "id",
+            "--keys",
+            "grade",
+            "0,1,2",
+        ],
+        ["bills", "bills.parquet", "--within", "visits", "--path", "owner", "people", "id"],
+        ["cities", "cities.parquet", "--public-key", "name", "--keys", "sea", "true,false"],
+        ["rows", "bills.parquet", "--each-row", "--epsilon", "1"],
+    ):
+        told = discreet("add", words[0], str(tmp_path / words[1]), *words[2:])
+        assert told.exit_code == 0, told.output
+    told = json.loads(discreet("describe", "--json").stdout)
+
+    assert told["people"]["columns"]["grade"]["keys"] == [0, 1, 2]
+    assert told["cities"]["columns"]["sea"]["keys"] == [True, False]
+    assert "bills" in told
+    assert told["rows"]["unit"] == "each row by itself, and nobody whole"
+    wrong = ["x", str(tmp_path / "people.parquet"), "--unit", "id", "--epsilon", "1"]
+    for more in (["--keys", "grade", "one"], ["--each-row"], ["--bounds", "grade", "a", "b"]):
+        assert discreet("add", *wrong, *more).exit_code == 2
+
+
+@pytest.mark.parametrize("name", _COMMANDS)
+def test_help_is_quick_and_has_an_example(discreet, name):
+    told = discreet(name, "--help")
+
+    assert told.exit_code == 0
+    assert f"Example: discreet {name}" in told.stdout
+
+
+def test_every_command_below_a_command_has_an_example():
+    for name in ("budget", "ledger"):
+        group = main.get_command(None, name)
+        for inner, command in group.commands.items():
+            assert f"Example: discreet {name} {inner}" in command.help
+
+
+def test_the_list_of_commands_needs_no_heavy_room():
+    import subprocess
+    import sys
+
+    script = (
+        "import sys; from discreet.cli import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "print([m for m in ('duckdb', 'pyarrow', 'sqlglot', 'pandas') if m in sys.modules])"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+
+    assert told.stdout.endswith("[]\n")
+
+
+def test_numbers_are_read_as_they_are_typed():
+    assert read_number("0.1") * 10 == 1
+    assert read_number(" 1/3 ") * 3 == 1
+    for text in ("", "x", "1/0", "inf", "nan", "1e400000", "1" * 500):
+        assert read_number(text) is None

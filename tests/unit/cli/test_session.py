@@ -1,0 +1,108 @@
+"""A whole session through real processes: make, add, ask, look, check."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+COUNT = "SELECT city, COUNT(*) AS n FROM visits GROUP BY city"
+SAID = [
+    *("--unit", "person", "--epsilon", "3", "--delta", "1e-6", "--max-rows", "4"),
+    *("--max-groups", "2", "--bounds", "amount", "0", "100", "--keys", "city", "Austin,Haifa,Oslo"),
+]
+
+
+def test_a_session_from_nothing_to_a_verified_ledger(shell, tmp_path):
+    assert shell("query", COUNT, "--epsilon", "0.1").returncode == 2
+    made = shell("init", "visits.parquet", *SAID)
+    assert (made.returncode, made.stderr) == (0, "")
+
+    first = shell("query", COUNT, "--epsilon", "0.1", "--json")
+    again = shell("query", "-", "--epsilon", "0.1", "--json", text=COUNT)
+    assert first.returncode == 0
+    assert first.stdout == again.stdout
+    told = json.loads(first.stdout)
+    assert [row["city"] for row in told["rows"]] == ["Austin", "Haifa", "Oslo"]
+    assert all(width["n"] > 0 for width in told["half_widths"])
+
+    poor = shell("query", COUNT, "--epsilon", "100")
+    assert poor.returncode == 3
+    assert "left to dataset visits" in poor.stderr
+    assert "Traceback" not in poor.stderr
+
+    ledger = tmp_path / "curator.discreet" / "ledger.sqlite"
+    assert shell("ledger", "verify").returncode == 0
+    _tamper(ledger)
+    wrong = shell("ledger", "verify")
+    assert wrong.returncode == 1
+    assert "NOT whole" in wrong.stderr
+
+
+def _tamper(ledger):
+    import sqlite3
+    from contextlib import closing
+
+    with closing(sqlite3.connect(ledger)) as connection:
+        names = "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+        for (trigger,) in connection.execute(names).fetchall():
+            connection.execute(f"DROP TRIGGER {trigger}")
+        connection.execute(
+            "UPDATE entries SET body = replace(body, 'owner', 'nobody') WHERE sequence = 2"
+        )
+        connection.commit()
+
+
+def test_the_demo_runs_in_seconds_and_shows_what_it_promises(shell):
+    shown = shell("demo")
+
+    assert shown.returncode == 0
+    for words in ("± ", "refused", "for nothing", "83% left", "guessed right", "whole"):
+        assert words in shown.stdout
+
+
+def test_a_terminal_that_knows_no_umlauts_gets_no_error(shell):
+    shown = shell("demo", PYTHONIOENCODING="ascii")
+
+    assert shown.returncode == 0
+    assert "Traceback" not in shown.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
+def test_init_asks_the_few_questions_that_matter_in_a_terminal(shell, tmp_path):
+    ours, theirs = pty.openpty()
+    answers = ["visits.parquet", "person", "4", "2", "Austin,Haifa,Oslo", "", "0 100", "2", "1e-6"]
+    os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
+    asked = subprocess.run(
+        [sys.executable, "-c", "from discreet.cli import main; main()", "init"],
+        cwd=tmp_path,
+        stdin=theirs,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    os.close(ours)
+    os.close(theirs)
+
+    assert asked.returncode == 0, asked.stderr
+    for question in ("names the person", "rows of one person", "given away in all"):
+        assert question in asked.stdout + asked.stderr
+    told = json.loads(shell("describe", "visits", "--json").stdout)["visits"]
+    assert told["unit"] == "the person that person names"
+    assert told["limits"] == {"max_groups": 2, "max_rows": 4}
+    assert told["columns"]["amount"]["range"] == "0 .. 100"
+    assert told["columns"]["city"]["keys"] == ["Austin", "Haifa", "Oslo"]
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path, shell):
+    assert shell("init", "visits.parquet", *SAID).returncode == 0
+    command = (
+        f'{sys.executable} -c "from discreet.cli import main; main()" ledger export | head -c 9'
+    )
+    piped = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, check=False)  # noqa: S602
+
+    assert piped.stdout == b'{"hash":"'
+    assert b"Traceback" not in piped.stderr

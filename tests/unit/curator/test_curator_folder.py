@@ -1,0 +1,290 @@
+"""A curator's folder: nobody else's, shared by processes, with a ledger here or in Postgres."""
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import discreet as dp
+import postgres_server
+from desk import BY_CITY, COUNT, add_cities, add_visits, spent
+from discreet.errors import BudgetError, InputError, LedgerError
+from visits import clinic
+
+
+def picture(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_a_curator_remembers_tables_charges_and_answers(tmp_path):
+    with add_cities(add_visits(dp.Curator(tmp_path / "c"))) as first:
+        told = first.sql(BY_CITY, epsilon=0.1)
+        gone = spent(first)
+        schema = first.schema
+    with dp.Curator(tmp_path / "c") as second:
+        assert second.schema == schema
+        assert second.sql(BY_CITY, epsilon=0.1) == told
+        assert spent(second) == gone
+        assert second.ledger.verify().ok
+
+
+@pytest.mark.parametrize(
+    "name", ["C:\\clinic\\visits", "mit Leerzeichen", "ä 名 'quoted\"", "100% [x]{y}*?", "-rf"]
+)
+def test_odd_names_of_folders_files_and_tables(tmp_path, name):
+    file = tmp_path / f"{name}.parquet"
+    pq.write_table(clinic(20), file)
+    with dp.Curator(tmp_path / name) as curator:
+        curator.add(
+            name,
+            file,
+            unit="person",
+            budget=dp.Budget(epsilon=9, delta=1e-6),
+            limits=dp.Limits(1, 2),
+        )
+        curator.add(f"copy of {name}", clinic(20), unit="person", within=name)
+        quoted = name.replace('"', '""')
+        told = curator.sql(f'SELECT COUNT(*) AS n FROM "{quoted}"', epsilon=3)  # noqa: S608
+    with dp.Curator(tmp_path / name) as again:
+        assert again.sql(f'SELECT COUNT(*) AS n FROM "{quoted}"', epsilon=3) == told  # noqa: S608
+
+
+def test_a_name_that_looks_like_a_pattern_reads_no_other_file(tmp_path):
+    pq.write_table(clinic(20), tmp_path / "v1.parquet")
+    pq.write_table(clinic(2000), tmp_path / "v[1].parquet")
+    with add_visits(dp.Curator.in_memory(), tmp_path / "v[1].parquet") as curator:
+        count = curator.sql(COUNT, epsilon=2).table.column("n")[0].as_py()
+
+    assert count > 2000
+
+
+def test_a_folder_of_something_else_is_refused_and_nothing_changes(tmp_path):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    before = picture(tmp_path)
+
+    with pytest.raises(LedgerError, match="not a curator's folder"):
+        dp.Curator(tmp_path)
+    with pytest.raises(LedgerError, match="it is a file"):
+        dp.Curator(tmp_path / "thesis.txt")
+    assert picture(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("broken", "how"),
+    [
+        *(("curator.json", how) for how in ("cut", "other", "format")),
+        *(("tables.json", how) for how in ("cut", "other", "format")),
+        *(("ledger.sqlite", how) for how in ("other", "format")),
+        *(("ledger.sqlite.head", how) for how in ("other", "format")),
+    ],
+)
+def test_a_damaged_folder_is_refused_with_a_message(tmp_path, broken, how):
+    with add_visits(dp.Curator(tmp_path / "c")) as curator:
+        curator.sql(COUNT, epsilon=0.1)
+    file = tmp_path / "c" / broken
+    whole = file.read_bytes()
+    damaged = {"cut": whole[: len(whole) // 2], "other": b"[1, 2, 3]", "format": b'{"format": 9}'}
+    file.write_bytes(damaged[how])
+
+    with pytest.raises(LedgerError) as refused:
+        dp.Curator(tmp_path / "c")
+    assert "To mend it" in str(refused.value)
+    assert file.read_bytes() == damaged[how]
+
+
+def test_a_ledger_that_is_gone_is_missed(tmp_path):
+    with add_visits(dp.Curator(tmp_path / "c")) as curator:
+        curator.sql(COUNT, epsilon=0.1)
+    for file in (tmp_path / "c").glob("ledger.sqlite*"):
+        if file.name != "ledger.sqlite.head":
+            file.unlink()
+
+    with pytest.raises(LedgerError, match="gone"):
+        dp.Curator(tmp_path / "c")
+
+
+def test_neighbours_are_settled_when_the_folder_is_made(tmp_path):
+    dp.Curator(tmp_path / "c", neighbours=dp.Neighbours.CHANGE_ONE).close()
+
+    assert dp.Curator(tmp_path / "c").neighbours is dp.Neighbours.CHANGE_ONE
+    with pytest.raises(LedgerError, match="other neighbours"):
+        dp.Curator(tmp_path / "c", neighbours=dp.Neighbours.ADD_REMOVE)
+
+
+def test_changed_data_is_refused_and_charges_nothing(tmp_path):
+    file = tmp_path / "visits.parquet"
+    pq.write_table(clinic(50), file)
+    with add_visits(dp.Curator(tmp_path / "c"), file) as curator:
+        curator.sql(COUNT, epsilon=0.1)
+        before = curator.ledger.head()
+        pq.write_table(clinic(51), file)
+        with pytest.raises(InputError, match="changed or is gone"):
+            curator.sql(BY_CITY, epsilon=0.1)
+        file.unlink()
+        with pytest.raises(InputError, match="changed or is gone"):
+            curator.sql(BY_CITY, epsilon=0.1)
+        assert curator.ledger.head() == before
+
+
+def test_a_file_that_was_only_touched_is_the_same_data(tmp_path):
+    file = tmp_path / "visits.parquet"
+    pq.write_table(clinic(50), file)
+    with add_visits(dp.Curator(tmp_path / "c"), file) as curator:
+        told = curator.sql(COUNT, epsilon=0.1)
+        gone = spent(curator)
+        os.utime(file, (1, 1))
+        assert curator.sql(COUNT, epsilon=0.1) == told
+        assert spent(curator) == gone
+
+
+def test_an_account_that_a_crash_left_without_its_table_is_taken_over(tmp_path, monkeypatch):
+    with dp.Curator(tmp_path / "c") as curator:
+        with monkeypatch.context() as patch:
+            patch.setattr(type(curator._folder), "save", _crash)
+            with pytest.raises(KeyboardInterrupt):
+                add_visits(curator)
+        add_visits(curator, budget=dp.Budget(epsilon=1, delta=1e-6))
+        told = curator.budget("visits").limit
+        assert told == dp.Budget(epsilon=1, delta=1e-6).cap()
+        curator.sql(COUNT, epsilon=0.1)
+
+
+def _crash(*_):
+    raise KeyboardInterrupt
+
+
+def test_a_table_that_another_process_adds_can_be_asked_at_once(tmp_path):
+    with dp.Curator(tmp_path / "c") as first, dp.Curator(tmp_path / "c") as second:
+        add_visits(first)
+        second.sql(COUNT, epsilon=0.1)
+        add_cities(second)
+        assert list(first.schema.tables) == ["visits", "cities"]
+        assert spent(first) == spent(second) > (0, 0)
+
+
+SCRIPT = """
+import sys
+import discreet as dp
+from discreet.errors import BudgetError
+curator = dp.Curator(sys.argv[1])
+for i in range(20):
+    try:
+        told = curator.sql("SELECT COUNT(*) AS n FROM visits", epsilon=(i % 10 + 1) / 100)
+        print(i % 10, told.table.column("n")[0].as_py())
+    except BudgetError:
+        print(i % 10, "none")
+"""
+
+
+def test_two_processes_share_one_folder_and_tell_the_same_answers(tmp_path):
+    with add_visits(dp.Curator(tmp_path / "c"), budget=dp.Budget(epsilon=0.45)):
+        pass
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path / "c")]
+    with ThreadPoolExecutor() as pool:
+        runs = list(pool.map(lambda _: subprocess.check_output(command, text=True), range(2)))
+
+    told = [{line for line in run.splitlines() if "none" not in line} for run in runs]
+    questions = {line.split()[0] for line in told[0] | told[1]}
+    assert len(told[0] | told[1]) == len(questions)  # one answer a question, whoever asked
+    with dp.Curator(tmp_path / "c") as curator:
+        assert curator.ledger.verify().ok
+        assert curator.budget("visits").left.amount >= 0
+
+
+def test_threads_that_ask_the_same_get_the_same_for_one_charge(tmp_path):
+    with add_visits(dp.Curator(tmp_path / "c")) as curator, ThreadPoolExecutor(8) as pool:
+        told = list(pool.map(lambda _: curator.sql(BY_CITY, epsilon=0.1).to_bytes(), range(8)))
+        kinds = [entry.kind for entry in curator.ledger.entries()]
+
+    assert len(set(told)) == 1
+    assert kinds.count("charged") == kinds.count("released") == 1
+
+
+@pytest.fixture(scope="module")
+def server():
+    return postgres_server.start()
+
+
+def test_charges_in_postgres_and_everything_else_in_a_folder(tmp_path, server):
+    address = postgres_server.empty_database(server)
+    with add_visits(dp.Curator(tmp_path / "c", ledger=address)) as curator:
+        told = curator.sql(COUNT, epsilon=0.1)
+        gone = spent(curator)
+    with dp.Curator(address, folder=tmp_path / "c") as again:
+        assert again.sql(COUNT, epsilon=0.1) == told
+        assert spent(again) == gone
+        assert again.ledger.verify().ok
+    with dp.Curator(tmp_path / "c") as by_itself:
+        assert spent(by_itself) == gone
+    with pytest.raises(LedgerError, match="another ledger"):
+        dp.Curator(tmp_path / "c", ledger="postgresql://elsewhere/other")
+
+
+def test_a_password_is_not_kept(tmp_path, server):
+    address = postgres_server.empty_database(server)
+    scheme, _, rest = address.partition("://")
+    login, at, place = rest.rpartition("@")
+    user = login.partition(":")[0]
+    secret = f"{scheme}://{user}:s3cret{at}{place}" if at else address
+    dp.Curator(tmp_path / "c", ledger=secret).close()
+
+    assert "s3cret" not in (tmp_path / "c" / "curator.json").read_text()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"place": "postgresql://host/db"},
+        {"place": None, "ledger": "postgresql://host/db"},
+        {"place": "a", "folder": "b"},
+        {"place": "postgresql://a/b", "folder": "c", "ledger": "postgresql://d/e"},
+    ],
+)
+def test_a_curator_has_one_folder(said):
+    with pytest.raises(InputError, match="without one folder"):
+        dp.Curator(**said)
+
+
+def test_what_is_said_of_tables_survives_being_stored(tmp_path):
+    import datetime as dt
+
+    rows = pa.table(
+        {
+            "who": ["a", "b"],
+            "day": pa.array([dt.date(2024, 1, 1)] * 2),
+            "at": pa.array([dt.datetime(2024, 1, 1)] * 2, pa.timestamp("us")),  # noqa: DTZ001
+            "yes": [True, False],
+            "mass": [1.5, 2.5],
+            "blob": [b"1", b"2"],
+        }
+    )
+    said = {
+        "day": dp.Keys([dt.date(2024, 1, 1), None]),
+        "at": dp.Bounds(dt.date(2024, 1, 1), dt.datetime(2025, 1, 1, 5)),  # noqa: DTZ001
+        "yes": dp.Keys([True, False]),
+        "mass": dp.Bounds(0.1, 99.9),
+    }
+    with dp.Curator(tmp_path / "c") as curator:
+        curator.add("t", rows, unit="who", budget=dp.Budget(rho=1), columns=said)
+        curator.add("u", rows, unit=dp.EachRow(), budget=dp.Budget(rho=1))
+        schema = curator.schema
+    with dp.Curator(tmp_path / "c") as again:
+        assert again.schema == schema
+        assert "blob" not in again.schema.tables["t"].columns
+    assert json.loads((tmp_path / "c" / "tables.json").read_text())["format"] == 1
+
+
+def test_a_budget_error_crosses_nothing(tmp_path):
+    with add_visits(dp.Curator(tmp_path / "c"), budget=dp.Budget(rho=0.001)) as curator:
+        with pytest.raises(BudgetError):
+            curator.sql(COUNT, epsilon=3)
+        assert spent(curator) == (0, 0)
