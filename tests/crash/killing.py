@@ -19,21 +19,27 @@ from discreet.errors import BudgetError
 from discreet.privacy import Filter, Pure
 
 WORKERS = 8
-QUESTIONS = 3000
-CAP = 2000
-BUDGET = Filter.basic(epsilon=CAP)
+PACE = 800
+"""New questions a second; those of the last moments are asked by several workers."""
+CAP_PER_KILL = 4
+"""So that the budget lasts for most of the run and not for all of it."""
+
+
+PRICE = Filter.basic(epsilon=1).price(Pure(1))
 
 
 def order(n):
-    return Order("alice", "visits", "v1", f"question {n}", (BUDGET.price(Pure(1)),))
+    return Order("alice", "visits", "v1", f"question {n}", (PRICE,))
 
 
-def work(place, log, seed, mutant):
-    """Ask at random; note every answer in the moment it is known."""
+def work(place, log, seed, mutant, began):
+    """Ask at random; note every question before and every answer in the moment it is known."""
     chance, ledger = random.Random(seed), Ledger.open(place, patience=1)  # noqa: S311
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     while True:
-        asked = order(chance.randrange(QUESTIONS))
+        newest = int((time.monotonic() - began) * PACE)
+        asked = order(newest + chance.randrange(40))
+        note(file, asked, b"")
         if mutant == "answer first":
             note(file, asked, b"told too early")
         try:
@@ -52,12 +58,12 @@ def note(file, asked, release):
     os.write(file, f"{asked.question} {release.hex()}\n".encode())
 
 
-def start(place, log, seed, mutant):
+def start(place, log, seed, mutant, began):
     child = os.fork()
     if child:
         return child
     try:
-        work(place, log, seed, mutant)
+        work(place, log, seed, mutant, began)
     finally:
         os._exit(1)
 
@@ -67,29 +73,32 @@ def kill(child):
     os.waitpid(child, 0)
 
 
-def run(place, folder, kills, seed, mutant):
+def run(place, folder, kills, seed, mutant, cap):
     chance = random.Random(seed)  # noqa: S311
     with Ledger.open(place) as ledger:
-        ledger.open_account(dataset("visits"), BUDGET.limit, by="owner")
+        ledger.open_account(dataset("visits"), Filter.basic(cap).limit, by="owner")
+    began = time.monotonic()
     logs = (folder / f"log {n}" for n in range(10**6))
-    workers = [start(place, next(logs), chance.random(), mutant) for _ in range(WORKERS)]
+    workers = [start(place, next(logs), chance.random(), mutant, began) for _ in range(WORKERS)]
     for _ in range(kills):
         time.sleep(chance.expovariate(1 / 0.03))
         victim = chance.randrange(WORKERS)
         kill(workers[victim])
-        workers[victim] = start(place, next(logs), chance.random(), mutant)
+        workers[victim] = start(place, next(logs), chance.random(), mutant, began)
     time.sleep(0.3)
     for worker in workers:
         kill(worker)
 
 
-def check(place, folder):
+def check(place, folder, cap):
     """Compare what was told with what is in the books, after finishing what was begun."""
-    told = defaultdict(set)
+    told, in_the_middle = defaultdict(set), 0
     for log in folder.glob("log *"):
-        for line in log.read_text().splitlines():
-            question, release = line.split()
-            told[question].add(release)
+        lines = [line.split(" ") for line in log.read_text().splitlines()]
+        in_the_middle += bool(lines) and lines[-1][1] == ""
+        for question, release in lines:
+            if release:
+                told[question].add(release)
     with Ledger.open(place) as ledger:
         pending = ledger.recover(patience=0, limit=10**6)
         for receipt in pending:
@@ -100,9 +109,10 @@ def check(place, folder):
         spent = ledger.account(dataset("visits")).total.amount
     return {
         "told": len(told),
+        "killed in the middle": in_the_middle,
         "charged": len(charged),
         "finished later": len(pending),
-        "overspent": int(len(charged) > CAP or spent != len(charged)),
+        "overspent": int(len(charged) > cap or spent != len(charged)),
         "answers without a charge": len(set(told) - charged),
         "two answers to one charge": sum(len(answers) > 1 for answers in told.values()),
         "charges without an answer": len(charged) - released,
@@ -112,6 +122,6 @@ def check(place, folder):
 
 if __name__ == "__main__":
     place, kills, seed, mutant = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
-    logs = Path(sys.argv[5])
-    run(place, logs, kills, seed, mutant)
-    sys.stdout.write(json.dumps(check(place, logs)))
+    logs, cap = Path(sys.argv[5]), CAP_PER_KILL * kills
+    run(place, logs, kills, seed, mutant, cap)
+    sys.stdout.write(json.dumps(check(place, logs, cap)))

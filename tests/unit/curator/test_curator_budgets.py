@@ -112,6 +112,19 @@ def test_accounts_of_nobody_are_refused(curator, wrong):
         wrong(curator)
 
 
+def test_an_analyst_has_all_ways_to_ask_in_their_own_name(curator):
+    desk = curator.as_analyst("alice")
+    desk.table("visits").agg(n=dp.count()).release(epsilon=0.1)
+    desk.remeasure(COUNT, epsilon=0.2)
+    desk.explain(COUNT, epsilon=0.3)
+    desk.dummy().sql(COUNT, epsilon=0.3)
+
+    assert desk.schema == curator.schema
+    charged = [entry.by for entry in curator.ledger.entries() if entry.kind == "charged"]
+    assert charged == ["alice", "alice"]
+    assert desk.budget("visits").spent == spent(curator)
+
+
 def test_an_auditor_sees_every_charge_and_no_answer(curator):
     release = curator.sql(COUNT, epsilon=0.1)
     auditor = curator.as_auditor()

@@ -13,6 +13,7 @@ import pytest
 import discreet as dp
 import postgres_server
 from desk import BY_CITY, COUNT, add_cities, add_visits, spent
+from discreet.curator.registry import fingerprint
 from discreet.errors import BudgetError, InputError, LedgerError
 from visits import clinic
 
@@ -158,6 +159,38 @@ def test_an_account_that_a_crash_left_without_its_table_is_taken_over(tmp_path, 
         curator.sql(COUNT, epsilon=0.1)
 
 
+def test_the_same_budget_again_changes_nothing(tmp_path, monkeypatch):
+    with dp.Curator(tmp_path / "c") as curator:
+        with monkeypatch.context() as patch:
+            patch.setattr(type(curator._folder), "save", _crash)
+            with pytest.raises(KeyboardInterrupt):
+                add_visits(curator)
+        add_visits(curator)
+        kinds = [entry.kind for entry in curator.ledger.entries()]
+
+    assert kinds == ["founded", "opened", "added", "added"]
+
+
+def test_a_charge_is_not_finished_from_data_that_was_put_in_its_place(tmp_path, monkeypatch):
+    file = tmp_path / "visits.parquet"
+    pq.write_table(clinic(50), file)
+    with add_visits(dp.Curator(tmp_path / "c"), file) as curator:
+        monkeypatch.setattr(type(curator._holdings), "open", _crash)
+        with pytest.raises(KeyboardInterrupt):
+            curator.sql(COUNT, epsilon=0.1)
+        monkeypatch.undo()
+    pq.write_table(clinic(51), file)
+    tables = tmp_path / "c" / "tables.json"
+    said = json.loads(tables.read_text())
+    said["tables"]["visits"]["fingerprint"] = fingerprint(file)
+    tables.write_text(json.dumps(said))
+    with dp.Curator(tmp_path / "c") as other:
+        [receipt] = other.ledger.recover(patience=0)
+        with pytest.raises(LedgerError, match="another version of the data"):
+            other._finish(receipt)
+        assert other.ledger.verify().pending == 1
+
+
 def _crash(*_):
     raise KeyboardInterrupt
 
@@ -174,6 +207,7 @@ def test_a_table_that_another_process_adds_can_be_asked_at_once(tmp_path):
 SCRIPT = """
 import sys
 import discreet as dp
+from discreet.curator.registry import fingerprint
 from discreet.errors import BudgetError
 curator = dp.Curator(sys.argv[1])
 for i in range(20):
@@ -261,6 +295,7 @@ def test_what_is_said_of_tables_survives_being_stored(tmp_path):
         {
             "who": ["a", "b"],
             "day": pa.array([dt.date(2024, 1, 1)] * 2),
+            "noon": pa.array([dt.datetime(2024, 1, 1, 12)] * 2, pa.timestamp("us")),  # noqa: DTZ001
             "at": pa.array([dt.datetime(2024, 1, 1)] * 2, pa.timestamp("us")),  # noqa: DTZ001
             "yes": [True, False],
             "mass": [1.5, 2.5],
@@ -270,6 +305,7 @@ def test_what_is_said_of_tables_survives_being_stored(tmp_path):
     said = {
         "day": dp.Keys([dt.date(2024, 1, 1), None]),
         "at": dp.Bounds(dt.date(2024, 1, 1), dt.datetime(2025, 1, 1, 5)),  # noqa: DTZ001
+        "noon": dp.Keys([dt.datetime(2024, 1, 1, 12)]),  # noqa: DTZ001
         "yes": dp.Keys([True, False]),
         "mass": dp.Bounds(0.1, 99.9),
     }

@@ -2,6 +2,8 @@
 
 import json
 
+import pyarrow as pa
+
 import discreet as dp
 from desk import ABOUT, BUDGET, BY_CITY, add_visits
 from discreet.curator.deployment import Purpose, deployment_record
@@ -13,6 +15,10 @@ def test_a_record_has_the_fields_of_the_registry_and_the_facts_of_the_ledger():
         add_visits(curator)
         curator.add("bills", clinic(20), **ABOUT, budget=BUDGET)
         curator.link("people", ["visits", "bills"])
+        people = pa.table({"id": range(9)})
+        curator.add("people", people, unit="id", within="visits")
+        path = dp.Path("owner", "people", "id")
+        curator.add("notes", pa.table({"owner": range(9)}), unit=path, within="visits")
         curator.as_analyst("alice").sql(BY_CITY, epsilon=0.1)
         purpose = Purpose("Visits", "Clinic", intended_use="planning")
         record = json.loads(json.dumps(deployment_record(curator, "visits", purpose)))
@@ -25,6 +31,7 @@ def test_a_record_has_the_fields_of_the_registry_and_the_facts_of_the_ledger():
     assert told["basic"]["data_curators"][0]["data_curator_name"] == "Clinic"
     assert told["dp_variant"]["variant_name"] == "Approximate zero-concentrated DP"
     assert told["privacy_loss"]["privacy_unit"] == "User-level"
+    assert "notes.owner leads to them by people.id" in told["privacy_loss"]["privacy_unit_details"]
     assert told["privacy_loss"]["privacy_parameters"]["delta"] == 5e-7
     assert "1 questions" in told["privacy_loss"]["privacy_parameters_details"]
     assert told["deployment_model"]["model_name"] == "Central"

@@ -10,7 +10,8 @@ import pytest
 
 import discreet as dp
 from desk import COUNT, add_visits, spent
-from discreet.curator.intake import take
+from discreet.curator.intake import kind_stated, take
+from discreet.curator.registry import fingerprint
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind
 from visits import clinic
@@ -140,3 +141,23 @@ def test_keys_of_a_csv_file_have_the_kind_of_the_keys(tmp_path):
     with add_visits(dp.Curator.in_memory(), file, columns=columns) as curator:
         assert kinds(curator)["city"] == "integer"
         assert rows_of(curator).schema.field("city").type == pa.int64()
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind"),
+    [
+        (dp.Bounds(dt.date(2024, 1, 1), dt.date(2025, 1, 1)), Kind.DATE),
+        (dp.Bounds(dt.date(2024, 1, 1), dt.datetime(2025, 1, 1, 5)), Kind.TIMESTAMP),  # noqa: DTZ001
+        (dp.Bounds(0, 1), Kind.REAL),
+        (dp.Keys([True, None]), Kind.BOOLEAN),
+        (dp.Keys([1, "a"]), Kind.TEXT),
+        (None, Kind.TEXT),
+    ],
+)
+def test_what_is_said_of_a_column_tells_its_kind(spec, kind):
+    assert kind_stated(spec) is kind
+
+
+def test_a_file_that_may_not_be_read_is_refused(tmp_path):
+    with pytest.raises(InputError, match="cannot be read"):
+        fingerprint(tmp_path / "gone")

@@ -11,6 +11,7 @@ from discreet import noise
 from discreet.errors import InputError
 from discreet.noise import exponential
 from discreet.noise.bits import Keystream, replaced
+from discreet.noise.certified import contexts, exact, floor
 from discreet.noise.shape import Request
 from scripted import Scripted, Silent
 
@@ -186,3 +187,13 @@ def test_scales_that_cannot_be_spread_over_the_size_are_refused():
 def test_a_float_scale_is_the_decimal_it_prints_as():
     assert exponential.read_scale(0.1) == Fraction(1, 10)
     assert exponential.read_scale(np.float32(0.1)) == Fraction(1, 10)
+
+
+def test_a_word_that_straddles_a_boundary_is_settled_by_later_bits():
+    law = exponential.law(Fraction(10), two_sided=False)
+    # The 63 bits of exp(-1/10), where the draw changes from 0 to 1: a larger U is a smaller draw.
+    down, _ = contexts(200)
+    edge = floor(down.mul(down.exp(down.div(-1, 10)), exact(1 << 63)))
+
+    assert exponential.precise(law, edge, Scripted([0])) == 1
+    assert exponential.precise(law, edge, Scripted([2**64 - 1])) == 0

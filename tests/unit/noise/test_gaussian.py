@@ -8,7 +8,9 @@ from discreet import noise
 from discreet.errors import InputError
 from discreet.noise import exponential, gaussian
 from discreet.noise.bits import Keystream, replaced
+from discreet.noise.certified import contexts, exact, exp_minus, floor
 from discreet.noise.exponential import Draws
+from scripted import Scripted
 
 VARIANCES = [Fraction(1, 1 << 40), Fraction(1, 3), Fraction(2), Fraction(10**4, 7), Fraction(3**50)]
 
@@ -112,3 +114,14 @@ def test_results_have_the_shape_and_type_that_was_asked_for():
 def test_a_variance_that_is_no_variance_is_refused_with_a_way_to_mend_it(variance):
     with pytest.raises(InputError, match="To mend it"):
         noise.discrete_gaussian(variance)
+
+
+def test_a_scalar_verdict_on_the_edge_is_settled_by_later_bits():
+    law = gaussian.law(Fraction(100))
+    down, _ = contexts(200)
+    distance = 3 - law.variance / law.proposal.scale
+    x = distance * distance / (2 * law.variance)
+    edge = floor(down.mul(exp_minus(x, 200)[0], exact(1 << 63)))
+
+    assert gaussian._keeps(law, 3, edge, Scripted([0])) is True
+    assert gaussian._keeps(law, 3, edge, Scripted([2**64 - 1])) is False
