@@ -99,9 +99,9 @@ def test_init_asks_the_few_questions_that_matter_in_a_terminal(shell, tmp_path):
 
 def test_a_reader_that_goes_away_is_no_error(clinic_folder):
     export = "from discreet.cli import main; main(['ledger', 'export', '--curator', '.'])"
-    piped = subprocess.run(
+    piped = subprocess.run(  # noqa: S602 - a pipe is what is tested
         f'{sys.executable} -c "{export}" | head -c 9',
-        shell=True,  # noqa: S602 - a pipe is what is tested
+        shell=True,
         cwd=clinic_folder,
         capture_output=True,
         check=False,

@@ -1,6 +1,7 @@
 """A question's one path: priced from public facts, charged, computed, stored."""
 
 import sqlite3
+import time
 from contextlib import closing, suppress
 
 import pytest
@@ -66,8 +67,10 @@ def test_an_engine_that_fails_after_the_charge_leaves_the_charge_and_the_retry_i
     assert charged > (0, 0)
     assert curator.ledger.verify().pending == 1
 
+    start = time.monotonic()
     answer = curator.sql(COUNT, epsilon=0.1)
 
+    assert time.monotonic() - start < 20  # nobody else is waited for
     assert spent(curator) == charged
     assert curator.ledger.verify().pending == 0
     assert curator.sql(COUNT, epsilon=0.1) == answer
@@ -267,6 +270,7 @@ def test_a_key_path_between_keys_of_different_kinds_is_refused(curator):
             within="visits",
         )
     assert "bills" not in curator.schema.tables
+    assert set(curator._holdings._frames) == {"visits", "people"}
     curator.sql(COUNT, epsilon=0.1)
 
 

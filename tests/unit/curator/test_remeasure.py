@@ -56,8 +56,11 @@ def test_merging_weighs_by_inverse_variance(curator):
 def test_another_analyst_does_not_learn_what_was_told_to_the_first(curator):
     curator.as_analyst("alice").sql(COUNT, epsilon=0.1)
     bob = curator.as_analyst("bob").remeasure(COUNT, epsilon=0.2)
+    owner = curator.remeasure(COUNT, epsilon=0.2)
+    alice = curator.as_analyst("alice").remeasure(COUNT, epsilon=0.2)
 
-    assert bob == curator.sql(COUNT, epsilon=0.2)
+    assert bob == owner == curator.sql(COUNT, epsilon=0.2)
+    assert alice.notes[-1].startswith("merged from 2 answers")
 
 
 GAUSSIAN = partial(dp.Gaussian, sensitivity=1)
