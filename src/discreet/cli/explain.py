@@ -18,6 +18,8 @@ from discreet.cli.options import (
 
 if TYPE_CHECKING:
     from discreet.answer.explain import Explanation
+    from discreet.curator.accounts import Account
+    from discreet.privacy.charges import Charge
 
 
 @click.command()
@@ -42,21 +44,43 @@ def explain(
     Example: discreet explain "SELECT city, COUNT(*) AS n FROM visits GROUP BY city" --within 50
     """
     price = read_price(epsilon, delta, within)
+    text = read_sql(sql)
     with open_curator(folder) as curator:
-        told = curator.explain(read_sql(sql), analyst=analyst, **price)
+        told = curator.explain(text, analyst=analyst, **price)
+        bill = curator.cost(text, analyst=analyst, **price)
     if as_json:
-        click.echo(json.dumps(facts(told), indent=2))
+        click.echo(json.dumps(facts(told, bill), indent=2))
     else:
-        Console().print(repr(told), markup=False, highlight=False, soft_wrap=True)
+        shown = f"{told!r}\n\n{charges(bill)}"
+        Console().print(shown, markup=False, highlight=False, soft_wrap=True)
 
 
-def facts(told: "Explanation") -> dict[str, Any]:
+def charges(bill: "dict[Account, Charge]") -> str:
+    """What each budget pays, in words."""
+    lines = ["Charged, unless the same was asked before"]
+    for account, cost in bill.items():
+        left = "" if account.left is None else f" of {float(account.left.amount):.4g} left"
+        lines.append(f"  {float(cost.amount):.4g} {account.measure.name}{left} to {account.holder}")
+    return "\n".join(lines)
+
+
+def facts(told: "Explanation", bill: "dict[Account, Charge]") -> dict[str, Any]:
     """An explanation as plain JSON."""
     columns = {name for part in told.parts for one in part.options for name in one.expected}
     return {
         "price": {"epsilon": float(told.price.epsilon), "delta": float(told.price.delta)},
         "neighbours": told.neighbours.value,
         "protects": told.facts.unit,
+        "charges": [
+            {
+                "account": str(account.holder),
+                "measure": account.measure.name,
+                "cost": float(cost.amount),
+                "cost_delta": float(cost.delta),
+                "left": None if account.left is None else float(account.left.amount),
+            }
+            for account, cost in bill.items()
+        ],
         "half_widths": {name: told.half_width(name) for name in sorted(columns)},
         "laws": sorted({one.weighing.law.value for part in told.parts for one in part.options}),
         "sql": list(told.sql),

@@ -6,21 +6,16 @@ Everything before the charge reads the question and public facts; everything aft
 the charge, once. Asking the same again returns the same bytes.
 """
 
-import json
 import os
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 from discreet.answer.accuracy import Accuracy
-from discreet.answer.answer import answer
-from discreet.answer.budget import Price
 from discreet.answer.explain import Explanation
-from discreet.answer.limits import Law
 from discreet.answer.release import Release
-from discreet.curator import accounts, registry
+from discreet.curator import accounts
 from discreet.curator.accounts import Account
 from discreet.curator.budgets import Budget
 from discreet.curator.desks import Auditor, Desk
@@ -28,24 +23,24 @@ from discreet.curator.folder import Folder, open_folder
 from discreet.curator.holdings import Holdings, Said, unknown
 from discreet.curator.intake import Incoming
 from discreet.curator.ledger import Ledger
-from discreet.curator.orders import Receipt, State
-from discreet.curator.pricing import Counter, Offer, Terms, make_offer, tables_named
+from discreet.curator.pricing import Terms
 from discreet.curator.registry import Registration
 from discreet.curator.remeasure import Past, check_mergeable, merge
-from discreet.errors import DiscreetError, InputError, LedgerError, QueryRefused
+from discreet.curator.till import Till
+from discreet.errors import InputError
 from discreet.plan import canonical
 from discreet.plan.builder import From
 from discreet.plan.dummy import ROWS, dummy
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Query
-from discreet.plan.relations import Scan, tables_of
+from discreet.plan.relations import Scan
 from discreet.plan.schema import Bounds, Keys, Limits, Person, PublicTable, Schema, Table, Unit
 from discreet.privacy import Neighbours
+from discreet.privacy.charges import Charge
 from discreet.rationals import Real
 from discreet.sql.read import read
 
 OWNER = "owner"
-_WAIT = 600.0
 _PATIENCE = 30.0
 _ADDRESSES = ("postgresql://", "postgres://")
 
@@ -95,8 +90,7 @@ class Curator:
             self._neighbours = neighbours or Neighbours.ADD_REMOVE
             self._ledger = Ledger.in_memory()
         self._holdings = Holdings(self._folder)
-        self._failed: set[int] = set()
-        self._looked = False
+        self._till = Till(self._ledger, self._holdings, self._neighbours)
         self._past = Past(self._ledger)
 
     @staticmethod
@@ -254,7 +248,7 @@ class Curator:
     ) -> Release:
         """Answer a question in SQL, for a price or for the least price of an accuracy."""
         query, terms = read(text, self.schema), Terms(epsilon, delta, accuracy)
-        return self._answer(self._offer(query, terms, analyst), request)
+        return self._till.answer(self._till.offer(query, terms, analyst), request)
 
     def table(self, name: str, *, analyst: str = OWNER) -> From:
         """Begin a question in Python."""
@@ -276,7 +270,7 @@ class Curator:
     ) -> Release:
         """Answer a plan: charge it durably, compute it, store it; or find the stored answer."""
         terms = Terms(epsilon, delta, accuracy)
-        return self._answer(self._offer(query, terms, analyst), request)
+        return self._till.answer(self._till.offer(query, terms, analyst), request)
 
     def remeasure(
         self,
@@ -293,8 +287,8 @@ class Curator:
         """
         query = read(text, self.schema)
         check_mergeable(query)
-        offer = self._offer(query, Terms(epsilon, delta, accuracy), analyst)
-        fresh = self._answer(offer)
+        offer = self._till.offer(query, Terms(epsilon, delta, accuracy), analyst)
+        fresh = self._till.answer(offer)
         return merge(query, fresh, self._past.releases(offer.order()))
 
     def explain(
@@ -308,7 +302,20 @@ class Curator:
     ) -> Explanation:
         """What a question would cost and how wrong its answer would be; touches no data."""
         terms = Terms(epsilon, delta, accuracy)
-        return self._offer(read(text, self.schema), terms, analyst).explanation
+        return self._till.offer(read(text, self.schema), terms, analyst).explanation
+
+    def cost(
+        self,
+        text: str,
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        accuracy: Accuracy | None = None,
+        analyst: str = OWNER,
+    ) -> dict[Account, Charge]:
+        """What each account would be charged for a question not asked before; touches no data."""
+        terms = Terms(epsilon, delta, accuracy)
+        return self._till.offer(read(text, self.schema), terms, analyst).bill()
 
     def recover(self, *, patience: float | None = None) -> int:
         """Finish what a crash interrupted, under the charges that were made; how many.
@@ -316,14 +323,7 @@ class Curator:
         The first question to a curator in a folder does this by itself. With `patience=0` nobody
         else is taken to be computing. What cannot be finished now stays charged, for the next time.
         """
-        done = 0
-        for receipt in self._ledger.recover(patience=patience):
-            try:
-                self._finish(receipt)
-                done += 1
-            except DiscreetError:
-                self._failed.add(receipt.sequence)
-        return done
+        return self._till.recover(patience=patience)
 
     def close(self) -> None:
         """Let go of files; what was charged stays."""
@@ -335,71 +335,6 @@ class Curator:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    # --- the one path ---------------------------------------------------------------------------
-
-    def _offer(self, query: Query, terms: Terms, analyst: str) -> Offer:
-        """Price a question, from public facts."""
-        dataset = self._dataset_of(query)
-        touched = self._ledger.touched(dataset, analyst)
-        used = self._holdings.check(tables_named(canonical.write(query)))
-        at = Counter(analyst, dataset, registry.version(used), touched, self._neighbours)
-        return make_offer(query, terms, at)
-
-    def _answer(self, offer: Offer, request: str | None = None) -> Release:
-        if self._folder is not None and not self._looked:
-            self._looked = True
-            self.recover()
-        order = offer.order(request)
-        receipt = self._ledger.charge(order)
-        if receipt.state is State.PENDING and receipt.sequence not in self._failed:
-            receipt = self._ledger.wait(order, timeout=_WAIT)
-        if receipt.state is State.RELEASED:
-            assert receipt.release is not None  # noqa: S101 - narrowing: it is released
-            return Release.from_bytes(receipt.release)
-        return self._finish(receipt)
-
-    def _finish(self, receipt: Receipt) -> Release:
-        """Compute the answer of a charge and store it; the first one stored is the answer."""
-        try:
-            release = self._compute(receipt)
-        except BaseException:
-            # It is still this worker's to finish: the next to ask here need not wait.
-            self._failed.add(receipt.sequence)
-            raise
-        self._failed.discard(receipt.sequence)
-        return Release.from_bytes(self._ledger.complete(receipt, release.to_bytes()))
-
-    def _compute(self, receipt: Receipt) -> Release:
-        plan = json.loads(receipt.order.plan)
-        self._check_version(receipt, plan["query"])
-        query = canonical.read(plan["query"], self.schema)
-        price = Price(Fraction(plan["epsilon"]), Fraction(plan["delta"]))
-        about, laws = Neighbours(plan["neighbours"]), (Law(plan["law"]),)
-        release = answer(query, self._holdings.open(), price, about, laws)
-        self._check_version(receipt, plan["query"])  # nobody swapped a file meanwhile
-        return release
-
-    def _check_version(self, receipt: Receipt, plan: str) -> None:
-        used = self._holdings.check(tables_named(plan))
-        if registry.version(used) != receipt.order.version:
-            raise LedgerError(
-                f"charge {receipt.sequence} was made for another version of the data",
-                why="an answer is computed from the data it was charged for",
-                fix="put that version of the data back",
-            )
-
-    def _dataset_of(self, query: Query) -> str:
-        tables = self._holdings.tables.tables
-        found = {tables[table.name].dataset for table in tables_of(query.relation)}
-        if len(found) == 1 and (name := found.pop()):
-            return name
-        raise QueryRefused(
-            "a question about several datasets",
-            why="each has people and a budget of its own",
-            fix="ask about one of them at a time",
-            code="datasets",
-        )
 
     # --- accounts -------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from discreet.curator.curator import Curator
     from discreet.plan.builder import From
     from discreet.plan.schema import Schema
+    from discreet.privacy.charges import Charge
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,10 @@ class Desk:
     def explain(self, text: str, **price: Any) -> "Explanation":
         """What a question would cost; touches no data."""
         return self.curator.explain(text, analyst=self.analyst, **price)
+
+    def cost(self, text: str, **price: Any) -> "dict[Account, Charge]":
+        """What each account would be charged; touches no data."""
+        return self.curator.cost(text, analyst=self.analyst, **price)
 
     def table(self, name: str) -> "From":
         """Begin a question in Python."""

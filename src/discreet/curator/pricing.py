@@ -81,6 +81,10 @@ class Offer:
             neighbours=self.at.neighbours,
         )
 
+    def bill(self) -> dict[Account, Charge]:
+        """What each account pays."""
+        return {account: self.cost(account.measure) for account in self.at.touched}
+
     def order(self, request: str | None = None) -> Order:
         """What the ledger is asked to charge."""
         measures = dict.fromkeys(account.measure for account in self.at.touched)

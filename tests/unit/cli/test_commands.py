@@ -51,6 +51,8 @@ def test_explaining_is_free(discreet, clinic_folder):
 
     assert set(told["half_widths"]) == {"n", "s"}
     assert "no data was read" in text
+    assert "left to dataset visits" in text
+    assert told["charges"][0]["cost"] > 0
     with dp.Curator(clinic_folder) as curator:
         assert curator.budget("visits").spent == (0, 0)
 

@@ -361,7 +361,7 @@ def test_a_charge_for_other_data_is_never_finished(tmp_path, monkeypatch):
 def test_a_file_that_is_swapped_while_it_is_read_gives_no_answer(tmp_path, monkeypatch):
     import pyarrow.parquet as pq
 
-    from discreet.curator import curator as room
+    from discreet.curator import till as room
 
     file = tmp_path / "visits.parquet"
     pq.write_table(clinic(100), file)

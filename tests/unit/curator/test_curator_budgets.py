@@ -112,6 +112,19 @@ def test_accounts_of_nobody_are_refused(curator, wrong):
         wrong(curator)
 
 
+def test_the_cost_that_is_told_is_the_cost_that_is_charged(curator):
+    curator.grant("alice", "visits", dp.Budget(epsilon=1, delta=1e-7))
+    desk = curator.as_analyst("alice")
+    told = {str(account.holder): cost for account, cost in desk.cost(BY_CITY, epsilon=0.1).items()}
+    before = curator.ledger.head()
+    desk.sql(BY_CITY, epsilon=0.1)
+
+    assert curator.ledger.entries()[before.sequence].kind == "charged"
+    assert set(told) == {"dataset visits", "analyst alice within visits"}
+    assert told["dataset visits"].units == spent(curator)[0]
+    assert told["analyst alice within visits"].units == spent(curator, analyst="alice")[0]
+
+
 def test_an_analyst_has_all_ways_to_ask_in_their_own_name(curator):
     desk = curator.as_analyst("alice")
     desk.table("visits").agg(n=dp.count()).release(epsilon=0.1)

@@ -187,7 +187,7 @@ def test_a_charge_is_not_finished_from_data_that_was_put_in_its_place(tmp_path, 
     with dp.Curator(tmp_path / "c") as other:
         [receipt] = other.ledger.recover(patience=0)
         with pytest.raises(LedgerError, match="another version of the data"):
-            other._finish(receipt)
+            other._till.finish(receipt)
         assert other.ledger.verify().pending == 1
 
 

@@ -1,0 +1,117 @@
+"""Where a question is paid for and answered: the one path from a price to a release.
+
+offer (public facts alone) -> charge (durable) -> engine -> noise -> release (stored)
+"""
+
+import json
+from fractions import Fraction
+
+from discreet.answer.answer import answer
+from discreet.answer.budget import Price
+from discreet.answer.limits import Law
+from discreet.answer.release import Release
+from discreet.curator import registry
+from discreet.curator.holdings import Holdings
+from discreet.curator.ledger import Ledger
+from discreet.curator.orders import Receipt, State
+from discreet.curator.pricing import Counter, Offer, Terms, make_offer, tables_named
+from discreet.errors import DiscreetError, LedgerError, QueryRefused
+from discreet.plan import canonical
+from discreet.plan.query import Query
+from discreet.plan.relations import tables_of
+from discreet.privacy import Neighbours
+
+_WAIT = 600.0
+
+
+class Till:
+    """Prices, charges and answers questions, in this order.
+
+    Guarantee:
+        Data is read after the charge that pays for it is durable, and from the version it was made
+        for. Of each charge one answer is stored, and nobody ever sees another.
+    Edge cases:
+        What fails after a charge stays charged; the next to ask the same finishes it for nothing.
+    """
+
+    def __init__(self, ledger: Ledger, holdings: Holdings, neighbours: Neighbours) -> None:
+        self._ledger = ledger
+        self._holdings = holdings
+        self._neighbours = neighbours
+        self._failed: set[int] = set()
+        self._looked = False
+
+    def offer(self, query: Query, terms: Terms, analyst: str) -> Offer:
+        """Price a question, from public facts."""
+        dataset = self._dataset_of(query)
+        touched = self._ledger.touched(dataset, analyst)
+        used = self._holdings.check(tables_named(canonical.write(query)))
+        at = Counter(analyst, dataset, registry.version(used), touched, self._neighbours)
+        return make_offer(query, terms, at)
+
+    def answer(self, offer: Offer, request: str | None = None) -> Release:
+        """Charge a question durably, compute it, store it; or find the stored answer."""
+        if not self._looked:
+            self._looked = True
+            self.recover()
+        order = offer.order(request)
+        receipt = self._ledger.charge(order)
+        if receipt.state is State.PENDING and receipt.sequence not in self._failed:
+            receipt = self._ledger.wait(order, timeout=_WAIT)
+        if receipt.state is State.RELEASED:
+            assert receipt.release is not None  # noqa: S101 - narrowing: it is released
+            return Release.from_bytes(receipt.release)
+        return self.finish(receipt)
+
+    def recover(self, *, patience: float | None = None) -> int:
+        """Finish charges whose worker is gone; how many could be finished."""
+        done = 0
+        for receipt in self._ledger.recover(patience=patience):
+            try:
+                self.finish(receipt)
+                done += 1
+            except DiscreetError:
+                self._failed.add(receipt.sequence)
+        return done
+
+    def finish(self, receipt: Receipt) -> Release:
+        """Compute the answer of a charge and store it; the first one stored is the answer."""
+        try:
+            release = self._compute(receipt)
+        except BaseException:
+            # It is still this worker's to finish: the next to ask here need not wait.
+            self._failed.add(receipt.sequence)
+            raise
+        self._failed.discard(receipt.sequence)
+        return Release.from_bytes(self._ledger.complete(receipt, release.to_bytes()))
+
+    def _compute(self, receipt: Receipt) -> Release:
+        plan = json.loads(receipt.order.plan)
+        self._check_version(receipt, plan["query"])
+        query = canonical.read(plan["query"], self._holdings.schema)
+        price = Price(Fraction(plan["epsilon"]), Fraction(plan["delta"]))
+        about, laws = Neighbours(plan["neighbours"]), (Law(plan["law"]),)
+        release = answer(query, self._holdings.open(), price, about, laws)
+        self._check_version(receipt, plan["query"])  # nobody swapped a file meanwhile
+        return release
+
+    def _check_version(self, receipt: Receipt, plan: str) -> None:
+        used = self._holdings.check(tables_named(plan))
+        if registry.version(used) != receipt.order.version:
+            raise LedgerError(
+                f"charge {receipt.sequence} was made for another version of the data",
+                why="an answer is computed from the data it was charged for",
+                fix="put that version of the data back",
+            )
+
+    def _dataset_of(self, query: Query) -> str:
+        tables = self._holdings.tables.tables
+        found = {tables[table.name].dataset for table in tables_of(query.relation)}
+        if len(found) == 1 and (name := found.pop()):
+            return name
+        raise QueryRefused(
+            "a question about several datasets",
+            why="each has people and a budget of its own",
+            fix="ask about one of them at a time",
+            code="datasets",
+        )
