@@ -35,8 +35,9 @@ unpinned:
 bench: .venv/run
 	$(BIN)/python -m benchmarks
 
-figures: .venv/run
+figures: .venv/test
 	$(RUN) docs/figures/private_count.py
+	$(RUN) docs/figures/attacks.py
 
 # Writes the lock files from pyproject.toml (newest versions that agree, with hashes, no hosts).
 lock:

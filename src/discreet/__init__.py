@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from discreet.answer.accuracy import Accuracy
     from discreet.curator.budgets import Budget
     from discreet.curator.curator import Curator
     from discreet.errors import DiscreetError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         RandomizedResponse,
         SparseVector,
     )
+    from discreet.mechanisms.reusable_holdout import ReusableHoldout
     from discreet.plan.builder import (
         col,
         correlation,
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from discreet.privacy import Filter, Neighbours, Odometer, Plan, calibrate, compose
 
 _HOMES = {
+    "answer.accuracy": ["Accuracy"],
+    "mechanisms.reusable_holdout": ["ReusableHoldout"],
     "curator.budgets": ["Budget"],
     "curator.curator": ["Curator"],
     "plan.builder": [
@@ -61,6 +65,7 @@ _HOME = {name: room for room, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AboveThreshold",
+    "Accuracy",
     "Bounds",
     "Budget",
     "Curator",
@@ -80,6 +85,7 @@ __all__ = [
     "Plan",
     "Quantile",
     "RandomizedResponse",
+    "ReusableHoldout",
     "SparseVector",
     "calibrate",
     "col",

@@ -21,6 +21,10 @@ LADDER: tuple[int, ...] = tuple(sorted({math.ceil(2 ** (j / 4)) for j in range(8
 """Limits to choose from: up to 2^20, each about a fifth above the last."""
 
 
+BLIND = 16
+"""The limit that is taken where too little was paid to learn how much one person has."""
+
+
 class Law(Enum):
     """The law of the noise."""
 
@@ -105,7 +109,9 @@ def choose(spread: Spread, noise: float, groups: int, *, root: bool = False) -> 
         norms, steps = np.sqrt(norms), np.sqrt(steps)
     total = float(people @ norms)
     if total == 0:
-        return Choice(LADDER[0], float(steps[0]) * noise * groups)
+        # Nothing rises above the noise. Wide error bars are honest; leaving people out is not.
+        blind = LADDER.index(BLIND)
+        return Choice(BLIND, float(steps[blind]) * noise * groups)
     lost = np.maximum(norms - steps[:, None], 0.0) @ people
     errors = (steps * noise * groups + lost) / total
     best = int(np.argmin(errors))

@@ -21,7 +21,7 @@ from discreet.errors import (
 
 _COMMANDS = (
     *("demo", "init", "add", "describe", "query", "explain", "budget", "ledger"),
-    *("audit",),
+    *("attack", "audit"),
 )
 
 

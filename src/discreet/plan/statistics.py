@@ -120,9 +120,7 @@ def statistics_of(aggregate: Aggregate, scope: Mapping[str, Type]) -> tuple[Stat
             products = tuple(product(a, b, where, scope) for a, b in ((x, x), (y, y), (x, y)))
             return (Rows(where), *totals, *products)
         case Measure.QUANTILE | Measure.MIN | Measure.MAX:
-            (x,) = aggregate.arguments
-            bounds = range_of(x, scope)
-            return (Ranks(x, where, bounds.low, bounds.high, cells_of(x, scope)),)
+            return (ranks(aggregate.arguments[0], where, scope),)
         case _:
             assert_never(aggregate.measure)
 
@@ -182,12 +180,13 @@ def range_of(value: Expression, scope: Mapping[str, Type]) -> Range:
     return bounds
 
 
-def cells_of(value: Expression, scope: Mapping[str, Type]) -> int:
-    """How finely a value is ranked: whole numbers one by one where they are few."""
+def ranks(value: Expression, where: Expression | None, scope: Mapping[str, Type]) -> Ranks:
+    """A value ranked on equal cells; whole numbers that are few have a cell each, around them."""
     bounds = range_of(value, scope)
     width = bounds.high - bounds.low
-    whole = infer(value, scope).kind is Kind.INTEGER
-    return int(width) if whole and 1 <= width < _CELLS else _CELLS
+    if infer(value, scope).kind is Kind.INTEGER and width < _CELLS:
+        return Ranks(value, where, bounds.low - 0.5, bounds.high + 0.5, int(width) + 1)
+    return Ranks(value, where, bounds.low, bounds.high, _CELLS)
 
 
 def _less(value: Expression, centre: float) -> Expression:

@@ -188,3 +188,22 @@ def test_changing_one_person_costs_more_noise_for_the_same_price(engine):
 
     assert other.half_widths["n"][0].as_py() > 1.9 * one.half_widths["n"][0].as_py()
     assert math.isfinite(other.half_widths["n"][0].as_py())
+
+
+def test_limits_that_cannot_be_learned_are_wide_and_not_narrow():
+    about = schema(limits=Limits())
+    engine = engine_of(clinic(people=300, rows=6), about)
+    release = ask("SELECT COUNT(*) AS n FROM visits", engine, about, epsilon=0.1, delta=0)
+    (row,) = release.to_arrow().to_pylist()
+
+    assert "16 rows" in release.notes[0]
+    assert row["n_low"] <= 1800 <= row["n_high"]
+
+
+def test_the_median_of_whole_numbers_is_one_of_them():
+    engine = engine_of(clinic())
+    text = "SELECT MEDIAN(CAST(amount AS INTEGER)) AS m FROM visits"
+    (row,) = ask(text, engine, epsilon=20).table.to_pylist()
+
+    assert row["m"] == int(row["m"])
+    assert row["m"] == pytest.approx(50, abs=2)
