@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from discreet.cli.options import HELP
 from discreet.errors import (
     BudgetError,
     DiscreetError,
@@ -99,7 +100,7 @@ def _place(error: DiscreetError, text: str | None) -> str:
     return f"\n\n  {line}\n  {' ' * (error.start - start)}{'^' * width}"
 
 
-@click.command(cls=Rooms, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=Rooms, context_settings=HELP)
 @click.version_option(package_name="discreet", prog_name="discreet")
 def main() -> None:
     """Answers about people that give none of them away.

@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from discreet.cli.options import HELP
 from discreet.errors import InputError
 from discreet.rationals import positive
 
@@ -40,7 +41,7 @@ class Lab(click.Group):
         return _command(cmd_name, PLAYS[cmd_name]) if cmd_name in PLAYS else None
 
 
-@click.group(cls=Lab)
+@click.group(cls=Lab, context_settings=HELP)
 def attack() -> None:
     """Run a published attack, with the same effort, against raw, classical or private answers.
 

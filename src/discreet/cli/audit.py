@@ -8,12 +8,14 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from discreet.cli.options import HELP
+
 if TYPE_CHECKING:
     from discreet.audit.report import Audit
     from discreet.mechanisms.claim import Claim
 
 
-@click.command()
+@click.command(context_settings=HELP)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option(
     "--samples",

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+HELP = {"help_option_names": ["-h", "--help"]}
+"""How a command is asked for help, also where it is called by itself."""
+
 FOLDER = "curator.discreet"
 _DIGITS = 400
 _DAY = len("2024-12-31")

@@ -61,6 +61,8 @@ _SMALLEST, _LARGEST = Fraction(1, 1 << 20), Fraction(1 << 56)
 _HIGH_BITS = 20  # large scales keep s' in [2^20, 2^21)
 _TRUSTED = 1 << 43  # below it the cell of U is too wide for float64
 _ONES = (1 << _HIGH_BITS) - 1
+_ROUND = 3.0 * 2.0**51  # t + _ROUND has no room for a fraction, for |t| < 2^51
+_FAR = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +182,11 @@ def one(law: Law, source: BitSource) -> int:
 def _high(law: Law, prefix: int, source: BitSource) -> int:
     if prefix >= _TRUSTED:
         t = law.step_float * (law.origin - math.log(prefix + 0.5))
-        # In floats to the end: small Python ints are quicker to make than large ones.
-        above = t % 1.0
-        if t < 0.5 or BAND <= above <= 1.0 - BAND:
-            return int(max(0.0, t))
+        # The same steps for small and large t: rounding by a large number, and an int made from a
+        # large float, since Python keeps small ints ready and is quicker with them.
+        nearest = (t + _ROUND) - _ROUND
+        if nearest < 1.0 or abs(t - nearest) >= BAND:
+            return int(max(0.0, nearest - (nearest > t)) + _FAR) - _FAR
     return precise(law, prefix, source)
 
 
