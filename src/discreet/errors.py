@@ -6,6 +6,8 @@
     ├── EngineError                      the engine that holds the data failed
     ├── BudgetError                      the price does not fit what is left
     ├── LedgerError                      what was spent cannot be read, written or believed
+    ├── AccessError                      whoever asks has not been let in, or not this far
+    ├── ServiceError                     a server could not be reached, or broke off
     └── InvariantBroken                  a guarantee could not be kept; nothing was released
 
 Every message says what happened, why, and what to do. Messages name parameters, columns and
@@ -86,6 +88,18 @@ class BudgetError(DiscreetError):
 
 class LedgerError(DiscreetError):
     """What was spent cannot be read, written or believed, so nothing is answered."""
+
+
+class AccessError(DiscreetError):
+    """Whoever asks has not been let in, or not this far; nothing was computed."""
+
+
+class ServiceError(DiscreetError):
+    """A server could not be reached, is busy, or broke off.
+
+    What was charged before it broke off stays charged once: asking the same again, with the same
+    request name, finds the answer.
+    """
 
 
 class InvariantBroken(DiscreetError):  # noqa: N818 - a sentence reads better than a suffix
