@@ -7,12 +7,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUN := $(BIN)/python
 
-.PHONY: demo test check audit bench unpinned lock figures clean
+.PHONY: demo test check audit bench unpinned lock figures screenshots clean
 
 demo: .venv/run
 	@$(BIN)/discreet demo
 
-test: check
+test: check .venv/browser
 	$(RUN) -m pytest -n 2 -q
 
 check: .venv/test
@@ -39,6 +39,9 @@ figures: .venv/test
 	$(RUN) docs/figures/private_count.py
 	$(RUN) docs/figures/attacks.py
 
+screenshots: .venv/test .venv/browser
+	$(RUN) docs/screenshots.py
+
 # Writes the lock files from pyproject.toml (newest versions that agree, with hashes, no hosts).
 lock:
 	$(PYTHON) -m venv .venv-lock
@@ -59,6 +62,15 @@ lock:
 
 .venv/test: .venv/run requirements/test.lock
 	$(RUN) -m pip install -q --require-hashes -r requirements/test.lock
+	@touch $@
+
+# Chromium comes from the system. Where we may install it we do; where we may not, the tests of the
+# page say that they were skipped (and fail if CI is set).
+.venv/browser: .venv/bin/python
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	    && apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+	    apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
+	    || echo "Chromium is not installed: the tests of the page need it (apt-get install chromium)"
 	@touch $@
 
 clean:
