@@ -6,7 +6,7 @@ a little from run to run. It takes a few minutes.
 
 from pathlib import Path
 
-from discreet.cli.lab import AGAINST, PLAYS, Outcome, play
+from discreet.lab import AGAINST, PLAYS, Outcome, play
 
 PAGE = Path(__file__).parents[1] / "attacks.md"
 BEGIN, END = "<!-- attacks: begin -->", "<!-- attacks: end -->"

@@ -4,10 +4,9 @@ A mutant is a thing to examine and the tool that has to see through it; the cont
 thing without the bug, and the same tool has to let it pass.
 """
 
-import contextvars
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -15,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from discreet import noise
-from discreet.audit import check_law, check_mechanism, enumerate_loss, refute, repeats, replay
-from discreet.errors import DiscreetError, InputError
+from discreet.errors import InputError
 from discreet.mechanisms.claim import Claim, Pair
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
@@ -26,58 +24,20 @@ from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.propose_test_release import ProposeTestRelease
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.smooth_sensitivity import SmoothSensitivity
-from discreet.mechanisms.sparse_vector import SparseVector
 from discreet.mechanisms.stability_histogram import LaplaceThreshold
 from discreet.noise.bits import Keystream, replaced
 from discreet.privacy import ZCDP, BoundedRange, Neighbours, Pure
-
-Tool = Callable[..., str]
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """What is wrong, which tool sees it, the broken thing and the sound one."""
-
-    name: str
-    tool: Tool
-    broken: Any
-    sound: Any
-
-
-# --- tools: what they say of a subject, or nothing -----------------------------------------------
-
-
-def samples(claim: Claim, *, runs: int, alpha: float) -> str:
-    found = refute(claim, samples=runs, alpha=alpha)
-    return f"{found.event}: {found.bound:.3f} > {found.point.epsilon:.3f}" if found.refuted else ""
-
-
-def law(claim: Claim, **_: float) -> str:
-    found = enumerate_loss(claim)
-    return (found.reason or found.event) if found.refuted else ""
-
-
-def counts(claim: Claim, *, runs: int, alpha: float) -> str:
-    return check_law(claim, samples=runs, alpha=alpha).reason
-
-
-def replaying(subject: tuple[Callable, Any, Any], **_: float) -> str:
-    found = replay(*subject)
-    return str(found) if found else ""
-
-
-def conformance(mechanism: Any, **_: float) -> str:
-    try:
-        check_mechanism(mechanism)
-    except DiscreetError as error:
-        return str(error)
-    return ""
-
-
-def fork(draw: Callable, **_: float) -> str:
-    # An empty context has the real source of bits, whatever the test has put in its place.
-    return "a child repeats its parent" if contextvars.Context().run(repeats, draw) else ""
-
+from planted_bugs import (
+    Mutant,
+    Sparse,
+    conformance,
+    counts,
+    fork,
+    law,
+    replaying,
+    samples,
+    sparse,
+)
 
 # --- additive noise ------------------------------------------------------------------------------
 
@@ -200,34 +160,6 @@ class HalfTemperature(ExponentialMechanism):
 # --- sparse vector -------------------------------------------------------------------------------
 
 
-class Sparse:
-    """A sparse vector in pieces that mutants replace; its scales are the shipped mechanism's."""
-
-    def __init__(self, **parameters):
-        self.rule = SparseVector(threshold=0, **parameters)
-
-    def query_noise(self, shape):
-        return noise.discrete_laplace(self.rule.query_scale, size=shape)
-
-    def threshold_noise(self, runs):
-        return noise.discrete_laplace(self.rule.threshold_scale, size=(runs, 1))
-
-    def marks(self, reached):
-        before = np.cumsum(reached, axis=1) - reached
-        return np.where(before < self.rule.hits, reached, -1)
-
-    def draw(self, values, runs):
-        shaken = self.query_noise((runs, len(values))) + np.array(values)
-        marks = self.marks(shaken >= self.threshold_noise(runs))
-        if not self.rule.numeric:
-            return marks
-        return np.concatenate([marks, np.where(marks == 1, self.answers(values, shaken), 0)], 1)
-
-    def answers(self, values, shaken):
-        fresh = noise.discrete_laplace(self.rule.answer_scale, size=shaken.shape)
-        return fresh + np.array(values)
-
-
 class OneQueryNoise(Sparse):
     """The same noise on every question."""
 
@@ -270,13 +202,6 @@ class RawAnswers(Sparse):
         return np.broadcast_to(np.array(values), shaken.shape)
 
 
-def sparse(kind: type, below: int = 4, above: int = 4, **parameters: Any) -> Claim:
-    """Questions that one person moves up, then questions that the same person moves down."""
-    run = kind(**{"epsilon": 1, **parameters})
-    pair = Pair((0,) * below + (1,) * above, (1,) * below + (0,) * above)
-    return Claim(kind.__name__, run.rule.guarantee, (pair,), run.draw)
-
-
 # --- thresholds, smooth sensitivity, propose-test-release ----------------------------------------
 
 
@@ -284,9 +209,10 @@ def shown_keys(slack: int) -> Claim:
     """Shown from T on, with the T that is right, or with one that is right for above T."""
     rule = LaplaceThreshold(epsilon=1, delta=0.01)
 
-    def draw(counts, runs):
-        noisy = noise.discrete_laplace(rule.scale, size=(runs, len(counts))) + np.array(counts)
-        return np.where((noisy >= rule.threshold - slack) & (np.array(counts) > 0), noisy, 0)
+    def draw(people, runs):
+        count = people.get("a", 0)
+        noisy = noise.discrete_laplace(rule.scale, size=runs) + count
+        return np.where((noisy >= rule.threshold - slack) & (count > 0), noisy, 0)
 
     return replace(rule.claim, draw=draw, law=None)
 

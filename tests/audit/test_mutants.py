@@ -10,19 +10,28 @@ from pathlib import Path
 
 import pytest
 
-_PLACE = Path(__file__).with_name("mutants.py")
-_SPEC = importlib.util.spec_from_file_location("discreet_mutants", _PLACE)
-mutants = importlib.util.module_from_spec(_SPEC)
-sys.modules[_SPEC.name] = mutants
-_SPEC.loader.exec_module(mutants)
+import planted_bugs
+
+
+def load(name):
+    """A file of planted bugs beside this one."""
+    place = Path(__file__).with_name(f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"discreet_{name}", place)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+MUTANTS = load("mutants").MUTANTS + load("mutants_of_paths").MUTANTS
 
 RUNS, ALPHA = 200_000, 0.01
 MANY_RUNS, TINY_ALPHA = 2_000_000, 1e-9
 
-every = pytest.mark.parametrize("mutant", mutants.MUTANTS, ids=lambda one: one.name)
+every = pytest.mark.parametrize("mutant", MUTANTS, ids=lambda one: one.name)
 sampled = pytest.mark.parametrize(
     "mutant",
-    [one for one in mutants.MUTANTS if one.tool is mutants.samples],
+    [one for one in MUTANTS if one.tool is planted_bugs.samples],
     ids=lambda one: one.name,
 )
 
@@ -43,16 +52,17 @@ def test_every_control_passes(mutant):
 
 
 def test_there_are_many_mutants_and_every_tool_is_needed():
-    names = [one.name for one in mutants.MUTANTS]
+    names = [one.name for one in MUTANTS]
 
     assert len(names) == len(set(names)) >= 20
-    assert {one.tool.__name__ for one in mutants.MUTANTS} == {
+    assert {one.tool.__name__ for one in MUTANTS} == {
         "samples",
         "law",
         "counts",
         "replaying",
         "conformance",
         "fork",
+        "paths",
     }
 
 

@@ -9,6 +9,9 @@ import postgres_server
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+# The drivers fork, send signals and limit resources as only POSIX knows.
+collect_ignore_glob = ["test_*.py"] if sys.platform == "win32" else []
+
 
 @pytest.fixture(scope="session")
 def server():

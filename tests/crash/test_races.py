@@ -43,11 +43,14 @@ class Stale:
     def __call__(self, sql, values=()):
         return self._execute(sql, values)
 
-    def all(self, statements):
+    def ask_all(self, statements):
+        return self._execute.ask_all(statements)
+
+    def change(self, changes):
         self._execute("COMMIT")
         self._gate.wait()
         self._execute("BEGIN IMMEDIATE")
-        return self._execute.all(statements)
+        self._execute.change(changes)
 
 
 def test_unlocked_reading_and_writing_is_caught(tmp_path):

@@ -156,3 +156,11 @@ SELECT COUNT(DISTINCT buyer) AS members, AVG(price) FROM purchases
 -- aggregate avg_price := MEAN(price)
 -- output members
 -- output avg_price
+
+SELECT APPROX_COUNT_DISTINCT(city), APPROX_QUANTILE(age, 0.25)
+FROM visits
+-- scan visits
+-- aggregate count_distinct_city := COUNT_DISTINCT(city)
+-- aggregate p25_age := QUANTILE(age) at 1/4
+-- output count_distinct_city
+-- output p25_age

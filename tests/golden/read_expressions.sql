@@ -137,3 +137,86 @@ WHERE IF(urgent, 1, 2) = 1 AND IFF(urgent, 'a', NULL) = 'a' AND TRUE AND 9223372
 -- filter ((case[urgent -> 1; else 2] = 1) and (case[urgent -> 'a'; else None:TEXT] = 'a') and True and (9223372036854775807 > visit_id) and (-9223372036854775808 < visit_id))
 -- aggregate count := COUNT(*)
 -- output count
+
+SELECT COUNT(*)
+FROM visits
+WHERE age // 2 = 1 AND age ** 2 = 4 AND cost ^ 3 > 8 AND POWER(cost, 0.5) > 1
+-- scan visits
+-- filter ((QUOTIENT(age, 2) = 1) and ((age * age)::REAL = 4) and (((cost * cost) * cost)::REAL > 8) and (SQRT(cost) > 1))
+-- aggregate count := COUNT(*)
+-- output count
+
+SELECT COUNT(*)
+FROM visits
+WHERE LOG(cost) > 1 AND LOG10(cost) > 1 AND LOG2(cost) < 3 AND LOG(10, cost) > 0
+-- scan visits
+-- filter ((LOG10(cost) > 1) and (LOG10(cost) > 1) and (LOG2(cost) < 3) and (LOG10(cost) > 0))
+-- aggregate count := COUNT(*)
+-- output count
+
+SELECT COUNT(*)
+FROM visits
+WHERE LTRIM(city) = 'a' AND RTRIM(city) = 'b' AND TRIM(TRAILING FROM city) = 'c' AND RIGHT(city, 2) = 'fa'
+-- scan visits
+-- filter ((LTRIM(city) = 'a') and (RTRIM(city) = 'b') and (RTRIM(city) = 'c') and (RIGHT(city, 2) = 'fa'))
+-- aggregate count := COUNT(*)
+-- output count
+
+SELECT COUNT(*)
+FROM visits
+WHERE REPLACE(city, 'a', 'b') = 'c' AND STRPOS(city, 'a') > 1 AND POSITION('b' IN city) = 0 AND CONTAINS(city, 'x')
+-- scan visits
+-- filter ((REPLACE(city, 'a', 'b') = 'c') and (POSITION(city, 'a') > 1) and (POSITION(city, 'b') = 0) and (POSITION(city, 'x') > 0))
+-- aggregate count := COUNT(*)
+-- output count
+
+SELECT COUNT(*)
+FROM visits
+WHERE ENDS_WITH(city, 'a') OR SUFFIX(city, 'b') OR PREFIX(city, 'H')
+-- scan visits
+-- filter (ENDS_WITH(city, 'a') or ENDS_WITH(city, 'b') or STARTS_WITH(city, 'H'))
+-- aggregate count := COUNT(*)
+-- output count
+
+SELECT COUNT(*)
+FROM visits
+WHERE day + INTERVAL 1 MONTH > seen AND day - INTERVAL '2 years' < seen AND day + INTERVAL (age) QUARTER < seen
+-- scan visits
+-- filter ((ADD_MONTHS(day, 1) > seen) and (ADD_MONTHS(day, -24) < seen) and (ADD_MONTHS(day, (age * 3)) < seen))
+-- aggregate count := COUNT(*)
+-- output count
+
+SELECT COUNT(*)
+FROM visits
+WHERE seen + INTERVAL 1 DAY > day AND INTERVAL 2 WEEKS + seen > day AND day + INTERVAL (age + 1) DAY > seen
+-- scan visits
+-- filter (((seen + 1) > day) and ((seen + 14) > day) and ((day + (age + 1)) > seen))
+-- aggregate count := COUNT(*)
+-- output count
+
+SELECT COUNT(*)
+FROM visits
+WHERE seen - INTERVAL 90 MINUTE > day AND day + INTERVAL '36 hours' > seen AND DATE_ADD(seen, INTERVAL 5 SECOND) > day
+-- scan visits
+-- filter ((ADD_SECONDS(seen, -5400) > day) and (ADD_SECONDS(day::TIMESTAMP, 129600) > seen) and (ADD_SECONDS(seen, 5) > day))
+-- aggregate count := COUNT(*)
+-- output count
+
+SELECT COUNT(*)
+FROM visits
+WHERE DATE_DIFF('day', day, seen) = 1 AND DATEDIFF('month', day, seen) = 2 AND DATE_DIFF('year', day, seen) = 0
+-- scan visits
+-- filter (((seen::DATE - day::DATE) = 1) and ((((YEAR(seen) - YEAR(day)) * 12) + (MONTH(seen) - MONTH(day))) = 2) and ((YEAR(seen) - YEAR(day)) = 0))
+-- aggregate count := COUNT(*)
+-- output count
+
+SELECT WEEK(day) AS week, EXTRACT(SECOND FROM seen) AS second, COUNT(*)
+FROM visits
+GROUP BY 1, 2
+-- scan visits
+-- key week := WEEK(day)
+-- key second := SECOND(seen)
+-- aggregate count := COUNT(*)
+-- output week
+-- output second
+-- output count

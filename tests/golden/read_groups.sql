@@ -235,3 +235,41 @@ GROUP BY ROLLUP (city, day)
 -- output column_4 := city like 'A%'
 -- output date_trunc := year of day
 -- output city := city::INTEGER
+
+SELECT city, GROUPING(city), COUNT(*)
+FROM visits
+GROUP BY ROLLUP (city)
+-- scan visits
+-- key city
+-- sets (city), ()
+-- aggregate count := COUNT(*)
+-- output city
+-- output grouping := grouping(city)
+-- output count
+
+SELECT city, urgent, GROUPING(city, urgent) AS g, COUNT(*) AS n
+FROM visits
+GROUP BY CUBE (city, urgent)
+HAVING GROUPING(city) = 0
+ORDER BY GROUPING(urgent), n
+-- scan visits
+-- key city
+-- key urgent
+-- sets (city, urgent), (city), (urgent), ()
+-- aggregate n := COUNT(*)
+-- having (grouping(city) = 0)
+-- output city
+-- output urgent
+-- output g := ((grouping(city) * 2) + grouping(urgent))
+-- output n
+-- order grouping(urgent)
+-- order n
+
+SELECT GROUPING(city) AS g, COUNT(*)
+FROM visits
+GROUP BY city
+-- scan visits
+-- key city
+-- aggregate count := COUNT(*)
+-- output g := 0
+-- output count

@@ -13,17 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.answer.ask import _settle
 from discreet.answer.budget import Budget, Price
 from discreet.answer.limits import Law, Weighing
 from discreet.answer.measure import reach
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.plan.kinds import Kind
-from discreet.plan.query import key_types
 from discreet.plan.schema import Bounds, Keys, Limits, Person, Schema, Table, column_type
-from discreet.plan.statistics import Distinct, Ranks, needed
+from discreet.plan.statistics import needed
 from discreet.sql.compile import FULL, Compiled
 from discreet.sql.read import read
+from recording import record
 
 CITIES = ["Austin", "Haifa", "Zürich"]
 COLUMNS = {
@@ -79,25 +78,7 @@ def recorded(compiled, weighing, rows):
     engine = DuckDBEngine()
     engine.store("visits", table(rows))
     engine.open(SCHEMA)
-    with engine.session() as session:
-        session.run(compiled.pairs())
-        session.run(compiled.norms())
-        _settle(compiled, budget_of(compiled), weighing, session, "salt")
-        found, groups = totals(compiled, session)
-        columns = {
-            name: pa.array([key[i] for key in groups], session_type(compiled, i))
-            for i, name in enumerate(compiled.keys)
-        }
-        places = pa.array(range(len(groups)), pa.int64())
-        session.put("groups", pa.table({"place": places, **columns}))
-        for i, statistic in enumerate(compiled.statistics):
-            if isinstance(statistic, Ranks):
-                for place, cell, weight in cells(session, compiled.ranks(statistic)):
-                    found[i, groups[place], cell] = weight
-            if isinstance(statistic, Distinct):
-                statement = compiled.distincts(statistic, weighing.rows, "salt")
-                for place, total in cells(session, statement):
-                    found[i, groups[place], None] = total
+    found = record(compiled, weighing, budget_of(compiled), engine)
     engine.close()
     return found
 
@@ -105,27 +86,6 @@ def recorded(compiled, weighing, rows):
 def budget_of(compiled):
     keys = None if compiled.known else Price(100, 0.01)
     return Budget(Fraction(0), keys, Fraction(1), Fraction(0), {})
-
-
-def totals(compiled, session):
-    found, groups = {}, []
-    for batch in session.stream(compiled.totals()):
-        for row in batch.to_pylist():
-            key = tuple(row[name] for name in compiled.keys)
-            groups.append(key)
-            found["people", key, None] = row["people"] or 0
-            for i, _ in enumerate(compiled.statistics):
-                found[i, key, None] = row.get(f"t{i}") or 0
-    return found, groups
-
-
-def session_type(compiled, i):
-    of = key_types(compiled.query)[i]
-    return {Kind.BOOLEAN: pa.bool_(), Kind.INTEGER: pa.int64(), Kind.TEXT: pa.string()}[of.kind]
-
-
-def cells(session, statement):
-    return [tuple(row.values()) for batch in session.stream(statement) for row in batch.to_pylist()]
 
 
 def distance(statistic, left, right, law):
@@ -161,7 +121,7 @@ def refute(question, rows, gone, weighing):
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=range(len(QUESTIONS)))
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(
     ROWS,
     st.sampled_from([1, 2, 3]),

@@ -218,6 +218,18 @@ def substrings(choose, depth):
     return Call(Function.SUBSTRING, (text, *(Literal(n, Kind.INTEGER) for n in limits)))
 
 
+def ends(choose, depth):
+    count = Literal(choose.one([0, 1, 2, 2**40]), Kind.INTEGER)
+    return Call(Function.RIGHT, (grow(choose, Kind.TEXT, depth), count))
+
+
+def replacements(choose, depth):
+    what = choose.one(["a", "é", "ab", "\x00", "aa", "a" * 9000, "'", "\u0301"])
+    by = choose.one(["", "a", "é'", "aaa", "b" * 9000, "\U0010ffff"])
+    texts = (Literal(what, Kind.TEXT), Literal(by, Kind.TEXT))
+    return Call(Function.REPLACE, (grow(choose, Kind.TEXT, depth), *texts))
+
+
 def parts(choose, depth):
     return calls([choose.one([Kind.DATE, Kind.TIMESTAMP])], *PARTS)(choose, depth)
 
@@ -246,14 +258,15 @@ MAKERS = {
         tests_for_null,
         lists,
         likes,
-        calls([Kind.TEXT] * 2, Function.STARTS_WITH),
+        calls([Kind.TEXT] * 2, Function.STARTS_WITH, Function.ENDS_WITH),
         casts(Kind.INTEGER, Kind.BOOLEAN),
         *choices(Kind.BOOLEAN),
     ],
     Kind.INTEGER: [
-        calls([Kind.INTEGER] * 2, Function.MODULO),
+        calls([Kind.INTEGER] * 2, Function.MODULO, Function.QUOTIENT),
         calls([NUMBER], Function.SIGN),
         calls([Kind.TEXT], Function.LENGTH),
+        calls([Kind.TEXT] * 2, Function.POSITION),
         calls([Kind.DATE] * 2, Function.SUBTRACT),
         parts,
         buckets,
@@ -272,7 +285,7 @@ MAKERS = {
         calls([NUMBER] * 2, Function.DIVIDE),
         calls([NUMBER], Function.NEGATE, Function.ABS),
         calls([NUMBER], Function.FLOOR, Function.CEIL, Function.ROUND),
-        calls([NUMBER], Function.SQRT, Function.EXP, Function.LN),
+        calls([NUMBER], Function.SQRT, Function.EXP, Function.LN, Function.LOG10, Function.LOG2),
         several(NUMBER, *EXTREMES),
         casts(Kind.TEXT, Kind.REAL),
         casts(Kind.INTEGER, Kind.REAL),
@@ -280,9 +293,12 @@ MAKERS = {
         *choices(NUMBER),
     ],
     Kind.TEXT: [
-        calls([Kind.TEXT], Function.LOWER, Function.UPPER, Function.TRIM),
+        calls([Kind.TEXT], Function.LOWER, Function.UPPER),
+        calls([Kind.TEXT], Function.TRIM, Function.LTRIM, Function.RTRIM),
         several(Kind.TEXT, Function.CONCAT, *EXTREMES),
         substrings,
+        ends,
+        replacements,
         casts(Kind.INTEGER, Kind.TEXT),
         casts(Kind.BOOLEAN, Kind.TEXT),
         casts(Kind.DATE, Kind.TEXT),
@@ -291,6 +307,7 @@ MAKERS = {
     Kind.DATE: [
         calls([Kind.DATE, Kind.INTEGER], Function.ADD, Function.SUBTRACT),
         calls([Kind.INTEGER, Kind.DATE], Function.ADD),
+        calls([Kind.DATE, Kind.INTEGER], Function.ADD_MONTHS),
         several(Kind.DATE, *EXTREMES),
         truncations(Kind.DATE),
         casts(Kind.TEXT, Kind.DATE),
@@ -298,6 +315,9 @@ MAKERS = {
         *choices(Kind.DATE),
     ],
     Kind.TIMESTAMP: [
+        calls([Kind.TIMESTAMP, Kind.INTEGER], Function.ADD, Function.SUBTRACT),
+        calls([Kind.INTEGER, Kind.TIMESTAMP], Function.ADD),
+        calls([Kind.TIMESTAMP, Kind.INTEGER], Function.ADD_MONTHS, Function.ADD_SECONDS),
         several(Kind.TIMESTAMP, *EXTREMES),
         truncations(Kind.TIMESTAMP),
         casts(Kind.DATE, Kind.TIMESTAMP),

@@ -131,7 +131,7 @@ def arithmetic(apply):
 
 
 def add(kind, x, y):
-    if kind is Kind.DATE:
+    if kind in {Kind.DATE, Kind.TIMESTAMP}:
         return later(x, y) if isinstance(x, dt.date) else later(y, x)
     return arithmetic(operator.add)(kind, x, y)
 
@@ -139,14 +139,27 @@ def add(kind, x, y):
 def subtract(kind, x, y):
     if isinstance(y, dt.date):
         return (x - y).days
-    return later(x, -y) if kind is Kind.DATE else arithmetic(operator.sub)(kind, x, y)
+    return later(x, -y) if isinstance(x, dt.date) else arithmetic(operator.sub)(kind, x, y)
 
 
-def later(date, days):
+def later(time, steps, unit="days"):
     try:
-        return date + dt.timedelta(days=days)
+        return time + dt.timedelta(**{unit: steps})
     except OverflowError:
         return None
+
+
+def add_months(_kind, time, months):
+    """The same day of another month, or the last one that month has."""
+    count = 12 * time.year + time.month - 1 + months
+    if not 12 <= count < 12 * 10000:
+        return None
+    for day in range(time.day, 27, -1):
+        try:
+            return time.replace(year=count // 12, month=count % 12 + 1, day=day)
+        except ValueError:
+            continue
+    return time.replace(year=count // 12, month=count % 12 + 1)
 
 
 def divide(kind, x, y):
@@ -155,6 +168,13 @@ def divide(kind, x, y):
 
 def modulo(_kind, x, y):
     return int(math.copysign(1, x)) * (abs(x) % abs(y)) if y else None
+
+
+def quotient(_kind, x, y):
+    if not y:
+        return None
+    whole = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+    return whole if -(2**63) <= whole < 2**63 else None
 
 
 def real(apply, defined=lambda _: True):
@@ -190,6 +210,11 @@ def concat(_kind, *texts):
     return joined if len(joined) <= LONGEST else None
 
 
+def replace(_kind, text, what, by):
+    replaced = by.join(text.split(what))
+    return replaced if len(by) <= len(what) or len(replaced) <= LONGEST else None
+
+
 def bucket(_kind, value, low, high, count):
     x, low, high = float(value), float(low), float(high)
     if x < low:
@@ -209,6 +234,7 @@ FUNCTIONS = {
     Function.MULTIPLY: arithmetic(operator.mul),
     Function.DIVIDE: divide,
     Function.MODULO: modulo,
+    Function.QUOTIENT: quotient,
     Function.NEGATE: arithmetic(operator.neg),
     Function.ABS: arithmetic(abs),
     Function.SIGN: lambda _, x: (x > 0) - (x < 0),
@@ -218,6 +244,8 @@ FUNCTIONS = {
     Function.SQRT: real(math.sqrt, lambda x: x >= 0),
     Function.EXP: real(math.exp),
     Function.LN: real(math.log, lambda x: x > 0),
+    Function.LOG10: real(math.log10, lambda x: x > 0),
+    Function.LOG2: real(math.log2, lambda x: x > 0),
     Function.EQUAL: comparison(operator.eq),
     Function.NOT_EQUAL: comparison(operator.ne),
     Function.LESS: comparison(operator.lt),
@@ -228,18 +256,28 @@ FUNCTIONS = {
     Function.LOWER: lambda _, x: re.sub("[A-Z]", lambda m: m[0].lower(), x),
     Function.UPPER: lambda _, x: re.sub("[a-z]", lambda m: m[0].upper(), x),
     Function.TRIM: lambda _, x: x.strip(" "),
+    Function.LTRIM: lambda _, x: x.lstrip(" "),
+    Function.RTRIM: lambda _, x: x.rstrip(" "),
     Function.LENGTH: lambda _, x: len(x),
     Function.CONCAT: concat,
     Function.SUBSTRING: lambda _, x, first, count: x[first - 1 : first - 1 + count],
+    Function.RIGHT: lambda _, x, count: "".join(list(x)[::-1][:count][::-1]),
+    Function.REPLACE: replace,
+    Function.POSITION: lambda _, x, y: x.find(y) + 1,
     Function.STARTS_WITH: lambda _, x, y: x.startswith(y),
+    Function.ENDS_WITH: lambda _, x, y: x.endswith(y),
     Function.YEAR: lambda _, x: x.year,
     Function.QUARTER: lambda _, x: (x.month + 2) // 3,
     Function.MONTH: lambda _, x: x.month,
     Function.DAY: lambda _, x: x.day,
     Function.HOUR: clock("hour"),
     Function.MINUTE: clock("minute"),
+    Function.SECOND: clock("second"),
+    Function.WEEK: lambda _, x: x.isocalendar().week,
     Function.WEEKDAY: lambda _, x: x.isoweekday(),
     Function.YEARDAY: lambda _, x: x.timetuple().tm_yday,
+    Function.ADD_MONTHS: add_months,
+    Function.ADD_SECONDS: lambda _, x, seconds: later(x, seconds, "seconds"),
     Function.BUCKET: bucket,
 }
 BY_THEMSELVES = {  # they see NULL, so `call` defines them

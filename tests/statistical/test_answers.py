@@ -6,9 +6,17 @@ above 1 - 1e-6.
 """
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from visits import ask, clinic, engine_of
+from discreet.answer.answer import answer
+from discreet.answer.budget import Price
+from discreet.answer.explain import explain
+from discreet.answer.limits import Law
+from discreet.noise.bits import Keystream, replaced
+from discreet.plan.schema import EachRow
+from discreet.sql.read import read
+from visits import KINDS, ask, clinic, engine_of, schema
 
 RELEASES = 150
 FEWEST = 127
@@ -16,8 +24,6 @@ FEWEST = 127
 
 @pytest.fixture(scope="module")
 def releases():
-    from discreet.noise.bits import Keystream, replaced
-
     engine = engine_of(clinic(people=200))
     stream = Keystream(b"coverage of intervals".ljust(32))
     with replaced(lambda: stream):
@@ -59,3 +65,66 @@ def test_signed_counts_are_unbiased(releases):
     counts = np.array([table["n"][0].as_py() for table in releases])
 
     assert abs(counts.mean() - 400) < 5 * counts.std() / np.sqrt(RELEASES)
+
+
+SMALLEST = {"Laplace": 11, "Gaussian": 14}
+
+
+@pytest.fixture(scope="module", params=list(SMALLEST))
+def shown(request):
+    """Streets that nobody listed, about as large as is shown: true and shown counts, half-widths.
+
+    The last number is the half-width of a count that would be shown whatever its noise.
+    """
+    sizes = {f"street {i}": SMALLEST[request.param] + i % 12 for i in range(60)}
+    streets = [street for street, size in sizes.items() for _ in range(size)]
+    rest = {"person": range(len(streets)), "city": ["Haifa"] * len(streets)}
+    columns = {**rest, "street": streets, "amount": [1.0] * len(streets)}
+    table = pa.table({name: pa.array(columns[name], kind) for name, kind in KINDS.items()})
+    about, laws, price = schema(EachRow()), (Law(request.param),), Price(1, 1e-6)
+    engine = engine_of(table, about)
+    query = read("SELECT street, COUNT(*) AS n FROM visits GROUP BY street", about)
+    stream = Keystream(request.param.encode().ljust(32))
+    with replaced(lambda: stream):
+        releases = [answer(query, engine, price, laws=laws).to_arrow() for _ in range(20)]
+    plain = explain(query, engine, price, laws=laws).half_width("n")
+    engine.close()
+    rows = [row for release in releases for row in release.to_pylist()]
+    return [(sizes[row["street"]], row["n"], row["n_high"] - row["n"]) for row in rows], plain
+
+
+def test_intervals_of_groups_that_were_found_hold_although_they_were_found(shown):
+    """Of 200 shown counts or more fewer than 90 % are covered with probability below 3e-3."""
+    covered = [abs(true - count) <= width for true, count, width in shown[0]]
+
+    assert len(covered) > 200
+    assert np.mean(covered) >= 0.9
+
+
+def test_intervals_that_forget_why_a_group_is_shown_are_caught(shown):
+    """Far below the threshold noise was high, or a group would not be shown."""
+    counts, plain = shown
+    far = min(count for _, count, _ in counts) - plain / 2
+    small = [(abs(true - count), width) for true, count, width in counts if true < far]
+
+    assert np.mean([off <= plain for off, _ in small]) < 0.8
+    assert np.mean([off <= width for off, width in small]) >= 0.9
+
+
+def test_quantiles_are_off_by_no_more_ranks_than_they_say():
+    """A bound that holds 95 times in 100 fails more than 8 times in 40 with probability 3e-4."""
+    values = np.sort(np.array([float(i % 101) for i in range(400)]))
+    engine = engine_of(clinic(people=200))
+    stream = Keystream(b"ranks".ljust(32))
+    with replaced(lambda: stream):
+        releases = [ask("SELECT MEDIAN(amount) AS m FROM visits", engine) for _ in range(40)]
+    engine.close()
+    off = int(releases[0].how["m"].split(" rows")[0].rsplit(" ", 1)[1])
+    missed = 0
+    for release in releases:
+        at = release.table["m"][0].as_py()
+        low, high = np.searchsorted(values, at, "left"), np.searchsorted(values, at, "right")
+        missed += max(low - 200, 200 - high, 0) > off
+
+    assert off < 100
+    assert missed <= 8

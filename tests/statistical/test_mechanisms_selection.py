@@ -95,7 +95,7 @@ def test_multiplicities_are_weights():
 def test_a6_hidden_and_shown_keys_come_at_their_exact_rates():
     for rule in (LaplaceThreshold(epsilon=1, delta=1e-2), GaussianThreshold(epsilon=1, delta=1e-2)):
         for count in (1, rule.threshold - 1, rule.threshold, rule.threshold + 3):
-            shown = np.count_nonzero(rule.claim.draw((count,), RUNS))
+            shown = np.count_nonzero(rule.claim.draw({"a": count}, RUNS))
             p = rule.keep_probability(count).upper
             assert stats.binomtest(shown, RUNS, p).pvalue > ALARM
 
@@ -176,7 +176,7 @@ def test_answers_are_off_as_seldom_as_promised():
             (np.abs(draws) <= smooth.error(confidence)).sum(),
         ]
         for rule in (laplace, gaussian):
-            noisy = rule.claim.draw((10**6,), 20_000)[:, 0]
+            noisy = rule.claim.draw({"a": 10**6}, 20_000)[:, 0]
             near.append((np.abs(noisy - 10**6) <= rule.error(confidence)).sum())
         assert all(covered(int(n), 20_000, confidence) for n in near)
         # Exact widths: one step less would not do.
@@ -196,8 +196,9 @@ def test_rows_are_cut_off_as_seldom_as_promised():
 def test_e5_draws_of_different_keys_and_questions_are_not_correlated():
     # Failure class "correlated noise": |z| < 6 for each pair, Bonferroni over a handful of pairs.
     marks, _ = (v := SparseVector(threshold=0, epsilon=1, hits=9)).runs(v.bars([0, 0]), RUNS)
-    noisy = LaplaceThreshold(epsilon=1, delta=1e-2).claim.draw((50, 50), RUNS)
-    kept = KeySelection(epsilon=1, delta=0.3).claim.draw((2, 2), RUNS)
+    two = {"max_groups_per_unit": 2}
+    noisy = LaplaceThreshold(epsilon=1, delta=1e-2, **two).claim.draw({"a": 50, "b": 50}, RUNS)
+    kept = KeySelection(epsilon=2, delta=0.5, **two).claim.draw({"a": 2, "b": 2}, RUNS)
     for pair in (noisy, kept):
         z = np.corrcoef(pair.T)[0, 1] * math.sqrt(RUNS)
         assert abs(z) < 6

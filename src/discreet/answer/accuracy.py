@@ -193,7 +193,7 @@ def planned(
     """How each statistic of a query with stated limits will be measured for a price."""
     compiled = Compiled(query, tuple(needed(query)), dialect)
     budget = plan_budget(compiled, price)
-    weighing, _ = weigh(compiled, budget, Sealed(), neighbours, laws)
+    weighing, _, _ = weigh(compiled, budget, Sealed(), neighbours, laws)
     return measurements(budget, weighing, neighbours)
 
 

@@ -1,5 +1,6 @@
 """A question in, a release out."""
 
+import math
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -56,6 +57,20 @@ def _costs(part: Measured) -> list[Cost]:
 def _note(part: Measured) -> str:
     weighing = part.weighing
     if isinstance(unit_of(part.query.relation), EachRow):
-        return f"{weighing.law.value} noise; one row is in one group"
-    rows, groups = f"{weighing.rows} rows", f"{weighing.groups} groups"
-    return f"{weighing.law.value} noise; one person weighs at most {rows} and {groups}"
+        return f"{weighing.law.value} noise; one row is in one group{_shown(part)}"
+    most = f"{weighing.rows} rows and {weighing.groups} groups"
+    return (
+        f"{weighing.law.value} noise; one person weighs at most {most}{_over(part)}{_shown(part)}"
+    )
+
+
+def _over(part: Measured) -> str:
+    """How many people count for less, as the histograms that chose the limits have it."""
+    return "" if part.beyond is None else f" (about {part.beyond:.0%} of people have more rows)"
+
+
+def _shown(part: Measured) -> str:
+    """From which noisy count on groups are shown."""
+    if part.showing is None:
+        return ""
+    return f"; groups are shown from a noisy count of {math.ceil(part.showing.people):,} on"

@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from discreet.answer.budget import KEYS, LEAST_KEYS, Budget, Price, split
 from discreet.answer.limits import LADDER, Law, Spread, Weighing, by_row, chosen, stated
 from discreet.answer.measure import Measurement, measurements, quantile_cells, quantile_scale
+from discreet.answer.showing import Showing, shared_count
 from discreet.engines.engine import Engine, Session
 from discreet.errors import InputError
 from discreet.mechanisms import KeySelection, Laplace
+from discreet.mechanisms.unknown_keys import read_delta
 from discreet.plan.kinds import Kind, Value
 from discreet.plan.query import Aggregate, Query, key_types
 from discreet.plan.relations import columns_of, tables_of
@@ -42,7 +44,10 @@ ARROW = {
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What measuring gave: the groups, noisy statistics in their own units, and what it cost."""
+    """What measuring gave: the groups, noisy statistics in their own units, and what it cost.
+
+    `beyond` is about the share of people with more rows than count in full, where that was bought.
+    """
 
     query: Query
     keys: Mapping[str, pa.Array]
@@ -52,6 +57,8 @@ class Measured:
     measurements: Mapping[Statistic, Measurement]
     choices: tuple[tuple[str, Guarantee], ...]
     weighing: Weighing
+    showing: Showing | None = None
+    beyond: float | None = None
 
 
 # --- before data is touched ---------------------------------------------------------------------
@@ -81,7 +88,10 @@ def plan_budget(compiled: Compiled, price: Price) -> Budget:
             why="which groups exist can only be told with a small probability of telling too much",
             fix="pass a delta such as 1e-6, or declare Keys for the columns that are grouped by",
         )
-    if not compiled.known and price.epsilon * KEYS < LEAST_KEYS:
+    if not compiled.known:
+        read_delta(price.delta / 2)  # refused now where it is too small for any threshold
+    shared = None if compiled.known else shared_count(compiled)
+    if not compiled.known and shared is None and price.epsilon * KEYS < LEAST_KEYS:
         raise InputError(
             "the groups of this question are not public and epsilon is very small",
             why="nothing can be told about which groups exist for so little",
@@ -92,6 +102,7 @@ def plan_budget(compiled: Compiled, price: Price) -> Budget:
         needed(compiled.query),
         choose_limits=not compiled.by_row and not is_stated(limits_of(compiled.query)),
         find_keys=not compiled.known,
+        shared=shared,
     )
 
 
@@ -121,18 +132,20 @@ def measure(
         if not compiled.by_row:
             session.run(compiled.pairs())
             session.run(compiled.norms())
-        weighing, choices = weigh(compiled, budget, session, neighbours, laws)
+        weighing, choices, beyond = weigh(compiled, budget, session, neighbours, laws)
         plan = measurements(budget, weighing, neighbours)
-        selection = _selection(budget, weighing, neighbours)
+        selection = selecting(budget, plan, weighing, neighbours)
         _settle(compiled, budget, weighing, session, salt)
         keys, noisy, groups = _totals(compiled, plan, session, selection)
-        names = {"place": pa.array(range(groups), pa.int64()), **keys}
+        names = {"place": pa.array(np.arange(groups, dtype=np.int64)), **keys}
         session.put("groups", pa.table(names))
         noisy |= _distincts(compiled, plan, session, groups, salt)
         quantiles = _quantiles(compiled, plan, session, groups)
     if selection is not None:
         choices.append(("which groups there are", selection.guarantee))
-    return Measured(query, keys, groups, noisy, quantiles, plan, tuple(choices), weighing)
+    showing = selection if isinstance(selection, Showing) else None
+    costs = tuple(choices)
+    return Measured(query, keys, groups, noisy, quantiles, plan, costs, weighing, showing, beyond)
 
 
 def weigh(
@@ -141,8 +154,11 @@ def weigh(
     session: Session,
     neighbours: Neighbours,
     laws: Sequence[Law],
-) -> tuple[Weighing, list[tuple[str, Guarantee]]]:
-    """Settle the limits and the law of the noise: what is expected to err least."""
+) -> tuple[Weighing, list[tuple[str, Guarantee]], float | None]:
+    """Settle the limits and the law of the noise: what is expected to err least.
+
+    Also what that costs, and about how many people are over the limit on rows, where it is bought.
+    """
     laws = [law for law in laws if law is Law.LAPLACE or budget.rho]
     if not laws:
         raise InputError(
@@ -153,7 +169,7 @@ def weigh(
     limits = limits_of(compiled.query)
     if compiled.by_row or is_stated(limits):
         options = [by_row(law) if compiled.by_row else stated(limits, law) for law in laws]
-        return min(options, key=lambda option: _expected(option, budget)), []
+        return min(options, key=lambda option: _expected(option, budget)), [], None
     buckets = 1 if neighbours is Neighbours.ADD_REMOVE else 2
     histogram = Laplace(epsilon=budget.choice / 3, sensitivity=buckets, neighbours=neighbours)
     norms = {"l1": LADDER, "l2": tuple(step * step for step in LADDER), "l0": LADDER}
@@ -167,7 +183,10 @@ def weigh(
         (chosen(law, rows[law], spreads["l0"], budget, count) for law in laws),
         key=lambda option: option[1],
     )
-    return best[0], [(f"people by {name}", histogram.guarantee) for name in norms]
+    weighing, _ = best
+    costs: list[tuple[str, Guarantee]]
+    costs = [(f"people by {name}", histogram.guarantee) for name in norms]
+    return weighing, costs, rows[weighing.law].beyond(weighing.rows)
 
 
 def _expected(weighing: Weighing, budget: Budget) -> float:
@@ -183,20 +202,30 @@ def _spread(session: Session, statement: str, histogram: Laplace) -> Spread:
     return Spread(np.asarray(histogram.release(people), dtype=np.float64), float(histogram.scale))
 
 
-def _selection(budget: Budget, weighing: Weighing, neighbours: Neighbours) -> KeySelection | None:
+def selecting(
+    budget: Budget,
+    plan: Mapping[Statistic, Measurement],
+    weighing: Weighing,
+    neighbours: Neighbours,
+) -> KeySelection | Showing | None:
+    """How groups are found; None where all of them are public."""
+    if budget.shared is not None:
+        return Showing(plan[budget.shared], budget.hidden, weighing.groups)
     if budget.keys is None:
         return None
     return KeySelection(
         epsilon=budget.keys.epsilon,
         delta=budget.keys.delta,
-        max_groups_per_unit=_findable(budget.keys, weighing),
+        max_groups_per_unit=_findable(budget, weighing),
         neighbours=neighbours,
     )
 
 
-def _findable(price: Price, weighing: Weighing) -> int:
+def _findable(budget: Budget, weighing: Weighing) -> int:
     """How many groups one person can help to find; more would leave too little for each."""
-    return min(weighing.groups, int(price.epsilon / LEAST_KEYS))
+    if budget.keys is None:
+        return weighing.groups
+    return min(weighing.groups, int(budget.keys.epsilon / LEAST_KEYS))
 
 
 def _settle(
@@ -207,18 +236,18 @@ def _settle(
         return
     square = weighing.law is Law.GAUSSIAN
     rows = weighing.rows**2 if square else weighing.rows
+    if budget.finds_keys:  # first, so that nobody is weighed by groups that they do not count in
+        for statement in compiled.few_groups(_findable(budget, weighing), salt):
+            session.run(statement)
     session.run(compiled.weights("heavy", "l2" if square else "l1", rows, square=square))
     session.run(compiled.weights("roaming", "l0", weighing.groups, square=square))
-    if budget.keys is not None:
-        for statement in compiled.few_groups(_findable(budget.keys, weighing), salt):
-            session.run(statement)
 
 
 def _totals(
     compiled: Compiled,
     plan: Mapping[Statistic, Measurement],
     session: Session,
-    selection: KeySelection | None,
+    selection: KeySelection | Showing | None,
 ) -> tuple[dict[str, pa.Array], dict[Statistic, NDArray[np.float64]], int]:
     """Stream the exact totals, batch by batch through their mechanisms."""
     counted = [
@@ -233,12 +262,22 @@ def _totals(
     noisy: dict[Statistic, list[NDArray[np.float64]]] = {s: [] for _, s in counted}
     for whole in session.stream(statement):
         batch = whole
-        if selection is not None:
-            batch = whole.filter(pa.array(selection.keeps(whole.column("people").to_numpy())))
+        measured = {}
+        match selection:
+            case Showing():
+                shared = selection.measurement.statistic
+                counts = selection.measurement.release(_column(whole, compiled, shared))
+                shown = selection.shows(counts)
+                measured[shared] = counts[shown]
+                batch = whole.filter(pa.array(shown))
+            case KeySelection():
+                batch = whole.filter(pa.array(selection.keeps(whole.column("people").to_numpy())))
         batches.append(batch.select(compiled.keys))
-        for i, statistic in counted:
-            totals = batch.column(f"t{i}").to_numpy(zero_copy_only=False)
-            noisy[statistic].append(plan[statistic].scaled(plan[statistic].release(totals)))
+        for _, statistic in counted:
+            if statistic not in measured:
+                totals = _column(batch, compiled, statistic)
+                measured[statistic] = plan[statistic].release(totals)
+            noisy[statistic].append(plan[statistic].scaled(measured[statistic]))
     groups = sum(batch.num_rows for batch in batches)
     # A chunked array of no chunks still has a type: there may be no groups at all.
     kinds = [ARROW[of.kind] for of in key_types(compiled.query)]
@@ -248,6 +287,13 @@ def _totals(
     }
     empty = np.empty(0)
     return keys, {s: np.concatenate([empty, *parts]) for s, parts in noisy.items()}, groups
+
+
+def _column(batch: pa.RecordBatch, compiled: Compiled, statistic: Statistic) -> NDArray[np.int64]:
+    """The exact totals of a statistic."""
+    name = f"t{compiled.statistics.index(statistic)}"
+    totals: NDArray[np.int64] = batch.column(name).to_numpy(zero_copy_only=False)
+    return totals
 
 
 def _distincts(

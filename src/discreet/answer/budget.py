@@ -44,7 +44,8 @@ class Price:
 class Budget:
     """A price, split: limits, then keys, then each statistic's share of the rest.
 
-    The three add up by basic composition; `rest` is (epsilon, delta) for all statistics together.
+    The three add up by basic composition; `epsilon` and `delta` are for all statistics together.
+    Where the count `shared` decides which groups are shown, keys cost the delta `hidden` alone.
     """
 
     choice: Fraction
@@ -52,6 +53,13 @@ class Budget:
     epsilon: Fraction
     delta: Fraction
     shares: Mapping[Statistic, Fraction]
+    shared: Statistic | None = None
+    hidden: Fraction = Fraction(0)
+
+    @property
+    def finds_keys(self) -> bool:
+        """Whether groups have to be found."""
+        return self.keys is not None or self.shared is not None
 
     @property
     def rho(self) -> Fraction:
@@ -60,26 +68,45 @@ class Budget:
 
 
 def split(
-    price: Price, uses: Mapping[Statistic, int], *, choose_limits: bool, find_keys: bool
+    price: Price,
+    uses: Mapping[Statistic, Fraction],
+    *,
+    choose_limits: bool,
+    find_keys: bool,
+    shared: Statistic | None = None,
 ) -> Budget:
     """Split a price.
 
     Why: the error of a statistic falls as 1/share (1/sqrt(share) for Gaussian noise) and counts
-    once for every aggregate that rests on it. The sum of errors is least for shares that grow as
-    the root of the uses (as uses^(2/3) for Gaussian noise, a few percent from that).
+    with the weight of every aggregate that rests on it. The weighted sum of errors is least for
+    shares that grow as the root of the weights (as weight^(2/3) for Gaussian noise, a few percent
+    from that).
     """
     choice = price.epsilon * CHOICE if choose_limits else Fraction(0)
-    keys = Price(price.epsilon * KEYS, price.delta / 2) if find_keys else None
-    weights = {statistic: Fraction(count**0.5) for statistic, count in uses.items()}
-    whole = sum(weights.values(), Fraction(0))
+    apart = find_keys and shared is None
+    keys = Price(price.epsilon * KEYS, price.delta / 2) if apart else None
     spent = choice + (keys.epsilon if keys else 0)
     return Budget(
         choice,
         keys,
         price.epsilon - spent,
-        price.delta / 2 if keys else price.delta,
-        {statistic: weight / whole for statistic, weight in weights.items()},
+        price.delta / 2 if find_keys else price.delta,
+        _shares(uses, shared if find_keys else None),
+        shared if find_keys else None,
+        price.delta / 2 if find_keys and not apart else Fraction(0),
     )
+
+
+def _shares(
+    uses: Mapping[Statistic, Fraction], shared: Statistic | None
+) -> dict[Statistic, Fraction]:
+    """The share of each statistic; one that finds the groups has what finding them is worth."""
+    weights = {statistic: Fraction(float(use) ** 0.5) for statistic, use in uses.items()}
+    rest = sum((w for s, w in weights.items() if s != shared), Fraction(0))
+    if shared is not None and rest:
+        weights[shared] = max(weights[shared], rest * KEYS / (1 - KEYS))
+    whole = sum(weights.values(), Fraction(0))
+    return {statistic: weight / whole for statistic, weight in weights.items()}
 
 
 @lru_cache(maxsize=256)

@@ -59,7 +59,9 @@ def expect(
     `sharing` quantiles share its measurement.
     """
     if isinstance(needs[0], Ranks):
-        return Expected(_ranks(plan[needs[0]], aggregate, sharing, 1 - confidence), "ranks", None)
+        return Expected(
+            rank_error(plan[needs[0]], aggregate, sharing, 1 - confidence), "ranks", None
+        )
     if aggregate.measure in _COUNTS:
         return Expected(_quantile(plan[needs[0]], confidence))
     noises = spread_evenly(len(needs))
@@ -85,8 +87,15 @@ def _quantile(measurement: Measurement, confidence: float) -> float:
     return scale_of(measurement) * NormalDist().inv_cdf((1 + confidence) / 2)
 
 
-def _ranks(measurement: Measurement, aggregate: Aggregate, sharing: int, failure: float) -> float:
-    """Cells that miss by t ranks have weight exp(-t/scale): all of them together rarely win."""
+def rank_error(
+    measurement: Measurement, aggregate: Aggregate, sharing: int, failure: float
+) -> float:
+    """How many rows lie between a released quantile and the true one at most, but for failures.
+
+    Cells that miss by t ranks have weight exp(-t/scale): all of them together rarely win. In values
+    there is no such bound: with half of the rows at either end of the range, a few rows decide
+    whether the median is at one end or the other, and the released one is anywhere between.
+    """
     statistic = measurement.statistic
     cells = statistic.cells if isinstance(statistic, Ranks) else 1
     scale = quantile_scale(measurement, level_of(aggregate), sharing)

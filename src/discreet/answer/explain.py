@@ -17,6 +17,7 @@ from discreet.answer.facts import Facts, facts_of
 from discreet.answer.limits import Law, Weighing
 from discreet.answer.measure import Measurement, measurements
 from discreet.answer.sets import single_sets
+from discreet.answer.showing import Showing
 from discreet.answer.statements import statements
 from discreet.engines.engine import Engine
 from discreet.errors import InvariantBroken
@@ -55,7 +56,8 @@ class Finding:
     """How groups that nobody listed will be found.
 
     A group with `people` people is shown with probability 95 % or more; a single person shows one
-    with probability `delta` at most. Both hold for a person in one group.
+    with probability `delta` at most. Both hold for a person in one group. `epsilon` is 0 where a
+    count that is measured anyway decides; `people` then holds for the limits of the first option.
     """
 
     epsilon: Fraction
@@ -170,7 +172,7 @@ def _part(
     return Part(
         tuple(key.name for key in query.keys),
         group_count(query) if compiled.known else None,
-        _finding(budget, neighbours),
+        _finding(budget, weighings[0], neighbours),
         limits if settled and not compiled.by_row else None,
         budget.choice,
         _options(query, budget, weighings, neighbours),
@@ -178,7 +180,11 @@ def _part(
     )
 
 
-def _finding(budget: Budget, neighbours: Neighbours) -> Finding | None:
+def _finding(budget: Budget, weighing: Weighing, neighbours: Neighbours) -> Finding | None:
+    if budget.shared is not None:
+        count = measurements(budget, weighing, neighbours)[budget.shared]
+        people = Showing(count, budget.hidden, weighing.groups).certain_people(Fraction(19, 20))
+        return Finding(Fraction(0), budget.hidden, people)
     if budget.keys is None:
         return None
     selection = KeySelection(

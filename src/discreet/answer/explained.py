@@ -52,12 +52,14 @@ def _part(part: "Part") -> list[str]:
 def _groups(part: "Part") -> list[str]:
     if part.finding is not None:
         found = part.finding
+        price = f"epsilon {cost(found.epsilon)} and delta {cost(found.delta)}"
+        how = f"not public: found for {price}"
+        if not found.epsilon:
+            how = (
+                f"not public: shown where their noisy count is high, for delta {cost(found.delta)}"
+            )
         return [
-            _item(
-                "groups",
-                "not public: found for "
-                f"epsilon {cost(found.epsilon)} and delta {cost(found.delta)}",
-            ),
+            _item("groups", how),
             _item(
                 "",
                 f"from about {found.people} people on a group is shown (more where people"

@@ -7,7 +7,7 @@ from discreet.answer.ask import level_of
 from discreet.answer.post import outputs_of
 from discreet.plan.calendar import moment
 from discreet.plan.kinds import Kind, Range
-from discreet.plan.query import Measure, Query
+from discreet.plan.query import Measure, Query, groupings
 from discreet.plan.reads import mentions, reads
 from discreet.plan.relations import tables_of, unit_of
 from discreet.plan.schema import EachRow, Path, Person, Table
@@ -30,7 +30,7 @@ class Facts:
 
 def facts_of(query: Query) -> Facts:
     """The facts of a query; nothing but the query and its schema is read."""
-    keys = {key.name for key in query.keys}
+    keys = {*(key.name for key in query.keys), *groupings(query)}
     shown = [out.name for out in outputs_of(query) if mentions(out.expression) <= keys]
     return Facts(
         _unit(tables_of(query.relation)),

@@ -23,7 +23,7 @@ def cleaned(table: pa.Table) -> pa.Table:
 
 def blanked(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """A column as one array that holds zeros wherever it is NULL."""
-    whole = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if whole.offset:
         whole = pa.concat_arrays([whole, whole.slice(0, 0)])  # a copy, which begins at 0
     if not whole.null_count:

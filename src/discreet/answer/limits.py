@@ -60,6 +60,15 @@ class Spread:
         floor = self.scale * math.log(100 * len(self.people))
         return np.where(self.people > floor, self.people, 0.0)
 
+    def beyond(self, limit: int) -> float | None:
+        """The share of people whose norm is above a step of the ladder; None where nothing shows.
+
+        Made from the released histogram, so it costs nothing more.
+        """
+        people = self.settled()
+        total = float(people.sum())
+        return float(people[LADDER.index(limit) + 1 :].sum()) / total if total else None
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:

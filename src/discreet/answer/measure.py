@@ -87,7 +87,9 @@ class Measurement:
         )
 
     def release(self, totals: NDArray[np.int64]) -> NDArray[Any]:
-        """Totals of some groups with fresh noise."""
+        """Totals of some groups with fresh noise; of none there are none."""
+        if not totals.size:
+            return totals
         noisy: NDArray[Any] = self.mechanism(totals.size).release(totals)
         return noisy
 

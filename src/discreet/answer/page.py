@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 _ROWS = 20
 
-# Colours are mixed from the page's own text colour, so that they suit its background.
+# Colours are mixed from the page's own text colour, so that they suit its background, also where a
+# notebook is dark and the system is not.
 _STYLE = """\
 .discreet-release{font-size:13px;line-height:1.45;max-width:100%;overflow-x:auto}
 .discreet-release table{border-collapse:collapse;margin:0}
@@ -23,15 +24,15 @@ background:none;vertical-align:top}
 .discreet-release tbody tr+tr td{border-top:1px solid rgba(128,128,128,.25)}
 .discreet-release td.n,.discreet-release th.n{text-align:right;font-variant-numeric:tabular-nums;\
 white-space:nowrap}
-.discreet-release .w{color:#b45309;padding-left:.35em}
+.discreet-release .w{color:#b45309;color:color-mix(in srgb,#d97706 70%,currentColor);\
+padding-left:.35em}
 .discreet-release .null{opacity:.55;font-style:italic}
 .discreet-release .bar{display:block;position:relative;height:4px;min-width:90px;margin:2px 0 1px;\
 background:rgba(128,128,128,.18);border-radius:2px}
 .discreet-release .bar i{position:absolute;top:0;height:4px;min-width:2px;background:#d97706;\
 opacity:.75;border-radius:2px}
 .discreet-release .bar b{position:absolute;top:-2px;height:8px;width:2px;background:currentColor}
-.discreet-release p{margin:.5em 0 0;opacity:.8}
-@media (prefers-color-scheme:dark){.discreet-release .w{color:#f0a94b}}"""
+.discreet-release p{margin:.5em 0 0;opacity:.8}"""
 
 
 def render_page(release: "Release") -> str:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from discreet.plan.expressions import Column
@@ -45,7 +46,7 @@ def evaluate(table: pa.Table, outputs: tuple[Named, ...], columns: Mapping[str, 
 def arrange(table: pa.Table, query: Query) -> pa.Array:
     """Which rows are shown, in which order, as places."""
     if query.having is None and not query.order and query.limit is None and not query.offset:
-        return pa.array(range(table.num_rows), pa.int64())
+        return pa.array(np.arange(table.num_rows, dtype=np.int64))
     dialect, columns = DuckDB(), released_columns(query)
     text = f"SELECT {PLACE} FROM released"
     if query.having is not None:
@@ -73,6 +74,6 @@ def _scratchpad(process: int) -> "duckdb.DuckDBPyConnection":
 
 def _run(table: pa.Table, statement: str) -> pa.Table:
     with _scratchpad(os.getpid()).cursor() as connection:
-        placed = table.append_column(PLACE, pa.array(range(table.num_rows), pa.int64()))
+        placed = table.append_column(PLACE, pa.array(np.arange(table.num_rows, dtype=np.int64)))
         connection.register("released", placed)
         return connection.sql(statement).to_arrow_table()

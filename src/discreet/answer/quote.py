@@ -47,6 +47,8 @@ def _parts(
         found += [Pure(budget.choice / 3, neighbours=neighbours)] * 3
     if budget.keys is not None:
         found.append(Approximate(budget.keys.epsilon, budget.keys.delta, neighbours=neighbours))
+    if budget.shared is not None:
+        found.append(Approximate(0, budget.hidden, neighbours=neighbours))
     for share in budget.shares.values():
         if law is Law.LAPLACE:
             found.append(Pure(budget.epsilon * share, neighbours=neighbours))

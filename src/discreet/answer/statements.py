@@ -33,9 +33,9 @@ def _limiting(compiled: Compiled, weighing: Weighing) -> list[str]:
     norm, rows = ("l2", weighing.rows**2) if square else ("l1", weighing.rows)
     few = [] if compiled.known else compiled.few_groups(weighing.groups, SECRET)
     return [
+        *few,
         compiled.weights("heavy", norm, rows, square=square),
         compiled.weights("roaming", "l0", weighing.groups, square=square),
-        *few,
     ]
 
 

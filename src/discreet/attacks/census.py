@@ -103,8 +103,9 @@ def solve(
         return []
     steps = [effort]
     found: list[tuple[Person, ...]] = []
+    groups = [(one.count, frozenset(filter(one.covers, KINDS))) for one in statistics]
     for kinds in combinations_with_replacement(KINDS, total):
-        if all(sum(map(one.covers, kinds)) == one.count for one in statistics):
+        if all(sum(kind in group for kind in kinds) == count for count, group in groups):
             for ages in _Search(kinds, statistics, rounding, steps).ages():
                 block = tuple(sorted(zip(ages, kinds, strict=True)))
                 found += [] if block in found else [block]
@@ -155,14 +156,12 @@ class _Search:
         self._ages[slot] = None
 
     def _range(self, slot: int) -> tuple[int, int]:
-        """Ages that the means leave open, and no younger than the same kind's before."""
+        """Ages that means and medians leave open, and no younger than the same kind's before."""
         low, high = 0, OLDEST
         for one, members in self._of[slot]:
             known = [age for i in members if i != slot and (age := self._ages[i]) is not None]
-            rest = len(members) - 1 - len(known)
-            least, largest = self._sums[one]
-            low = max(low, least - sum(known) - rest * OLDEST)
-            high = min(high, largest - sum(known))
+            least, largest = _open(one, known, *self._sums[one])
+            low, high = max(low, least), min(high, largest)
         alike = [
             age
             for i in range(slot)
@@ -171,15 +170,28 @@ class _Search:
         return max([low, *alike]), high
 
     def _fits(self, one: Statistic, members: list[int]) -> bool:
-        """Whether a group can still have its median, and has its mean and median once complete."""
-        ages = sorted(age for i in members if (age := self._ages[i]) is not None)
-        half = one.count // 2
-        if sum(age < one.median for age in ages) > half or sum(a > one.median for a in ages) > half:
-            return False
+        """Whether a group has its mean and median, once complete; `_range` sees to the rest."""
+        ages = [age for i in members if (age := self._ages[i]) is not None]
         if len(ages) < one.count:
             return True
         least, largest = self._sums[one]
-        return least <= sum(ages) <= largest and _median(ages) == one.median
+        return least <= sum(ages) <= largest and _median(sorted(ages)) == one.median
+
+
+def _open(one: Statistic, known: list[int], least: int, largest: int) -> tuple[int, int]:
+    """The ages that one more person of a group can have, beside the known ones and the others.
+
+    At least half of the group is at the median or above it, and as many at it or below.
+    """
+    missing, half = one.count - len(known), (one.count + 1) // 2
+    old = max(0, half - sum(age >= one.median for age in known))
+    young = max(0, half - sum(age <= one.median for age in known))
+    above, below = math.ceil(one.median), math.floor(one.median)
+    total, others = sum(known), missing - 1
+    oldest = others * OLDEST - max(0, min(young - 1, others)) * (OLDEST - below)
+    youngest = max(0, min(old - 1, others)) * above
+    low, high = least - total - oldest, largest - total - youngest
+    return max(low, above if old == missing else 0), min(high, below if young == missing else high)
 
 
 def _sums(one: Statistic, rounding: float) -> tuple[int, int]:

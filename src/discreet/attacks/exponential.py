@@ -34,12 +34,13 @@ class Exponential(Reconstruction):
                 fix=f"take at most {_MOST} people, or the polynomial attacks",
             )
         everything = _databases(self.people)
-        if effort >= len(everything):
-            subsets = everything.astype(np.bool_)
-            answers = np.array([float(target(subset)) for subset in subsets])
-        else:
-            subsets, answers = self.ask(target, effort)
-        return np.asarray(everything[_closest(everything, subsets, answers)])
+        return np.asarray(everything[_closest(everything, *self.ask(target, effort))])
+
+    def questions(self, effort: int) -> NDArray[np.bool_]:
+        """All subsets, where effort allows them, or random ones."""
+        if effort >= 1 << self.people:
+            return _databases(self.people).astype(np.bool_)
+        return Reconstruction.questions(self, effort)
 
 
 def _databases(people: int) -> Bits:

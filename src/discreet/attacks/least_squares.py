@@ -25,5 +25,8 @@ class LeastSquares(Reconstruction):
     def guess(self, target: SubsetSum, effort: int) -> Bits:
         """The bits nearest to the solution."""
         subsets, answers = self.ask(target, effort)
-        solved = np.linalg.lstsq(subsets.astype(np.float64), answers, rcond=None)[0]
+        asked = subsets.astype(np.float64)
+        # The normal equations: as few as there are people, whatever the effort, and exact sums.
+        inverse = np.linalg.pinv(asked.T @ asked, rcond=1e-10, hermitian=True)
+        solved = inverse @ (asked.T @ answers)
         return (solved > 0.5).astype(np.int64)

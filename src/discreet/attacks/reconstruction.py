@@ -56,7 +56,11 @@ class Reconstruction(ABC):
     def guess(self, target: SubsetSum, effort: int) -> Bits:
         """Everybody's bit, as the answers suggest."""
 
+    def questions(self, effort: int) -> NDArray[np.bool_]:
+        """The subsets that are asked about, a row each; they wait for no answer."""
+        return Draws(self.seed).bits(effort, self.people).astype(np.bool_)
+
     def ask(self, target: SubsetSum, effort: int) -> tuple[NDArray[np.bool_], Reals]:
-        """Random subsets and what was answered to them."""
-        subsets = Draws(self.seed).bits(effort, self.people).astype(np.bool_)
+        """The subsets and what was answered to them."""
+        subsets = self.questions(effort)
         return subsets, np.array([float(target(subset)) for subset in subsets])

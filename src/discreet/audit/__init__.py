@@ -1,22 +1,25 @@
 """Tries to refute every claim the package makes. It imports everything, and nothing imports it.
 
-Three ways, from the surest to the widest:
+Four ways, from the surest to the widest:
 
     enumerate_loss   where the output law is small: exact divergences, no error rate
     replay           any call on two neighbours with randomness frozen: all that may differ are
                      released numbers; deterministic
     refute           samples: the best distinguishing event, certified at a stated error rate
+    compare_paths    that what is sampled is what is released, call by call
 
-`check_mechanism` holds a class against the face that all mechanisms share.
+`audit_mechanism` joins them, and `check_mechanism` holds a class against the face that all
+mechanisms share.
 """
 
 from discreet.audit.conformance import check_mechanism
 from discreet.audit.enumerate import check_law, enumerate_loss
 from discreet.audit.evidence import Evidence, Point
 from discreet.audit.refute import refute
+from discreet.audit.releases import compare_paths, released
 from discreet.audit.repetition import repeats
 from discreet.audit.replay import Difference, Differences, replay
-from discreet.audit.report import Audit, audit_all, audit_claim
+from discreet.audit.report import Audit, audit_all, audit_claim, audit_mechanism
 
 __all__ = [
     "Audit",
@@ -26,10 +29,13 @@ __all__ = [
     "Point",
     "audit_all",
     "audit_claim",
+    "audit_mechanism",
     "check_law",
     "check_mechanism",
+    "compare_paths",
     "enumerate_loss",
     "refute",
+    "released",
     "repeats",
     "replay",
 ]

@@ -22,6 +22,7 @@ from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.propose_test_release import ProposeTestRelease, TestedMedian
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.mechanisms.reusable_holdout import Thresholdout
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
 from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold
@@ -39,10 +40,17 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "laplace-wide": lambda: Laplace(epsilon=1, sensitivity=5),
         "laplace-grid": lambda: Laplace(epsilon=1, sensitivity=0.7, grid=Fraction(1, 4)),
         "laplace-fine": lambda: Laplace(epsilon=1, sensitivity=0.1),
+        "laplace-vector": lambda: Laplace(epsilon=1, sensitivity=2, dimension=3),
+        "laplace-grid-vector": lambda: Laplace(
+            epsilon=1, sensitivity=0.7, grid=Fraction(1, 4), dimension=3
+        ),
         "gaussian": lambda: Gaussian(epsilon=1, delta=_DELTA, sensitivity=1),
         "gaussian-zcdp": lambda: Gaussian(rho=Fraction(1, 2), sensitivity=2),
         "gaussian-grid": lambda: Gaussian(rho=Fraction(1, 2), sensitivity=0.3, grid=Fraction(1, 8)),
         "gaussian-vector": lambda: Gaussian(rho=Fraction(1, 2), sensitivity=2, dimension=4),
+        "gaussian-grid-vector": lambda: Gaussian(
+            rho=Fraction(1, 2), sensitivity=0.3, grid=Fraction(1, 8), dimension=3
+        ),
         "randomized-response": lambda: RandomizedResponse(epsilon=1),
         "randomized-response-two-coins": RandomizedResponse.two_coins,
         "randomized-response-k": lambda: RandomizedResponse(epsilon=1, k=4),
@@ -63,6 +71,9 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "histogram-change-one": lambda: Histogram(bins=4, epsilon=1, neighbours=_CHANGE),
         "histogram-gaussian": lambda: Histogram(bins=4, epsilon=1, delta=_DELTA),
         "key-selection": lambda: KeySelection(epsilon=1, delta=_DELTA),
+        "key-selection-change-one": lambda: KeySelection(
+            epsilon=1, delta=_DELTA, neighbours=_CHANGE
+        ),
         "key-selection-two-groups": lambda: KeySelection(
             epsilon=1, delta=_DELTA, max_groups_per_unit=2
         ),
@@ -71,13 +82,16 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
             epsilon=1, delta=_DELTA, neighbours=_CHANGE
         ),
         "gaussian-threshold": lambda: GaussianThreshold(epsilon=1, delta=_DELTA),
+        "gaussian-threshold-two-groups": lambda: GaussianThreshold(
+            epsilon=1, delta=_DELTA, max_groups_per_unit=2
+        ),
         "smooth-sensitivity": lambda: SmoothSensitivity(
             global_sensitivity=1000, epsilon=1, delta=_DELTA
         ),
         "smooth-median": lambda: SmoothMedian(0, 128, epsilon=1, delta=_DELTA),
         "propose-test-release": lambda: ProposeTestRelease(bound=1, epsilon=1, delta=_DELTA),
         "tested-median": lambda: TestedMedian(0, 128, bound=1, epsilon=1, delta=_DELTA),
-        "quantile": lambda: Quantile(0.5, 0, 8, epsilon=1),
+        "quantile": lambda: Quantile(0.5, 0, 128, epsilon=1),
         "quantile-low-change-one": lambda: Quantile(0.1, 0, 8, epsilon=1, neighbours=_CHANGE),
         "quantiles": lambda: Quantiles([0.25, 0.5, 0.75], 0, 8, epsilon=1),
         "quantiles-change-one": lambda: Quantiles([0.3, 0.6], 0, 8, epsilon=1, neighbours=_CHANGE),
@@ -87,6 +101,17 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
             blocks=4,
             aggregate=Quantile(0.5, 0, 8, epsilon=1, neighbours=_CHANGE),
             default=0,
+        ),
+        "subsample-aggregate-change-one": lambda: SubsampleAggregate(
+            max,
+            blocks=3,
+            aggregate=Quantile(0.5, 0, 64, epsilon=1, neighbours=_CHANGE),
+            default=1,
+            neighbours=_CHANGE,
+        ),
+        "thresholdout": lambda: Thresholdout(size=4, threshold=Fraction(1, 4), epsilon=1, hits=1),
+        "thresholdout-two-hits": lambda: Thresholdout(
+            size=4, threshold=Fraction(1, 4), epsilon=1, hits=2
         ),
         "automatic-bounds": lambda: AutomaticBounds(epsilon=1, largest=16, failure=Fraction(1, 10)),
         "automatic-bounds-two-rows": lambda: AutomaticBounds(

@@ -10,7 +10,7 @@ from discreet.audit.profile import points
 from discreet.privacy import Guarantee
 
 _SIDE: Final = 240
-_MARGIN: Final = 36
+_MARGIN: Final = 50
 _LEVELS: Final = (0.0, 0.002, 0.005, 0.01, 0.02, 0.035, *(step / 40 for step in range(2, 41)))
 _SHARES: Final = tuple(step / 20 for step in range(31))
 
@@ -46,12 +46,12 @@ def draw_curves(title: str, claimed: Curve, found: Curve) -> str:
 
 
 def _frame() -> str:
-    marks = "".join(_mark(tenth / 5) for tenth in range(6))
+    marks = "".join(_mark(half / 2) for half in range(3))
     middle, far = _MARGIN + _SIDE / 2, _SIDE + 2 * _MARGIN - 6
     return (
         f'<rect class="frame" x="{_MARGIN}" y="{_MARGIN}" width="{_SIDE}" height="{_SIDE}"/>{marks}'
         f'<text x="{middle}" y="{far}" text-anchor="middle">type I error</text>'
-        f'<text x="10" y="{middle}" text-anchor="middle" transform="rotate(-90 10 {middle})">'
+        f'<text x="14" y="{middle}" text-anchor="middle" transform="rotate(-90 14 {middle})">'
         "type II error</text>"
     )
 
@@ -60,8 +60,8 @@ def _mark(share: float) -> str:
     x, y = _place(share, 0.0)
     left, height = _place(0.0, share)
     return (
-        f'<text x="{x:g}" y="{y + 13:g}" text-anchor="middle">{share:g}</text>'
-        f'<text x="{left - 5:g}" y="{height + 4:g}" text-anchor="end">{share:g}</text>'
+        f'<text x="{x:g}" y="{y + 16:g}" text-anchor="middle">{share:g}</text>'
+        f'<text x="{left - 6:g}" y="{height + 5:g}" text-anchor="end">{share:g}</text>'
     )
 
 

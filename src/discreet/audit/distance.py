@@ -96,15 +96,21 @@ def _entries(mechanism: Any, left: Any, right: Any) -> str:
 
 
 def _keys(mechanism: Any, left: Any, right: Any) -> str:
-    """How many keys one person's coming or going changes, each by one."""
-    keys = sorted({*left, *right}, key=repr)
-    gaps = [right.get(key, 0) - left.get(key, 0) for key in keys]
-    changed = mechanism.guarantee.neighbours is Neighbours.CHANGE_ONE
-    moved = [gap for gap in gaps if gap]
-    if not changed and min(moved, default=0) < 0 < max(moved, default=0):
+    """How many keys one person's coming and going changes, each by one."""
+    gaps = [right.get(key, 0) - left.get(key, 0) for key in {*left, *right}]
+    up, down = (sum(max(0, sign * gap) for gap in gaps) for sign in (1, -1))
+    if mechanism.guarantee.neighbours is Neighbours.ADD_REMOVE and min(up, down) > 0:
         return "some counts grow and others shrink, which adding one person cannot do"
-    allowed = mechanism.max_groups_per_unit * (2 if changed else 1)
-    return _compare(sum(map(abs, moved)), allowed, "l1 over keys")
+    if max(map(abs, gaps), default=0) > 1:
+        return "a count moves by more than one, and a person counts once under a key"
+    return _compare(max(up, down), mechanism.max_groups_per_unit, "l1 over keys")
+
+
+def _holdout(mechanism: Any, left: Any, right: Any) -> str:
+    """How many holdout examples differ; training examples and queries are public."""
+    if picture((left[0], left[2])) != picture((right[0], right[2])):
+        return "its training examples or its queries depend on the holdout"
+    return _rows(mechanism, left[1], right[1])
 
 
 def _anything(mechanism: Any, left: Any, right: Any) -> str:
@@ -148,6 +154,8 @@ METRICS: Final[dict[str, Metric]] = {
     "SmoothMedian": _rows,
     "TestedMedian": _rows,
     "AutomaticBounds": _rows,
+    "SubsampleAggregate": _rows,
+    "Thresholdout": _holdout,
     "RandomizedResponse": _entries,
     "KeySelection": _keys,
     "Threshold": _keys,

@@ -118,12 +118,14 @@ def _by_stick(claim: Claim, promised: tuple[Point, ...], laws: Laws) -> Iterator
 
 
 def _by_order(claim: Claim, promised: tuple[Point, ...], laws: Laws) -> Iterator[Evidence]:
+    top = promised[-1]
     for order in ORDERS:
         claimed, found = claim.guarantee.rdp(order).upper, laws.renyi(order)
         if found > claimed:
             event = f"Renyi order {order}"
-            reason = f"Renyi divergence {found:.6g} at order {order}, claimed {claimed:.6g}"
-            yield Evidence(claim.name, "law", promised[-1], 0.0, event, reason=reason)
+            reason = f"Renyi divergence {found:.4g} at order {order}, claimed {claimed:.4g}"
+            bound = laws.certified(top.delta)
+            yield Evidence(claim.name, "law", top, bound, event, reason=reason)
 
 
 def _law(claim: Claim) -> Callable[[Any], Law]:

@@ -68,15 +68,17 @@ def _of_column(column: int, left: Outputs, right: Outputs) -> Iterator[Feature]:
 
     bins = _bins(np.concatenate([single(left), single(right)]))
     yield Feature(name, lambda outputs: _ordered(_numbers(single(outputs))[:, 0]))
-    yield _likelihood(f"which bin {name} is in", lambda x: bins(single(x)), left, right)
-    yield _likelihood(f"which value {name} has", lambda x: row_codes(single(x)), left, right)
+    yield _likelihood(f"the bin of {name}", lambda x: bins(single(x)), left, right)
+    yield _likelihood(f"the value of {name}", lambda x: row_codes(single(x)), left, right)
     yield _likelihood(f"the last bits of {name}", lambda x: grain(single(x)), left, right)
 
 
 def _likelihood(name: str, code: Coder, left: Outputs, right: Outputs) -> Feature:
     """The log likelihood ratio of a code, as seen in training; 0 for what was not seen."""
     keys, ratios = _ratios(code(left), code(right))
-    return Feature(name, lambda outputs: _look_up(code(outputs), keys, ratios))
+    return Feature(
+        f"the log likelihood ratio of {name}", lambda outputs: _look_up(code(outputs), keys, ratios)
+    )
 
 
 def _naive(left: Outputs, right: Outputs) -> Feature:
@@ -93,7 +95,7 @@ def _naive(left: Outputs, right: Outputs) -> Feature:
             total += _look_up(bins(outputs[:, column : column + 1]), keys, ratios)
         return total
 
-    return Feature("all numbers together", score)
+    return Feature("the log likelihood ratio of all numbers, one by one", score)
 
 
 def _ratios(left: Codes, right: Codes) -> tuple[Codes, Floats]:

@@ -1,5 +1,6 @@
 """The promises in a guarantee that are tested: points (epsilon, delta) of its privacy profile."""
 
+from fractions import Fraction
 from typing import Final
 
 from discreet.audit.evidence import Point
@@ -30,7 +31,8 @@ def _top(guarantee: Guarantee) -> float:
     own = max(guarantee.infinity(way).upper for way in guarantee.directions)
     far = guarantee.delta(_FAR).upper
     if far <= own < 1:
-        return guarantee.epsilon(own).upper
+        # As a fraction: the decimal that a float prints as can be below it, and promise nothing.
+        return guarantee.epsilon(Fraction(own)).upper
     rare = max(_RARE, 2 * own)
     if far > min(rare, 0.9):
         raise InputError(

@@ -43,7 +43,7 @@ class Event:
 
     def __str__(self) -> str:
         side = "at least" if self.above else "below"
-        return f"the score of {self.feature.name} is {side} {self.threshold:.6g}"
+        return f"{self.feature.name} is {side} {self.threshold:.4g}"
 
 
 def refute(claim: Claim, *, samples: int = 200_000, alpha: float = 0.01) -> Evidence:

@@ -1,7 +1,8 @@
 """The command line: one file a command, imported when it is called.
 
 Exit status: 0 well; 1 a claim was refuted or the ledger is not whole; 2 wrong use, wrong input, or
-a question that is refused; 3 the budget does not suffice; 4 the engine or the ledger failed.
+a question that is refused; 3 the budget does not suffice; 4 the engine or the ledger failed; 130 it
+was interrupted.
 """
 
 import importlib
@@ -22,8 +23,12 @@ from discreet.errors import (
 
 _COMMANDS = (
     *("demo", "init", "add", "describe", "query", "explain", "budget", "ledger"),
-    *("attack", "audit"),
+    *("serve", "attack", "audit"),
 )
+
+
+INTERRUPTED = 130
+"""The status that shells give to what was interrupted."""
 
 
 class Told(click.ClickException):
@@ -77,6 +82,11 @@ class Rooms(click.Group):
             raise _KINDS.get(type(error), Told)(text) from error
         except BrokenPipeError:
             raise
+        except (KeyboardInterrupt, EOFError, click.Abort) as stopped:
+            click.echo(
+                "\nInterrupted. What was charged stays charged; asking again finishes it.", err=True
+            )
+            raise click.exceptions.Exit(INTERRUPTED) from stopped
         except OSError as error:
             text = f"{error.filename or 'A file'}: {error.strerror or type(error).__name__}"
             raise Told(text) from error
@@ -96,6 +106,8 @@ def _place(error: DiscreetError, text: str | None) -> str:
         return ""
     start = text.rfind("\n", 0, error.start) + 1
     line = text[start:].partition("\n")[0]
+    if not line.strip():
+        return ""
     width = max(1, min(error.end or 0, start + len(line)) - error.start)
     return f"\n\n  {line}\n  {' ' * (error.start - start)}{'^' * width}"
 
@@ -106,5 +118,6 @@ def main() -> None:
     """Answers about people that give none of them away.
 
     Exit status: 0 well; 1 a claim was refuted or the ledger is not whole; 2 wrong use, wrong input,
-    or a question that is refused; 3 the budget does not suffice; 4 the engine or the ledger failed.
+    or a question that is refused; 3 the budget does not suffice; 4 the engine or the ledger failed;
+    130 it was interrupted.
     """

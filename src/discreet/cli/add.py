@@ -2,14 +2,19 @@
 
 import csv
 import datetime as dt
-from collections.abc import Callable, Mapping
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from discreet.cli.completion import datasets
 from discreet.cli.options import End, budget_options, curator_option, open_curator, read_budget
+from discreet.cli.progress import shown
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -24,6 +29,7 @@ KINDS = ("boolean", "integer", "real", "text", "date", "timestamp")
 def table_options(command: F) -> F:
     """What an owner says about a table."""
     options: tuple[Callable[[F], F], ...] = (
+        click.option("--copy", is_flag=True, help="Copy a Parquet file in; others always are."),
         click.option("--inside", help="Table to read in a DuckDB file, if not NAME."),
         click.option("--max-rows", type=click.IntRange(1), help="Rows of one person in a group."),
         click.option("--max-groups", type=click.IntRange(1), help="Groups of one person."),
@@ -70,7 +76,12 @@ def table_options(command: F) -> F:
 @click.argument("source", type=click.Path(path_type=Path))
 @curator_option
 @budget_options
-@click.option("--within", metavar="DATASET", help="Share the people and budget of a dataset.")
+@click.option(
+    "--within",
+    metavar="DATASET",
+    shell_complete=datasets,
+    help="Share the people and budget of a dataset.",
+)
 @click.option("--public-key", multiple=True, metavar="COLUMN", help="A public table's unique key.")
 @table_options
 def add(
@@ -95,9 +106,33 @@ def add(
     --bounds age 0 120 --keys city Austin,Haifa
     """
     budget = read_budget(epsilon, delta, rho)
-    with open_curator(folder) as curator:
-        add_table(curator, name, source, budget, within, public_key, **said)
+    with (
+        open_curator(folder) as curator,
+        shown(),
+        copied(source, folder, name, wanted=said.pop("copy")) as file,
+    ):
+        add_table(curator, name, file, budget, within, public_key, **said)
     click.echo(f"{name} is in {folder}.")
+
+
+@contextmanager
+def copied(source: Path, folder: Path, name: str, *, wanted: bool) -> Iterator[Path]:
+    """A Parquet file within the curator's folder, if that is wanted; gone if it is not taken."""
+    if not wanted or source.suffix.lower() != ".parquet":
+        yield source
+        return
+    from discreet.curator.holdings import file_name  # noqa: PLC0415 - heavy room
+    from discreet.curator.witness import sync_file  # noqa: PLC0415 - heavy room
+
+    target = folder / "data" / f"{secrets.token_hex(4)}-{file_name(name)}"
+    target.parent.mkdir(exist_ok=True)
+    try:
+        shutil.copyfile(source, target)
+        sync_file(target)
+        yield target
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
 
 
 def add_table(
@@ -123,6 +158,11 @@ def add_table(
             raise click.UsageError("A public table has no people, so it has no budget either.")
         curator.add_public(name, source, key=public_key, **facts)
         return
+    if (budget is None) is (within is None):
+        raise click.UsageError(
+            "Say what may be given away in all, --epsilon 3 --delta 1e-6, or whose people and "
+            "budget it shares, --within DATASET; one of them."
+        )
     limits = Limits(said["max_groups"], said["max_rows"])
     unit = read_unit(said["unit"], said["key_path"], each_row=said["each_row"])
     curator.add(

@@ -10,12 +10,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from discreet.cli.options import HELP
+from discreet.cli.options import HELP, shape_options
+from discreet.cli.rows import write_csv
 from discreet.errors import InputError
 from discreet.rationals import positive
 
 if TYPE_CHECKING:
-    from discreet.cli.lab import Outcome, Play
+    from discreet.lab import Outcome, Play
 
 _LIST = "list"
 _AGAINST = ("raw", "rounded", "private")
@@ -27,14 +28,14 @@ class Lab(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all attacks, and `list`."""
         del ctx
-        from discreet.cli.lab import PLAYS  # noqa: PLC0415 - heavy room
+        from discreet.lab import PLAYS  # noqa: PLC0415 - heavy room
 
         return [_LIST, *PLAYS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of one attack."""
         del ctx
-        from discreet.cli.lab import PLAYS  # noqa: PLC0415 - heavy room
+        from discreet.lab import PLAYS  # noqa: PLC0415 - heavy room
 
         if cmd_name == _LIST:
             return list_attacks
@@ -53,16 +54,17 @@ def attack() -> None:
 
 
 @click.command(_LIST)
-@click.option("--json", "as_json", is_flag=True, help="Print facts instead of a table.")
-def list_attacks(*, as_json: bool) -> None:
+@shape_options
+def list_attacks(*, as_json: bool, as_csv: bool) -> None:
     """List the attacks and what each is played against.
 
     Example: discreet attack list
     """
-    from discreet.cli.lab import PLAYS  # noqa: PLC0415 - heavy room
+    from discreet.lab import PLAYS  # noqa: PLC0415 - heavy room
 
-    if as_json:
-        click.echo(json.dumps([_facts(name, one) for name, one in PLAYS.items()], indent=2))
+    facts = [_facts(name, one) for name, one in PLAYS.items()]
+    if as_json or as_csv:
+        click.echo(json.dumps(facts, indent=2) if as_json else write_csv(facts).rstrip())
         return
     table = Table("attack", "what it does", "rounded", "private")
     for name, one in PLAYS.items():
@@ -104,30 +106,36 @@ def _command(name: str, one: "Play") -> click.Command:
             type=click.Path(dir_okay=False, path_type=Path),
             help="Draw the outcome (.svg, or .png with discreet[chart]).",
         ),
-        click.Option(["--json", "as_json"], is_flag=True, help="Print facts instead of a table."),
     ]
     text = (
         f"{one.summary}\n\nSuccess: {one.success}.\n\nExample: discreet attack {name} --against raw"
     )
-    return click.Command(name, params=list(options), help=text, callback=_caller(name, one))
+    command = click.Command(name, params=list(options), help=text, callback=_caller(name, one))
+    return shape_options(command)
 
 
 def _caller(name: str, one: "Play"):  # type: ignore[no-untyped-def] # noqa: ANN202 - click's own
     def call(
-        *, against: str, epsilon: str, effort: int, seed: int, plot: Path | None, as_json: bool
+        *,
+        against: str,
+        epsilon: str,
+        effort: int,
+        seed: int,
+        plot: Path | None,
+        as_json: bool,
+        as_csv: bool,
     ) -> None:
-        from discreet.cli.lab import Setting, picture  # noqa: PLC0415 - heavy room
+        from discreet.lab import Setting, picture  # noqa: PLC0415 - heavy room
 
         promise = _read(epsilon)
         outcome = one.run(Setting(against, effort, promise, seed))  # type: ignore[arg-type]
         if plot is not None:
             title = f"{name}: what an attacker finds out, epsilon {epsilon}"
             picture.save(picture.draw(title, {against: outcome}), plot)
-        if as_json:
-            facts = {"attack": name, "against": against, "epsilon": float(promise)}
-            click.echo(
-                json.dumps({**facts, **asdict(outcome), "refutes": outcome.refutes}, indent=2)
-            )
+        facts = {"attack": name, "against": against, "epsilon": float(promise)}
+        facts |= {**asdict(outcome), "refutes": outcome.refutes}
+        if as_json or as_csv:
+            click.echo(json.dumps(facts, indent=2) if as_json else write_csv([facts]).rstrip())
         else:
             _show(name, one, against, outcome)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -12,7 +13,7 @@ from discreet.cli.options import HELP
 
 if TYPE_CHECKING:
     from discreet.audit.report import Audit
-    from discreet.mechanisms.claim import Claim
+    from discreet.mechanisms.mechanism import Mechanism
 
 
 @click.command(context_settings=HELP)
@@ -43,21 +44,22 @@ def audit(
 
     Example: discreet audit laplace gaussian --html report.html
     """
-    from discreet.audit.report import as_facts, as_page, audit_all  # noqa: PLC0415 - heavy room
+    from discreet.audit.page import as_page  # noqa: PLC0415 - heavy room
+    from discreet.audit.report import as_facts, audit_all  # noqa: PLC0415 - the same
 
-    audits = list(audit_all(_claims(names), samples=samples, alpha=alpha))
+    audits = list(audit_all(_mechanisms(names), samples=samples, alpha=alpha))
     if as_json:
         facts = {"samples": samples, "alpha": alpha, "claims": list(map(as_facts, audits))}
         click.echo(json.dumps(facts, indent=2))
     else:
-        Console().print(_table(audits))
+        _show(audits)
     if html is not None:
         html.write_text(as_page(audits, samples=samples, alpha=alpha), encoding="utf-8")
     if any(one.refuted for one in audits):
         raise SystemExit(1)
 
 
-def _claims(names: tuple[str, ...]) -> "dict[str, Claim]":
+def _mechanisms(names: tuple[str, ...]) -> "dict[str, Mechanism]":
     from discreet.audit.catalogue import CATALOGUE  # noqa: PLC0415 - heavy room
 
     unknown = [name for name in names if name not in CATALOGUE]
@@ -65,20 +67,31 @@ def _claims(names: tuple[str, ...]) -> "dict[str, Claim]":
         raise click.UsageError(
             f"No claim is named {', '.join(unknown)}. The names are: {', '.join(CATALOGUE)}."
         )
-    return {name: CATALOGUE[name]().claim for name in (names or CATALOGUE)}
+    return {name: CATALOGUE[name]() for name in (names or CATALOGUE)}
+
+
+def _show(audits: "list[Audit]") -> None:
+    console = Console()
+    console.print(_table(audits))
+    for one in audits:
+        if one.refuted:
+            console.print(f"{one.name}: {one.why}", soft_wrap=True, markup=False, highlight=False)
 
 
 def _table(audits: "list[Audit]") -> Table:
-    table = Table(caption="A claim that stands was not proved: it survived this attempt.")
-    table.add_column("claim")
-    for heading in ("epsilon claimed", "at delta", "refuted up to", "seconds"):
+    table = Table(
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        caption="A claim that stands was not proved: it survived this attempt.",
+    )
+    table.add_column("claim", no_wrap=True)
+    for heading in ("epsilon claimed", "at delta", "refuted up to", "time"):
         table.add_column(heading, justify="right")
-    table.add_column("verdict")
+    table.add_column("verdict", no_wrap=True)
     for one in audits:
-        best = one.strongest
+        best = one.measured
         numbers = (best.point.epsilon, best.point.delta, one.bound)
-        cells = (*(f"{number:.4g}" for number in numbers), f"{one.seconds:.2f}")
+        cells = (*(f"{number:.3g}" for number in numbers), f"{one.seconds:.1f} s")
         colour = "bold red" if one.refuted else "green"
-        reason = f": {best.reason}" if best.reason else ""
-        table.add_row(one.name, *cells, f"[{colour}]{one.verdict}{reason}[/]")
+        table.add_row(one.name, *cells, f"[{colour}]{one.verdict}[/]")
     return table

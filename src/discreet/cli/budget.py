@@ -1,7 +1,5 @@
 """`discreet budget`: what may be spent, what is gone; caps of analysts; a raise with its reason."""
 
-import csv
-import io
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from discreet.cli.completion import datasets as complete_datasets
 from discreet.cli.options import (
     budget_options,
     curator_option,
@@ -19,6 +18,7 @@ from discreet.cli.options import (
     read_budget,
     shape_options,
 )
+from discreet.cli.rows import write_csv
 
 if TYPE_CHECKING:
     from discreet.curator.accounts import Account
@@ -48,14 +48,14 @@ def budget(ctx: click.Context, *, folder: Path, as_json: bool, as_csv: bool) -> 
     if as_json:
         click.echo(json.dumps(rows, indent=2))
     elif as_csv:
-        click.echo(_written(rows), nl=False)
+        click.echo(write_csv(rows), nl=False)
     else:
         Console().print(_drawn(list(accounts)))
 
 
 @budget.command()
 @click.argument("analyst")
-@click.argument("dataset")
+@click.argument("dataset", shell_complete=complete_datasets)
 @curator_option
 @budget_options
 def grant(
@@ -77,7 +77,7 @@ def grant(
 
 
 @budget.command(name="raise")
-@click.argument("dataset")
+@click.argument("dataset", shell_complete=complete_datasets)
 @click.option("--reason", required=True, help="Why; the ledger keeps it.")
 @click.option("--analyst", help="Raise the cap of this analyst instead.")
 @curator_option
@@ -104,7 +104,7 @@ def raise_(
 
 @budget.command()
 @click.argument("name")
-@click.argument("dataset")
+@click.argument("dataset", shell_complete=complete_datasets)
 @click.argument("analysts", nargs=-1, required=True, metavar="ANALYST...")
 @curator_option
 @budget_options
@@ -129,7 +129,9 @@ def group(
 
 @budget.command()
 @click.argument("name")
-@click.argument("datasets", nargs=-1, required=True, metavar="DATASET...")
+@click.argument(
+    "datasets", nargs=-1, required=True, metavar="DATASET...", shell_complete=complete_datasets
+)
 @curator_option
 @budget_options
 def link(
@@ -174,15 +176,6 @@ def facts(account: "Account") -> dict[str, Any]:
     }
 
 
-def _written(rows: list[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    names = list(rows[0]) if rows else ["kind", "name"]
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
-
-
 def gauge(account: "Account", width: int = _GAUGE) -> str:
     """A bar that empties as a budget is spent; green, then yellow, then red."""
     cap, left = account.limit, account.left
@@ -196,12 +189,15 @@ def gauge(account: "Account", width: int = _GAUGE) -> str:
 
 
 def _drawn(accounts: "list[Account]") -> Table:
+    from discreet.curator.promise import promised  # noqa: PLC0415 - heavy room
+
     table = Table("budget of", caption="Budgets never reset by themselves.")
     table.add_column("gauge", no_wrap=True)
-    for heading in ("spent", "of"):
+    for heading in ("spent", "of", "promise"):
         table.add_column(heading, justify="right", no_wrap=True)
     for one in sorted(accounts, key=lambda account: _ORDER.index(account.holder.kind)):
         cap = "" if one.limit is None else f"{float(one.limit.amount):.4g} "
         spent = f"{float(one.total.amount):.4g}"
-        table.add_row(escape(str(one.holder)), gauge(one), spent, cap + one.measure.name)
+        promise = "\n".join(f"{name} {amount:.4g}" for name, amount in promised(one).items())
+        table.add_row(escape(str(one.holder)), gauge(one), spent, cap + one.measure.name, promise)
     return table

@@ -1,6 +1,7 @@
 """`discreet describe`: what may be asked about, or what a file holds."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,22 +9,25 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from discreet.cli.options import curator_option, open_curator
+from discreet.cli.completion import tables_and_files
+from discreet.cli.options import curator_option, open_curator, shape_options
+from discreet.cli.rows import write_csv
 
 if TYPE_CHECKING:
     from discreet.plan.schema import PublicTable
     from discreet.plan.schema import Table as Private
 
+_HEAD = ("table", "public", "protects", "column", "kind", "nullable", "range", "keys")
 _SHOWN = 8
 """Keys of a column that are shown."""
 
 
 @click.command()
-@click.argument("what", required=False)
+@click.argument("what", required=False, shell_complete=tables_and_files)
 @curator_option
 @click.option("--dummy", is_flag=True, help="Print made-up rows of the table WHAT as CSV.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-def describe(*, what: str | None, folder: Path, dummy: bool, as_json: bool) -> None:
+@shape_options
+def describe(*, what: str | None, folder: Path, dummy: bool, as_json: bool, as_csv: bool) -> None:
     """Show what may be asked about.
 
     WHAT is a table of the curator or a file that is not added yet; without it
@@ -35,11 +39,11 @@ def describe(*, what: str | None, folder: Path, dummy: bool, as_json: bool) -> N
 
     known = is_curator(folder)
     if what is not None and not (known and what in _tables(folder)):
-        _describe_file(what, as_json=as_json, folder=folder, known=known)
+        _describe_file(_found(what, folder, known=known), as_json=as_json, as_csv=as_csv)
     elif dummy:
         _print_dummy(folder, what)
     else:
-        _describe_tables(folder, what, as_json=as_json)
+        _describe_tables(folder, what, as_json=as_json, as_csv=as_csv)
 
 
 def _tables(folder: Path) -> "dict[str, Private | PublicTable]":
@@ -47,25 +51,38 @@ def _tables(folder: Path) -> "dict[str, Private | PublicTable]":
         return dict(curator.schema.tables)
 
 
-def _describe_file(what: str, *, as_json: bool, folder: Path, known: bool) -> None:
+def _found(what: str, folder: Path, *, known: bool) -> Path:
+    if Path(what).is_file():
+        return Path(what)
+    inside = f"the curator in {folder} has no such table" if known else "there is no such file"
+    raise click.UsageError(f"{what} is nothing to describe: {inside}.")
+
+
+def _describe_file(file: Path, *, as_json: bool, as_csv: bool) -> None:
     from discreet.engines.describe import describe as describe_source  # noqa: PLC0415 - heavy room
 
-    if not Path(what).is_file():
-        inside = f"the curator in {folder} has no such table" if known else "there is no such file"
-        raise click.UsageError(f"{what} is nothing to describe: {inside}.")
-    found = describe_source(Path(what))
+    found = describe_source(file)
+    kinds = {one.name: one.kind.value if one.kind else None for one in found.columns}
     if as_json:
-        kinds = {one.name: one.kind.value if one.kind else None for one in found.columns}
         click.echo(json.dumps({"columns": kinds, "typed": found.typed}, indent=2))
+    elif as_csv:
+        rows = [{"column": name, "kind": kind} for name, kind in kinds.items()]
+        click.echo(write_csv(rows, ["column", "kind"]), nl=False)
     else:
         Console().print(repr(found), markup=False, highlight=False, soft_wrap=True)
 
 
-def _describe_tables(folder: Path, what: str | None, *, as_json: bool) -> None:
+def _describe_tables(folder: Path, what: str | None, *, as_json: bool, as_csv: bool) -> None:
     tables = _tables(folder)
     chosen = [what] if what is not None else list(tables)
     if as_json:
         click.echo(json.dumps({name: facts(tables[name]) for name in chosen}, indent=2))
+        return
+    if as_csv:
+        click.echo(
+            write_csv([row for name in chosen for row in _rows(name, tables[name])], _HEAD),
+            nl=False,
+        )
         return
     for name in chosen:
         Console().print(_drawn(name, tables[name]))
@@ -105,6 +122,15 @@ def facts(table: "Private | PublicTable") -> dict[str, Any]:
         return {"public": True, "key": list(table.key), "columns": columns}
     limits = {"max_groups": table.limits.max_groups, "max_rows": table.limits.max_rows}
     return {"public": False, "unit": unit_words(table), "limits": limits, "columns": columns}
+
+
+def _rows(name: str, table: "Private | PublicTable") -> Iterator[dict[str, Any]]:
+    """What is said about a table, a row for each column."""
+    said = facts(table)
+    for column, of in said["columns"].items():
+        keys = None if of["keys"] is None else json.dumps(of["keys"], ensure_ascii=False)
+        about = {"table": name, "public": said["public"], "protects": said.get("unit")}
+        yield {**about, "column": column, **of, "keys": keys}
 
 
 def unit_words(table: "Private") -> str:

@@ -3,7 +3,7 @@
 import json
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -14,19 +14,22 @@ from discreet.cli.options import (
     price_options,
     read_price,
     read_sql,
+    shape_options,
 )
+from discreet.cli.rows import write_csv
 
 if TYPE_CHECKING:
-    from discreet.answer.explain import Explanation
     from discreet.curator.accounts import Account
     from discreet.privacy.charges import Charge
+
+_CHARGED = ("account", "measure", "cost", "cost_delta", "cap", "left")
 
 
 @click.command()
 @click.argument("sql")
 @curator_option
 @price_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@shape_options
 def explain(
     *,
     sql: str,
@@ -36,6 +39,7 @@ def explain(
     delta: Fraction | None,
     analyst: str,
     as_json: bool,
+    as_csv: bool,
 ) -> None:
     """Tell price and error of a question.
 
@@ -43,13 +47,17 @@ def explain(
 
     Example: discreet explain "SELECT city, COUNT(*) AS n FROM visits GROUP BY city" --within 50
     """
+    from discreet.curator.telling import explanation_facts  # noqa: PLC0415 - heavy room
+
     price = read_price(epsilon, delta, within)
     text = read_sql(sql)
     with open_curator(folder) as curator:
         told = curator.explain(text, analyst=analyst, **price)
         bill = curator.cost(text, analyst=analyst, **price)
     if as_json:
-        click.echo(json.dumps(facts(told, bill), indent=2))
+        click.echo(json.dumps(explanation_facts(told, bill), indent=2))
+    elif as_csv:
+        click.echo(write_csv(explanation_facts(told, bill)["charges"], _CHARGED), nl=False)
     else:
         shown = f"{told!r}\n\n{charges(bill)}"
         Console().print(shown, markup=False, highlight=False, soft_wrap=True)
@@ -62,26 +70,3 @@ def charges(bill: "dict[Account, Charge]") -> str:
         left = "" if account.left is None else f" of {float(account.left.amount):.4g} left"
         lines.append(f"  {float(cost.amount):.4g} {account.measure.name}{left} to {account.holder}")
     return "\n".join(lines)
-
-
-def facts(told: "Explanation", bill: "dict[Account, Charge]") -> dict[str, Any]:
-    """An explanation as plain JSON."""
-    columns = {name for part in told.parts for one in part.options for name in one.expected}
-    return {
-        "price": {"epsilon": float(told.price.epsilon), "delta": float(told.price.delta)},
-        "neighbours": told.neighbours.value,
-        "protects": told.facts.unit,
-        "charges": [
-            {
-                "account": str(account.holder),
-                "measure": account.measure.name,
-                "cost": float(cost.amount),
-                "cost_delta": float(cost.delta),
-                "left": None if account.left is None else float(account.left.amount),
-            }
-            for account, cost in bill.items()
-        ],
-        "half_widths": {name: told.half_width(name) for name in sorted(columns)},
-        "laws": sorted({one.weighing.law.value for part in told.parts for one in part.options}),
-        "sql": list(told.sql),
-    }

@@ -2,19 +2,25 @@
 
 import json
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from discreet.cli.options import curator_option, open_curator
+from discreet.cli.completion import datasets
+from discreet.cli.options import curator_option, open_curator, shape_options
+from discreet.cli.progress import shown
+from discreet.cli.rows import write_csv
 
 if TYPE_CHECKING:
     from discreet.curator.entries import Entry
+
+_HEAD = ("entry", "time", "kind", "by", "about")
 
 
 @click.group()
@@ -29,9 +35,11 @@ def ledger() -> None:
 @curator_option
 @click.option("--after", type=click.IntRange(0), help="Begin after this entry; else the newest.")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="How many.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON lines instead of a table.")
-def list_(*, folder: Path, after: int | None, limit: int, as_json: bool) -> None:
+@shape_options
+def list_(*, folder: Path, after: int | None, limit: int, as_json: bool, as_csv: bool) -> None:
     """Show entries; the newest ones unless you say after which.
+
+    JSON has everything that the ledger keeps of an entry, one in a line.
 
     Example: discreet ledger list --limit 5
     """
@@ -41,19 +49,22 @@ def list_(*, folder: Path, after: int | None, limit: int, as_json: bool) -> None
     if as_json:
         for entry in entries:
             click.echo(entry.text)
+    elif as_csv:
+        rows = [dict(zip(_HEAD, _cells(one), strict=True)) for one in entries]
+        click.echo(write_csv(rows, _HEAD), nl=False)
     else:
         Console().print(_drawn(entries))
 
 
 @ledger.command()
 @curator_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a sentence.")
-def verify(*, folder: Path, as_json: bool) -> None:
+@shape_options
+def verify(*, folder: Path, as_json: bool, as_csv: bool) -> None:
     """Read everything and compare; exit status 1 if an entry was changed, removed or moved.
 
     Example: discreet ledger verify
     """
-    with open_curator(folder) as curator, Console(stderr=True).status("reading the ledger"):
+    with open_curator(folder) as curator, shown():
         report = curator.ledger.verify()
     facts = {
         "ok": report.ok,
@@ -64,6 +75,8 @@ def verify(*, folder: Path, as_json: bool) -> None:
     }
     if as_json:
         click.echo(json.dumps(facts, indent=2))
+    elif as_csv:
+        click.echo(write_csv([facts]), nl=False)
     elif report.ok:
         click.echo(f"Whole: {report.entries} entries, {report.pending} answers still to finish.")
         click.echo(f"Head: {report.head.hash}")
@@ -75,44 +88,83 @@ def verify(*, folder: Path, as_json: bool) -> None:
 
 @ledger.command()
 @curator_option
+@click.option("--reason", required=True, help="Why; the ledger keeps it.")
+def adopt(*, folder: Path, reason: str) -> None:
+    """Believe the ledger as it stands, after a newer one was lost.
+
+    What the lost entries spent is spent and no longer counted. A ledger that is not whole in itself
+    is refused.
+
+    Example: discreet ledger adopt --reason "disk lost, restored from the copy of 12 May"
+    """
+    from discreet.curator.folder import is_curator, open_folder  # noqa: PLC0415 - heavy room
+
+    if not is_curator(folder):
+        raise click.UsageError(f"There is no curator in {folder}.")
+    with open_folder(folder).adopt_ledger(by="owner", reason=reason) as adopted:
+        click.echo(f"Adopted with {adopted.head().sequence} entries; the last one says why.")
+
+
+@ledger.command()
+@curator_option
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="A file to write.")
-@click.option("--deployment", metavar="DATASET", help="A record for the registry of deployments.")
+@click.option(
+    "--deployment",
+    metavar="DATASET",
+    shell_complete=datasets,
+    help="A record for the registry of deployments.",
+)
+@click.option("--name", help="What the deployment is called; DATASET, unless you say.")
 @click.option("--organisation", default="", help="Who runs the deployment.")
-@click.option("--use", default="", help="What the answers are for.")
+@click.option("--description", default="", help="What is released.")
+@click.option("--use", "intended_use", default="", help="What the answers are for.")
+@click.option("--region", default="", help="Where the people live, or whose laws apply.")
+@click.option("--sector", default="", help="Technology, Healthcare, Education, Government ...")
+@click.option("--author", "authors", multiple=True, help="Who filled in the record.")
 def export(
-    *, folder: Path, out: Path | None, deployment: str | None, organisation: str, use: str
+    *, folder: Path, out: Path | None, deployment: str | None, name: str | None, **said: Any
 ) -> None:
     """Write every entry as a line of JSON with its hash, or a deployment record.
 
-    The record has the fields of the public registry of deployments of differential privacy.
+    The record has the fields of the public registry of deployments of differential privacy, which
+    takes it as a file of YAML.
 
     Example: discreet ledger export --out ledger.jsonl
     """
-    with open_curator(folder) as curator, _opened(out) as file:
-        if deployment is None:
-            curator.ledger.export(file)
+    with open_curator(folder) as curator:
+        if deployment is not None:
+            text = _record(curator, deployment, {"name": name or deployment, **said})
+            _write(out, lambda file: file.write(text))
         else:
-            record = _record(curator, deployment, organisation, use)
-            file.write(json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+            with nullcontext() if out is None else shown():
+                _write(out, curator.ledger.export)
 
 
-def _opened(out: Path | None) -> Any:
-    return nullcontext(sys.stdout) if out is None else out.open("w", encoding="utf-8")
+def _write(out: Path | None, write: Callable[[TextIO], Any]) -> None:
+    with nullcontext(sys.stdout) if out is None else out.open("w", encoding="utf-8") as file:
+        write(file)
 
 
-def _record(curator: Any, dataset: str, organisation: str, use: str) -> dict[str, Any]:
+def _record(curator: Any, dataset: str, said: dict[str, Any]) -> str:
     from discreet.curator.deployment import Purpose, deployment_record  # noqa: PLC0415 - heavy room
+    from discreet.curator.deployment_fields import blanks  # noqa: PLC0415 - heavy room
 
-    purpose = Purpose(dataset, organisation, intended_use=use)
-    return deployment_record(curator, dataset, purpose)
+    record = deployment_record(curator, dataset, Purpose(**said))
+    empty = [place.rpartition(".")[2] for place in blanks(record)]
+    if empty:
+        click.echo(f"Still to be filled in: {', '.join(empty)}.", err=True)
+    return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
 
 
 def _drawn(entries: "tuple[Entry, ...]") -> Table:
     table = Table("entry", "time (UTC)", "kind", "by", "about")
     for one in entries:
-        cells = (str(one.sequence), one.time[:19], one.kind, one.by, _about(one))
-        table.add_row(*map(escape, cells))
+        table.add_row(*map(escape, _cells(one)))
     return table
+
+
+def _cells(one: "Entry") -> tuple[str, ...]:
+    return str(one.sequence), one.time[:19], one.kind, one.by, _about(one)
 
 
 def _about(entry: "Entry") -> str:

@@ -113,11 +113,22 @@ def price_options(command: F) -> F:
 
 
 def shape_options(command: F) -> F:
-    """`--json` and `--csv`."""
+    """`--json` and `--csv`, one of them at a time."""
     for name in ("csv", "json"):
         text = f"Print {name.upper()} instead of a table."
-        command = click.option(f"--{name}", f"as_{name}", is_flag=True, help=text)(command)
+        option = click.option(
+            f"--{name}", f"as_{name}", is_flag=True, callback=_only_shape, help=text
+        )
+        command = option(command)
     return command
+
+
+def _only_shape(ctx: click.Context, param: click.Parameter, value: bool) -> bool:  # noqa: FBT001 - click's own
+    """Refuse the second of two shapes."""
+    if value and any(ctx.params.get(f"as_{name}") for name in ("csv", "json")):
+        raise click.UsageError("Say --json or --csv, not both.", ctx)
+    del param
+    return value
 
 
 def open_curator(folder: Path) -> "Curator":

@@ -54,6 +54,8 @@ def query(
 
     Example: discreet query "SELECT city, AVG(age) AS a FROM visits GROUP BY city" --epsilon 0.1
     """
+    if remeasure and request is not None:
+        raise click.UsageError("--request names a first attempt; --remeasure makes another.")
     price = read_price(epsilon, delta, within)
     text = read_sql(sql)
     with open_curator(folder) as curator, Console(stderr=True).status("asking"):

@@ -182,7 +182,7 @@ def _taken(holder: Holder) -> InputError:
     return InputError(
         f"{holder} has an account already",
         why="an account is opened once, so that what was spent stays spent",
-        fix="change its cap with set_cap, or use another name",
+        fix="change its cap (raise_budget, or `discreet budget raise`), or use another name",
     )
 
 

@@ -59,8 +59,18 @@ def make_file(path: Path, witness: Witness) -> None:
         check_not_lost(path.name, witness.read())
         with _temporary(path) as building:
             witness.renew(file, _build(building))
-            os.link(building, path)
+            _give_name(building, path)
         sync_folder(path.parent)
+
+
+def _give_name(building: Path, path: Path) -> None:
+    """Give a file its name, and never take it from another."""
+    try:
+        os.link(building, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links; the lock keeps other processes out
+        building.rename(path)
 
 
 def check_not_lost(name: str, seen: Sighting | None) -> None:

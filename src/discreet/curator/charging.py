@@ -8,6 +8,7 @@ from discreet.curator.accounts import Account
 from discreet.curator.amounts import cost_units
 from discreet.curator.entries import Entry
 from discreet.curator.orders import Order, Receipt, State
+from discreet.curator.schema import Statement
 from discreet.curator.sheet import FOUND, Sheet
 from discreet.curator.text import digest
 from discreet.curator.transaction import Transaction
@@ -37,14 +38,15 @@ def charge(transaction: Transaction, sheet: Sheet, order: Order, turn: Turn) -> 
     debits = _debit(sheet, order, sheet.touched(order.dataset, order.analyst))
     entry = transaction.append("charged", order.analyst, {**order.to_dict(), "debits": debits})
     made = (entry.sequence, order.request, order.question, turn.worker, turn.now)
-    transaction.insert("charges (sequence, request, question, worker, claimed)", made)
+    columns = "sequence, request, question, worker, claimed, analyst, dataset"
+    transaction.insert(f"charges ({columns})", (*made, order.analyst, order.dataset))
     sheet.keep((entry.sequence, order.request, order.question, turn.now, None, entry.text))
     return Receipt(entry.sequence, order, State.CHARGED)
 
 
 def complete(transaction: Transaction, receipt: Receipt, release: bytes) -> bytes:
     """Store the answer to a charge; the first one stays, and everybody gets that one."""
-    rows = transaction.read(f"{FOUND} c.sequence = ?", (receipt.sequence,))
+    rows = transaction.read(*charge_of(receipt))
     if not rows or rows[0][2] != receipt.order.question:
         raise LedgerError(
             f"there is no charge {receipt.sequence} for this answer",
@@ -60,6 +62,11 @@ def complete(transaction: Transaction, receipt: Receipt, release: bytes) -> byte
     sql = "UPDATE charges SET released = ? WHERE sequence = ?"
     transaction.update(sql, (entry.sequence, receipt.sequence))
     return release
+
+
+def charge_of(receipt: Receipt) -> Statement:
+    """What `complete` has to read."""
+    return f"{FOUND} c.sequence = ?", (receipt.sequence,)
 
 
 def claim_pending(transaction: Transaction, turn: Turn, limit: int) -> tuple[Receipt, ...]:

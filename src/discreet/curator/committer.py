@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 from discreet.curator.orders import Order
-from discreet.curator.schema import Execute
-from discreet.curator.sheet import Sheet
+from discreet.curator.schema import Execute, Statement
+from discreet.curator.sheet import Sheet, needed
 from discreet.curator.store import Refused, Store
-from discreet.curator.transaction import Transaction
+from discreet.curator.transaction import Transaction, entry_seen
 from discreet.curator.witness import Sighting, Witness
 from discreet.errors import DiscreetError, LedgerError
 
@@ -28,12 +28,18 @@ LINGER: Final = 0.002
 
 
 class _Job(Generic[T]):
-    """One operation, the order it is about, if any, and what came of it."""
+    """One operation, the order it is about, if any, what it reads, and what came of it."""
 
     def __init__(
-        self, work: Callable[[Transaction, Sheet], T], order: Order | None, *, alone: bool
+        self,
+        work: Callable[[Transaction, Sheet], T],
+        order: Order | None,
+        *,
+        alone: bool,
+        ahead: Sequence[Statement] = (),
     ) -> None:
         self._work = work
+        self.ahead = ahead
         self._answer: T
         self._error: BaseException | None = None
         self.order = order
@@ -85,13 +91,20 @@ class Committer:
         self._leader: _Job[Any] | None = None
         self._crowd = 1
 
-    def submit(self, work: Callable[[Transaction, Sheet], T], order: Order | None = None) -> T:
+    def submit(
+        self,
+        work: Callable[[Transaction, Sheet], T],
+        order: Order | None = None,
+        *,
+        ahead: Sequence[Statement] = (),
+    ) -> T:
         """Run one operation together with others; returns when it is durable.
 
         The sheet has what `order` needs. Other operations that share the transaction read no
-        accounts: what reads or changes them without an order has to `submit_alone`.
+        accounts: what reads or changes them without an order has to `submit_alone`. What it is
+        known to read is fetched `ahead`, with what the others read.
         """
-        return self._submit(_Job(work, order, alone=False))
+        return self._submit(_Job(work, order, alone=False, ahead=ahead))
 
     def submit_alone(self, work: Callable[[Transaction], T]) -> T:
         """Run one operation in a transaction of its own."""
@@ -168,11 +181,16 @@ class Committer:
     def _together(self, jobs: Sequence[_Job[Any]]) -> None:
         seen = None if self._witness is None else self._witness.read()
 
+        orders = [job.order for job in jobs if job.order is not None]
+        ahead = [*needed(orders), *(one for job in jobs for one in job.ahead)]
+        if seen is not None:
+            ahead.append(entry_seen(seen))
+
         def work(execute: Execute) -> tuple[Sighting, int]:
-            transaction = Transaction(execute)
+            transaction = Transaction(execute, ahead)
             transaction.check(seen)
             sheet = Sheet(transaction)
-            sheet.read([job.order for job in jobs if job.order is not None])
+            sheet.read(orders)
             for job in jobs:
                 job.attempt(transaction, sheet)
             sheet.write_back()

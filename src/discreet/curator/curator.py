@@ -6,8 +6,9 @@ Everything before the charge reads the question and public facts; everything aft
 the charge, once. Asking the same again returns the same bytes.
 """
 
+import copy
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -22,11 +23,14 @@ from discreet.curator.desks import Auditor, Desk
 from discreet.curator.folder import Folder, open_folder
 from discreet.curator.holdings import Holdings, Said, unknown
 from discreet.curator.intake import Incoming
+from discreet.curator.jobs import Jobs
 from discreet.curator.ledger import Ledger
-from discreet.curator.pricing import Terms
-from discreet.curator.registry import Registration
-from discreet.curator.remeasure import Past, check_mergeable, merge
+from discreet.curator.pricing import Offer, Terms
+from discreet.curator.registry import Registration, Registry
+from discreet.curator.remeasure import check_mergeable, merge, told_before
+from discreet.curator.text import named
 from discreet.curator.till import Till
+from discreet.curator.window import Window
 from discreet.errors import InputError
 from discreet.plan import canonical
 from discreet.plan.builder import From
@@ -43,10 +47,11 @@ from discreet.sql.read import read
 OWNER = "owner"
 _PATIENCE = 30.0
 _ADDRESSES = ("postgresql://", "postgres://")
+_SERVERS = ("http://", "https://")
 
 
 class Curator:
-    """Data, budgets, and a ledger, in a folder or in memory.
+    """Data, budgets, and a ledger: in a folder, in memory, or behind a server.
 
     Guarantee:
         For each dataset, everything that was ever answered about it together keeps the dataset's
@@ -58,7 +63,8 @@ class Curator:
     Edge cases:
         A curator in memory keeps its ledger in memory too: when it ends, what was spent is
         forgotten, so it is for trying things out and for tests. With a postgresql:// address as
-        `place`, or as `ledger`, charges are kept there and everything else in `folder`.
+        `place`, or as `ledger`, charges are kept there and everything else in `folder`. With the
+        address of a server (http:// or https://) and a `token` it is the curator behind it.
 
     Example:
         >>> import pyarrow as pa
@@ -71,6 +77,20 @@ class Curator:
         ['Austin', 'Haifa']
     """
 
+    _scope: frozenset[str] | None = None
+    """The datasets that can be asked about; None for all."""
+
+    _by: str = OWNER
+    """Whom entries about accounts and tables name."""
+
+    def __new__(cls, place: str | os.PathLike[str] | None = None, **_: Any) -> "Curator":  # noqa: PYI034 - it may be a Remote
+        """A curator of the kind that lives at this place."""
+        if cls is Curator and isinstance(place, str) and place.lower().startswith(_SERVERS):
+            from discreet.curator.remote import Remote  # noqa: PLC0415 - for those who have a server
+
+            return object.__new__(Remote)
+        return object.__new__(cls)
+
     def __init__(
         self,
         place: str | os.PathLike[str] | None,
@@ -79,7 +99,15 @@ class Curator:
         ledger: str | None = None,
         neighbours: Neighbours | None = None,
         patience: float = _PATIENCE,
+        token: str | None = None,
+        allow_plain: bool = False,
     ) -> None:
+        if token is not None or allow_plain:
+            raise InputError(
+                "a token for a curator that is not behind a server",
+                why="whoever can open its folder needs none",
+                fix="leave out token, or pass the address of a server: https://...",
+            )
         where, address = _placed(place, folder, ledger)
         self._folder: Folder | None = None
         if where is not None:
@@ -91,7 +119,7 @@ class Curator:
             self._ledger = Ledger.in_memory()
         self._holdings = Holdings(self._folder)
         self._till = Till(self._ledger, self._holdings, self._neighbours)
-        self._past = Past(self._ledger)
+        self._jobs = Jobs(self._till)
 
     @staticmethod
     def in_memory(*, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> "Curator":
@@ -126,8 +154,8 @@ class Curator:
                 why="a table either starts a dataset with a budget of its own or shares another's",
                 fix="pass budget=Budget(epsilon=..., delta=...) or within='dataset'",
             )
-        if within is not None and within not in self._holdings.tables.datasets():
-            raise unknown("dataset", within, self._holdings.tables.datasets())
+        if within is not None:
+            self._known(within)
         said = Said(columns or {}, kinds or {}, frozenset(required))
         incoming = self._holdings.look(name, source, said, inside)
         whose = Person(unit) if isinstance(unit, str) else unit
@@ -161,7 +189,7 @@ class Curator:
     def grant(self, analyst: str, dataset: str, budget: Budget) -> Account:
         """Give an analyst a cap of their own within a dataset."""
         holder = accounts.analyst(analyst, within=self._known(dataset))
-        return self._ledger.open_account(holder, budget.cap(self._neighbours), by=OWNER)
+        return self._ledger.open_account(holder, budget.cap(self._neighbours), by=self._by)
 
     def group(
         self, name: str, dataset: str, analysts: Iterable[str], budget: Budget | None = None
@@ -171,24 +199,43 @@ class Curator:
         members = [accounts.analyst(one, within=within) for one in analysts]
         cap = None if budget is None else budget.cap(self._neighbours)
         holder = accounts.group(name, within=within)
-        return self._ledger.open_account(holder, cap, by=OWNER, members=members)
+        return self._ledger.open_account(holder, cap, by=self._by, members=members)
 
     def link(self, name: str, datasets: Iterable[str], budget: Budget | None = None) -> Account:
         """Say that datasets hold the same people; cap, or count, what one of them loses in all."""
         members = [accounts.dataset(self._known(one)) for one in datasets]
         cap = None if budget is None else budget.cap(self._neighbours)
-        return self._ledger.open_account(accounts.link(name), cap, by=OWNER, members=members)
+        return self._ledger.open_account(accounts.link(name), cap, by=self._by, members=members)
 
     def raise_budget(
         self, dataset: str, budget: Budget, *, reason: str, analyst: str | None = None
     ) -> Account:
         """Change a budget for ever; the ledger keeps who did it and why."""
         cap = budget.cap(self._neighbours)
-        return self._ledger.set_cap(_holder(dataset, analyst), cap, by=OWNER, reason=reason)
+        holder = _holder(self._known(dataset), analyst)
+        return self._ledger.set_cap(holder, cap, by=self._by, reason=reason)
 
-    def as_analyst(self, name: str) -> Desk:
-        """What one analyst can do: ask, and see what is left."""
-        return Desk(self, name)
+    def as_owner(self, name: str) -> "Curator":
+        """The same curator in the hands of one of several owners, whom the ledger will name."""
+        view = copy.copy(self)
+        view._by = named(name, "owner")  # noqa: SLF001 - of the same class
+        return view
+
+    def as_analyst(self, name: str, datasets: Collection[str] | None = None) -> Desk:
+        """What one analyst can do: ask, and see what is left; about some datasets, or all.
+
+        A dataset that is not among them does not exist for this analyst.
+        """
+        return Desk(self._within(datasets), name)
+
+    def window(self, caller: str | None, datasets: Collection[str] | None = None) -> Window:
+        """What a server needs for one caller: to ask now and be answered later.
+
+        `caller` None sees what everybody asked.
+        """
+        view = self._within(datasets)
+        parts = (view._offer, self._till, self._jobs, self._ledger)  # noqa: SLF001 - of the same class
+        return Window(view, caller, view._scope, *parts)  # noqa: SLF001 - of the same class
 
     def as_auditor(self) -> Auditor:
         """What an auditor can do: read and check the ledger; answers are not in it."""
@@ -204,7 +251,7 @@ class Curator:
     @property
     def schema(self) -> Schema:
         """What is said about all tables."""
-        return self._holdings.schema
+        return self._tables.schema
 
     @property
     def neighbours(self) -> Neighbours:
@@ -213,7 +260,7 @@ class Curator:
 
     def datasets(self) -> dict[str, list[str]]:
         """The tables of each dataset."""
-        tables = self._holdings.tables
+        tables = self._tables
         return {
             name: [one.table.name for one in tables.tables.values() if one.dataset == name]
             for name in tables.datasets()
@@ -221,13 +268,18 @@ class Curator:
 
     def dummy(self, rows: int = ROWS) -> "Curator":
         """A curator over made-up rows with the same tables and budgets, to try questions on."""
-        made, tables = Curator.in_memory(neighbours=self._neighbours), self._holdings.tables
-        for name, rows_of in dummy(self.schema, rows).items():
-            one = tables.tables[name]
-            if one.dataset == name:
-                cap = self._ledger.account(accounts.dataset(name)).limit
-                made.ledger.open_account(accounts.dataset(name), cap, by=OWNER)
-            made._holdings.add(one.table, Incoming({}, rows=rows_of), one.dataset, made._record)  # noqa: SLF001 - of the same class
+        made, schema, datasets = (
+            Curator.in_memory(neighbours=self.neighbours),
+            self.schema,
+            self.datasets(),
+        )
+        for name in datasets:
+            cap = self.budget(name).limit
+            made.ledger.open_account(accounts.dataset(name), cap, by=OWNER)
+        whose = {table: name for name, tables in datasets.items() for table in tables}
+        for name, rows_of in dummy(schema, rows).items():
+            incoming = Incoming({}, rows=rows_of)
+            made._holdings.add(schema.tables[name], incoming, whose.get(name), made._record)  # noqa: SLF001 - of the same class
         return made
 
     def budget(self, dataset: str, *, analyst: str | None = None) -> Account:
@@ -243,20 +295,20 @@ class Curator:
         epsilon: Real | None = None,
         delta: Real | None = None,
         accuracy: Accuracy | None = None,
-        analyst: str = OWNER,
+        analyst: str | None = None,
         request: str | None = None,
     ) -> Release:
         """Answer a question in SQL, for a price or for the least price of an accuracy."""
-        query, terms = read(text, self.schema), Terms(epsilon, delta, accuracy)
-        return self._till.answer(self._till.offer(query, terms, analyst), request)
+        offer = self._offer(text, Terms(epsilon, delta, accuracy), analyst)
+        return self._till.answer(offer, request, text)
 
-    def table(self, name: str, *, analyst: str = OWNER) -> From:
+    def table(self, name: str, *, analyst: str | None = None) -> From:
         """Begin a question in Python."""
-        tables = self._holdings.tables.tables
+        tables = self.schema.tables
         found = tables.get(name)
-        if found is None or not isinstance(found.table, Table):
-            raise unknown("table", name, [n for n, one in tables.items() if one.dataset])
-        return From(Scan(found.table), ask=partial(self.ask, analyst=analyst))
+        if not isinstance(found, Table):
+            raise unknown("table", name, [n for n, one in tables.items() if isinstance(one, Table)])
+        return From(Scan(found), ask=partial(self.ask, analyst=analyst))
 
     def ask(
         self,
@@ -265,12 +317,12 @@ class Curator:
         epsilon: Real | None = None,
         delta: Real | None = None,
         accuracy: Accuracy | None = None,
-        analyst: str = OWNER,
+        analyst: str | None = None,
         request: str | None = None,
     ) -> Release:
         """Answer a plan: charge it durably, compute it, store it; or find the stored answer."""
-        terms = Terms(epsilon, delta, accuracy)
-        return self._till.answer(self._till.offer(query, terms, analyst), request)
+        offer = self._offer(query, Terms(epsilon, delta, accuracy), analyst)
+        return self._till.answer(offer, request)
 
     def remeasure(
         self,
@@ -279,7 +331,7 @@ class Curator:
         epsilon: Real | None = None,
         delta: Real | None = None,
         accuracy: Accuracy | None = None,
-        analyst: str = OWNER,
+        analyst: str | None = None,
     ) -> Release:
         """Answer again for a further price, and merge with what this analyst was told before.
 
@@ -287,9 +339,9 @@ class Curator:
         """
         query = read(text, self.schema)
         check_mergeable(query)
-        offer = self._till.offer(query, Terms(epsilon, delta, accuracy), analyst)
-        fresh = self._till.answer(offer)
-        return merge(query, fresh, self._past.releases(offer.order()))
+        offer = self._offer(query, Terms(epsilon, delta, accuracy), analyst)
+        fresh = self._till.answer(offer, asked=text)
+        return merge(query, fresh, told_before(self._ledger, offer.order()))
 
     def explain(
         self,
@@ -298,11 +350,10 @@ class Curator:
         epsilon: Real | None = None,
         delta: Real | None = None,
         accuracy: Accuracy | None = None,
-        analyst: str = OWNER,
+        analyst: str | None = None,
     ) -> Explanation:
         """What a question would cost and how wrong its answer would be; touches no data."""
-        terms = Terms(epsilon, delta, accuracy)
-        return self._till.offer(read(text, self.schema), terms, analyst).explanation
+        return self._offer(text, Terms(epsilon, delta, accuracy), analyst).explanation
 
     def cost(
         self,
@@ -311,11 +362,10 @@ class Curator:
         epsilon: Real | None = None,
         delta: Real | None = None,
         accuracy: Accuracy | None = None,
-        analyst: str = OWNER,
+        analyst: str | None = None,
     ) -> dict[Account, Charge]:
         """What each account would be charged for a question not asked before; touches no data."""
-        terms = Terms(epsilon, delta, accuracy)
-        return self._till.offer(read(text, self.schema), terms, analyst).bill()
+        return self._offer(text, Terms(epsilon, delta, accuracy), analyst).bill()
 
     def recover(self, *, patience: float | None = None) -> int:
         """Finish what a crash interrupted, under the charges that were made; how many.
@@ -326,7 +376,8 @@ class Curator:
         return self._till.recover(patience=patience)
 
     def close(self) -> None:
-        """Let go of files; what was charged stays."""
+        """Finish what is being computed and let go of files; what was charged stays."""
+        self._jobs.close()
         self._holdings.close()
         self._ledger.close()
 
@@ -336,15 +387,35 @@ class Curator:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _within(self, datasets: Collection[str] | None) -> "Curator":
+        """The same curator, as if it held these datasets and public tables alone; None for all."""
+        view = copy.copy(self)
+        view._scope = None if datasets is None else frozenset(datasets)  # noqa: SLF001 - of the same class
+        return view
+
+    def _offer(self, question: str | Query, terms: Terms, analyst: str | None) -> Offer:
+        """Price a question that speaks of nothing but what can be seen from here."""
+        if not isinstance(question, Query):
+            query = read(question, self.schema)
+        elif self._scope is None:
+            query = question
+        else:
+            query = canonical.read(canonical.write(question), self.schema)
+        return self._till.offer(query, terms, OWNER if analyst is None else analyst)
+
+    @property
+    def _tables(self) -> Registry:
+        return self._holdings.tables.within(self._scope)
+
     # --- accounts -------------------------------------------------------------------------------
 
     def _open_account(self, holder: accounts.Holder, cap: Any) -> None:
         """Open an account; one that a crash left without its table is taken over."""
         known = {one.holder: one for one in self._ledger.accounts()}
         if holder not in known:
-            self._ledger.open_account(holder, cap, by=OWNER)
+            self._ledger.open_account(holder, cap, by=self._by)
         elif known[holder].limit != cap:
-            self._ledger.set_cap(holder, cap, by=OWNER, reason="the dataset was added again")
+            self._ledger.set_cap(holder, cap, by=self._by, reason="the dataset was added again")
 
     def _record(self, one: Registration) -> None:
         """Let the ledger prove what was said about a table, and which data it was."""
@@ -354,10 +425,10 @@ class Curator:
             "about": canonical.table_digest(one.table),
             "data": one.fingerprint,
         }
-        self._ledger.record("added", by=OWNER, facts=facts)
+        self._ledger.record("added", by=self._by, facts=facts)
 
     def _known(self, dataset: str) -> str:
-        known = self._holdings.tables.datasets()
+        known = self._tables.datasets()
         if dataset in known:
             return dataset
         raise unknown("dataset", dataset, known)

@@ -1,18 +1,24 @@
 """A record of a dataset's use in the vocabulary of the public registry of DP deployments.
 
 The registry asks owners for facts that a curator already holds: unit, parameters, model,
-mechanisms, accounting. What only people know (who they are, what it is for) is passed in.
+mechanisms, accounting. What only people know (who they are, what it is for) is passed in. JSON is
+YAML, so the record can be handed in as it stands.
 
 Reference: OpenDP, Differential Privacy Deployments Registry (fields of a tier 3 entry).
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from discreet.answer.facts import range_words
 from discreet.curator import accounts
+from discreet.curator.deployment_fields import SECTORS, faults
+from discreet.curator.promise import promised
+from discreet.errors import InputError, InvariantBroken
 from discreet.plan.kinds import Type
 from discreet.plan.schema import EachRow, Limits, Path, Person, Table
 from discreet.privacy import Neighbours
@@ -33,36 +39,64 @@ _ADJACENT = {
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What only people know about a deployment."""
+    """What only people know about a deployment; `authors` have filled in the record."""
 
     name: str = ""
     organisation: str = ""
-    organisation_type: str = ""
     description: str = ""
     intended_use: str = ""
     region: str = ""
     sector: str = ""
+    justification: str = ""
+    sources: str = ""
+    authors: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.sector and self.sector not in SECTORS:
+            raise InputError(
+                f"a sector called {self.sector}",
+                why=f"the registry knows {', '.join(SECTORS)}",
+                fix="name one of these, or none",
+            )
 
 
 def deployment_record(
     curator: "Curator", dataset: str, purpose: Purpose | None = None
 ) -> dict[str, Any]:
-    """A tier 3 entry about one dataset, from what the curator and its ledger know."""
+    """A tier 3 entry about one dataset, from what the curator and its ledger know.
+
+    Guarantee: it has every field that the registry requires, and no other than it knows.
+    """
     account = curator.budget(dataset)
     tables = [curator.schema.tables[name] for name in curator.datasets()[dataset]]
     private = [table for table in tables if isinstance(table, Table)]
-    entries = [one for one in _entries(curator.ledger) if one.facts.get("dataset") == dataset]
-    charged = [entry for entry in entries if entry.kind == "charged"]
-    return {
+    entries = list(_entries(curator.ledger))
+    charged = [one for one in entries if one.kind == "charged" and one.facts["dataset"] == dataset]
+    said = purpose or Purpose(dataset)
+    record = {
+        "url_slug": _slug(said.name or dataset),
+        "status": "Draft",
+        "tier": 3,
         "deployment": {
-            "basic": _basic(purpose or Purpose(dataset), entries),
+            "basic": _basic(said, charged or entries),
             "dp_variant": _variant(account, private),
             "privacy_loss": _loss(account, private, len(charged)),
             "deployment_model": _model(curator.ledger, dataset, charged),
-            "implementation": _implementation(charged, private),
-            "administrative": {"status": "Draft", "tier": 3},
-        }
+            "accounting": _accounting(account),
+            "implementation": _implementation(charged, private, said),
+            "administrative": _administrative(said),
+        },
     }
+    wrong = faults(record)
+    if wrong:
+        raise InvariantBroken(
+            "a record that the registry would refuse", why="; ".join(wrong), fix="report it"
+        )
+    return record
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "deployment"
 
 
 def _entries(ledger: "Ledger") -> "Iterator[Entry]":
@@ -72,30 +106,25 @@ def _entries(ledger: "Ledger") -> "Iterator[Entry]":
         after = page[-1].sequence
 
 
-def _basic(purpose: Purpose, entries: "Sequence[Entry]") -> dict[str, Any]:
-    who = {
-        "data_curator_name": purpose.organisation,
-        "data_curator_type": purpose.organisation_type,
-    }
+def _basic(said: Purpose, entries: "Sequence[Entry]") -> dict[str, Any]:
+    sector = {"data_product_sector": said.sector} if said.sector else {}
     return {
-        "name": purpose.name,
-        "data_curators": [who],
-        "description": purpose.description,
-        "intended_use": purpose.intended_use,
-        "data_product_type": "Interactive API",
-        "data_product_region": purpose.region,
-        "data_product_sector": purpose.sector,
-        "publication_date": entries[0].time[:10] if entries else "",
+        "name": said.name,
+        "data_curators": [said.organisation],
+        "description": said.description,
+        "intended_use": said.intended_use,
+        "data_product_type": "SQL queries",
+        "data_product_region": said.region,
+        "publication_date": entries[0].time[:10],
+        **sector,
     }
 
 
 def _variant(account: "Account", tables: Sequence[Table]) -> dict[str, Any]:
     cap = account.limit
-    concentrated = "Approximate zero-concentrated DP" if cap and cap.delta else None
-    pure = "Approximate DP" if cap and cap.delta else "Pure DP"
-    name = (concentrated or "Zero-concentrated DP") if account.measure == RHO else pure
+    exact = "Zero-concentrated DP" if account.measure == RHO else "Pure DP"
     return {
-        "variant_name": name,
+        "variant_name": "Approximate DP" if cap is not None and cap.delta else exact,
         "data_domain": "\n".join(
             f"- {table.name}.{column}: {_domain(of)}"
             for table in tables
@@ -113,20 +142,27 @@ def _domain(of: Type) -> str:
 
 
 def _loss(account: "Account", tables: Sequence[Table], questions: int) -> dict[str, Any]:
-    limit, spent = account.limit, account.total
-    amounts: dict[str, float] = {} if limit is None else {account.measure.name: float(limit.amount)}
-    if limit is not None and limit.delta:
-        amounts["delta"] = float(limit.delta)
+    spent = account.total
     by_row = any(isinstance(table.unit, EachRow) for table in tables)
     return {
         "privacy_unit": "Record-level" if by_row else "User-level",
         "privacy_unit_details": f"{_units(tables)}. Of two adjacent datasets "
         f"{_ADJACENT[account.neighbours]}.",
-        "privacy_parameters": amounts,
-        "privacy_parameters_details": f"A cap for ever over all analysts together. {questions} "
-        f"questions have spent {float(spent.amount):.6g} {account.measure.name} and delta "
-        f"{float(spent.delta):.3g} of it.",
+        "privacy_parameters": promised(account),
+        "privacy_parameters_details": f"A cap for ever over all analysts together{_kept(account)}. "
+        f"{questions} questions have spent {float(spent.amount):.6g} {account.measure.name} and "
+        f"delta {float(spent.delta):.3g} of it.",
     }
+
+
+def _kept(account: "Account") -> str:
+    cap = account.limit
+    if cap is None or account.measure != RHO or not cap.delta:
+        return ""
+    return (
+        f", kept as approximate zero-concentrated DP with rho {float(cap.amount):.6g} and delta "
+        f"{float(cap.delta):.3g}"
+    )
 
 
 def _units(tables: Sequence[Table]) -> str:
@@ -153,8 +189,15 @@ def _model(ledger: "Ledger", dataset: str, charged: "Sequence[Entry]") -> dict[s
     linked = f" Other datasets hold the same people (links: {', '.join(links)})." if links else ""
     return {
         "model_name": "Central",
+        "model_name_details": "One curator holds the data and answers questions about them.",
+        "actors": "The owner, who holds the data and is trusted with them; analysts, who see "
+        "answers and are not trusted, alone or together; an auditor, who sees the ledger and no "
+        "answers.",
         "release_type": "Many releases",
+        "release_type_details": "The budget never resets. When it is spent no question is "
+        "answered, unless the owner raises it, which the ledger keeps with the reason.",
         "data_source_type": "Static",
+        "data_source_type_details": "Files that change after they were added are refused.",
         "access_type": "Interactive",
         "access_type_details": f"{len({entry.by for entry in charged})} analysts have asked; "
         f"{len(inside)} have, alone or in groups, caps of their own within the cap of the dataset, "
@@ -162,7 +205,19 @@ def _model(ledger: "Ledger", dataset: str, charged: "Sequence[Entry]") -> dict[s
     }
 
 
-def _implementation(charged: "Sequence[Entry]", tables: Sequence[Table]) -> dict[str, Any]:
+def _accounting(account: "Account") -> dict[str, Any]:
+    kept = "approximate zero-concentrated DP" if account.measure == RHO else "sums of epsilon"
+    return {
+        "post_processing": "Averages and other derived numbers are computed from released ones.",
+        "composition": "Every question is charged durably before data is read and is never "
+        f"refunded; a privacy filter by {kept}, valid for adaptively chosen questions, guards the "
+        "cap. The same question asked again is answered with the same numbers at no cost.",
+    }
+
+
+def _implementation(
+    charged: "Sequence[Entry]", tables: Sequence[Table], said: Purpose
+) -> dict[str, Any]:
     kinds = Counter(
         part["kind"].partition("/")[0] for entry in charged for part in entry.facts["measurements"]
     )
@@ -171,12 +226,18 @@ def _implementation(charged: "Sequence[Entry]", tables: Sequence[Table]) -> dict
         "preprocessing_and_hyperparameter_tuning": "\n".join(
             f"- {table.name}: {_limits(table.limits)}" for table in tables
         ),
-        "mechanisms": "Exact discrete Laplace and discrete Gaussian noise on integers; exact "
-        f"choices for quantiles and unknown groups. Guarantees charged: {used or 'none yet'}.",
-        "accounting": "Every question is charged durably before data is read and is never "
-        "refunded; a privacy filter for adaptively chosen questions guards the cap.",
-        "justification": "",
+        "mechanisms": "Exact discrete Laplace and discrete Gaussian noise on integers, and exact "
+        f"choices for quantiles and unknown groups, by discreet {version('discreet')}. No "
+        "floating-point number meets a private value. Noise takes the same work whatever its "
+        "size; constant time is not promised to somebody who shares the processor. Guarantees "
+        f"charged: {used or 'none yet'}.",
+        "justification": said.justification,
     }
+
+
+def _administrative(said: Purpose) -> dict[str, Any]:
+    sources = {"sources": said.sources} if said.sources else {}
+    return {**sources, "registry_authors": list(said.authors or (said.organisation,))}
 
 
 def _limits(limits: Limits) -> str:

@@ -5,11 +5,10 @@ server has to stand: whoever holds the curator object holds the data.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from discreet.curator.accounts import Account
 from discreet.curator.entries import Entry, Head
-from discreet.curator.ledger import Ledger
 from discreet.curator.verify import Report
 
 if TYPE_CHECKING:
@@ -17,7 +16,9 @@ if TYPE_CHECKING:
     from discreet.answer.release import Release
     from discreet.curator.curator import Curator
     from discreet.plan.builder import From
+    from discreet.plan.query import Query
     from discreet.plan.schema import Schema
+    from discreet.privacy import Neighbours
     from discreet.privacy.charges import Charge
 
 
@@ -53,20 +54,49 @@ class Desk:
         """What may be asked about."""
         return self.curator.schema
 
-    def dummy(self) -> "Curator":
+    def datasets(self) -> dict[str, list[str]]:
+        """The tables of each dataset."""
+        return self.curator.datasets()
+
+    @property
+    def neighbours(self) -> "Neighbours":
+        """What every guarantee here speaks of."""
+        return self.curator.neighbours
+
+    def ask(self, query: "Query", **price: Any) -> "Release":
+        """Answer a plan."""
+        return self.curator.ask(query, analyst=self.analyst, **price)
+
+    def dummy(self, **size: int) -> "Curator":
         """Made-up rows with the same tables, to try questions on."""
-        return self.curator.dummy()
+        return self.curator.dummy(**size)
 
     def budget(self, dataset: str) -> Account:
         """What this analyst may spend, has spent, and has left."""
         return self.curator.budget(dataset, analyst=self.analyst)
 
 
+class Records(Protocol):
+    """A ledger as far as it can be read."""
+
+    def entries(self, *, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
+        """Entries in order, those that follow number `after`."""
+
+    def accounts(self) -> tuple[Account, ...]:
+        """All accounts."""
+
+    def verify(self) -> Report:
+        """Read everything and compare."""
+
+    def export(self, file: TextIO) -> Head:
+        """Write every entry as a line of JSON with its hash."""
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Auditor:
     """An auditor's place: every charge and every budget, and no answer."""
 
-    _ledger: Ledger
+    _ledger: Records
 
     def entries(self, *, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
         """Entries in order, those that follow number `after`."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, TextIO
 
 from discreet.curator.entries import Entry, Head
+from discreet.curator.progress import tell
 from discreet.curator.schema import Execute
 from discreet.curator.text import digest
 from discreet.errors import LedgerError
@@ -21,10 +22,12 @@ ORDER BY sequence LIMIT ?"""
 def write_lines(execute: Execute, file: TextIO) -> Head:
     """Write every entry as a line; the head they lead to is the answer."""
     head = Head()
+    [(total,)] = execute("SELECT sequence FROM ledger")
     while page := execute(_ROWS, (head.sequence, _PAGE)):
         for sequence, hash_, body in page:
             file.write(f'{{"hash":"{hash_}","entry":{body}}}\n')
             head = Head(sequence, hash_)
+        tell("writing entries", head.sequence, total)
     return head
 
 

@@ -7,9 +7,9 @@ ledger.sqlite    accounts, charges and releases (or an address in curator.json)
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from discreet.curator import registry
@@ -21,6 +21,8 @@ from discreet.privacy import Neighbours
 
 _FORMAT = 1
 _SETTINGS = "curator.json"
+_DATA = "data"
+_LEDGER = "ledger.sqlite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Folder:
     @property
     def data(self) -> Path:
         """Where tables are copied to."""
-        made = self.path / "data"
+        made = self.path / _DATA
         made.mkdir(exist_ok=True)
         return made
 
@@ -45,12 +47,29 @@ class Folder:
         """The ledger; a full `address` may say how to log in, which is not kept."""
         place = address or self.ledger
         if place is None:
-            return Ledger.open(self.path / "ledger.sqlite", patience=patience)
+            self._check_ledger()
+            return Ledger.open(self.path / _LEDGER, patience=patience)
         return Ledger.open(place, witness=self.path / "ledger.head", patience=patience)
+
+    def adopt_ledger(self, *, by: str, reason: str) -> Ledger:
+        """Believe the ledger as it stands, after a loss that its owner answers for."""
+        if self.ledger is None:
+            return Ledger.adopt(self.path / _LEDGER, by=by, reason=reason)
+        return Ledger.adopt(self.ledger, witness=self.path / "ledger.head", by=by, reason=reason)
+
+    def _check_ledger(self) -> None:
+        """Refuse to begin a ledger for tables that have been asked about in another."""
+        if self.tables().tables and not (self.path / _LEDGER).exists():
+            raise LedgerError(
+                f"{_LEDGER} in {self.path.name} is gone",
+                why="the tables there have budgets, and what is spent of them is not known",
+                fix="put back the newest copy; to begin anew, use a new folder",
+            )
 
     def tables(self) -> Registry:
         """What the owner said about data, as it stands now."""
-        return registry.load(self.path / "tables.json")
+        stored = registry.load(self.path / "tables.json")
+        return _located(stored, self._found)
 
     def stamp(self) -> tuple[int, int, int]:
         """Changes whenever another process changes the tables."""
@@ -61,8 +80,21 @@ class Folder:
         return facts.st_ino, facts.st_mtime_ns, facts.st_size
 
     def save(self, tables: Registry) -> None:
-        """Keep what the owner said."""
-        registry.save(tables, self.path / "tables.json")
+        """Keep what the owner said; what lies in this folder moves with it."""
+        registry.save(_located(tables, self._written), self.path / "tables.json")
+
+    def _written(self, source: str) -> str:
+        inside = (self.path / _DATA).resolve()
+        name = Path(source).name
+        return f"{_DATA}/{name}" if Path(source).parent == inside else source
+
+    def _found(self, source: str) -> str:
+        """Where a source is now: one that was copied in may have moved with the folder."""
+        here = (self.path / _DATA / Path(source).name).resolve()
+        if source == f"{_DATA}/{Path(source).name}":
+            return str(here)
+        moved = Path(source).parent.name == _DATA and not Path(source).exists() and here.exists()
+        return str(here) if moved else source
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -70,6 +102,13 @@ class Folder:
         # A file that remembers nothing serves as a lock that works on every system.
         with Witness(self.path / "tables.lock").held():
             yield
+
+
+def _located(tables: Registry, where: Callable[[str], str]) -> Registry:
+    """The same tables with their sources named otherwise."""
+    return Registry(
+        {name: replace(one, source=where(one.source)) for name, one in tables.tables.items()}
+    )
 
 
 def is_curator(path: Path) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 from discreet.curator import intake, registry
 from discreet.curator.folder import Folder
 from discreet.curator.registry import Registration, Registry
+from discreet.curator.witness import sync_file
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import EngineError, InputError
 from discreet.plan.kinds import Kind, Type
@@ -156,6 +157,7 @@ class Holdings:
             assert self._folder is not None  # noqa: S101 - narrowing
             path = (self._folder.data / file_name(table.name)).resolve()
             DuckDBEngine.save(incoming.rows, path)
+            sync_file(path)
         digest = registry.fingerprint(path)
         return Registration(table, str(path), digest, dataset, registry.stamp(path))
 

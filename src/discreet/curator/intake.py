@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from discreet.curator.progress import open_watched
 from discreet.engines.describe import describe
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError
@@ -114,10 +115,11 @@ def _csv(path: Path, stated: Mapping[str, Bounds | Keys], kinds: Mapping[str, Ki
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         )
-        stream = pa.input_stream(str(path), compression="detect")
-        rows = csv.open_csv(stream, read, parse, convert)
         found = {name: kinds.get(name) or kind_stated(stated.get(name)) for name in names}
-        return Incoming(found, rows=_cast(rows, found))
+        packed = "gzip" if path.suffix.lower() == ".gz" else None
+        with open_watched(path, f"reading {path.name}") as file:
+            rows = csv.open_csv(pa.input_stream(file, packed), read, parse, convert)
+            return Incoming(found, rows=_cast(rows, found))
 
 
 def _header(path: Path) -> list[str]:

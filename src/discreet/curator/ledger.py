@@ -15,14 +15,17 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Self, TextIO, TypeVar
 
-from discreet.curator import accounting, birth, charging
+from discreet.curator import accounting, birth, charging, filing
 from discreet.curator.accounts import COLUMNS, Account, Holder, read_holder
+from discreet.curator.accounts import dataset as dataset_holder
 from discreet.curator.charging import Turn
 from discreet.curator.committer import Committer
 from discreet.curator.entries import Entry, Head
 from discreet.curator.export import write_lines
+from discreet.curator.filing import Filed
 from discreet.curator.orders import Order, Receipt, State
 from discreet.curator.places import believe, find_place, make_whole
+from discreet.curator.schema import Execute
 from discreet.curator.sheet import Sheet
 from discreet.curator.sqlite import Memory
 from discreet.curator.store import Store
@@ -180,7 +183,10 @@ class Ledger:
 
     def complete(self, receipt: Receipt, release: bytes) -> bytes:
         """Store the answer of a charge and return the one that counts, which may be another's."""
-        return self._committer.submit(lambda page, _: charging.complete(page, receipt, release))
+        return self._committer.submit(
+            lambda page, _: charging.complete(page, receipt, release),
+            ahead=[charging.charge_of(receipt)],
+        )
 
     def wait(self, order: Order, *, timeout: float) -> Receipt:
         """Ask until the answer is there or its computation is this caller's turn."""
@@ -239,6 +245,56 @@ class Ledger:
             return tuple(sheet.touched(dataset, analyst))
 
         return self._read(work)
+
+    def find(self, sequence: int, *, told: str | None = None) -> Filed | None:
+        """One charge; with `told`, only if this analyst asked for it or was told its answer."""
+
+        def work(execute: Execute) -> Filed | None:
+            found = filing.find(execute, sequence)
+            known = found is None or told is None or filing.is_told(execute, found, told)
+            return found if known else None
+
+        return self._store.snapshot(work)
+
+    def find_question(self, order: Order) -> Filed | None:
+        """The charge under which an order's analyst was told its answer, None before that."""
+
+        def work(execute: Execute) -> Filed | None:
+            found = filing.find_question(execute, order.question)
+            known = found is not None and filing.is_told(execute, found, order.analyst)
+            return found if known else None
+
+        return self._store.snapshot(work)
+
+    def release(self, sequence: int) -> bytes | None:
+        """The stored answer of a charge."""
+        sql = "SELECT bytes FROM releases WHERE charge = ?"
+        rows = self._store.snapshot(lambda execute: execute(sql, (sequence,)))
+        return bytes(rows[0][0]) if rows else None
+
+    def asked(
+        self,
+        datasets: Iterable[str],
+        *,
+        analyst: str | None = None,
+        before: int = filing.NEWEST,
+        limit: int = 100,
+    ) -> tuple[Filed, ...]:
+        """Charges about datasets, newest first; with `analyst`, those this one was told of."""
+        names = list(datasets)
+        return self._store.snapshot(
+            lambda execute: tuple(filing.newest(execute, analyst, names, before, limit))
+        )
+
+    def history(self, dataset: str, *, limit: int = 1000) -> tuple[Account, tuple[Filed, ...]]:
+        """A dataset's account and its newest charges, newest first, of one moment."""
+
+        def work(execute: Execute) -> tuple[Account, tuple[Filed, ...]]:
+            account = accounting.existing(Transaction(execute), dataset_holder(dataset))
+            filed = filing.newest(execute, None, [dataset], filing.NEWEST, limit)
+            return account, tuple(filed)
+
+        return self._store.snapshot(work)
 
     def head(self) -> Head:
         """The newest entry's number and hash."""

@@ -22,7 +22,8 @@ class Order:
         counts; `measurements` says which guarantees the cost is made of.
     Edge cases:
         Two orders about the same dataset, version, plan and prices are the same question, whoever
-        asks. `request` names one attempt to ask; None relies on the question alone.
+        asks. `request` names one attempt to ask; None relies on the question alone. `asked` is
+        the SQL as it was first written, for people to read; nothing is computed from it.
 
     Example:
         >>> from discreet.privacy.charges import EPSILON
@@ -39,14 +40,16 @@ class Order:
     prices: tuple[Charge, ...]
     measurements: Sequence[Mapping[str, Any]] = field(default=(), compare=False)
     request: str | None = None
+    asked: str | None = field(default=None, compare=False)
     question: str = field(init=False, repr=False)
     """The digest under which an answer is found again."""
 
     def __post_init__(self) -> None:
         for name in ("analyst", "dataset", "version", "plan"):
             named(getattr(self, name), name)
-        if self.request is not None:
-            named(self.request, "request")
+        for name in ("request", "asked"):
+            if getattr(self, name) is not None:
+                named(getattr(self, name), name)
         object.__setattr__(self, "prices", tuple(sorted(self.prices, key=_ways)))
         canonical(list(self.measurements))
         ways = [_ways(price) for price in self.prices]
@@ -74,7 +77,9 @@ class Order:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON; `from_dict` reads it back."""
+        asked = {} if self.asked is None else {"asked": self.asked}
         return {
+            **asked,
             "dataset": self.dataset,
             "version": self.version,
             "request": self.request,
@@ -96,6 +101,7 @@ class Order:
             tuple(Charge.from_dict(price) for price in stored["prices"]),
             stored["measurements"],
             stored["request"],
+            stored.get("asked"),
         )
 
 

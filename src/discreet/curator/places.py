@@ -34,7 +34,7 @@ def make_whole(store: Store, witness: Witness | None) -> None:
         raise LedgerError(
             f"{witness.path.name} is missing",
             why="without it an old copy of the ledger would pass for the newest",
-            fix="put it back, or adopt the ledger as it stands with Ledger.adopt",
+            fix="put it back, or adopt the ledger as it stands with `discreet ledger adopt`",
         )
     [(written,)] = store.snapshot(lambda execute: execute("SELECT version FROM ledger"))
     birth.check_version(written)
@@ -53,6 +53,7 @@ def believe(store: Store, witness: Witness | None) -> None:
     if witness is not None:
         with witness.held() as file:
             witness.renew(file, store.snapshot(_sighting))
+    store.transact(lambda execute: birth.bring_up_to_date(execute, store.dialect))
 
 
 def _make(store: Store, witness: Witness | None) -> None:

@@ -4,6 +4,9 @@ Transactions take the ledger in turn, so that the chain has one order. Holding t
 disk syncs would allow one charge a sync; so the commit itself does not wait, and its caller then
 waits until the log is on disk up to there. Syncs are shared by all who wait. The log keeps its
 order, so a cut loses only what nobody was told of.
+
+The turn is short because little is said in it: one message takes it and brings what has to be read,
+another writes, passes it on and waits for the disk.
 """
 
 import os
@@ -11,8 +14,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias, TypeVar
 
-from discreet.curator.schema import Dialect, Execute
-from discreet.curator.store import Refused
+from discreet.curator.schema import Change, Dialect, Execute, Statement
+from discreet.curator.store import Refused, overtaken
 from discreet.curator.witness import Sighting
 from discreet.errors import LedgerError
 
@@ -23,12 +26,22 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-BEGIN: Final = """BEGIN ISOLATION LEVEL SERIALIZABLE; SET LOCAL synchronous_commit TO off;
-LOCK TABLE ledger IN EXCLUSIVE MODE"""
+BEGIN: Final = (
+    "BEGIN ISOLATION LEVEL SERIALIZABLE",
+    "SET LOCAL synchronous_commit TO off",
+    "LOCK TABLE ledger IN EXCLUSIVE MODE",
+)
 """The lock comes before the snapshot, so what is read is what the last turn left."""
 
-COMMIT: Final = "COMMIT; SELECT pg_logical_emit_message(true, 'discreet', '')"
+COMMIT: Final = ("COMMIT", "SELECT pg_logical_emit_message(true, 'discreet', '')")
 """A transaction that writes to the log and waits for it: then everything before it is on disk."""
+
+PLANS: Final = "SET plan_cache_mode TO force_generic_plan; SET enable_seqscan TO off"
+"""Statements are planned once, by their indexes: a table that is small now will not be later."""
+
+SHAPES: Final = 100
+VALUES: Final = 60
+"""So many statements of so many values are worth a plan of their own; others are rare."""
 
 TRIES: Final = 20
 TURN: Final = 0x64735F31
@@ -57,6 +70,7 @@ class Postgres:
         self._pid = os.getpid()
         self._lock = threading.RLock()
         self._connection: Link | None = None
+        self._prepared: dict[str, str] = {}
 
     def found(self, make: Callable[[Execute], Sighting]) -> Sighting | None:
         """Make the tables if there are none; None if there are."""
@@ -70,7 +84,7 @@ class Postgres:
                 execute("CREATE SCHEMA IF NOT EXISTS discreet")
                 return make(execute)
 
-            return self._within(connection, "BEGIN", work, "COMMIT")
+            return self._within(connection, ("BEGIN",), work, ("COMMIT",))
 
     def transact(self, work: Callable[[Execute], T]) -> T:
         """Run `work` in its turn."""
@@ -84,8 +98,8 @@ class Postgres:
         """Run `work` on a connection of its own."""
         connection = self._connected()
         try:
-            begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-            return self._within(connection, begin, work, "COMMIT")
+            begin = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
+            return self._within(connection, begin, work, ("COMMIT",))
         finally:
             connection.close()
 
@@ -108,10 +122,10 @@ class Postgres:
 
     def _opened(self) -> "Link":
         if self._connection is None or self._connection.closed:
-            self._connection = self._connected()
+            self._connection, self._prepared = self._connected(PLANS), {}
         return self._connection
 
-    def _connected(self) -> "Link":
+    def _connected(self, settings: LiteralString = "") -> "Link":
         psycopg = _psycopg()
         try:
             connection: Link = psycopg.connect(self._url, autocommit=True)
@@ -120,6 +134,8 @@ class Postgres:
             [(waits,)] = connection.execute("SHOW synchronous_commit").fetchall()
             if waits == "off":
                 connection.execute("SET synchronous_commit TO on")
+            if settings:
+                connection.execute(settings)
         except psycopg.Error as wrong:
             raise _failure(wrong) from None
         if fsync != "on":
@@ -130,20 +146,22 @@ class Postgres:
     def _within(
         self,
         connection: "Link",
-        begin: LiteralString,
+        begin: Sequence[str],
         work: Callable[[Execute], T],
-        commit: LiteralString,
+        commit: Sequence[str],
     ) -> T:
         psycopg = _psycopg()
-
+        own = connection is self._connection
+        session = Session(connection, begin, self._prepared if own else None)
         try:
-            connection.execute(begin)
-            answer = work(Session(connection))
-            connection.execute(commit)
+            answer = work(session)
+            session.send([(sql, ()) for sql in commit])
         except (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected) as wrong:
             raise _Conflict from wrong
         except psycopg.IntegrityError as wrong:
             raise Refused from wrong
+        except psycopg.errors.DivisionByZero as wrong:
+            raise overtaken() from wrong
         except psycopg.Error as wrong:
             # Its text may hold the address, which may hold a password.
             raise _failure(wrong) from None
@@ -153,27 +171,79 @@ class Postgres:
 
 
 class Session:
-    """Statements on one connection."""
+    """Statements on one connection; what need not be answered waits for the next that does."""
 
-    def __init__(self, connection: "Link") -> None:
+    def __init__(
+        self, connection: "Link", begin: Sequence[str], prepared: dict[str, str] | None
+    ) -> None:
         self._connection = connection
+        self._prepared = prepared
+        self._waiting: list[Statement] = [(sql, ()) for sql in begin]
 
     def __call__(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run one statement and give its rows."""
-        cursor = self._send(sql, values)
+        if self._waiting:
+            return self.send([(sql, values)])[0]
+        asked: Any = sql.replace("?", "%s") if values else sql
+        cursor = self._connection.execute(asked, values or None)
         return cursor.fetchall() if cursor.description else []
 
-    def all(self, statements: Sequence[tuple[str, Sequence[Any]]]) -> list[int]:
-        """Run several in one round trip and say how many rows each of them changed."""
-        if len(statements) == 1:
-            return [self._send(*statements[0]).rowcount]
-        with self._connection.pipeline():
-            cursors = [self._send(sql, values) for sql, values in statements]
-        return [cursor.rowcount for cursor in cursors]
+    def ask_all(self, statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
+        """Run several in one round trip and give the rows of each."""
+        return self.send(statements)
 
-    def _send(self, sql: str, values: Sequence[Any]) -> "psycopg.Cursor[tuple[Any, ...]]":
-        asked: Any = sql.replace("?", "%s") if values else sql
-        return self._connection.execute(asked, values or None)
+    def change(self, changes: Sequence[Change]) -> None:
+        """Run several, each of which has to change so many rows, with the next that is asked."""
+        self._waiting += [(_checked(sql, rows), values) for sql, values, rows in changes]
+
+    def send(self, statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
+        """Send what waits and these in one message; the rows of these."""
+        sent, self._waiting = [*self._waiting, *statements], []
+        self._prepare(sent)
+        text: Any = ";".join(self._called(sql, values) for sql, values in sent)
+        # Values are quoted by libpq here, because a message with parameters holds one statement.
+        cursor = _psycopg().ClientCursor(self._connection)
+        cursor.execute(text, [value for _, values in sent for value in values])
+        answers = []
+        for _ in sent:
+            answers.append(cursor.fetchall() if cursor.description else [])
+            cursor.nextset()
+        return answers[len(sent) - len(statements) :]
+
+    def _prepare(self, statements: Sequence[Statement]) -> None:
+        """Have the server plan statements when they are first used."""
+        for sql, values in statements:
+            if self._prepared is None or len(self._prepared) >= SHAPES:
+                return
+            if sql not in self._prepared and 0 < len(values) <= VALUES:
+                name = f"ledger_{len(self._prepared)}"
+                asked: Any = f"PREPARE {name} AS {_numbered(sql)}"
+                self._connection.execute(asked)
+                self._prepared[sql] = name
+
+    def _called(self, sql: str, values: Sequence[Any]) -> str:
+        name = None if self._prepared is None else self._prepared.get(sql)
+        if name is None or not values:
+            return _marked(sql, values)
+        return f"EXECUTE {name} ({', '.join(['%s'] * len(values))})"
+
+
+def _checked(sql: str, rows: int) -> str:
+    """The statement, made to fail where it does not change so many rows."""
+    if sql.startswith("INSERT"):  # it adds all of its rows or fails
+        return sql
+    return f"""WITH changed AS ({sql} RETURNING 1)
+    SELECT 1 / (count(*) = {rows})::integer FROM changed"""  # noqa: S608 - our own statement
+
+
+def _numbered(sql: str) -> str:
+    first, *rest = sql.split("?")
+    return first + "".join(f"${n}{part}" for n, part in enumerate(rest, start=1))
+
+
+def _marked(sql: str, values: Sequence[Any]) -> str:
+    plain = sql.replace("%", "%%")
+    return plain.replace("?", "%s") if values else plain
 
 
 class _Conflict(Exception):  # noqa: N818 - an event, not a fault

@@ -26,6 +26,11 @@ from discreet.rationals import Real
 SHARE = 50
 """A question takes this part of a dataset's delta unless it says otherwise."""
 
+LEAST, MOST = Fraction(1, 10**9), Fraction(10**6)
+"""The epsilons that a question can be asked for."""
+
+LEAST_DELTA = Fraction(1, 10**100)
+
 
 @dataclass(frozen=True, slots=True)
 class Terms:
@@ -85,13 +90,13 @@ class Offer:
         """What each account pays."""
         return {account: self.cost(account.measure) for account in self.at.touched}
 
-    def order(self, request: str | None = None) -> Order:
-        """What the ledger is asked to charge."""
+    def order(self, request: str | None = None, asked: str | None = None) -> Order:
+        """What the ledger is asked to charge; `asked` is the text that people wrote."""
         measures = dict.fromkeys(account.measure for account in self.at.touched)
         prices = tuple(self.cost(measure) for measure in measures)
         parts = [part.to_dict() for part in self.parts]
         at = self.at
-        return Order(at.analyst, at.dataset, at.version, self.plan, prices, parts, request)
+        return Order(at.analyst, at.dataset, at.version, self.plan, prices, parts, request, asked)
 
     @property
     def plan(self) -> str:
@@ -113,12 +118,12 @@ def make_offer(question: Query, terms: Terms, at: Counter) -> Offer:
     law = _law(at.touched, delta)
     if terms.accuracy is None:
         assert terms.epsilon is not None  # noqa: S101 - narrowing: see Terms
-        price = Price(terms.epsilon, delta)
+        price = _within_reason(Price(terms.epsilon, delta))
     else:
         laws = (law,)
         price = price_for(query, dialect, terms.accuracy, delta=delta, neighbours=about, laws=laws)
-    told = explain(query, dialect, price, about, (law,))
-    return Offer(query, price, law, at, quote(query, price, law, dialect, about), told)
+    parts = quote(query, price, law, dialect, about)
+    return Offer(query, price, law, at, parts, explain(query, dialect, price, about, (law,)))
 
 
 def tables_named(plan: str) -> set[str]:
@@ -138,9 +143,27 @@ def _names(node: Any) -> Iterable[str]:
                 yield from _names(part)
 
 
+def _within_reason(price: Price) -> Price:
+    """Refuse numbers that no noise is made for, before anything is computed with them."""
+    if LEAST <= price.epsilon <= MOST:
+        return price
+    raise InputError(
+        "epsilon is out of reach",
+        why=f"questions are asked for {float(LEAST):g} to {float(MOST):g}",
+        fix="pass an epsilon that protects somebody and lets something be learnt",
+    )
+
+
 def _delta(terms: Terms, touched: Sequence[Account]) -> Fraction:
     if terms.delta is not None:
-        return Price(1, terms.delta).delta
+        delta = Price(1, terms.delta).delta
+        if delta and delta < LEAST_DELTA:
+            raise InputError(
+                "delta is out of reach",
+                why=f"it is 0 or at least {float(LEAST_DELTA):g}",
+                fix="pass delta=0, or a chance that is merely very small",
+            )
+        return delta
     limits = [one.limit for one in touched if one.holder.kind == "dataset"]
     return min((cap.delta / SHARE for cap in limits if cap is not None), default=Fraction(0))
 

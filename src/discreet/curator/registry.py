@@ -9,10 +9,11 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from discreet.curator.progress import open_watched
 from discreet.curator.witness import sync_folder
 from discreet.errors import InputError, LedgerError
 from discreet.plan.kinds import Kind, Range, Type
@@ -67,6 +68,26 @@ class Registry:
         found = [one.dataset for one in self.tables.values() if one.dataset]
         return list(dict.fromkeys(found))
 
+    def within(self, datasets: Collection[str] | None) -> "Registry":
+        """The tables of some datasets and the public ones; None keeps all.
+
+        A table whose key path leads out of these datasets is left out with the others.
+        """
+        if datasets is None:
+            return self
+        inside = {
+            name: one for name, one in self.tables.items() if one.dataset in {None, *datasets}
+        }
+        schema = self.schema
+        return Registry(
+            {
+                name: one
+                for name, one in inside.items()
+                if isinstance(one.table, PublicTable)
+                or all(hop.table in inside for hop in schema.path(one.table)[0])
+            }
+        )
+
     def used(self, names: Iterable[str]) -> list[Registration]:
         """The tables that a question reads: those it names and those its key paths lead through."""
         found: dict[str, Registration] = {}
@@ -88,7 +109,7 @@ def version(used: Iterable[Registration]) -> str:
 def fingerprint(path: Path) -> str:
     """A digest of everything in a file."""
     try:
-        with path.open("rb") as file:
+        with open_watched(path, f"checking {path.name}") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as wrong:
         raise InputError(
@@ -157,25 +178,23 @@ def write_whole(path: Path, facts: Mapping[str, Any]) -> None:
 
 
 def _facts(one: Registration) -> dict[str, Any]:
-    table = one.table
+    kept = {"source": one.source, "fingerprint": one.fingerprint, "stamp": one.stamp}
+    return {**kept, **table_facts(one.table, one.dataset)}
+
+
+def table_facts(table: Table | PublicTable, dataset: str | None) -> dict[str, Any]:
+    """What is said about a table as plain JSON; nothing about where its rows are."""
     columns = [
         {
             "name": name,
             "kind": of.kind.value,
             "nullable": of.nullable,
             "range": None if of.range is None else [of.range.low, of.range.high],
-            "keys": None if of.keys is None else [_write_key(key) for key in of.keys],
+            "keys": None if of.keys is None else [write_key(key) for key in of.keys],
         }
         for name, of in table.columns.items()
     ]
-    facts: dict[str, Any] = {
-        "source": one.source,
-        "fingerprint": one.fingerprint,
-        "stamp": one.stamp,
-        "dataset": one.dataset,
-        "columns": columns,
-        "name": table.name,
-    }
+    facts: dict[str, Any] = {"dataset": dataset, "columns": columns, "name": table.name}
     if isinstance(table, PublicTable):
         return {**facts, "key": list(table.key)}
     limits = {"max_groups": table.limits.max_groups, "max_rows": table.limits.max_rows}
@@ -184,18 +203,24 @@ def _facts(one: Registration) -> dict[str, Any]:
 
 
 def _registration(facts: Mapping[str, Any]) -> Registration:
-    columns = {column["name"]: _type(column) for column in facts["columns"]}
-    table: Table | PublicTable
-    if "key" in facts:
-        table = PublicTable(facts["name"], columns, tuple(facts["key"]))
-    else:
-        unit = dict(facts["unit"])
-        kinds = {"Person": Person, "Path": KeyPath, "EachRow": EachRow}
-        made = kinds[unit.pop("kind")](**unit)
-        table = Table(facts["name"], columns, made, Limits(**facts["limits"]))
     return Registration(
-        table, facts["source"], facts["fingerprint"], facts["dataset"], facts["stamp"]
+        read_table(facts),
+        facts["source"],
+        facts["fingerprint"],
+        facts["dataset"],
+        facts["stamp"],
     )
+
+
+def read_table(facts: Mapping[str, Any]) -> Table | PublicTable:
+    """The table that `table_facts` wrote."""
+    columns = {column["name"]: _type(column) for column in facts["columns"]}
+    if "key" in facts:
+        return PublicTable(facts["name"], columns, tuple(facts["key"]))
+    unit = dict(facts["unit"])
+    kinds = {"Person": Person, "Path": KeyPath, "EachRow": EachRow}
+    made = kinds[unit.pop("kind")](**unit)
+    return Table(facts["name"], columns, made, Limits(**facts["limits"]))
 
 
 def _type(column: Mapping[str, Any]) -> Type:
@@ -205,17 +230,19 @@ def _type(column: Mapping[str, Any]) -> Type:
         Kind(column["kind"]),
         column["nullable"],
         None if low_high is None else Range(*low_high),
-        None if keys is None else tuple(_read_key(key) for key in keys),
+        None if keys is None else tuple(read_key(key) for key in keys),
     )
 
 
-def _write_key(key: Any) -> Any:
+def write_key(key: Any) -> Any:
+    """A key as JSON has it: dates and times are marked."""
     if isinstance(key, str | bool | int | float) or key is None:
         return key
     return {type(key).__name__: key.isoformat()}
 
 
-def _read_key(key: Any) -> Any:
+def read_key(key: Any) -> Any:
+    """The key that `write_key` wrote."""
     import datetime as dt  # noqa: PLC0415 - dates as keys are rare
 
     match key:

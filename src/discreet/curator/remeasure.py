@@ -15,8 +15,9 @@ import pyarrow as pa
 from discreet.answer.budget import Price
 from discreet.answer.post import outputs_of
 from discreet.answer.release import Release
+from discreet.curator.filing import NEWEST, Filed
 from discreet.curator.ledger import Ledger
-from discreet.curator.orders import Order, State
+from discreet.curator.orders import Order
 from discreet.errors import QueryRefused
 from discreet.plan.expressions import Column
 from discreet.plan.query import Measure, Query
@@ -30,38 +31,31 @@ _LINEAR: Final = {
 }
 """Aggregates whose noise has a known variance and no bias, whatever the data."""
 
-_PAGE: Final = 1000
+_PAGE: Final = 200
 
 
-class Past:
-    """What each analyst was charged for, read from the ledger once and kept up to date."""
+def told_before(ledger: Ledger, order: Order) -> list[Release]:
+    """What the same analyst was told for the same question at other prices, newest first."""
+    filed = [one.sequence for one in _charges(ledger, order) if _is_alike(one, order)]
+    stored = [ledger.release(sequence) for sequence in filed]
+    return [Release.from_bytes(packed) for packed in stored if packed is not None]
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-        self._read = 0
-        self._orders: dict[tuple[str, str, str], list[Order]] = {}
 
-    def releases(self, order: Order) -> list[Release]:
-        """What the same analyst was told for the same question at other prices."""
-        self._catch_up()
-        asked = json.loads(order.plan)
-        known = self._orders.get((order.analyst, order.version, asked["query"]), [])
-        others = [one for one in known if one.question != order.question]
-        receipts = [self._ledger.charge(order) for order in others]  # their own charge: it is free
-        return [
-            Release.from_bytes(receipt.release)
-            for receipt in receipts
-            if receipt.state is State.RELEASED and receipt.release is not None
-        ]
+def _charges(ledger: Ledger, order: Order) -> Iterator[Filed]:
+    """Everything that an analyst asked about a dataset, a page at a time."""
+    before = NEWEST
+    while page := ledger.asked([order.dataset], analyst=order.analyst, before=before, limit=_PAGE):
+        yield from page
+        before = page[-1].sequence
 
-    def _catch_up(self) -> None:
-        while page := self._ledger.entries(after=self._read, limit=_PAGE):
-            for entry in page:
-                if entry.kind == "charged":
-                    order = Order.from_dict(entry.by, entry.facts)
-                    key = (entry.by, order.version, json.loads(order.plan)["query"])
-                    self._orders.setdefault(key, []).append(order)
-            self._read = page[-1].sequence
+
+def _is_alike(filed: Filed, order: Order) -> bool:
+    """The same question about the same data at another price."""
+    other = filed.order
+    if other.version != order.version or other.question == order.question:
+        return False
+    asked, now = (json.loads(plan)["query"] for plan in (other.plan, order.plan))
+    return bool(asked == now)
 
 
 def check_mergeable(query: Query) -> None:

@@ -9,6 +9,12 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 
 Dialect: TypeAlias = Literal["sqlite", "postgres"]
 
+Statement: TypeAlias = tuple[str, Sequence[Any]]
+"""SQL with ? for values, and the values."""
+
+Change: TypeAlias = tuple[str, Sequence[Any], int]
+"""A statement and how many rows it changes."""
+
 
 class Execute(Protocol):
     """Runs statements, with ? for their values, in one transaction."""
@@ -16,8 +22,14 @@ class Execute(Protocol):
     def __call__(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run one statement and give its rows."""
 
-    def all(self, statements: Sequence[tuple[str, Sequence[Any]]]) -> list[int]:
-        """Run several, sent together, and say how many rows each of them changed."""
+    def ask_all(self, statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
+        """Run several that only read, sent together, and give the rows of each."""
+
+    def change(self, changes: Sequence[Change]) -> None:
+        """Run several, each of which has to change so many rows; now, or later in this order.
+
+        If one changes another number of rows, nothing of the transaction is kept.
+        """
 
 
 _WORDS: Final[dict[Dialect, dict[str, str]]] = {
@@ -99,7 +111,33 @@ def _first(dialect: Dialect) -> tuple[str, ...]:
     return (*(table.format(**words) for table in _TABLES), *_GUARDS[dialect])
 
 
-STEPS: tuple[Callable[[Dialect], Sequence[str]], ...] = (_first,)
+_FACTS: Final[dict[Dialect, dict[str, str]]] = {
+    "sqlite": {
+        "analyst": "json_extract(body, '$.by')",
+        "dataset": "json_extract(body, '$.facts.dataset')",
+    },
+    "postgres": {
+        "analyst": "body::json #>> '{by}'",
+        "dataset": "body::json #>> '{facts,dataset}'",
+    },
+}
+
+
+def _second(dialect: Dialect) -> tuple[str, ...]:
+    """Who asked about what stands beside each charge, and is found without reading them all."""
+    kind, facts = _WORDS[dialect]["text"], _FACTS[dialect]
+    own = "FROM entries WHERE entries.sequence = charges.sequence"
+    filled = ", ".join(f"{name} = (SELECT {fact} {own})" for name, fact in facts.items())
+    return (
+        *(f"ALTER TABLE charges ADD COLUMN {name} {kind} NOT NULL DEFAULT ''" for name in facts),
+        f"UPDATE charges SET {filled}",  # noqa: S608 - constants
+        "CREATE INDEX asked_by ON charges (analyst, dataset, sequence)",
+        "CREATE INDEX asked_about ON charges (dataset, sequence)",
+        "CREATE INDEX shared_with ON shares (account, charge)",
+    )
+
+
+STEPS: tuple[Callable[[Dialect], Sequence[str]], ...] = (_first, _second)
 """Step number n leads from version n to version n + 1."""
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from discreet.curator.accounts import COLUMNS, Account, analyst, dataset
 from discreet.curator.amounts import write_units
 from discreet.curator.orders import Order
+from discreet.curator.schema import Statement
 from discreet.curator.transaction import Transaction
 from discreet.errors import InputError
 
@@ -37,8 +38,9 @@ class Sheet:
     def read(self, orders: Sequence[Order]) -> None:
         """Look up what was charged before and the accounts that may be debited."""
         if orders:
-            self._read_charges(orders)
-            self.read_accounts({(order.dataset, order.analyst) for order in orders})
+            for row in self._transaction.read(*_ask_charges(orders)):
+                self.keep(row)
+            self.read_accounts(_askers(orders))
 
     def keep(self, charge: Sequence[Any]) -> None:
         """Remember a charge: the values of FOUND."""
@@ -89,27 +91,40 @@ class Sheet:
         after = self._accounts[before.holder.key]
         return [before.holder.key, *(write_units(part) for part in (*after.spent, *before.spent))]
 
-    def _read_charges(self, orders: Sequence[Order]) -> None:
-        questions = [order.question for order in orders]
-        requests = [order.request for order in orders if order.request is not None]
-        sql = f"{FOUND} c.question IN ({_marks(questions)})"
-        if requests:
-            sql += f" OR c.request IN ({_marks(requests)})"
-        for row in self._transaction.read(sql, (*questions, *requests)):
-            self.keep(row)
-
     def read_accounts(self, askers: Iterable[tuple[str, str]]) -> None:
         """Read the accounts of datasets and of analysts within them."""
-        holders = {holder for d, a in askers for holder in (dataset(d), analyst(a, within=d))}
-        keys = sorted(holder.key for holder in holders)
-        sql = f"""SELECT NULL, {COLUMNS} FROM accounts WHERE key IN ({_marks(keys)}) UNION ALL
-        SELECT member, {COLUMNS} FROM members JOIN accounts ON key = account
-        WHERE member IN ({_marks(keys)})"""  # noqa: S608 - constants
-        for member, *row in self._transaction.read(sql, (*keys, *keys)):
+        for member, *row in self._transaction.read(*_ask_accounts(askers)):
             account = Account.read(row)
             self._accounts[account.holder.key] = account
             if member is not None:
                 self._joined.setdefault(member, []).append(account.holder.key)
+
+
+def needed(orders: Sequence[Order]) -> list[Statement]:
+    """What `Sheet.read` will ask."""
+    return [_ask_charges(orders), _ask_accounts(_askers(orders))] if orders else []
+
+
+def _askers(orders: Sequence[Order]) -> set[tuple[str, str]]:
+    return {(order.dataset, order.analyst) for order in orders}
+
+
+def _ask_charges(orders: Sequence[Order]) -> Statement:
+    questions = [order.question for order in orders]
+    requests = [order.request for order in orders if order.request is not None]
+    sql = f"{FOUND} c.question IN ({_marks(questions)})"
+    if requests:
+        sql += f" OR c.request IN ({_marks(requests)})"
+    return sql, (*questions, *requests)
+
+
+def _ask_accounts(askers: Iterable[tuple[str, str]]) -> Statement:
+    holders = {holder for d, a in askers for holder in (dataset(d), analyst(a, within=d))}
+    keys = sorted(holder.key for holder in holders)
+    sql = f"""SELECT NULL, {COLUMNS} FROM accounts WHERE key IN ({_marks(keys)}) UNION ALL
+    SELECT member, {COLUMNS} FROM members JOIN accounts ON key = account
+    WHERE member IN ({_marks(keys)})"""  # noqa: S608 - constants
+    return sql, (*keys, *keys)
 
 
 def _marks(values: Sequence[Any]) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
-from discreet.curator.schema import Dialect, Execute
-from discreet.curator.store import Refused
+from discreet.curator.schema import Change, Dialect, Execute, Statement
+from discreet.curator.store import Refused, overtaken
 from discreet.errors import LedgerError
 
 T = TypeVar("T")
@@ -171,9 +171,15 @@ class Session:
         rows: list[tuple[Any, ...]] = self._connection.execute(sql, values).fetchall()
         return rows
 
-    def all(self, statements: Sequence[tuple[str, Sequence[Any]]]) -> list[int]:
-        """Run several and say how many rows each of them changed."""
-        return [self._connection.execute(sql, values).rowcount for sql, values in statements]
+    def ask_all(self, statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
+        """Run several and give the rows of each."""
+        return [self(sql, values) for sql, values in statements]
+
+    def change(self, changes: Sequence[Change]) -> None:
+        """Run several, each of which has to change so many rows."""
+        for sql, values, rows in changes:
+            if self._connection.execute(sql, values).rowcount != rows:
+                raise overtaken()
 
 
 def within(connection: Connection, begin: str, work: Callable[[Execute], T]) -> T:

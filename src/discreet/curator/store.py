@@ -4,12 +4,22 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from discreet.curator.schema import Dialect, Execute
+from discreet.errors import LedgerError
 
 T = TypeVar("T")
 
 
 class Refused(Exception):  # noqa: N818 - a sentence reads better than a suffix
     """A constraint of the database refused a statement; the transaction was rolled back."""
+
+
+def overtaken() -> LedgerError:
+    """The error for a statement that did not find the rows it was meant for."""
+    return LedgerError(
+        "a row of the ledger changed under a transaction",
+        why="transactions did not happen one after another",
+        fix="run `discreet ledger verify`",
+    )
 
 
 class Store(Protocol):

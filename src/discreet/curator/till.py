@@ -15,13 +15,36 @@ from discreet.curator.holdings import Holdings
 from discreet.curator.ledger import Ledger
 from discreet.curator.orders import Receipt, State
 from discreet.curator.pricing import Counter, Offer, Terms, make_offer, tables_named
-from discreet.errors import DiscreetError, LedgerError, QueryRefused
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.errors import (
+    DiscreetError,
+    EngineError,
+    InvariantBroken,
+    LedgerError,
+    QueryRefused,
+)
 from discreet.plan import canonical
 from discreet.plan.query import Query
 from discreet.plan.relations import tables_of
 from discreet.privacy import Neighbours
 
 _WAIT = 600.0
+
+
+def _measured(
+    query: Query, engine: DuckDBEngine, price: Price, about: Neighbours, laws: tuple[Law, ...]
+) -> Release:
+    """An answer; what nobody foresaw is told in words that are the same for all data."""
+    try:
+        return answer(query, engine, price, about, laws)
+    except (EngineError, InvariantBroken):
+        raise
+    except Exception:  # noqa: BLE001 - its class and text may depend on data
+        raise InvariantBroken(
+            "an answer could not be finished",
+            why="it came to something that it is not made for, and nothing was released",
+            fix="tell whoever runs this; the charge stays, and asking again is free",
+        ) from None
 
 
 class Till:
@@ -49,15 +72,21 @@ class Till:
         at = Counter(analyst, dataset, registry.version(used), touched, self._neighbours)
         return make_offer(query, terms, at)
 
-    def answer(self, offer: Offer, request: str | None = None) -> Release:
+    def answer(self, offer: Offer, request: str | None = None, asked: str | None = None) -> Release:
         """Charge a question durably, compute it, store it; or find the stored answer."""
+        return self.collect(self.charge(offer, request, asked))
+
+    def charge(self, offer: Offer, request: str | None = None, asked: str | None = None) -> Receipt:
+        """Charge a question durably; no data is touched yet."""
         if not self._looked:
             self._looked = True
             self.recover()
-        order = offer.order(request)
-        receipt = self._ledger.charge(order)
-        if receipt.state is State.PENDING and receipt.sequence not in self._failed:
-            receipt = self._ledger.wait(order, timeout=_WAIT)
+        return self._ledger.charge(offer.order(request, asked))
+
+    def collect(self, receipt: Receipt) -> Release:
+        """The answer of a charge: stored, computed by another, or computed here."""
+        if receipt.state is State.PENDING and not self.is_mine(receipt):
+            receipt = self._ledger.wait(receipt.order, timeout=_WAIT)
         if receipt.state is State.RELEASED:
             assert receipt.release is not None  # noqa: S101 - narrowing: it is released
             return Release.from_bytes(receipt.release)
@@ -74,8 +103,18 @@ class Till:
                 self._failed.add(receipt.sequence)
         return done
 
+    def is_mine(self, receipt: Receipt) -> bool:
+        """Whether computing a charge is this process's turn, for the first time or again."""
+        return receipt.state is State.CHARGED or (
+            receipt.state is State.PENDING and receipt.sequence in self._failed
+        )
+
     def finish(self, receipt: Receipt) -> Release:
         """Compute the answer of a charge and store it; the first one stored is the answer."""
+        return self.store(receipt, self.compute(receipt))
+
+    def compute(self, receipt: Receipt) -> Release:
+        """An answer to a charge, which is nobody's to see before it is stored."""
         try:
             release = self._compute(receipt)
         except BaseException:
@@ -83,6 +122,10 @@ class Till:
             self._failed.add(receipt.sequence)
             raise
         self._failed.discard(receipt.sequence)
+        return release
+
+    def store(self, receipt: Receipt, release: Release) -> Release:
+        """Store an answer; what comes back is the first that was stored."""
         return Release.from_bytes(self._ledger.complete(receipt, release.to_bytes()))
 
     def _compute(self, receipt: Receipt) -> Release:
@@ -91,7 +134,7 @@ class Till:
         query = canonical.read(plan["query"], self._holdings.schema)
         price = Price(Fraction(plan["epsilon"]), Fraction(plan["delta"]))
         about, laws = Neighbours(plan["neighbours"]), (Law(plan["law"]),)
-        release = answer(query, self._holdings.open(), price, about, laws)
+        release = _measured(query, self._holdings.open(), price, about, laws)
         self._check_version(receipt, plan["query"])  # nobody swapped a file meanwhile
         return release
 

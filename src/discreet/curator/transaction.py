@@ -1,23 +1,31 @@
 """One transaction on the ledger: what every operation appends to."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from discreet.curator.entries import Entry, Head
-from discreet.curator.schema import Execute
+from discreet.curator.schema import Change, Execute, Statement
 from discreet.curator.text import digest
 from discreet.curator.witness import Sighting
 from discreet.errors import LedgerError
 
+_HEAD: Final = "SELECT id, sequence, hash FROM ledger"
+
 
 class Transaction:
-    """The head of the ledger while it is being moved."""
+    """The head of the ledger while it is being moved.
 
-    def __init__(self, execute: Execute) -> None:
+    `ahead` are statements that will be read before anything is written: they travel with the first.
+    """
+
+    def __init__(self, execute: Execute, ahead: Sequence[Statement] = ()) -> None:
         self._execute = execute
         self._inserts: dict[str, list[Sequence[Any]]] = {}
-        self._updates: list[tuple[str, Sequence[Any], int]] = []
-        [(self.ledger, self._start, hash_)] = execute("SELECT id, sequence, hash FROM ledger")
+        self._updates: list[Change] = []
+        [head], *rows = execute.ask_all([(_HEAD, ()), *ahead])
+        asked = [(sql, tuple(values)) for sql, values in ahead]
+        self._ahead = dict(zip(asked, rows, strict=True))
+        self.ledger, self._start, hash_ = head
         self.head = Head(self._start, hash_)
         self.writes = 0
 
@@ -28,6 +36,9 @@ class Transaction:
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a statement that changes nothing."""
+        found = None if self.writes else self._ahead.get((sql, tuple(values)))
+        if found is not None:
+            return found
         self._flush()
         return self._execute(sql, values)
 
@@ -59,17 +70,10 @@ class Transaction:
 
     def _flush(self) -> None:
         inserts = [_insert_all(table, rows) for table, rows in self._inserts.items()]
-        statements = inserts + self._updates
+        changes = inserts + self._updates
         self._inserts, self._updates = {}, []
-        if not statements:
-            return
-        changed = self._execute.all([(sql, values) for sql, values, _ in statements])
-        if changed != [rows for _, _, rows in statements]:
-            raise LedgerError(
-                "a row of the ledger changed under a transaction",
-                why="transactions did not happen one after another",
-                fix="run `discreet ledger verify`",
-            )
+        if changes:
+            self._execute.change(changes)
 
     def check(self, seen: Sighting | None) -> None:
         """Refuse to go on if something that a witness saw is not there.
@@ -81,12 +85,17 @@ class Transaction:
             return
         if seen.ledger != self.ledger:
             raise _foreign()
-        found = self.read("SELECT hash FROM entries WHERE sequence = ?", (seen.head.sequence,))
+        found = self.read(*entry_seen(seen))
         if seen.head.sequence > self.head.sequence or found != [(seen.head.hash,)]:
             raise _restored(seen.head.sequence, self.head.sequence)
 
 
-def _insert_all(table: str, rows: Sequence[Sequence[Any]]) -> tuple[str, Sequence[Any], int]:
+def entry_seen(seen: Sighting) -> Statement:
+    """What `check` has to read if the ledger has moved on since."""
+    return "SELECT hash FROM entries WHERE sequence = ?", (seen.head.sequence,)
+
+
+def _insert_all(table: str, rows: Sequence[Sequence[Any]]) -> Change:
     """One statement for many rows: in a batch, most of the time goes by the statement."""
     marks = f"({', '.join('?' * len(rows[0]))})"
     sql = f"INSERT INTO {table} VALUES {', '.join([marks] * len(rows))}"  # noqa: S608 - constants
@@ -97,7 +106,7 @@ def _foreign() -> LedgerError:
     return LedgerError(
         "the ledger and the file that witnesses its head belong to different ledgers",
         why="one of them was replaced",
-        fix="put back the one that belongs here, or adopt the ledger with Ledger.adopt",
+        fix="put back the one that belongs here, or adopt the ledger with `discreet ledger adopt`",
     )
 
 
@@ -105,5 +114,5 @@ def _restored(seen: int, here: int) -> LedgerError:
     return LedgerError(
         f"entry {seen} was written once and is not in this ledger, which ends with {here}",
         why="it was restored from an older copy or changed, and budgets would be spent twice",
-        fix="put back the newest copy, or adopt this one as it stands with Ledger.adopt",
+        fix="put back the newest copy, or adopt this one as it stands with `discreet ledger adopt`",
     )

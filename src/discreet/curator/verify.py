@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from discreet.curator.accounts import COLUMNS
 from discreet.curator.entries import Entry, Head
+from discreet.curator.progress import tell
 from discreet.curator.replay import Replay
 from discreet.curator.schema import Dialect, Execute
 from discreet.curator.text import digest
@@ -15,8 +16,8 @@ from discreet.errors import DiscreetError
 PAGE: Final = 2000
 """Entries read at a time."""
 
-_ROWS: Final = """SELECT e.sequence, e.hash, e.body, c.request, c.question, c.released, d.sequence,
-r.bytes FROM entries e LEFT JOIN charges c ON c.sequence = e.sequence
+_ROWS: Final = """SELECT e.sequence, e.hash, e.body, c.request, c.question, {beside},
+c.released, d.sequence, r.bytes FROM entries e LEFT JOIN charges c ON c.sequence = e.sequence
 LEFT JOIN charges d ON d.released = e.sequence LEFT JOIN releases r ON r.charge = d.sequence
 WHERE e.sequence > ? ORDER BY e.sequence LIMIT ?"""
 
@@ -74,10 +75,14 @@ def verify(execute: Execute, dialect: Dialect, seen: Sighting | None) -> Report:
 
 
 def _rows(execute: Execute) -> Iterator[tuple[Any, ...]]:
+    # Believed no further: see _check_tables.
+    [(version, total)] = execute("SELECT version, sequence FROM ledger")
+    sql = _ROWS.format(beside="c.analyst, c.dataset" if version > 1 else "NULL, NULL")
     last = 0
-    while page := execute(_ROWS, (last, PAGE)):
+    while page := execute(sql, (last, PAGE)):
         yield from page
         last = page[-1][0]
+        tell("checking entries", last, total)
 
 
 def _follow(head: Head, row: tuple[Any, ...], replay: Replay, seen: Sighting | None) -> Head:
@@ -108,12 +113,14 @@ def _read(sequence: int, body: str) -> Entry:
 
 def _check_beside(entry: Entry, row: tuple[Any, ...]) -> None:
     """Compare what the other tables say about one entry with the entry."""
-    sequence, _, _, request, question, released, charge, release = row
+    sequence, _, _, request, question, analyst, dataset, released, charge, release = row
     charged = entry.kind == "charged"
     if charged is not (question is not None):
         raise _Wrong(sequence, "the table of charges disagrees with it")
     facts = entry.facts
     if charged and (facts["request"], facts["question"]) != (request, question):
+        raise _Wrong(sequence, "the table of charges disagrees with it")
+    if analyst is not None and (analyst, dataset) != (entry.by, facts["dataset"]):
         raise _Wrong(sequence, "the table of charges disagrees with it")
     if charged and released is not None and released <= sequence:
         raise _Wrong(sequence, "its answer is older than its charge")

@@ -5,11 +5,12 @@ an entry that it has seen must be there. It is two blocks, each with its own dig
 is overwritten and synced, so that a cut in the middle leaves the newer one readable.
 """
 
+import errno
 import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -23,13 +24,31 @@ if sys.platform == "win32":  # pragma: no cover - the other arm is the tested on
 
     def _lock(file: int) -> None:
         os.lseek(file, 4 * BLOCK, os.SEEK_SET)
-        msvcrt.locking(file, msvcrt.LK_LOCK, 1)
+        while True:
+            try:
+                msvcrt.locking(file, msvcrt.LK_LOCK, 1)
+            except OSError as wrong:
+                if wrong.errno != errno.EDEADLK:  # what it says after ten seconds of waiting
+                    raise
+            else:
+                return
 
 else:
     import fcntl
 
     def _lock(file: int) -> None:
         fcntl.flock(file, fcntl.LOCK_EX)
+
+
+def sync(file: int) -> None:
+    """Make what was written to a file durable."""
+    if (
+        sys.platform == "darwin"
+    ):  # pragma: no cover - fsync alone leaves it in the disk's cache there
+        with suppress(OSError):  # some file systems know only the other
+            fcntl.fcntl(file, fcntl.F_FULLFSYNC)
+            return
+    os.fsync(file)
 
 
 BLOCK: Final = 4096
@@ -105,7 +124,7 @@ def _write(file: int, sighting: Sighting, *, over: Sighting | None) -> None:
     os.lseek(file, 0 if first else BLOCK, os.SEEK_SET)
     if os.write(file, block) < BLOCK:
         raise OSError("the file could not be written whole")
-    os.fsync(file)
+    sync(file)
 
 
 def _stored(file: int) -> bytes:
@@ -123,7 +142,7 @@ def _newest(path: Path, stored: bytes) -> Sighting | None:
     raise LedgerError(
         f"{path.name} cannot be read",
         why="it is damaged, or something else",
-        fix="restore it; or check the ledger and adopt it as it stands with Ledger.adopt",
+        fix="restore it; or check the ledger and adopt it with `discreet ledger adopt`",
     )
 
 
@@ -136,6 +155,16 @@ def _read_block(block: bytes) -> Sighting | None:
     except (ValueError, KeyError, TypeError):
         pass
     return None
+
+
+def sync_file(path: Path) -> None:
+    """Make a file that somebody else wrote durable, and its name."""
+    file = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+    try:
+        sync(file)
+    finally:
+        os.close(file)
+    sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

@@ -28,6 +28,7 @@ from discreet.mechanisms.propose_test_release import ProposeTestRelease, TestedM
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.ranks import Ranks
+from discreet.mechanisms.reusable_holdout import ReusableHoldout, Thresholdout
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
 from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold
@@ -61,12 +62,14 @@ __all__ = [
     "RandomizedResponse",
     "Ranks",
     "ReportNoisyMax",
+    "ReusableHoldout",
     "SmoothMedian",
     "SmoothSensitivity",
     "SparseVector",
     "Stream",
     "SubsampleAggregate",
     "TestedMedian",
+    "Thresholdout",
     "TopK",
     "TreeCount",
     "UnboundedQuantile",

@@ -19,6 +19,9 @@ from discreet.rationals import Real, whole
 _LISTED = 512
 """Sensitivity and half-width, in steps, up to which the output law is written down."""
 
+SEEN = 8
+"""How many numbers of a vector an audit looks at: the first, where its neighbours differ."""
+
 
 @dataclass(frozen=True, slots=True, init=False)
 class Additive(Mechanism):
@@ -63,7 +66,12 @@ class Additive(Mechanism):
     def claim(self) -> Claim:
         """The two values that one person can move furthest apart, seen through the release."""
         name = type(self).__name__
-        return Claim(name, self.guarantee, self._pairs(), self.draw, self._law_if_small())
+        law = self._law_if_small()
+        return Claim(name, self.guarantee, self._pairs(), self.draw_seen, law, seen)
+
+    def draw_seen(self, value: Any, runs: int) -> Any:
+        """The same of the first numbers alone; every number has noise of its own."""
+        return self.draw(seen(value, value), runs)
 
     # --- what each noise fills in ---------------------------------------------------------------
 
@@ -98,8 +106,35 @@ class Additive(Mechanism):
         )
 
     def _pairs(self) -> tuple[Pair, ...]:
-        """Two inputs on which one person weighs most."""
-        return (Pair(0, self.steps),) if self.grid.integers else _rounded_apart(self)
+        """Inputs on which one person weighs most: one number moved as far as allowed, or all."""
+        most = self.sensitivity
+        if self.grid.integers:
+            return (Pair(self._whole([0]), self._whole([self.steps])),)
+        plain = Pair(self._whole([Fraction(0)]), self._whole([most]))
+        if self.dimension == 1:
+            return self._moved([most]), plain
+        return self._moved([most]), self._moved(self._shares(most)), plain
+
+    def _shares(self, most: Fraction) -> list[Fraction]:
+        """The first numbers moved, by `most` in l1: all but one so little that only rounding shows.
+
+        Each takes less than its part of what `most` has beyond whole steps.
+        """
+        others = min(self.dimension or 1, SEEN) - 1
+        little = (most % self.grid.step or self.grid.step) / (2 * others)
+        return [most - others * little] + [little] * others
+
+    def _moved(self, distances: list[Fraction]) -> Pair:
+        """Numbers so far apart, placed where the grid takes them as far apart as it can."""
+        starts = [_start(distance, self.grid.step) for distance in distances]
+        ends = [start + distance for start, distance in zip(starts, distances, strict=True)]
+        return Pair(self._whole(starts), self._whole(ends))
+
+    def _whole(self, numbers: list[Any]) -> Any:
+        """One number, or a vector with these in front."""
+        if self.dimension in (None, 1):
+            return numbers[0]
+        return numbers + [type(numbers[0])(0)] * ((self.dimension or 1) - len(numbers))
 
     def _law_if_small(self) -> Any:
         numbers = all(np.ndim(pair.left) == 0 for pair in self._pairs())
@@ -117,12 +152,16 @@ class Additive(Mechanism):
         return {outcome: (p.lower, p.upper) for outcome, p in law.items()}
 
 
-def _rounded_apart(noise: Additive) -> tuple[Pair, ...]:
-    """Two numbers `sensitivity` apart that the grid takes as far apart as it can."""
-    step, distance = noise.grid.step, noise.sensitivity
+def _start(distance: Fraction, step: Fraction) -> Fraction:
+    """From where a move over `distance` crosses one more half step than it has steps."""
     rest = distance % step
-    left = (step - rest) / 2 if rest else Fraction(0)
-    return (Pair(left, left + distance), Pair(Fraction(0), distance))
+    return (step - rest) / 2 if rest else Fraction(0)
+
+
+def seen(value: Any, answer: Any) -> Any:
+    """The first numbers of a vector; one number as it is."""
+    del value
+    return answer if np.ndim(answer) == 0 else answer[:SEEN]
 
 
 def read_dimension(dimension: int | None) -> int | None:

@@ -20,13 +20,21 @@ class Pair:
     right: Any
 
 
+def as_it_is(value: Any, answer: Any) -> Any:
+    """An answer that is a number, or a row of them, already."""
+    del value
+    return answer
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """What a mechanism promises, for an auditor that tries to refute it.
 
-    `pairs` are neighbouring inputs on which the promise is hardest to keep. `draw(input, n)` runs
-    the mechanism's own release path n times on fresh randomness and codes each output as a number,
-    or as a row of numbers. `law(input)`, where the output space is small, is the exact output law.
+    `pairs` are neighbouring inputs, as `release` takes them, on which the promise is hardest to
+    keep. `draw(input, n)` runs the mechanism's own release path n times on fresh randomness and
+    codes each output as a number, or as a row of numbers. `law(input)`, where the output space is
+    small, is the exact output law. `code(input, answer)` is how `draw` codes what `release` answers
+    about an input, so that the one can be held against the other.
     """
 
     name: str
@@ -34,3 +42,4 @@ class Claim:
     pairs: tuple[Pair, ...]
     draw: Callable[[Any, int], NDArray[Any]]
     law: Callable[[Any], Law] | None = None
+    code: Callable[[Any, Any], Any] = as_it_is

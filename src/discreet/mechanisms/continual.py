@@ -143,8 +143,8 @@ class TreeCount(ContinualCount):
         >>> [isinstance(stream.release(arrivals), int) for arrivals in (3, 0, 5)]
         [True, True, True]
 
-    Reference: Chan, Shi, Song, Private and Continual Release of Statistics, Algorithm 2; Dwork,
-    Naor, Pitassi, Rothblum, Differential Privacy under Continual Observation, Section 4.
+    Reference: Chan, Shi, Song, Private and Continual Release of Statistics (the binary mechanism);
+    Dwork, Naor, Pitassi, Rothblum, Differential Privacy under Continual Observation (the counter).
     """
 
     epsilon: Fraction
@@ -267,7 +267,7 @@ class FactorizedCount(ContinualCount):
     Reference: Fichtenberger, Henzinger, Upadhyay, Constant Matters: Fine-grained Complexity of
     Differentially Private Continual Observation (the factorization); Denisov, McMahan, Rush,
     Smith, Thakurta, Improved Differential Privacy for SGD via Optimal Private Linear Operators on
-    Adaptive Streams, Theorem 2.1.
+    Adaptive Streams (privacy for adaptively chosen streams).
     """
 
     rho: Fraction

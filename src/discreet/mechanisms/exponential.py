@@ -45,8 +45,9 @@ class ExponentialMechanism(Selection):
         >>> colours.guarantee.rho().upper
         0.125
 
-    Reference: McSherry, Talwar 2007, Mechanism Design via Differential Privacy, Theorem 6; Dong,
-    Durfee, Rogers 2020, Optimal Differential Privacy Composition for Exponential Mechanisms.
+    Reference: McSherry, Talwar 2007, Mechanism Design via Differential Privacy (privacy of the
+    exponential mechanism); Dong, Durfee, Rogers 2020, Optimal Differential Privacy Composition for
+    Exponential Mechanisms (bounded range).
     """
 
     @property
@@ -60,7 +61,8 @@ class ExponentialMechanism(Selection):
         Why: an output at least t below the best has at most exp(-t/scale) of the best one's weight,
         and there are fewer than k such outputs; t = (ln k + b) scale makes that e^-b = 1 -
         confidence.
-        Reference: McSherry, Talwar 2007, Theorem 8.
+        Reference: Dwork, Roth 2014, The Algorithmic Foundations of Differential Privacy (utility
+        of the exponential mechanism).
         """
         return utility_gap(len(self.outputs), failure(confidence), self.scale).upper
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from discreet.errors import InputError
 from discreet.mechanisms import gaussian_tail
-from discreet.mechanisms.additive import Additive, as_int64, read_dimension
+from discreet.mechanisms.additive import SEEN, Additive, as_int64, read_dimension
 from discreet.mechanisms.claim import Pair
 from discreet.mechanisms.grid import Grid, Steps, choose_grid, grid_below, sqrt_up
 from discreet.mechanisms.mechanism import exactly_one, fill
@@ -58,8 +58,9 @@ class Gaussian(Additive):
         >>> Gaussian(epsilon=1, delta=1e-6, sensitivity=1).guarantee.epsilon(1e-6) <= 1
         True
 
-    Reference: Canonne, Kamath, Steinke, The Discrete Gaussian for Differential Privacy, Theorems 4
-    and 7; Balle, Wang, Improving the Gaussian Mechanism, Theorem 8 (the analytic calibration).
+    Reference: Canonne, Kamath, Steinke, The Discrete Gaussian for Differential Privacy (that it
+    satisfies concentrated and approximate differential privacy); Balle, Wang, Improving the
+    Gaussian Mechanism, Theorem 8 (the analytic calibration).
     """
 
     square: int
@@ -112,12 +113,17 @@ class Gaussian(Additive):
         return self.variance / self.grid.step**2
 
     def _pairs(self) -> tuple[Pair, ...]:
-        numbers = Additive._pairs(self)  # noqa: SLF001 - super() is lost to slotted dataclasses
+        pairs = Additive._pairs(self)  # noqa: SLF001 - super() is lost to slotted dataclasses
         if not self.grid.integers or self.dimension in (None, 1):
-            return numbers
+            return pairs
         # A shift of several coordinates by one step uses up a square that is not a whole number's.
-        ones = min(self.square, self.dimension or 1, 4)
-        return (Pair([0] * ones, [1] * ones), *numbers)
+        ones = min(self.square, self.dimension or 1, SEEN)
+        return (Pair(self._whole([0]), self._whole([1] * ones)), *pairs)
+
+    def _shares(self, most: Fraction) -> list[Fraction]:
+        """The first numbers of a vector moved equally far, all together by `most` in l2."""
+        size = min(self.dimension or 1, SEEN)
+        return [most / sqrt_up(Fraction(size))] * size
 
     def _noise(self, shape: tuple[int, ...]) -> Steps:
         return as_int64(discrete_gaussian(self._spread, shape or None))

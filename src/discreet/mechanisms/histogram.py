@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.errors import InputError
-from discreet.mechanisms.additive import Additive
+from discreet.mechanisms.additive import Additive, seen
 from discreet.mechanisms.claim import Claim, Pair
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.grid import INTEGERS, sqrt_up
@@ -38,8 +38,8 @@ class Histogram(Mechanism):
         >>> Histogram(bins=3, rho=0.1).release([10, 0, 5]).shape
         (3,)
 
-    Reference: Dwork, McSherry, Nissim, Smith, Calibrating Noise to Sensitivity, Section 3
-    (histograms).
+    Reference: Dwork, McSherry, Nissim, Smith, Calibrating Noise to Sensitivity in Private Data
+    Analysis (histograms).
     """
 
     bins: int
@@ -98,8 +98,10 @@ class Histogram(Mechanism):
 
     @property
     def claim(self) -> Claim:
-        """One person comes, or moves from one bin to another; seen in the first two bins."""
-        left, right = [0, 0][: self.bins], [1, 0][: self.bins]
-        if self.neighbours is Neighbours.CHANGE_ONE and self.bins > 1:
-            left = [0, 1]
-        return Claim("Histogram", self.guarantee, (Pair(left, right),), self.noise.draw)
+        """One person comes, or moves from one bin to another; seen in the first bins."""
+        rest = [0] * (self.bins - 1)
+        left, right = [0, *rest], [1, *rest]
+        if self.neighbours is Neighbours.CHANGE_ONE and rest:
+            left[1] = 1
+        pairs = (Pair(left, right),)
+        return Claim("Histogram", self.guarantee, pairs, self.noise.draw_seen, code=seen)

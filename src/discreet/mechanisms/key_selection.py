@@ -1,7 +1,7 @@
 """Which of the keys that nobody listed may be shown: the optimal rule."""
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -17,8 +17,8 @@ from discreet.mechanisms.claim import Claim, Law
 from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.mechanism import Mechanism, fill
 from discreet.mechanisms.unknown_keys import (
+    Audited,
     KeyCounts,
-    count_pairs,
     delta_each,
     read_counts,
     read_delta,
@@ -33,7 +33,6 @@ _UNIT: Final = 1 << 2 * _HALF_BITS
 """Probabilities of keeping are multiples of 1/_UNIT, so two words flip their coins exactly."""
 
 _LONGEST: Final = 1 << 20
-_FEW_KEYS: Final = 4
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -123,15 +122,18 @@ class KeySelection(Mechanism):
 
     @property
     def claim(self) -> Claim:
-        """Which of the keys of one person are shown."""
-        keys = min(touched(self.max_groups_per_unit, self.neighbours), _FEW_KEYS)
-        return Claim("KeySelection", self.guarantee, count_pairs(keys), self._draw, self._law)
+        """Which of the keys of one person are shown: 1 or 0 for each."""
+        few = Audited.of(self.max_groups_per_unit, self.neighbours)
+        return Claim(
+            "KeySelection",
+            self.guarantee,
+            few.pairs,
+            lambda counts, runs: few.draw(counts, runs, self.keeps).astype(np.int8),
+            lambda counts: self._law([counts.get(key, 0) for key in few.keys]),
+            lambda _, shown: [int(key in shown) for key in few.keys],
+        )
 
-    def _draw(self, counts: tuple[int, ...], runs: int) -> NDArray[np.int8]:
-        tiled = np.tile(np.array(counts, dtype=np.int64), runs)
-        return self.keeps(tiled).reshape(runs, len(counts)).astype(np.int8)
-
-    def _law(self, counts: tuple[int, ...]) -> Law:
+    def _law(self, counts: Sequence[int]) -> Law:
         shown = [self.keep_probability(n) for n in counts]
         law: dict[Hashable, tuple[float, float]] = {}
         for outcome in product((0, 1), repeat=len(counts)):

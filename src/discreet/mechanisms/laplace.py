@@ -28,7 +28,7 @@ class Laplace(Additive):
         vector.
     Why:
         A shift by v of independent coordinates is a chain of shifts of one coordinate each, so its
-        error curve is at least f_1 o (1 - f_2) o ... (group privacy, Dong, Roth, Su, Theorem 2.14).
+        error curve is at least f_1 o (1 - f_2) o ... (Dong, Roth, Su on group privacy).
         The noise is log-concave, so threshold tests are best for every shift of one coordinate,
         and a chain of such shifts by |v_1|, |v_2|, ... in one direction has exactly that curve:
         moving one coordinate by the whole sensitivity is the worst.
@@ -46,8 +46,10 @@ class Laplace(Additive):
         >>> Laplace(epsilon=1, sensitivity=0.5, dimension=3).release([0.1, 0.2, 0.3]).shape
         (3,)
 
-    Reference: Dwork, McSherry, Nissim, Smith, Calibrating Noise to Sensitivity, Proposition 1;
-    Ghosh, Roughgarden, Sundararajan, Universally Utility-Maximizing Privacy Mechanisms.
+    Reference: Dwork, McSherry, Nissim, Smith, Calibrating Noise to Sensitivity in Private Data
+    Analysis (Laplace noise for l1 sensitivity); Ghosh, Roughgarden, Sundararajan, Universally
+    Utility-Maximizing Privacy Mechanisms (the discrete law); Dong, Roth, Su, Gaussian Differential
+    Privacy (group privacy).
     """
 
     epsilon: Fraction

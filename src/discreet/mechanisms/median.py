@@ -79,7 +79,8 @@ class Median:
         x_(floor((n-k)/2)). Under change-one k changes and one more move it within a window of k + 2
         neighbouring values that holds x_m: the largest x_(m+t) - x_(m+t-k-1) for t from 0 to k + 1.
 
-    Reference: Nissim, Raskhodnikova, Smith 2007, Section 3.1 (change-one).
+    Reference: Nissim, Raskhodnikova, Smith 2007, Smooth Sensitivity and Sampling in Private Data
+    Analysis (the smooth sensitivity of the median, for change-one).
     """
 
     range: Range

@@ -45,9 +45,9 @@ class PermuteAndFlip(Selection):
         >>> PermuteAndFlip(3, epsilon=1).guarantee.rho().upper > 0.46
         True
 
-    Reference: McKenna, Sheldon 2020, Permute-and-Flip, Theorem 1; Ding, Kifer, Sayed-Ahmed,
-    Steinke, Wang, Zhang 2021, The Permute-and-Flip Mechanism is Identical to Report-Noisy-Max with
-    Exponential Noise.
+    Reference: McKenna, Sheldon 2020, Permute-and-Flip: A New Mechanism for Differentially Private
+    Selection; Ding, Kifer, Sayed-Ahmed, Steinke, Wang, Zhang 2021, The Permute-and-Flip Mechanism
+    is Identical to Report-Noisy-Max with Exponential Noise.
     """
 
     @property

@@ -3,7 +3,7 @@
 None of them may be given anything that was not released. All take lists or arrays and return float
 arrays (or floats for numbers); NaN and infinity are refused.
 
-Reference: Dwork, Roth, The Algorithmic Foundations of Differential Privacy, Proposition 2.1.
+Reference: Dwork, Roth, The Algorithmic Foundations of Differential Privacy (post-processing).
 """
 
 import math
@@ -68,7 +68,7 @@ def increasing(values: Any, weights: Any = None) -> Floats:
         array([1. , 2.5, 2.5, 4. ])
 
     Reference: Hay, Rastogi, Miklau, Suciu, Boosting the Accuracy of Differentially Private
-    Histograms Through Consistency, Theorem 1.
+    Histograms Through Consistency (the sorted histogram).
     """
     sequence = _vector(values, "values")
     heavy = np.ones_like(sequence) if weights is None else _weights(weights, sequence.shape)

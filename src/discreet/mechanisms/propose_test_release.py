@@ -51,7 +51,7 @@ class ProposeTestRelease(Mechanism):
         27
 
     Reference: Dwork, Lei 2009, Differential Privacy and Robust Statistics; Vadhan 2017, The
-    Complexity of Differential Privacy, Proposition 3.2.
+    Complexity of Differential Privacy (propose-test-release).
     """
 
     bound: Fraction
@@ -129,7 +129,7 @@ class ProposeTestRelease(Mechanism):
             Pair((zero, enough), (near, enough - 1)),
             Pair((zero, 1), (near, 2)),
         )
-        return Claim("ProposeTestRelease", self.guarantee, pairs, self._draw)
+        return Claim("ProposeTestRelease", self.guarantee, pairs, self._draw, code=_answered)
 
     def _run(self, value: tuple[Any, int], runs: int) -> tuple[NDArray[np.bool_], NDArray[Any]]:
         steps, distance = self.grid.index(value[0]), INTEGERS.index(value[1])
@@ -141,6 +141,12 @@ class ProposeTestRelease(Mechanism):
     def _draw(self, value: tuple[Any, int], runs: int) -> NDArray[Any]:
         passed, answers = self._run(value, runs)
         return np.stack([passed, np.where(passed, answers, 0)], axis=1)
+
+
+def _answered(value: Any, answer: Any) -> tuple[int, Any]:
+    """Whether there is an answer, and the answer or 0."""
+    del value
+    return (0, 0) if answer is None else (1, answer)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -206,18 +212,25 @@ class TestedMedian(Mechanism):
 
     @property
     def claim(self) -> Claim:
-        """Values that agree, but for enough at the bounds."""
-        low, high = (self.median.range.point(cell) for cell in (0, self.median.largest))
-        agreed = (low,) * 21 + (high,) * 20
-        pairs = {
-            Neighbours.ADD_REMOVE: (Pair((), (low,)), Pair(agreed, (*agreed, high))),
-            Neighbours.CHANGE_ONE: (Pair((low,), (high,)), Pair(agreed, (*agreed[1:], high))),
-        }[self.median.neighbours]
-        return Claim("TestedMedian", self.guarantee, pairs, self._draw)
+        """Few values; and so many that the test passes about half of the time.
+
+        Half of those are at the lower bound and half as far above it as one person may move the
+        median, and one person does.
+        """
+        cells = (0, min(int(self.trial.bound), self.median.largest), self.median.largest)
+        low, near, high = (self.median.range.point(cell) for cell in cells)
+        # The distance of n values is about n where people come and go, n/2 where they change.
+        add = self.median.neighbours is Neighbours.ADD_REMOVE
+        half = max(1, self.trial.cutoff // (2 if add else 1))
+        even = (low,) * half + (near,) * half
+        few = Pair((), (high,)) if add else Pair((low,), (high,))
+        many = Pair(even, (*even, near)) if add else Pair((low, *even), (*even, near))
+        return Claim("TestedMedian", self.guarantee, (few, many), self._draw, code=_answered)
 
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:
         drawn: NDArray[Any] = self.trial.claim.draw(self._reduce(values), runs)
-        return drawn
+        passed, cells = drawn.T
+        return np.stack([passed, np.where(passed, self.median.range.point(cells), 0)], axis=1)
 
     def _reduce(self, values: Any) -> tuple[int, int]:
         """The median in cells, and the distance to data that breaks the bound."""

@@ -1,5 +1,6 @@
 """Quantiles of values in a public range, by the exponential mechanism over its grid points."""
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -56,7 +57,7 @@ class Quantile(Mechanism):
         0.125
 
     Reference: Smith 2011, Privacy-preserving Statistical Estimation with Optimal Convergence Rates,
-    Algorithm 2; McSherry, Talwar 2007, Theorem 6.
+    (the private quantile); McSherry, Talwar 2007, Mechanism Design via Differential Privacy.
     """
 
     quantile: Fraction
@@ -110,7 +111,7 @@ class Quantile(Mechanism):
         return Claim(
             "Quantile",
             self.guarantee,
-            end_pairs(self.range, self.neighbours),
+            end_pairs(self.range, self.quantile, self.neighbours),
             self._draw,
             self._law(),
         )
@@ -163,8 +164,8 @@ class Quantiles(Mechanism):
         >>> ages.release([20] * 4000 + [40] * 4000 + [60] * 4000)
         [20, 40, 60]
 
-    Reference: Kaplan, Schnapp, Stemmer 2022, Differentially Private Approximate Quantiles,
-    Algorithm 1.
+    Reference: Kaplan, Schnapp, Stemmer 2022, Differentially Private Approximate Quantiles (the
+    recursion).
     """
 
     quantiles: tuple[Fraction, ...]
@@ -254,7 +255,7 @@ class Quantiles(Mechanism):
     @property
     def claim(self) -> Claim:
         """Rows of grid points, for values at both ends that one person tips over."""
-        pairs = end_pairs(self.range, self.neighbours)
+        pairs = end_pairs(self.range, self.quantiles[len(self.quantiles) // 2], self.neighbours)
         return Claim("Quantiles", self.guarantee, pairs, self._draw)
 
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:
@@ -290,14 +291,24 @@ def rank_sensitivity(quantile: Fraction, neighbours: Neighbours) -> Fraction:
     return max(quantile, 1 - quantile)
 
 
-def end_pairs(public: Range, neighbours: Neighbours) -> tuple[Pair, ...]:
-    """Values at both ends of the range, with one person more, or changed."""
-    low, high = public.point(0), public.point(public.size - 1)
-    even = (low, low, high, high)
+def end_pairs(public: Range, target: Fraction, neighbours: Neighbours) -> tuple[Pair, ...]:
+    """A few people next to one end of the range, and one who comes to that end; and hardly anyone.
+
+    The end itself gains on everything beyond those few people, which is most of the range, by as
+    much as one person can pull scores apart.
+    """
+    low, high = (public.point(cell) for cell in (0, public.size - 1))
+    below = (public.point(1),) * _enough(target)
+    above = (public.point(public.size - 2),) * _enough(1 - target)
     if neighbours is Neighbours.CHANGE_ONE:
         return (
+            Pair((*below, high), (*below, low)),
+            Pair((*above, low), (*above, high)),
             Pair((low,), (high,)),
-            Pair(even, (*even[1:], high)),
-            Pair((low,) * 3, (low, low, high)),
         )
-    return Pair((), (low,)), Pair(even, (*even, high)), Pair((low,) * 3, (low,) * 4)
+    return Pair(below, (*below, low)), Pair(above, (*above, high)), Pair((), (low,))
+
+
+def _enough(share: Fraction) -> int:
+    """How many people make an end miss the quantile by what one person can mend; at most nine."""
+    return min(9, max(1, math.ceil((1 - share) / share))) if share else 1

@@ -49,7 +49,7 @@ class RandomizedResponse(Mechanism):
         (3,)
 
     Reference: Warner, Randomized Response, 1965; Kairouz, Bonawitz, Ramage, Discrete Distribution
-    Estimation under Local Privacy, Section 3.
+    Estimation under Local Privacy (k-ary randomized response).
     """
 
     epsilon: Fraction | None

@@ -1,40 +1,176 @@
 """A holdout that can be asked again and again without being worn out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import InputError
+from discreet.mechanisms.claim import Claim, Pair
+from discreet.mechanisms.grid import grid_below
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.laplace_tail import failure
+from discreet.mechanisms.mechanism import Mechanism, fill
 from discreet.mechanisms.sparse_vector import SparseVector
 from discreet.privacy import Neighbours, Pure
-from discreet.rationals import Real, positive, whole
+from discreet.privacy.rounding import Interval
+from discreet.rationals import Real, positive, rational, whole
+
+Query: TypeAlias = Callable[[Any], Any]
+"""What gives every example a number in [0, 1] that depends on that example alone."""
 
 _STEPS = 1 << 20
 """Values in [0, 1] are rounded to this many steps, each by itself, and summed as integers."""
 
 
-class ReusableHoldout:
-    """Thresholdout: says the training mean of a query unless it differs from the holdout's.
+class Said(NamedTuple):
+    """About the holdout mean of a query, and whether the holdout spoke or the training data."""
+
+    mean: float
+    contradicted: bool
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Thresholdout(Mechanism):
+    """Answers queries with their training mean unless that differs from the holdout's.
 
     Guarantee:
         Pure epsilon for the holdout examples, over all answers together, however the queries are
         chosen: half of it for a sparse vector over |training mean - holdout mean|, half for noisy
-        holdout means at its hits. After `hits` of them every query is refused. Training examples
-        are not protected.
+        holdout means at its hits, `hits` of them at most. Training examples are not protected.
     Neighbours:
-        Holdouts of the same size that differ in one example; the size is public.
+        Holdouts of `size` examples that differ in one of them; the size is public.
     Why:
         A query gives every example a number in [0, 1] that depends on that example alone, so one
         example moves the holdout mean and its distance from the training mean by at most 1/size.
-        What is said below the threshold is a function of training data. Privacy is what keeps the
-        holdout fresh: nobody can learn enough about its examples to overfit to them.
+        What is said below the threshold is a function of training data.
     Edge cases:
-        Values are clamped to [0, 1]; NaN is 0. A query is code of the analyst's that sees the
-        holdout: one that mixes examples, or fails on some of them, is outside the guarantee. A run
+        Values are clamped to [0, 1]; NaN is `default`. A query is code that sees the holdout: one
+        that mixes examples, or fails on some of them, is outside the guarantee; what it raises is
+        not passed on.
+
+    Example:
+        >>> rule = Thresholdout(size=4000, threshold=0.1, epsilon=1, hits=3)
+        >>> train, holdout = np.zeros(4000), np.ones(4000)
+        >>> quarter = lambda examples: np.full(len(examples), 0.25)
+        >>> rule.release((train, holdout, [quarter]))
+        [Said(mean=0.25, contradicted=False)]
+
+    Reference: Dwork, Feldman, Hardt, Pitassi, Reingold, Roth 2015, The Reusable Holdout: Preserving
+    Validity in Adaptive Data Analysis (Thresholdout); the privacy is that of `SparseVector` and
+    `Laplace`.
+    """
+
+    size: int
+    guard: SparseVector
+    answers: Laplace
+    default: Fraction
+
+    def __init__(
+        self, *, size: int, threshold: Real, epsilon: Real, hits: int = 10, default: Real = 0
+    ) -> None:
+        total, count = positive(epsilon, "epsilon"), whole(hits, "hits", at_least=1)
+        one = Fraction(1, whole(size, "size", at_least=1))
+        public, change = grid_below(one / _STEPS), Neighbours.CHANGE_ONE
+        guard = SparseVector(
+            threshold=positive(threshold, "threshold"),
+            epsilon=total / 2,
+            hits=count,
+            sensitivity=one,
+            grid=public,
+            neighbours=change,
+        )
+        answers = Laplace(
+            epsilon=total / 2 / count, sensitivity=one, grid=public, neighbours=change
+        )
+        fill(self, size=int(1 / one), guard=guard, answers=answers, default=_share(default))
+
+    @property
+    def guarantee(self) -> Pure:
+        """What all answers together give away about one holdout example at most."""
+        total = self.guard.epsilon + self.guard.hits * self.answers.epsilon
+        return Pure(total, neighbours=Neighbours.CHANGE_ONE)
+
+    def start(self, train: Any, holdout: Any) -> "ReusableHoldout":
+        """A holdout that is asked one query at a time; paid for by one `guarantee`."""
+        return ReusableHoldout.under(self, train, holdout)
+
+    def release(self, value: tuple[Any, Any, Sequence[Query]]) -> list[Said]:
+        """Answers to queries, in their order, up to and with the last hit there may be.
+
+        The value is training examples, holdout examples and the queries.
+        """
+        train, holdout, queries = _triple(value)
+        judge = self.start(train, holdout)
+        answers: list[Said] = []
+        while (left := judge.hits_left) and len(answers) < len(queries):
+            mean = judge.ask(queries[len(answers)])
+            answers.append(Said(mean, contradicted=judge.hits_left < left))
+        return answers
+
+    def error(self, confidence: Real = 0.95, queries: int = 1) -> float:
+        """How far each of `queries` answers is from the holdout mean at most, all at once."""
+        half = failure(confidence) / 2
+        guard = Fraction(self.guard.error(1 - half, queries)) + self.guard.threshold
+        answers = self.answers.error(1 - half / self.guard.hits)
+        return min(1.0, max(Interval.of(guard).upper, answers))
+
+    @property
+    def claim(self) -> Claim:
+        """Queries that one example pulls over the threshold, and some that it pulls under it.
+
+        Rows of one mark a query (1 contradicted, 0 not, -1 not asked), then the means (or 0).
+        """
+        far = min(self.size - 1, int(self.guard.threshold * self.size))
+        holdouts = [[3] * far + [0] * (self.size - 1 - far) + [moved] for moved in (1, 2)]
+        few = min(self.guard.hits, 2)
+        up, down = (_Is((2, 3)),), (_Is((1, 3)),)
+        pairs = [
+            Pair(*(([0] * self.size, holdout, queries) for holdout in holdouts))
+            for queries in (up * 3 + down * few, down * (3 + few))
+        ]
+        return Claim("Thresholdout", self.guarantee, tuple(pairs), self._draw, code=self._code)
+
+    def means(self, query: Query, train: Any, holdout: Any) -> tuple[Fraction, Fraction]:
+        """The exact training mean and holdout mean of a query."""
+        seen = _mean(query, train, _size(train), self.default)
+        return seen, _mean(query, holdout, self.size, self.default)
+
+    def said(self, held: Fraction, runs: int) -> NDArray[np.float64]:
+        """Noisy holdout means, so many."""
+        drawn: NDArray[np.float64] = np.asarray(self.answers.draw(held, runs), dtype=np.float64)
+        return np.clip(drawn, 0.0, 1.0)
+
+    def _draw(self, value: tuple[Any, Any, Sequence[Query]], runs: int) -> NDArray[np.float64]:
+        train, holdout, queries = value
+        means = [self.means(query, train, holdout) for query in queries]
+        marks, _ = self.guard.runs(self.guard.bars([abs(a - b) for a, b in means]), runs)
+        said = [
+            np.where(mark == 1, self.said(held, runs), np.where(mark == 0, float(seen), 0.0))
+            for mark, (seen, held) in zip(marks.T, means, strict=True)
+        ]
+        return np.stack([*marks.T.astype(np.float64), *said], axis=1)
+
+    def _code(self, value: tuple[Any, Any, Sequence[Query]], answers: list[Said]) -> list[float]:
+        unasked = len(value[2]) - len(answers)
+        marks, means = ([float(one[part]) for one in answers] for part in (1, 0))
+        return marks + [-1.0] * unasked + means + [0.0] * unasked
+
+
+class ReusableHoldout:
+    """A `Thresholdout` in use: a holdout, and what is left of its promise.
+
+    Guarantee:
+        That of `Thresholdout`, for all answers together. After `hits` contradictions every query
+        is refused. Privacy is what keeps the holdout fresh: nobody can learn enough about its
+        examples to overfit to them.
+    Neighbours:
+        Holdouts of the same size that differ in one example; the size is public.
+    Edge cases:
+        Examples are an array, a list, or a tuple of arrays (features and labels). A holdout in use
         can be neither copied nor pickled.
 
     Example:
@@ -45,75 +181,126 @@ class ReusableHoldout:
         >>> abs(judge.ask(lambda examples: examples) - 1) < 0.2, judge.hits_left
         (True, 2)
 
-    Reference: Dwork, Feldman, Hardt, Pitassi, Reingold, Roth 2015, The Reusable Holdout: Preserving
-    Validity in Adaptive Data Analysis, Algorithm Thresholdout; the privacy is that of
-    `SparseVector` and `Laplace`.
+    Reference: as for `Thresholdout`.
     """
 
-    __slots__ = ("_answers", "_guard", "_holdout", "_run", "_train", "size")
+    __slots__ = ("_holdout", "_run", "_train", "rule")
 
     def __init__(
         self, train: Any, holdout: Any, *, threshold: Real, epsilon: Real, hits: int = 10
     ) -> None:
-        total, count = positive(epsilon, "epsilon"), whole(hits, "hits", at_least=1)
-        self.size = _size(holdout)
-        one = Fraction(1, self.size)
-        change = Neighbours.CHANGE_ONE
-        self._train, self._holdout = train, holdout
-        self._guard = SparseVector(
-            threshold=positive(threshold, "threshold"),
-            epsilon=total / 2,
-            hits=count,
-            sensitivity=one,
-            neighbours=change,
+        size = _size(holdout)
+        self._begin(
+            Thresholdout(size=size, threshold=threshold, epsilon=epsilon, hits=hits), train, holdout
         )
-        self._answers = Laplace(epsilon=total / 2 / count, sensitivity=one, neighbours=change)
-        self._run = self._guard.start()
+
+    @classmethod
+    def under(cls, rule: Thresholdout, train: Any, holdout: Any) -> "ReusableHoldout":
+        """A holdout under a rule that was made before; of the size that it was made for."""
+        if _size(holdout) != rule.size:
+            raise InputError(
+                "the holdout has another size",
+                why="noise and guarantee were settled for one size, which is public",
+                fix=f"pass {rule.size} holdout examples, or make a rule for their number",
+            )
+        judge = cls.__new__(cls)
+        judge._begin(rule, train, holdout)  # noqa: SLF001 - it is one of these
+        return judge
+
+    def _begin(self, rule: Thresholdout, train: Any, holdout: Any) -> None:
+        self.rule, self._train, self._holdout = rule, train, holdout
+        self._run = rule.guard.start()
+
+    @property
+    def size(self) -> int:
+        """How many examples the holdout has."""
+        return self.rule.size
 
     @property
     def guarantee(self) -> Pure:
         """What all answers together give away about one holdout example at most."""
-        total = self._guard.epsilon + self._guard.hits * self._answers.epsilon
-        return Pure(total, neighbours=Neighbours.CHANGE_ONE)
+        return self.rule.guarantee
 
     @property
     def hits_left(self) -> int:
         """How many more times the holdout may contradict the training data."""
         return self._run.hits_left
 
-    def ask(self, query: Callable[[Any], Any]) -> float:
+    def ask(self, query: Query) -> float:
         """About the holdout mean of a query, which maps examples to numbers in [0, 1]."""
-        seen = _mean(query(self._train), _size(self._train))
-        held = _mean(query(self._holdout), self.size)
+        seen, held = self.rule.means(query, self._train, self._holdout)
         if not self._run.ask(abs(seen - held)):
             return float(seen)
-        return float(min(1.0, max(0.0, self._answers.release(held))))
+        return float(self.rule.said(held, 1)[0])
 
     def error(self, confidence: Real = 0.95, queries: int = 1) -> float:
         """How far each of `queries` answers is from the holdout mean at most, all at once."""
-        half = failure(confidence) / 2
-        guard = self._guard.error(1 - half, queries)
-        answers = self._answers.error(1 - half / self._guard.hits)
-        return max(float(self._guard.threshold) + guard, answers)
+        return self.rule.error(confidence, queries)
+
+
+@dataclass(frozen=True, slots=True)
+class _Is:
+    """The query of an audit: 1 for examples of certain kinds, else 0."""
+
+    kinds: tuple[int, ...]
+
+    def __call__(self, examples: Any) -> NDArray[np.float64]:
+        return np.isin(np.asarray(examples), self.kinds).astype(np.float64)
+
+
+def _triple(value: Any) -> tuple[Any, Any, Sequence[Query]]:
+    if isinstance(value, (tuple, list)) and len(value) == 3:
+        train, holdout, queries = value
+        if isinstance(queries, (tuple, list)) and all(map(callable, queries)):
+            return train, holdout, queries
+    raise InputError(
+        "data is not training examples, holdout examples and queries",
+        why="a holdout answers queries about examples",
+        fix="pass (train, holdout, [query, ...]) where a query maps examples to numbers in [0, 1]",
+    )
 
 
 def _size(examples: Any) -> int:
     """How many examples there are."""
-    first = examples[0] if isinstance(examples, tuple) else examples
-    count = len(first)
+    first = examples[0] if isinstance(examples, tuple) and examples else examples
+    count = len(first) if hasattr(first, "__len__") else 0
     if count < 1:
         raise InputError("no examples", why="a mean needs some", fix="pass at least one")
     return count
 
 
-def _mean(values: Any, size: int) -> Fraction:
-    """The exact mean of values, each clamped and rounded by itself."""
-    read = np.asarray(values, dtype=np.float64)
+def _share(default: Real) -> Fraction:
+    exact = rational(default, "default")
+    if 0 <= exact <= 1:
+        return exact
+    raise InputError(
+        f"default is {default}",
+        why="it stands for a value in [0, 1] that could not be computed",
+        fix="pass a number from 0 to 1",
+    )
+
+
+def _mean(query: Query, examples: Any, size: int, default: Fraction) -> Fraction:
+    """The exact mean of a query's values, each clamped and rounded by itself."""
+    read = _values(query, examples)
     if read.shape != (size,):
         raise InputError(
             f"a query with answers of shape {read.shape}",
             why=f"each of the {size} examples gets one number",
             fix="return a flat array, one number in [0, 1] for each example",
         )
-    clamped = np.clip(np.nan_to_num(read, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
-    return Fraction(int(np.rint(clamped * _STEPS).astype(np.int64).sum()), _STEPS * size)
+    finite = np.nan_to_num(read, nan=float(default), posinf=1.0, neginf=0.0)
+    steps = np.rint(np.clip(finite, 0.0, 1.0) * _STEPS).astype(np.int64)
+    return Fraction(int(steps.sum()), _STEPS * size)
+
+
+def _values(query: Query, examples: Any) -> NDArray[np.float64]:
+    """What a query says of examples, as floats; whatever goes wrong is told in fixed words."""
+    try:
+        return np.asarray(query(examples), dtype=np.float64)
+    except Exception:  # noqa: BLE001 - what a query raises may quote the holdout
+        raise InputError(
+            "a query failed",
+            why="it has to give every example a number, whatever the example",
+            fix="try it on training examples first",
+        ) from None

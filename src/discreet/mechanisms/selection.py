@@ -21,6 +21,12 @@ Utility: TypeAlias = Callable[[Any, Any], Real]
 """How good an output is for some data; the second argument is the output."""
 
 
+class Scores(tuple[Real, ...]):
+    """Scores as they are, also where a utility would make them from data: those of an audit."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True, init=False)
 class Selection(Mechanism):
     """One of finitely many public outputs, likelier the higher its score.
@@ -78,7 +84,7 @@ class Selection(Mechanism):
     def scores(self, value: Any) -> NDArray[Any]:
         """Read one finite score an output."""
         given = value
-        if self.utility is not None:
+        if self.utility is not None and not isinstance(value, Scores):
             given = [self.utility(value, output) for output in self.outputs]
         return read_scores(given, len(self.outputs))
 
@@ -95,6 +101,7 @@ class Selection(Mechanism):
             score_pairs(len(self.outputs), self.sensitivity, monotone=self.monotone),
             lambda scores, runs: self.select(read_scores(scores, len(self.outputs)), runs),
             self.law,
+            lambda _, output: self.outputs.index(output),
         )
 
     @property
@@ -151,8 +158,10 @@ def read_scores(scores: Any, count: int) -> NDArray[Any]:
     return numbers
 
 
-def score_pairs(count: int, sensitivity: Fraction, *, monotone: bool) -> tuple[Pair, ...]:
-    """Scores that pull one output and all the others apart, near a tie and away from it."""
+def score_pairs(
+    count: int, sensitivity: Fraction, *, monotone: bool, ahead: int = 1
+) -> tuple[Pair, ...]:
+    """Scores that pull `ahead` outputs and all the others apart, near a tie and away from it."""
     up, still = sensitivity, Fraction(0)
     if monotone:
         moves = [
@@ -166,11 +175,11 @@ def score_pairs(count: int, sensitivity: Fraction, *, monotone: bool) -> tuple[P
             ((still, up), (-up, 2 * up)),
             ((up, up), (still, still)),
         ]
-    return tuple(Pair(_one_against(count, *a), _one_against(count, *b)) for a, b in moves)
+    return tuple(Pair(*(_against(count, ahead, *side) for side in move)) for move in moves)
 
 
-def _one_against(count: int, first: Fraction, others: Fraction) -> tuple[Real, ...]:
-    return tuple(map(plain, (first, *[others] * (count - 1))))
+def _against(count: int, ahead: int, first: Fraction, others: Fraction) -> Scores:
+    return Scores(map(plain, [first] * ahead + [others] * (count - ahead)))
 
 
 def plain(number: Fraction) -> int | Fraction:

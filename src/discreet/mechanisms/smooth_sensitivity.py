@@ -59,7 +59,7 @@ class SmoothSensitivity(Mechanism):
         True
 
     Reference: Nissim, Raskhodnikova, Smith 2007, Smooth Sensitivity and Sampling in Private Data
-    Analysis, Definition 2.1 and Lemma 2.6; the admissibility of the discrete law is proved above.
+    Analysis (smooth bounds, admissible noise); that the discrete law is admissible is proved above.
     """
 
     epsilon: Fraction
@@ -171,7 +171,8 @@ class SmoothMedian(Mechanism):
         >>> isinstance(ages.release([31, 44, 44, 52, 60]), int)
         True
 
-    Reference: Nissim, Raskhodnikova, Smith 2007, Section 3.1.
+    Reference: Nissim, Raskhodnikova, Smith 2007, Smooth Sensitivity and Sampling in Private Data
+    Analysis (the median).
     """
 
     median: Median

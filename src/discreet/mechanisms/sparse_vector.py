@@ -57,8 +57,9 @@ class SparseVector(Mechanism):
         >>> run.ask(250_000), run.hits_left
         (True, 0)
 
-    Reference: Lyu, Su, Li 2017, Understanding the Sparse Vector Technique, Algorithm 7 and Theorems
-    4 and 5. (Their Algorithms 3 to 6, published before, do not keep the privacy they claim.)
+    Reference: Lyu, Su, Li 2017, Understanding the Sparse Vector Technique for Differential Privacy
+    (the standard version, and the one for monotone questions; four of the six published versions
+    that they examine do not keep the privacy they claim).
     """
 
     threshold: Fraction
@@ -147,7 +148,7 @@ class SparseVector(Mechanism):
         asked = int((marks[0] != _UNASKED).sum())
         if not self.numeric:
             return [bool(mark) for mark in marks[0, :asked]]
-        values = self.grid.value(answers[0])
+        values = self.grid.value(answers[0]).tolist()
         return [values[i] if marks[0, i] else None for i in range(asked)]
 
     def error(self, confidence: Real = 0.95, queries: int = 1) -> float:
@@ -168,7 +169,8 @@ class SparseVector(Mechanism):
     @property
     def claim(self) -> Claim:
         """Rows of one mark a question: 1 hit, 0 below, -1 not asked; then any numeric answers."""
-        return Claim(type(self).__name__, self.guarantee, self._pairs(), self._draw)
+        name = type(self).__name__
+        return Claim(name, self.guarantee, self._pairs(), self._draw, code=self._code)
 
     # --- runs -----------------------------------------------------------------------------------
 
@@ -209,7 +211,17 @@ class SparseVector(Mechanism):
 
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:
         marks, answers = self.runs(self.bars(values), runs)
-        return np.concatenate([marks, answers], axis=1) if self.numeric else marks
+        if not self.numeric:
+            return marks
+        return np.concatenate([marks, self.grid.value(answers)], axis=1)
+
+    def _code(self, values: Any, answers: Any) -> list[Any]:
+        """One answer of `release` as `draw` has it."""
+        unasked = len(values) - len(answers)
+        if not self.numeric:
+            return [int(hit) for hit in answers] + [_UNASKED] * unasked
+        marks = [int(answer is not None) for answer in answers] + [_UNASKED] * unasked
+        return marks + [answer or 0 for answer in answers] + [0] * unasked
 
     def _pairs(self) -> tuple[Pair, ...]:
         """Questions that stay below and questions that hit, pulled apart at the threshold."""
@@ -238,7 +250,8 @@ class AboveThreshold(SparseVector):
         >>> AboveThreshold(threshold=10_000, epsilon=1).release([3, 7, 250_000, 8])
         2
 
-    Reference: Dwork, Roth 2014, Algorithm 1 and Theorem 3.23; Lyu, Su, Li 2017, Algorithm 7.
+    Reference: Dwork, Roth 2014, The Algorithmic Foundations of Differential Privacy, Algorithm 1
+    and Theorem 3.23; Lyu, Su, Li 2017, as for `SparseVector`.
     """
 
     def __init__(
@@ -285,6 +298,10 @@ class AboveThreshold(SparseVector):
 
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:
         return self.first(self.bars(values), runs)
+
+    def _code(self, values: Any, answers: Any) -> Any:
+        del values
+        return _UNASKED if answers is None else answers
 
 
 class Run:
@@ -344,7 +361,7 @@ def _copied() -> InputError:
 def _shares(moves: int, *, numeric: bool) -> tuple[Fraction, Fraction, Fraction]:
     """How epsilon is split: 1 to moves^(2/3) between threshold and questions, half for answers.
 
-    Lyu, Su, Li 2017, Section 4.2: the split with the least variance of the comparison.
+    Lyu, Su, Li 2017 on allocating the budget: the split with the least variance of the comparison.
     """
     ratio = Fraction(round(64 * float(moves) ** (2 / 3)), 64)
     rest = Fraction(1, 2) if numeric else Fraction(1)

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,9 @@ from discreet.mechanisms.grid import add
 from discreet.mechanisms.laplace_tail import failure, first_whole
 from discreet.mechanisms.mechanism import Mechanism, fill
 from discreet.mechanisms.unknown_keys import (
+    Audited,
     KeyCounts,
-    count_pairs,
     delta_each,
-    read_counts,
     read_delta,
     touched,
 )
@@ -28,8 +27,6 @@ from discreet.noise.gaussian import read_variance
 from discreet.privacy import ZCDP, Approximate, Neighbours
 from discreet.privacy.rounding import Interval
 from discreet.rationals import Real, positive, whole
-
-_FEW_KEYS: Final = 4
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -73,18 +70,20 @@ class Threshold(Mechanism):
     @property
     def claim(self) -> Claim:
         """Noisy counts of the keys of one person; 0 where a key is hidden."""
-        keys = min(touched(self.max_groups_per_unit, self.neighbours), _FEW_KEYS)
-        return Claim(type(self).__name__, self.guarantee, count_pairs(keys), self._draw)
+        few = Audited.of(self.max_groups_per_unit, self.neighbours)
+        return Claim(
+            type(self).__name__,
+            self.guarantee,
+            few.pairs,
+            lambda counts, runs: few.draw(counts, runs, self._noisy),
+            code=lambda _, shown: [shown.get(key, 0) for key in few.keys],
+        )
 
     def _noisy(self, counts: NDArray[Any]) -> NDArray[Any]:
         """Noisy counts, 0 where a key is hidden or has nobody."""
         noisy = np.asarray(add(counts, self._noise(counts.shape)))
         shown = np.asarray((noisy >= self.threshold) & (counts > 0), dtype=bool)
         return np.where(shown, noisy, 0)
-
-    def _draw(self, counts: tuple[int, ...], runs: int) -> NDArray[Any]:
-        tiled = np.tile(read_counts(counts), runs)
-        return self._noisy(tiled).reshape(runs, len(counts))
 
     @abstractmethod
     def _noise(self, shape: tuple[int, ...]) -> NDArray[Any]:
@@ -125,7 +124,8 @@ class LaplaceThreshold(Threshold):
         (15, ['the'])
 
     Reference: Korolova, Kenthapadi, Mishra, Ntoulas 2009, Releasing Search Queries and
-    Clicks Privately, Theorem 1; Vadhan 2017, The Complexity of Differential Privacy, Section 3.3.
+    Clicks Privately; Vadhan 2017, The Complexity of Differential Privacy (stability-based
+    histograms).
     """
 
     scale: Fraction
@@ -182,8 +182,8 @@ class GaussianThreshold(Threshold):
         >>> GaussianThreshold(**public).threshold < LaplaceThreshold(**public).threshold
         True
 
-    Reference: Canonne, Kamath, Steinke 2020, The Discrete Gaussian for Differential Privacy,
-    Theorem 4; Desfontaines et al. 2020, Differentially Private Partition Selection (thresholds).
+    Reference: Canonne, Kamath, Steinke 2020, The Discrete Gaussian for Differential Privacy;
+    Desfontaines et al. 2020, Differentially Private Partition Selection (thresholds).
     """
 
     variance: Fraction

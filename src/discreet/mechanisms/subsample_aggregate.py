@@ -1,24 +1,34 @@
 """Subsample and aggregate: any statistic, made private by the agreement of its values on blocks."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from math import isfinite
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim
+from discreet.mechanisms.claim import Claim, Law, Pair
 from discreet.mechanisms.mechanism import Mechanism, fill
 from discreet.privacy import Composed, Guarantee, Neighbours, compose
 from discreet.privacy.guarantee import about
+from discreet.privacy.rounding import Interval, total
 from discreet.rationals import Real, rational, whole
 
 Rows: TypeAlias = Sequence[Any] | NDArray[Any]
 Statistic: TypeAlias = Callable[[Any], Real]
+
+_ROWS: Final = 3
+"""The most rows of an audit."""
+
+_LISTED: Final = 1 << 12
+"""The most ways that so many rows fall into blocks for which the law is written down."""
+
+_NEVER: Final = (0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -33,11 +43,13 @@ class SubsampleAggregate(Mechanism):
         Add-remove and change-one of a row, both: rows go to blocks by coins of their own, so one
         row more, less or other changes one block, and so one of the values.
     Why:
-        Fix the coins of all other rows and of the row itself; the laws are mixtures over them of
-        laws that `aggregate` keeps close.
+        The coins have the same law on both sides and say nothing of the rows. Given all of them,
+        two lists of values differ in one, and `aggregate` keeps what it promises; whatever holds
+        given coins that are as good as public holds without them.
     Edge cases:
         Where the statistic fails, or is not a finite number, the block counts as `default`; a block
-        may be empty. One row is one person. The statistic must not keep state between blocks.
+        may be empty. One row is one person. The statistic must not keep state between blocks, nor
+        toss coins of its own.
 
     Example:
         >>> from discreet.mechanisms.quantile import Quantile
@@ -47,7 +59,7 @@ class SubsampleAggregate(Mechanism):
         30
 
     Reference: Nissim, Raskhodnikova, Smith 2007, Smooth Sensitivity and Sampling in Private Data
-    Analysis, Section 4 (sample and aggregate).
+    Analysis (sample and aggregate).
     """
 
     statistic: Statistic
@@ -90,7 +102,7 @@ class SubsampleAggregate(Mechanism):
 
     def release(self, value: Rows) -> Any:
         """A private aggregate of the statistic's values on the blocks."""
-        return self.aggregate.release([self._on(block) for block in self._parts(value)])
+        return self.aggregate.release(self._values(value, self._toss(value, 1)[0]))
 
     def error(self, confidence: Real = 0.95) -> float:
         """That of the aggregate, about the values on the blocks."""
@@ -98,12 +110,51 @@ class SubsampleAggregate(Mechanism):
 
     @property
     def claim(self) -> Claim:
-        """That of the aggregate, on values of blocks."""
-        return replace(self.aggregate.claim, name="SubsampleAggregate", guarantee=self.guarantee)
+        """One row comes, or becomes another: from rows through blocks and statistic to answers.
 
-    def _parts(self, rows: Rows) -> list[Rows]:
-        """Rows by block, each row in a block drawn for it alone."""
-        block = noise.below(self.blocks, size=len(rows))
+        Rows are the numbers on which the aggregate itself is hardest to keep private, so that a
+        statistic that passes them on, as a maximum does, puts the aggregate to the test.
+        """
+        own = self.aggregate.claim
+        law = self._law if own.law and self.blocks**_ROWS <= _LISTED else None
+        pairs = row_pairs(_numbers(own), self.neighbours)
+        return Claim("SubsampleAggregate", self.guarantee, pairs, self._draw, law, own.code)
+
+    def _draw(self, rows: Rows, runs: int) -> NDArray[Any]:
+        """The whole path: what is drawn once for each way that rows fall is the aggregate alone."""
+        tosses = self._toss(rows, runs)
+        ways = _numbered(tosses, self.blocks)
+        _, first, way = np.unique(ways, return_index=True, return_inverse=True)
+        draw = self.aggregate.claim.draw
+        drawn = [
+            np.asarray(draw(self._values(rows, tosses[at]), int(count)))
+            for at, count in zip(first, np.bincount(way), strict=True)
+        ]
+        return np.concatenate(drawn)[np.argsort(np.argsort(way, kind="stable"), kind="stable")]
+
+    def _law(self, rows: Rows) -> Law:
+        """The mean of the aggregate's laws over all the ways that rows fall."""
+        own = self.aggregate.claim.law
+        assert own is not None  # noqa: S101 - narrowing: `claim` has looked
+        ways = list(product(range(self.blocks), repeat=len(rows)))
+        laws = [own(self._values(rows, np.array(way, dtype=np.int64))) for way in ways]
+        outcomes = dict.fromkeys(outcome for law in laws for outcome in law)
+        mixed = {
+            outcome: total(Interval.between(*law.get(outcome, _NEVER)) for law in laws) / len(ways)
+            for outcome in outcomes
+        }
+        return {outcome: (max(0.0, p.lower), min(1.0, p.upper)) for outcome, p in mixed.items()}
+
+    def _toss(self, rows: Rows, runs: int) -> NDArray[np.int64]:
+        """The block of every row, drawn for it alone; a row of them a run."""
+        return np.asarray(noise.below(self.blocks, size=(runs, len(rows))), dtype=np.int64)
+
+    def _values(self, rows: Rows, block: NDArray[np.int64]) -> list[Real]:
+        """The statistic on each block."""
+        return [self._on(part) for part in self._parts(rows, block)]
+
+    def _parts(self, rows: Rows, block: NDArray[np.int64]) -> list[Rows]:
+        """Rows by block."""
         places = np.split(
             np.argsort(block, kind="stable"),
             np.cumsum(np.bincount(block, minlength=self.blocks))[:-1],
@@ -118,3 +169,30 @@ class SubsampleAggregate(Mechanism):
             return value if isfinite(value) else self.default
         except Exception:  # noqa: BLE001 - whatever goes wrong on one block must not be seen outside
             return self.default
+
+
+def _numbered(tosses: NDArray[np.int64], blocks: int) -> NDArray[np.int64]:
+    """One number for each way that rows fall; for very many rows each run is a way of its own."""
+    runs, rows = tosses.shape
+    if blocks**rows >= 1 << 62:
+        return np.arange(runs)
+    return tosses @ np.array([blocks**row for row in range(rows)], dtype=np.int64)
+
+
+def _numbers(claim: Claim) -> tuple[Any, Any]:
+    """The least and the largest number in what a claim is about."""
+    sides = [side for pair in claim.pairs for side in (pair.left, pair.right)]
+    listed = [number for side in sides for number in np.ravel(np.asarray(side, dtype=object))]
+    return min(listed), max(listed)
+
+
+def row_pairs(ends: tuple[Any, Any], neighbours: Neighbours) -> tuple[Pair, ...]:
+    """A few rows at two ends, with one row more or another one in its place."""
+    low, high = ends
+    if neighbours is Neighbours.ADD_REMOVE:
+        return (
+            Pair((), (high,)),
+            Pair((low, high), (low, high, high)),
+            Pair((high, high), (high, high, low)),
+        )
+    return Pair((low,), (high,)), Pair((low, low, high), (high, low, high))

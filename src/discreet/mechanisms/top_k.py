@@ -155,12 +155,14 @@ class TopK(Mechanism):
     def claim(self) -> Claim:
         """Rows of k positions, on scores that one person moves as far as allowed."""
         count = len(self.outputs)
+        ahead = min(self.k, max(1, count // 2))
         return Claim(
             f"TopK of {count}",
             self.guarantee,
-            score_pairs(count, self.sensitivity, monotone=self.monotone),
+            score_pairs(count, self.sensitivity, monotone=self.monotone, ahead=ahead),
             lambda scores, runs: self.select(read_scores(scores, count), runs),
             self._law(),
+            lambda _, outputs: [self.outputs.index(output) for output in outputs],
         )
 
     def _law(self) -> Callable[[Any], Law] | None:

@@ -1,9 +1,9 @@
 """Counts of people under keys that are private themselves: reading them, and what a group costs."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,6 +88,59 @@ def delta_each(delta: Fraction, keys: int) -> Fraction:
     return max(delta / keys, Fraction(one.lower))
 
 
-def count_pairs(keys: int) -> tuple[Pair, ...]:
-    """One person under each of `keys` keys: alone there, as the second, and as one of many."""
-    return tuple(Pair((n,) * keys, (n + 1,) * keys) for n in (0, 1, 2, 5, 20))
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """A few keys that one person comes under or leaves: what an audit of a key rule looks at.
+
+    Example:
+        >>> few = Audited.of(max_groups_per_unit=2, neighbours=Neighbours.ADD_REMOVE)
+        >>> few.pairs[1].left, few.pairs[1].right
+        ({'a': 1, 'b': 1}, {'a': 2, 'b': 2})
+    """
+
+    left: tuple[str, ...]
+    entered: tuple[str, ...]
+
+    @staticmethod
+    def of(max_groups_per_unit: int, neighbours: Neighbours) -> "Audited":
+        """Of all the keys that one person can touch, at most four."""
+        if neighbours is Neighbours.ADD_REMOVE:
+            return Audited((), _KEYS[:max_groups_per_unit])
+        half = min(max_groups_per_unit, len(_KEYS) // 2)
+        return Audited(_KEYS[:half], _KEYS[half : 2 * half])
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All of them, in the order of what `draw` gives."""
+        return self.left + self.entered
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """The person is alone under a key, the second there, or one of many."""
+        return tuple(
+            Pair(
+                _occupied({key: n + (key in self.left) for key in self.keys}),
+                _occupied({key: n + (key in self.entered) for key in self.keys}),
+            )
+            for n in (0, 1, 2, 5, 20)
+        )
+
+    def draw(
+        self,
+        value: Mapping[Hashable, int],
+        runs: int,
+        show: Callable[[NDArray[Any]], NDArray[Any]],
+    ) -> NDArray[Any]:
+        """What `show` makes of the counts of each key, a row a run; 0 for a key without anyone."""
+        counted = KeyCounts.read(value)
+        shown = show(np.tile(counted.counts, runs)).reshape(runs, len(counted.keys))
+        table = np.zeros((runs, len(self.keys)), dtype=shown.dtype)
+        table[:, [self.keys.index(str(key)) for key in counted.keys]] = shown
+        return table
+
+
+_KEYS: Final = ("a", "b", "c", "d")
+
+
+def _occupied(counts: Mapping[str, int]) -> dict[str, int]:
+    return {key: count for key, count in counts.items() if count}

@@ -33,7 +33,7 @@ from discreet.plan.kinds import Kind, Value
 from discreet.plan.query import Aggregate, Measure, Order, Query
 from discreet.plan.relations import Filter, Named, Project, Relation, columns_of
 from discreet.plan.schema import Limits
-from discreet.rationals import Real, rational
+from discreet.rationals import Real, positive, rational
 
 Operand: TypeAlias = "Value | Expr"
 
@@ -212,14 +212,20 @@ class Agg:
     where: Expression | None = None
     level: Fraction | None = None
     sample: bool = True
+    weight: Fraction = Fraction(1)
 
     def filter(self, condition: Expr) -> "Agg":
         """The same over the rows that satisfy a condition."""
         return replace(self, where=condition.expression)
 
+    def weighted(self, weight: Real) -> "Agg":
+        """The same with more (or less) of the budget: its error matters so much, others' 1."""
+        return replace(self, weight=positive(weight, "weight"))
+
     def named(self, name: str) -> Aggregate:
         """The aggregate under a name."""
-        return Aggregate(name, self.measure, self.arguments, self.where, self.level, self.sample)
+        given = (self.arguments, self.where, self.level, self.sample, self.weight)
+        return Aggregate(name, self.measure, *given)
 
 
 def count(of: Expr | str | None = None) -> Agg:
@@ -275,6 +281,16 @@ def quantile(of: Expr | str, level: Real) -> Agg:
 def median(of: Expr | str) -> Agg:
     """The median of a bounded number."""
     return quantile(of, Fraction(1, 2))
+
+
+def minimum(of: Expr | str) -> Agg:
+    """The least of bounded numbers, as an extreme quantile."""
+    return Agg(Measure.MIN, (_column(of),))
+
+
+def maximum(of: Expr | str) -> Agg:
+    """The greatest of bounded numbers, as an extreme quantile."""
+    return Agg(Measure.MAX, (_column(of),))
 
 
 def _column(of: Expr | str) -> Expression:

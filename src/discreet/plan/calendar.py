@@ -1,12 +1,14 @@
 """Dates and timestamps as whole numbers: days and microseconds since 1970, and their calendar."""
 
+import calendar
 import datetime as dt
 from collections.abc import Callable, Iterator
 
 from discreet.plan.expressions import Function, Unit
 from discreet.plan.kinds import Kind, Range
 
-DAY = 86_400_000_000  # microseconds
+SECOND = 1_000_000  # microseconds
+DAY = 86_400 * SECOND
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - timestamps have no zone
 _MICROSECOND = dt.timedelta(microseconds=1)
 
@@ -28,6 +30,20 @@ def moment(place: float, kind: Kind) -> dt.date:
     if kind is Kind.DATE:
         return _EPOCH.date() + dt.timedelta(days=int(place))
     return _EPOCH + int(place) * _MICROSECOND
+
+
+def months_later(value: dt.date, months: int) -> dt.date | None:
+    """The same day of another month, or the last day where that month is shorter.
+
+    Example:
+        >>> str(months_later(dt.date(2024, 1, 31), 1)), months_later(dt.date(9999, 12, 1), 1)
+        ('2024-02-29', None)
+    """
+    year, month = divmod(value.year * 12 + value.month - 1 + months, 12)
+    if not dt.MINYEAR <= year <= dt.MAXYEAR:
+        return None
+    longest = calendar.monthrange(year, month + 1)[1]
+    return value.replace(year=year, month=month + 1, day=min(value.day, longest))
 
 
 def _midnight(day: dt.date) -> dt.datetime:
@@ -100,6 +116,8 @@ PARTS: dict[Function, Range] = {
     Function.DAY: Range(1, 31),
     Function.HOUR: Range(0, 23),
     Function.MINUTE: Range(0, 59),
+    Function.SECOND: Range(0, 59),
+    Function.WEEK: Range(1, 53),
     Function.WEEKDAY: Range(1, 7),
     Function.YEARDAY: Range(1, 366),
 }

@@ -67,9 +67,21 @@ def _plain(value: Any) -> Any:
             # Columns keep their order: UNION matches them by position.
             return {"mapping": [[key, _plain(part)] for key, part in value.items()]}
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            facts = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+            facts = {f.name: _plain(getattr(value, f.name)) for f in _written(value)}
             return {"node": type(value).__name__, **facts}
     return value
+
+
+def _written(node: Any) -> list[dataclasses.Field[Any]]:
+    """The fields that are written: all but younger ones that say nothing.
+
+    So a question that was written before they were there is still the same question.
+    """
+    return [
+        one
+        for one in dataclasses.fields(node)
+        if "written" not in one.metadata or getattr(node, one.name) != one.default
+    ]
 
 
 def _node(value: Any, schema: Schema) -> Any:

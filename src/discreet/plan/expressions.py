@@ -16,11 +16,12 @@ class Function(Enum):
     """All functions. NULL in any argument gives NULL, except where said otherwise."""
 
     # Arithmetic. A result that is not a finite number is NULL.
-    ADD = "+"  # also date + days; outside the calendar: NULL
-    SUBTRACT = "-"  # also date - days, and date - date in days
+    ADD = "+"  # also date or timestamp + days; outside the calendar: NULL
+    SUBTRACT = "-"  # also date or timestamp - days, and date - date in days
     MULTIPLY = "*"
     DIVIDE = "/"  # always REAL; by zero: NULL
     MODULO = "%"  # INTEGER; the sign of the dividend; by zero: NULL
+    QUOTIENT = "//"  # INTEGER, cut off towards 0; by zero, or beyond 64 bits: NULL
     NEGATE = "negate"
     ABS = "abs"
     SIGN = "sign"  # INTEGER: -1, 0 or 1
@@ -30,6 +31,8 @@ class Function(Enum):
     SQRT = "sqrt"  # of a negative number: NULL
     EXP = "exp"  # the last bit is that of the engine's mathematical library
     LN = "ln"  # likewise; of a number <= 0: NULL
+    LOG10 = "log10"  # likewise
+    LOG2 = "log2"  # likewise
     LEAST = "least"  # the smallest argument that is not NULL; NULL if all are
     GREATEST = "greatest"  # the largest argument that is not NULL; NULL if all are
 
@@ -51,14 +54,21 @@ class Function(Enum):
     COALESCE = "coalesce"  # the first argument that is not NULL
     NULL_IF = "nullif"  # NULL where both are equal, else the first
 
-    # Text. LOWER and UPPER change the letters A-Z alone. TRIM takes spaces off both ends.
+    # Text. LOWER and UPPER change the letters A-Z alone. TRIM takes spaces off both ends, LTRIM and
+    # RTRIM off one.
     LOWER = "lower"
     UPPER = "upper"
     TRIM = "trim"
+    LTRIM = "ltrim"
+    RTRIM = "rtrim"
     LENGTH = "length"  # INTEGER: code points
     CONCAT = "||"  # of more than 16384 code points: NULL, so that doubling texts ends
     SUBSTRING = "substring"  # text, first (from 1), count; first >= 1 and count >= 0 are literals
+    RIGHT = "right"  # text, count: the last code points; count >= 0 is a literal
+    REPLACE = "replace"  # text, what, by: literals, `what` not empty; too long as for CONCAT: NULL
+    POSITION = "strpos"  # INTEGER: the first place of a text in another, from 1; 0 where it is not
     STARTS_WITH = "starts_with"
+    ENDS_WITH = "ends_with"
 
     # Dates and timestamps: INTEGER.
     YEAR = "year"
@@ -67,8 +77,14 @@ class Function(Enum):
     DAY = "day"
     HOUR = "hour"
     MINUTE = "minute"
+    SECOND = "second"  # whole ones
+    WEEK = "week"  # of ISO 8601: 1 to 53; week 1 holds the first Thursday of the year
     WEEKDAY = "isodow"  # Monday is 1, Sunday is 7
     YEARDAY = "doy"
+
+    # Later or earlier dates and timestamps; outside the calendar: NULL.
+    ADD_MONTHS = "add_months"  # the same day of another month, or its last day; the kind stays
+    ADD_SECONDS = "add_seconds"  # of a TIMESTAMP
 
     # Bins: value, low, high, count -> INTEGER 0 (below low) to count + 1 (high or above), between
     # 1 + floor((value - low) / (high - low) * count) in doubles, at most count; the three limits

@@ -4,26 +4,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeAlias
 
 from discreet.errors import InputError
-from discreet.plan import numeric
-from discreet.plan.calendar import PARTS, moment
+from discreet.plan import numeric, texts
+from discreet.plan.calendar import DAY, PARTS, SECOND, moment
 from discreet.plan.expressions import Call, Expression, Function, Literal
-from discreet.plan.keylists import counting, mapped, truth, united
-from discreet.plan.kinds import Kind, Range, Type, Value
+from discreet.plan.keylists import counting, truth, united
+from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.numeric import Outcome
+from discreet.plan.operands import NUMBERS, TIMES, Rule, expect, literal, names
 
-Rule: TypeAlias = Callable[[Call, Sequence[Type]], Outcome]
-
-_UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-TO_LOWER = str.maketrans(_UPPER, _UPPER.lower())
-TO_UPPER = str.maketrans(_UPPER.lower(), _UPPER)
-NUMBERS = frozenset({Kind.INTEGER, Kind.REAL})
-TIMES = frozenset({Kind.DATE, Kind.TIMESTAMP})
 MOST_BUCKETS = 1 << 31
-LONGEST_CONCAT = 1 << 14
-"""Code points; a longer CONCAT is NULL, lest doubling a text over and over exhausts an engine."""
 
 
 def call_type(call: Call, operands: Sequence[Type]) -> Outcome:
@@ -48,7 +39,7 @@ def common_kind(operands: Sequence[Type], what: str) -> Kind:
     if kinds == TIMES:
         return Kind.TIMESTAMP
     raise InputError(
-        f"{what} brings together {_names(operands)}",
+        f"{what} brings together {names(operands)}",
         why="values of these kinds cannot stand for one another",
         fix="cast one side to the kind of the other",
     )
@@ -79,50 +70,72 @@ def is_null(expression: Expression) -> bool:
 
 
 def _arithmetic(call: Call, operands: Sequence[Type]) -> Outcome:
-    _expect(call, operands, NUMBERS)
+    expect(call, operands, NUMBERS)
     return numeric.arithmetic(call.function, operands)
 
 
 def _add(call: Call, operands: Sequence[Type]) -> Outcome:
     match [of.kind for of in operands]:
-        case [Kind.DATE, Kind.INTEGER]:
-            return numeric.days_later(call.function, *operands)
-        case [Kind.INTEGER, Kind.DATE]:
-            return numeric.days_later(call.function, operands[1], operands[0])
+        case [(Kind.DATE | Kind.TIMESTAMP), Kind.INTEGER]:
+            return _days_later(call.function, *operands)
+        case [Kind.INTEGER, (Kind.DATE | Kind.TIMESTAMP)]:
+            return _days_later(call.function, operands[1], operands[0])
     return _arithmetic(call, operands)
 
 
 def _subtract(call: Call, operands: Sequence[Type]) -> Outcome:
     match [of.kind for of in operands]:
-        case [Kind.DATE, Kind.INTEGER]:
-            return numeric.days_later(call.function, *operands)
+        case [(Kind.DATE | Kind.TIMESTAMP), Kind.INTEGER]:
+            return _days_later(call.function, *operands)
         case [Kind.DATE, Kind.DATE]:
             return numeric.days_between(*operands)
     return _arithmetic(call, operands)
 
 
+def _days_later(function: Function, time: Type, days: Type) -> Outcome:
+    return numeric.later(function, time, days, DAY if time.kind is Kind.TIMESTAMP else 1)
+
+
+def _months_later(call: Call, operands: Sequence[Type]) -> Outcome:
+    expect(call, operands[:1], TIMES)
+    expect(call, operands[1:], {Kind.INTEGER})
+    return numeric.months_later(*operands)
+
+
+def _seconds_later(call: Call, operands: Sequence[Type]) -> Outcome:
+    expect(call, operands[:1], {Kind.TIMESTAMP})
+    expect(call, operands[1:], {Kind.INTEGER})
+    time, seconds = operands
+    return numeric.later(Function.ADD, time, seconds, SECOND)
+
+
 def _divide(call: Call, operands: Sequence[Type]) -> Outcome:
-    _expect(call, operands, NUMBERS)
+    expect(call, operands, NUMBERS)
     return numeric.quotient(operands)
 
 
 def _modulo(call: Call, operands: Sequence[Type]) -> Outcome:
-    _expect(call, operands, {Kind.INTEGER})
+    expect(call, operands, {Kind.INTEGER})
     return numeric.remainder(operands)
 
 
+def _quotient(call: Call, operands: Sequence[Type]) -> Outcome:
+    expect(call, operands, {Kind.INTEGER})
+    return numeric.whole_quotient(operands)
+
+
 def _number(rule: Callable[[Type], Outcome], call: Call, operands: Sequence[Type]) -> Outcome:
-    _expect(call, operands, NUMBERS)
+    expect(call, operands, NUMBERS)
     return rule(operands[0])
 
 
 def _whole(call: Call, operands: Sequence[Type]) -> Outcome:
-    _expect(call, operands, NUMBERS)
+    expect(call, operands, NUMBERS)
     return numeric.whole(call.function, operands[0])
 
 
 def _extreme(call: Call, operands: Sequence[Type]) -> Outcome:
-    _expect(call, operands, set(Kind) - {Kind.BOOLEAN})
+    expect(call, operands, set(Kind) - {Kind.BOOLEAN})
     kind = common_kind(operands, call.function.value)
     nullable = all(of.nullable for of in operands)
     pairs = zip(operands, call.arguments, strict=True)
@@ -143,7 +156,7 @@ def _is_null(_call: Call, _operands: Sequence[Type]) -> Outcome:
 
 
 def _logic(call: Call, operands: Sequence[Type]) -> Outcome:
-    _expect(call, operands, {Kind.BOOLEAN})
+    expect(call, operands, {Kind.BOOLEAN})
     return Outcome(truth(nullable=any(of.nullable for of in operands)))
 
 
@@ -161,46 +174,12 @@ def _null_if(call: Call, operands: Sequence[Type]) -> Outcome:
     return Outcome(replace(operands[0], nullable=True, keys=keys), strays=True)
 
 
-def _text(function: Callable[[str], str] | None, call: Call, operands: Sequence[Type]) -> Outcome:
-    _expect(call, operands, {Kind.TEXT})
-    nullable = any(of.nullable for of in operands)
-    keys = None if function is None else mapped(operands[0], function, nullable=nullable)
-    return Outcome(Type(Kind.TEXT, nullable, keys=keys))
-
-
-def _concat(call: Call, operands: Sequence[Type]) -> Outcome:
-    _expect(call, operands, {Kind.TEXT})
-    return Outcome(Type(Kind.TEXT), strays=True)
-
-
-def _length(call: Call, operands: Sequence[Type]) -> Outcome:
-    _expect(call, operands, {Kind.TEXT})
-    return Outcome(Type(Kind.INTEGER, operands[0].nullable, Range(0, math.inf)))
-
-
-def _starts_with(call: Call, operands: Sequence[Type]) -> Outcome:
-    _expect(call, operands, {Kind.TEXT})
-    return Outcome(truth(nullable=any(of.nullable for of in operands)))
-
-
-def _substring(call: Call, operands: Sequence[Type]) -> Outcome:
-    _expect(call, operands[:1], {Kind.TEXT})
-    first, count = substring_limits(call)
-    slice_of = partial(_slice, first=first, count=count)
-    keys = mapped(operands[0], slice_of, nullable=operands[0].nullable)
-    return Outcome(Type(Kind.TEXT, operands[0].nullable, keys=keys))
-
-
-def _slice(text: str, first: int, count: int) -> str:
-    return text[first - 1 : first - 1 + count]
-
-
 def _part(call: Call, operands: Sequence[Type]) -> Outcome:
     """The parts of a date are few, so they are keys; years only where the date is bounded."""
-    _expect(call, operands, TIMES)
+    expect(call, operands, TIMES)
     (of,) = operands
     bounds = PARTS[call.function]
-    if of.kind is Kind.DATE and call.function in {Function.HOUR, Function.MINUTE}:
+    if of.kind is Kind.DATE and call.function in _CLOCK:
         bounds = Range(0, 0)
     if call.function is not Function.YEAR:
         keys = counting(bounds, nullable=of.nullable)
@@ -212,8 +191,11 @@ def _part(call: Call, operands: Sequence[Type]) -> Outcome:
     return Outcome(Type(Kind.INTEGER, of.nullable, years, keys))
 
 
+_CLOCK = {Function.HOUR, Function.MINUTE, Function.SECOND}
+
+
 def _bucket(call: Call, operands: Sequence[Type]) -> Outcome:
-    _expect(call, operands[:1], NUMBERS)
+    expect(call, operands[:1], NUMBERS)
     _, _, count = bucket_limits(call)
     bounds = Range(0, count + 1)
     keys = counting(bounds, nullable=operands[0].nullable)
@@ -223,21 +205,9 @@ def _bucket(call: Call, operands: Sequence[Type]) -> Outcome:
 # --- literal arguments ----------------------------------------------------------------------------
 
 
-def substring_limits(call: Call) -> tuple[int, int]:
-    """The first position and the number of code points that SUBSTRING takes."""
-    first, count = (_literal(part) for part in call.arguments[1:])
-    if type(first) is int and type(count) is int and first >= 1 and count >= 0:
-        return first, count
-    raise InputError(
-        "the limits of substring",
-        why="the first position has to be a literal of at least 1, the count one of at least 0",
-        fix="write substring(text, 1, 3)",
-    )
-
-
 def bucket_limits(call: Call) -> tuple[float, float, int]:
     """The lower end, the upper end and the number of buckets, the ends as doubles."""
-    low, high, count = (_literal(part) for part in call.arguments[1:])
+    low, high, count = (literal(part) for part in call.arguments[1:])
     numbers = all(type(value) in {int, float} for value in (low, high))
     if numbers and type(count) is int and 1 <= count <= MOST_BUCKETS:
         ends = float(low), float(high)  # type: ignore[arg-type]
@@ -248,25 +218,6 @@ def bucket_limits(call: Call) -> tuple[float, float, int]:
         why=f"it takes literals low < high and a count from 1 to {MOST_BUCKETS}",
         fix="write width_bucket(value, 0, 100, 20)",
     )
-
-
-def _literal(expression: Expression) -> Value:
-    return expression.value if isinstance(expression, Literal) else None
-
-
-def _expect(call: Call, operands: Sequence[Type], kinds: "set[Kind] | frozenset[Kind]") -> None:
-    if all(of.kind in kinds for of in operands):
-        return
-    wanted = " or ".join(kind.value for kind in Kind if kind in kinds)
-    raise InputError(
-        f"{call.function.value} of {_names(operands)}",
-        why=f"it takes {wanted}",
-        fix=f"cast the value to {wanted}, or use another function",
-    )
-
-
-def _names(operands: Sequence[Type]) -> str:
-    return " and ".join(of.kind.value for of in operands)
 
 
 _MANY = (1, 1 << 30)
@@ -286,6 +237,12 @@ ARGUMENTS: dict[Function, tuple[int, int]] = {
             Function.GREATER_EQUAL,
             Function.NULL_IF,
             Function.STARTS_WITH,
+            Function.ENDS_WITH,
+            Function.POSITION,
+            Function.RIGHT,
+            Function.QUOTIENT,
+            Function.ADD_MONTHS,
+            Function.ADD_SECONDS,
         ),
         (2, 2),
     ),
@@ -301,6 +258,7 @@ ARGUMENTS: dict[Function, tuple[int, int]] = {
         _MANY,
     ),
     Function.SUBSTRING: (3, 3),
+    Function.REPLACE: (3, 3),
     Function.BUCKET: (4, 4),
 }
 """The fewest and the most arguments of each function that does not take one."""
@@ -311,6 +269,7 @@ RULES: dict[Function, Rule] = {
     Function.MULTIPLY: _arithmetic,
     Function.DIVIDE: _divide,
     Function.MODULO: _modulo,
+    Function.QUOTIENT: _quotient,
     Function.NEGATE: _arithmetic,
     Function.ABS: _arithmetic,
     Function.SIGN: partial(_number, numeric.sign),
@@ -319,7 +278,9 @@ RULES: dict[Function, Rule] = {
     Function.ROUND: _whole,
     Function.SQRT: partial(_number, numeric.square_root),
     Function.EXP: partial(_number, numeric.exponential),
-    Function.LN: partial(_number, numeric.logarithm),
+    Function.LN: partial(_number, partial(numeric.logarithm, math.log)),
+    Function.LOG10: partial(_number, partial(numeric.logarithm, math.log10)),
+    Function.LOG2: partial(_number, partial(numeric.logarithm, math.log2)),
     Function.LEAST: _extreme,
     Function.GREATEST: _extreme,
     Function.EQUAL: _compare,
@@ -334,20 +295,18 @@ RULES: dict[Function, Rule] = {
     Function.NOT: _logic,
     Function.COALESCE: _coalesce,
     Function.NULL_IF: _null_if,
-    Function.LOWER: partial(_text, lambda text: text.translate(TO_LOWER)),
-    Function.UPPER: partial(_text, lambda text: text.translate(TO_UPPER)),
-    Function.TRIM: partial(_text, lambda text: text.strip(" ")),
-    Function.LENGTH: _length,
-    Function.CONCAT: _concat,
-    Function.SUBSTRING: _substring,
-    Function.STARTS_WITH: _starts_with,
+    **texts.RULES,
     Function.YEAR: _part,
     Function.QUARTER: _part,
     Function.MONTH: _part,
     Function.DAY: _part,
     Function.HOUR: _part,
     Function.MINUTE: _part,
+    Function.SECOND: _part,
+    Function.WEEK: _part,
     Function.WEEKDAY: _part,
     Function.YEARDAY: _part,
+    Function.ADD_MONTHS: _months_later,
+    Function.ADD_SECONDS: _seconds_later,
     Function.BUCKET: _bucket,
 }

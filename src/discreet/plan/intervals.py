@@ -59,6 +59,16 @@ def remainder(x: Range, y: Range) -> Range | None:
     return Range(-min(max(-x.low, 0), largest), min(max(x.high, 0), largest))
 
 
+def quotient(x: Range, y: Range) -> Range | None:
+    """The whole quotient of whole numbers, cut off towards 0: it moves as the quotient does.
+
+    A quotient of whole numbers beyond 2^53 is rounded as a double, so corners are exact divisions.
+    """
+    halves = (meet(y, Range(-math.inf, -1)), meet(y, Range(1, math.inf)))
+    ends = [end for half in halves if half is not None for end in (half.low, half.high)]
+    return _hull(_cut_off(a, b) for a in (x.low, x.high) for b in ends) if ends else None
+
+
 def negate(x: Range) -> Range:
     """-x, exact."""
     return Range(-x.high, -x.low)
@@ -92,11 +102,11 @@ def exponential(x: Range) -> Range:
     return Range(max(_outward(_exp(x.low), -math.inf), 0.0), _outward(_exp(x.high), math.inf))
 
 
-def logarithm(x: Range, step: float) -> Range | None:
+def logarithm(x: Range, step: float, log: Callable[[float], float] = math.log) -> Range | None:
     """The logarithm where x is `step` or more above 0; the error as for `exponential`."""
     if x.high < step:
         return None
-    low, high = math.log(max(x.low, step)), math.log(x.high)
+    low, high = log(max(x.low, step)), log(x.high)
     return Range(_outward(low, -math.inf), _outward(high, math.inf))
 
 
@@ -122,6 +132,15 @@ def _product(a: float, b: float) -> float:
 
 def _quotient(a: float, b: float) -> float:
     return 0.0 if math.isinf(b) else a / b
+
+
+def _cut_off(a: float, b: float) -> float:
+    if math.isinf(b):
+        return 0
+    if math.isinf(a):
+        return a if b > 0 else -a
+    whole = abs(int(a)) // abs(int(b))
+    return whole if (a < 0) == (b < 0) else -whole
 
 
 def _exp(x: float) -> float:

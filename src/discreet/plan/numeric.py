@@ -14,7 +14,8 @@ from functools import partial
 from typing import NamedTuple
 
 from discreet.plan import intervals
-from discreet.plan.calendar import DAY, FIRST_TO_LAST
+from discreet.plan.calendar import DAY, FIRST_TO_LAST, moment, position
+from discreet.plan.calendar import months_later as months_on
 from discreet.plan.expressions import Function
 from discreet.plan.intervals import EVERYTHING, TINY
 from discreet.plan.keylists import counting, mapped
@@ -130,6 +131,14 @@ def remainder(operands: Sequence[Type]) -> Outcome:
     return Outcome(Type(Kind.INTEGER, strays or _any_nullable(operands), bounds), strays)
 
 
+def whole_quotient(operands: Sequence[Type]) -> Outcome:
+    """A quotient of INTEGER: NULL where the divisor is 0, and for -2^63 by -1."""
+    fit = fits(intervals.quotient(*map(reach, operands)), Kind.INTEGER)
+    strays = _holds_zero(operands[1]) or not fit
+    bounds = stated(intervals.quotient(*map(declared, operands)), Kind.INTEGER)
+    return Outcome(Type(Kind.INTEGER, strays or _any_nullable(operands), bounds), strays)
+
+
 def sign(of: Type) -> Outcome:
     """-1, 0 or 1."""
     bounds = intervals.sign(declared(of))
@@ -158,9 +167,9 @@ def exponential(of: Type) -> Outcome:
     return _real(intervals.exponential, [of], defined=True)
 
 
-def logarithm(of: Type) -> Outcome:
+def logarithm(log: Callable[[float], float], of: Type) -> Outcome:
     """NULL at 0 and below."""
-    operation = partial(intervals.logarithm, step=_least_above_zero(of))
+    operation = partial(intervals.logarithm, step=_least_above_zero(of), log=log)
     return _real(operation, [of], defined=reach(of).low > 0)
 
 
@@ -184,12 +193,44 @@ def extreme(function: Function, operands: Sequence[Type]) -> Range | None:
 # --- dates ----------------------------------------------------------------------------------------
 
 
-def days_later(function: Function, date: Type, days: Type) -> Outcome:
-    """A date and a number of days: NULL outside the calendar."""
-    operation = ARITHMETIC[function]
-    strays = not fits(operation(reach(date), reach(days)), Kind.DATE)
-    bounds = stated(operation(declared(date), declared(days)), Kind.DATE)
-    return Outcome(Type(Kind.DATE, strays or date.nullable or days.nullable, bounds), strays)
+def later(function: Function, time: Type, steps: Type, unit: int = 1) -> Outcome:
+    """A date or timestamp and a number of steps of `unit` each: NULL outside the calendar."""
+    operation, each = ARITHMETIC[function], Range(unit, unit)
+    strays = not fits(operation(reach(time), intervals.multiply(reach(steps), each)), time.kind)
+    bounds = operation(declared(time), intervals.multiply(declared(steps), each))
+    nullable = strays or _any_nullable([time, steps])
+    return Outcome(Type(time.kind, nullable, stated(bounds, time.kind)), strays)
+
+
+def months_later(time: Type, months: Type) -> Outcome:
+    """A date or timestamp some months later: NULL outside the calendar.
+
+    Dates and months keep their order: more of either never leads to an earlier day. Of two
+    timestamps the later one may lead to an earlier hour of the same last day of a month, so their
+    ends are those of days.
+    """
+    furthest = _months(reach(time), reach(months), time.kind)
+    strays = not fits(furthest, time.kind)
+    bounds = _months(declared(time), declared(months), time.kind)
+    nullable = strays or _any_nullable([time, months])
+    return Outcome(Type(time.kind, nullable, stated(bounds, time.kind)), strays)
+
+
+def _months(times: Range, months: Range, kind: Kind) -> Range:
+    low = _shifted(times.low, months.low, kind)
+    high = _shifted(times.high, months.high, kind)
+    if kind is Kind.TIMESTAMP:
+        low = low if math.isinf(low) else low // DAY * DAY
+        high = high if math.isinf(high) else high // DAY * DAY + DAY - 1
+    return Range(low, high)
+
+
+def _shifted(place: float, months: float, kind: Kind) -> float:
+    """Where some months lead from a place: infinitely far where that is outside the calendar."""
+    if math.isinf(place) or math.isinf(months):
+        return place if math.isinf(place) else months
+    reached = months_on(moment(place, kind), int(months))
+    return math.copysign(math.inf, months) if reached is None else position(reached)
 
 
 def days_between(later: Type, earlier: Type) -> Outcome:

@@ -1,16 +1,18 @@
 """A question: private rows, groups, aggregates, and what is done with the released numbers."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 
 from discreet.errors import InputError
 from discreet.plan.expressions import Expression
-from discreet.plan.kinds import Kind, Type
+from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.relations import Named, Relation, columns_of, expect
 from discreet.plan.schema import Limits, distinct
 from discreet.plan.typing import infer
+from discreet.rationals import Real, positive
 
 
 class Measure(Enum):
@@ -35,6 +37,7 @@ class Aggregate:
     """One aggregate of each group, over the rows for which `where` is true.
 
     `level` is the quantile's; `sample` tells sample from population variance and covariance.
+    `weight` is how much its error matters beside that of other aggregates of the question.
     """
 
     name: str
@@ -43,6 +46,7 @@ class Aggregate:
     where: Expression | None = None
     level: Fraction | None = None
     sample: bool = True
+    weight: Fraction = field(default=Fraction(1), metadata={"written": "where it is not 1"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,13 @@ class Query:
     def __post_init__(self) -> None:
         if not self.sets:
             object.__setattr__(self, "sets", (tuple(range(len(self.keys))),))
-        distinct([*(key.name for key in self.keys), *(a.name for a in self.aggregates)])
+        distinct(
+            [
+                *(key.name for key in self.keys),
+                *(a.name for a in self.aggregates),
+                *groupings(self),
+            ]
+        )
         distinct(output.name for output in self.outputs)
         scope = columns_of(self.relation)
         for aggregate in self.aggregates:
@@ -90,6 +100,32 @@ class Query:
             expect(self.having, released, Kind.BOOLEAN, "HAVING")
 
 
+def weighted(query: Query, weights: Mapping[str, Real]) -> Query:
+    """The same question, with how much the error of some aggregates matters.
+
+    Example:
+        >>> from discreet.plan.builder import From, count
+        >>> from discreet.plan.relations import Scan
+        >>> from discreet.plan.schema import Person, Table
+        >>> visits = Table("visits", {"who": Type(Kind.TEXT)}, Person("who"))
+        >>> weighted(From(Scan(visits)).agg(n=count()).query(), {"n": 4}).aggregates[0].weight
+        Fraction(4, 1)
+    """
+    names = [aggregate.name for aggregate in query.aggregates]
+    for name in weights:
+        if name not in names:
+            raise InputError(
+                f"no aggregate is called {name}",
+                why=f"they are {', '.join(names)}",
+                fix="name one of them",
+            )
+    aggregates = (
+        replace(a, weight=positive(weights.get(a.name, a.weight), "weight"))
+        for a in query.aggregates
+    )
+    return replace(query, aggregates=tuple(aggregates))
+
+
 def key_types(query: Query) -> tuple[Type, ...]:
     """The types of the keys, in order."""
     scope = columns_of(query.relation)
@@ -98,13 +134,30 @@ def key_types(query: Query) -> tuple[Type, ...]:
 
 def released_columns(query: Query) -> Mapping[str, Type]:
     """What post-processing can see: keys and aggregates, under their names."""
-    partial = any(len(chosen) < len(query.keys) for chosen in query.sets)
+    left_out = groupings(query)
     types = key_types(query)
     keys = {
-        key.name: kind.may_be_null() if partial else kind
+        key.name: kind.may_be_null() if left_out else kind
         for key, kind in zip(query.keys, types, strict=True)
     }
-    return {**keys, **{a.name: Type(released_kind(a)) for a in query.aggregates}}
+    answers = {a.name: Type(released_kind(a)) for a in query.aggregates}
+    return {**keys, **answers, **dict.fromkeys(left_out, GROUPING)}
+
+
+GROUPING = Type(Kind.INTEGER, nullable=False, range=Range(0, 1))
+"""The type of what GROUPING tells: 1 where a row of the answer is not grouped by a key."""
+
+
+def groupings(query: Query) -> tuple[str, ...]:
+    """The columns that tell which keys a row is grouped by, where that is not all of them."""
+    if all(len(chosen) == len(query.keys) for chosen in query.sets):
+        return ()
+    return tuple(grouping_name(key.name) for key in query.keys)
+
+
+def grouping_name(key: str) -> str:
+    """The name of the column that tells whether rows are grouped by a key."""
+    return f"grouping({key})"
 
 
 def released_kind(aggregate: Aggregate) -> Kind:
@@ -119,6 +172,7 @@ _ARGUMENTS = {
     Measure.COVARIANCE: (2, 2),
     Measure.CORRELATION: (2, 2),
 }
+_PRODUCTS = {Measure.VARIANCE, Measure.STDDEV, Measure.COVARIANCE, Measure.CORRELATION}
 _NUMERIC = set(Measure) - {Measure.COUNT, Measure.COUNT_PEOPLE, Measure.COUNT_DISTINCT}
 
 
@@ -131,8 +185,10 @@ def check(aggregate: Aggregate, scope: Mapping[str, Type]) -> None:
             why=f"it takes {most}",
             fix="pass that many",
         )
+    positive(aggregate.weight, "weight")
     if aggregate.where is not None:
         expect(aggregate.where, scope, Kind.BOOLEAN, "FILTER")
+    widths = 1.0
     for argument in aggregate.arguments:
         found = infer(argument, scope)
         if aggregate.measure in _NUMERIC and not found.kind.is_number:
@@ -145,5 +201,13 @@ def check(aggregate: Aggregate, scope: Mapping[str, Type]) -> None:
             raise InputError(
                 f"{aggregate.measure.value} of a value without bounds",
                 why="one person could move the answer without limit",
-                fix="declare Bounds for its columns, or clamp it with LEAST and GREATEST",
+                fix="declare Bounds for its columns, or clamp it: LEAST(GREATEST(x, 0), 100);"
+                " for a count of one person's rows LEAST(COUNT(*), 50) is enough",
             )
+        widths *= 1.0 if found.range is None else found.range.width
+    if aggregate.measure in _PRODUCTS and not math.isfinite(widths * widths):
+        raise InputError(
+            f"{aggregate.measure.value} of values with very wide bounds",
+            why="their products are no finite numbers",
+            fix="declare narrower Bounds, or divide the values first",
+        )

@@ -23,6 +23,8 @@ from discreet.plan.typing import infer
 
 _GRID_BITS = 20
 _CELLS = 1 << 11
+_FINEST = -1000
+"""Steps are no finer than 2 to this power, so that dividing by them stays finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +87,13 @@ class Distinct:
 Statistic: TypeAlias = Rows | People | Total | Ranks | Distinct
 
 
-def needed(query: Query) -> dict[Statistic, int]:
-    """Each statistic that a query needs, and how many of its aggregates rest on it."""
+def needed(query: Query) -> dict[Statistic, Fraction]:
+    """Each statistic that a query needs, and the weight of the aggregates that rest on it."""
     scope = columns_of(query.relation)
-    uses: dict[Statistic, int] = {}
+    uses: dict[Statistic, Fraction] = {}
     for aggregate in query.aggregates:
         for statistic in statistics_of(aggregate, scope):
-            uses[statistic] = uses.get(statistic, 0) + 1
+            uses[statistic] = uses.get(statistic, Fraction(0)) + aggregate.weight
     return uses
 
 
@@ -162,7 +164,7 @@ def grid(low: float, high: float, *, whole: bool) -> Grid:
         middle = (int(low) + int(high)) // 2
         return Grid(low, high, float(middle), 1.0, int(high) - middle)
     half = max(Fraction(high) - Fraction(centre), Fraction(centre) - Fraction(low))
-    step = Fraction(2) ** (ceil_log2(half) - _GRID_BITS)
+    step = Fraction(2) ** max(ceil_log2(half) - _GRID_BITS, _FINEST)
     # One step more than the exact quotient covers the rounding of value - centre.
     return Grid(low, high, centre, float(step), -(-half // step) + 1)
 
@@ -181,9 +183,14 @@ def range_of(value: Expression, scope: Mapping[str, Type]) -> Range:
 
 
 def ranks(value: Expression, where: Expression | None, scope: Mapping[str, Type]) -> Ranks:
-    """A value ranked on equal cells; whole numbers that are few have a cell each, around them."""
+    """A value ranked on equal cells; whole numbers that are few have a cell each, around them.
+
+    Values that hardly differ share one cell.
+    """
     bounds = range_of(value, scope)
     width = bounds.high - bounds.low
+    if width < 2.0**_FINEST:
+        return Ranks(value, where, bounds.low, bounds.high, 1)
     if infer(value, scope).kind is Kind.INTEGER and width < _CELLS:
         return Ranks(value, where, bounds.low - 0.5, bounds.high + 0.5, int(width) + 1)
     return Ranks(value, where, bounds.low, bounds.high, _CELLS)

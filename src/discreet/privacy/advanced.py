@@ -24,8 +24,9 @@ def advanced_epsilon(parts: Sequence[tuple[Real, int]], delta: Real) -> Bound:
         >>> advanced_epsilon([(0.1, 100)], 1e-6).upper < 6.31
         True
 
-    Reference: Dwork, Rothblum, Vadhan, Boosting and Differential Privacy, Theorem III.3; Kairouz,
-    Oh, Viswanath, Theorem 3.5 (the mean).
+    Reference: Dwork, Rothblum, Vadhan, Boosting and Differential Privacy (advanced composition);
+    Kairouz, Oh, Viswanath, The Composition Theorem for Differential Privacy, Theorem 3.5 (the
+    mean).
     """
     sure, mean, square = Interval.of(0), Interval.of(0), Fraction(0)
     for epsilon, count in parts:

@@ -37,7 +37,8 @@ class Approximate(Guarantee):
         >>> Approximate(1, 0.25).delta(1).upper, Approximate(1, 0.25).epsilon(0.25).upper
         (0.25, 1.0)
 
-    Reference: Kairouz, Oh, Viswanath, Theorem 2 and Section 5.1 (the dominating mechanism).
+    Reference: Kairouz, Oh, Viswanath, The Composition Theorem for Differential Privacy, proof of
+    Theorem 3.3 (the mechanism that dominates all others).
     """
 
     epsilon0: Fraction

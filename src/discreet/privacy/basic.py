@@ -25,7 +25,8 @@ def basic_epsilon(parts: Sequence[tuple[Guarantee, int]], delta: Fraction) -> Bo
         >>> basic_epsilon([(Pure(0.25), 10)], Fraction(0)).upper
         2.5
 
-    Reference: Dwork, Kenthapadi, McSherry, Mironov, Naor, Our Data, Ourselves, Theorem 1.
+    Reference: Dwork, Kenthapadi, McSherry, Mironov, Naor, Our Data, Ourselves (epsilons
+    and deltas add up).
     """
     pure = [(one, count, one.epsilon(0)) for one, count in parts]
     needy = [(one, count) for one, count, own in pure if own.upper == float("inf")]

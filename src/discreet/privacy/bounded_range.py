@@ -33,7 +33,8 @@ class BoundedRange(Guarantee):
         (0.125, 1.0)
 
     Reference: Dong, Durfee, Rogers, Optimal Differential Privacy Composition for Exponential
-    Mechanisms, Lemma 3.2; Cesar, Rogers, Bounding, Concentrating, and Truncating, Lemma 3.4.
+    Mechanisms (the worst pair of bounded range); Cesar, Rogers, Bounding, Concentrating, and
+    Truncating (bounded range implies concentration).
     """
 
     epsilon0: Fraction

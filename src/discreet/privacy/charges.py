@@ -3,12 +3,17 @@
 Four measures add up then, by theorems that allow parameters to depend on what was seen:
 
     EPSILON        sums of (epsilon, delta)          Rogers, Roth, Ullman, Vadhan 2016
-    RHO            sums of approximate zCDP          Whitehouse, Ramdas, Rogers, Wu 2023, Theorem 1
-    renyi(order)   sums at an order fixed up front   Feldman, Zrnic 2021, Theorem 3.1
+    RHO            sums of approximate zCDP          Whitehouse, Ramdas, Rogers, Wu 2023
+    renyi(order)   sums at an order fixed up front   Feldman, Zrnic 2021
     MU_SQUARED     sums of the squares of mu         Smith, Thakurta 2022
 
+Reference: in the same order, Privacy Odometers and Filters; Fully-Adaptive Composition in
+Differential Privacy (the filter for approximate zCDP); Individual Privacy Accounting via a Renyi
+Filter (the Renyi filter); Fully Adaptive Composition for Gaussian Differential Privacy.
+
 Numerical composition is not among them: stopping when a composed loss distribution meets a budget
-is not private when parameters were chosen from answers. A composition therefore has no `Charge`.
+is not private when parameters were chosen from answers. A composition therefore has no price of
+its own; the sum of its parts' prices is one, by `price_sum`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,9 +27,11 @@ from discreet.errors import InputError
 from discreet.privacy.approximate import Approximate, probability
 from discreet.privacy.bound import Bound
 from discreet.privacy.bounded_range import BoundedRange
+from discreet.privacy.composition import Composed
 from discreet.privacy.discrete_gaussian import DiscreteGaussianNoise
 from discreet.privacy.discrete_laplace import DiscreteLaplaceNoise
 from discreet.privacy.gaussian import GDP, GaussianNoise
+from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.laplace import LaplaceNoise
 from discreet.privacy.neighbours import Neighbours
 from discreet.privacy.pure import Pure
@@ -213,6 +220,36 @@ def price(guarantee: Chargeable, measure: Measure) -> Charge:
     return Charge(cost, delta, measure=measure, neighbours=guarantee.neighbours)
 
 
+def price_sum(whole: Composed, measure: Measure) -> Charge:
+    """What mechanisms with parameters fixed in advance cost together: the sum of their prices.
+
+    Guarantee:
+        No less than what charging the parts one by one costs, which every measure allows; what
+        numerical composition would save is not saved.
+    Edge cases:
+        Nothing composed costs 0. A part that has no price of its own, such as shuffled reports, is
+        refused, and so is one that the measure cannot express.
+
+    Example:
+        >>> from discreet.privacy.composition import compose
+        >>> price_sum(compose([(LaplaceNoise(0.1), 5), Pure(0.25)]), EPSILON).amount
+        Fraction(3, 4)
+    """
+    costs = [(price(_chargeable(one, measure), measure), count) for one, count in whole.parts]
+    return Charge(
+        sum((cost.amount * count for cost, count in costs), Fraction(0)),
+        min(Fraction(1), sum((cost.delta * count for cost, count in costs), Fraction(0))),
+        measure=measure,
+        neighbours=whole.neighbours,
+    )
+
+
+def _chargeable(guarantee: Guarantee, measure: Measure) -> Chargeable:
+    if isinstance(guarantee, Chargeable):
+        return guarantee
+    raise _inexpressible(guarantee, measure)
+
+
 def _in_epsilon(guarantee: Chargeable, measure: Measure) -> tuple[Fraction, Fraction]:
     match guarantee:
         case Approximate():
@@ -229,7 +266,7 @@ def _in_rho(guarantee: Chargeable, measure: Measure) -> tuple[Fraction, Fraction
         case ZCDP():
             return guarantee.rho0, guarantee.delta0
         case Approximate():
-            # All but delta of it is randomized response (Kairouz, Oh, Viswanath, Theorem 2).
+            # All but delta of it is randomized response (see `Approximate`).
             return Fraction(Pure(guarantee.epsilon0).rho().upper), guarantee.delta0
         case GDP() | GaussianNoise():
             return guarantee.mu * guarantee.mu / 2, Fraction(0)
@@ -270,7 +307,7 @@ def least_mu(epsilon: Fraction) -> Fraction:
 
     Why: the error curve of randomized response consists of two lines that meet at 1/(1 +
     e^epsilon); the convex curve of mu that passes through this point lies below both. Reference:
-    Dong, Roth, Su, Gaussian Differential Privacy, Section 2 (a convex curve and its chords).
+    Dong, Roth, Su, Gaussian Differential Privacy (trade-off functions are convex).
     """
     meeting = 1 / (1 + Interval.of(epsilon).exp())
     if not epsilon:
@@ -289,7 +326,7 @@ def root(square: Fraction) -> Fraction:
     return Fraction(Interval.of(square).sqrt().upper)
 
 
-def _inexpressible(guarantee: Chargeable, measure: Measure) -> InputError:
+def _inexpressible(guarantee: Guarantee, measure: Measure) -> InputError:
     return InputError(
         f"{type(guarantee).__name__} has no cost in {measure.name}",
         why="it promises less than that measure needs",

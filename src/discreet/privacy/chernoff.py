@@ -7,7 +7,8 @@ For a finite loss Z with moment generating function M and any order lam > 0,
 because (1 - e^-w) e^(-lam w) is largest at e^w = (lam + 1)/lam. Every order is sound, so the search
 for the best one may be done in ordinary floats.
 
-Reference: Canonne, Kamath, Steinke, The Discrete Gaussian, Proposition 12 (alpha = lam + 1).
+Reference: Canonne, Kamath, Steinke, The Discrete Gaussian for Differential Privacy, Proposition
+12 (alpha = lam + 1).
 """
 
 import math

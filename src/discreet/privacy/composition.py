@@ -54,7 +54,7 @@ def compose(guarantees: Iterable[Part]) -> "Composed":
         (1.4358, 'contour')
 
     Reference: Zhu, Dong, Wang, Optimal Accounting of Differential Privacy via Characteristic
-    Function, Theorem 10 (dominating pairs compose).
+    Function (dominating pairs compose adaptively).
     """
     return Composed(_pairs(guarantees))
 

@@ -2,7 +2,8 @@
 
 The moments of the privacy loss at the complex orders of a vertical line multiply under composition,
 and delta(epsilon) is a dot product with them (see `spectrum`). So appending costs one vector
-product and asking costs a few dot products, however long the list is.
+product and asking costs a few dot products, however long the list is. What is appended is only
+noted down; it is multiplied in when the next question comes, in bulk if there is much of it.
 """
 
 from fractions import Fraction
@@ -30,7 +31,8 @@ class Contour:
 
     Guarantee:
         Bounds hold for the composition of everything appended, with parameters fixed in advance:
-        this is no filter. Answers are a function of the list alone; asking only fills caches.
+        this is no filter. Asking only fills caches; which line of orders is in use when it is asked
+        can move an answer in its last digits, never past the truth.
     Neighbours:
         All guarantees appended must speak of the same neighbours.
     Why:
@@ -58,7 +60,7 @@ class Contour:
         self._neighbours: Neighbours | None = None
         self._epsilons: dict[tuple[int, int], Bound] = {}
         self._deltas: dict[tuple[int, int], Bound] = {}
-        self._checked: tuple[Real, Real] | None = None
+        self._checked: tuple[Real | None, Real | None] = (None, None)
         self._limits = (0.0, 0.0)
 
     def append(self, guarantee: Guarantee, count: int = 1) -> None:
@@ -93,7 +95,10 @@ class Contour:
         with self._lock:
             known = self._epsilons.get(key)
             if known is None:
-                known = self._epsilons[key] = _worst([side.epsilon(exact) for side in self._sides])
+                known = self._sides[0].epsilon(exact)
+                if len(self._sides) > 1:
+                    known = _worst([known, self._sides[1].epsilon(exact)])
+                self._epsilons[key] = known
             return known
 
     def delta(self, epsilon: Real) -> Bound:
@@ -109,13 +114,18 @@ class Contour:
     def within(self, epsilon: Real, delta: Real) -> bool:
         """Whether (epsilon, delta) certainly holds: the quick check for one budget, many times."""
         with self._lock:
-            if self._checked != (epsilon, delta):
+            # Not by value: the float 0.1 is a tenth, the fraction that equals it is not.
+            if epsilon is not self._checked[0] or delta is not self._checked[1]:
                 exact, limit = _exact(epsilon, "epsilon"), _exact(delta, "delta")
-                self._limits = (Interval.of(exact).lower, Interval.of(limit).lower)
+                self._limits = _limits(exact, limit)
                 self._checked = (epsilon, delta)
             low, most = self._limits
-            sure = all(side.within(low, most) for side in self._sides)
-        return sure or self.delta(epsilon).upper <= _exact(delta, "delta")
+            for side in self._sides:
+                if not side.within(low, most):
+                    break
+            else:
+                return True
+        return self.delta(epsilon).upper <= _exact(delta, "delta")
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (self._precision, tuple(self._list))
@@ -151,6 +161,12 @@ def _worst(bounds: list[Bound]) -> Bound:
         return bounds[0]
     top = max(bounds, key=lambda bound: bound.upper)
     return Bound(max(bound.lower for bound in bounds), top.upper, top.method)
+
+
+@lru_cache(maxsize=64)
+def _limits(epsilon: Fraction, delta: Fraction) -> tuple[float, float]:
+    """Both as doubles, rounded down."""
+    return Interval.of(epsilon).lower, Interval.of(delta).lower
 
 
 def _exact(value: Real, name: str) -> Fraction:

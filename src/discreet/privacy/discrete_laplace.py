@@ -44,8 +44,8 @@ class DiscreteLaplaceNoise(Guarantee):
         >>> DiscreteLaplaceNoise(1, sensitivity=100).delta(0) < DiscreteLaplaceNoise(1).delta(0)
         True
 
-    Reference: Ghosh, Roughgarden, Sundararajan, Universally Utility-Maximizing Privacy Mechanisms,
-    Definition 2.1.
+    Reference: Ghosh, Roughgarden, Sundararajan, Universally Utility-Maximizing Privacy Mechanisms
+    (the geometric mechanism).
     """
 
     epsilon0: Fraction

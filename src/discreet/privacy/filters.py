@@ -24,11 +24,13 @@ from discreet.privacy.charges import (
     Measure,
     check_kind,
     price,
+    price_sum,
     renyi,
     root,
     stored_charges,
 )
 from discreet.privacy.chernoff import best_order, log_peak
+from discreet.privacy.composition import Composed
 from discreet.privacy.gaussian import GDP
 from discreet.privacy.neighbours import Neighbours
 from discreet.privacy.pure import Pure
@@ -166,6 +168,10 @@ class Filter:
     def price(self, guarantee: Chargeable) -> Charge:
         """What a mechanism with this guarantee costs here."""
         return price(guarantee, self.limit.measure)
+
+    def price_sum(self, whole: Composed) -> Charge:
+        """What a composition fixed in advance costs here: the sum of what its parts cost."""
+        return price_sum(whole, self.limit.measure)
 
     def fits(self, charge: Charge) -> bool:
         """Whether `charge` would be taken."""

@@ -74,7 +74,7 @@ class GDP(_Normal):
         >>> round(GDP(1).epsilon(1e-6).upper, 6)
         4.886554
 
-    Reference: Dong, Roth, Su, Gaussian Differential Privacy, Corollary 2.13 and Theorem 3.2.
+    Reference: Dong, Roth, Su, Gaussian Differential Privacy (the profile of mu; its composition).
     """
 
 

@@ -27,7 +27,7 @@ class Grouped(Guarantee):
         Renyi moments of a group are not bounded by those of one person; `rdp` is infinite, and a
         composition uses the (epsilon, delta) profile.
 
-    Reference: Vadhan, The Complexity of Differential Privacy, Lemma 2.2.
+    Reference: Vadhan, The Complexity of Differential Privacy (group privacy).
     """
 
     guarantee: Guarantee

@@ -92,7 +92,7 @@ class Guarantee(ABC):
 
         Why: (epsilon, delta) holds exactly when the error curve is above the two lines
         1 - delta - e^epsilon alpha and e^-epsilon (1 - delta - alpha); the best of them is taken.
-        Reference: Dong, Roth, Su, Gaussian Differential Privacy, Proposition 2.12.
+        Reference: Dong, Roth, Su, Gaussian Differential Privacy (f and the profile are dual).
         """
         level = non_negative(alpha, "alpha")
         if level > 1:

@@ -37,7 +37,7 @@ def heterogeneous_epsilon(epsilons: Sequence[Real], delta: Real, tolerance: Real
         True
 
     Reference: Murtagh, Vadhan, The Complexity of Computing the Optimal Composition of Differential
-    Privacy, Theorems 1.5 and 1.7.
+    Privacy (general parameters, exactly and approximately).
     """
     own = [non_negative(epsilon, "epsilon") for epsilon in epsilons]
     d = non_negative(delta, "delta")

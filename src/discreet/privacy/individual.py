@@ -53,8 +53,8 @@ class IndividualFilter:
         >>> admitted.tolist(), later.admits(0.5).tolist(), start.admits(1).tolist()
         ([True, True, False], [False, True, True], [True, True, True])
 
-    Reference: Feldman, Zrnic, Individual Privacy Accounting via a Renyi Filter (2021), Theorem 3.1
-    and Section 4, at every order at once.
+    Reference: Feldman, Zrnic, Individual Privacy Accounting via a Renyi Filter (2021; individual
+    filtering), at every order at once.
     """
 
     people: int = field(repr=False)

@@ -22,10 +22,12 @@ from discreet.privacy.charges import (
     History,
     check_kind,
     price,
+    price_sum,
     stored_charges,
     units,
     unreadable,
 )
+from discreet.privacy.composition import Composed
 from discreet.privacy.neighbours import Neighbours
 from discreet.privacy.pure import Pure
 from discreet.privacy.rounding import ELEMENTARY, Interval
@@ -91,6 +93,11 @@ class Odometer:
     def price(self, guarantee: Chargeable) -> Charge:
         """The charge from which this odometer learns most: in epsilon where there is one."""
         return price(guarantee, EPSILON if hasattr(guarantee, "epsilon0") else RHO)
+
+    def price_sum(self, whole: Composed) -> Charge:
+        """The same for a composition fixed in advance: the sum of what its parts cost."""
+        pure = all(hasattr(one, "epsilon0") for one, _ in whole.parts)
+        return price_sum(whole, EPSILON if pure else RHO)
 
     def charge(self, charge: Charge) -> "Odometer":
         """The odometer with one more charge, made before its answer is seen.

@@ -8,15 +8,21 @@ from discreet.privacy.rounding import UNIT
 ROUNDING = 32 * UNIT
 """Two evaluations of cos + i sin (each within 12 units) and one product (4 units)."""
 
-_DIRECT = 96
+DIRECT = 96
+"""Points up to which plain sines beat products."""
+
 _COUNT: FloatArray = np.arange(512.0)
 _WIDEST = 2.0**20
 
 
 def phases(angle: float, size: int) -> ComplexArray:
     """e^(i k angle) for 0 <= k < size; the error of each is at most `phase_error`."""
-    if size <= _DIRECT:
-        return _circle(_multiples(angle, size))
+    if size <= DIRECT:
+        x = _COUNT[:size] * angle
+        z = np.empty(size, dtype=np.complex128)
+        np.cos(x, z.real)
+        np.sin(x, z.imag)
+        return z
     block = int(np.sqrt(size)) + 1
     inner = _circle(_multiples(angle, block))
     outer = _circle(_multiples(block * angle, -(-size // block)))
@@ -24,12 +30,12 @@ def phases(angle: float, size: int) -> ComplexArray:
 
 
 def phase_table(angles: FloatArray, size: int) -> ComplexArray:
-    """One row of `phases` for every angle."""
+    """One column of `phases` for every angle."""
     block = int(np.sqrt(size)) + 1
-    inner = _circle(np.multiply.outer(angles, np.arange(block)))
-    outer = _circle(np.multiply.outer(angles * block, np.arange(-(-size // block))))
-    table = outer[:, :, None] * inner[:, None, :]
-    return table.reshape(len(angles), -1)[:, :size]
+    inner = _circle(np.multiply.outer(np.arange(float(block)), angles))
+    outer = _circle(np.multiply.outer(np.arange(float(-(-size // block))), angles * block))
+    table = outer[:, None, :] * inner[None, :, :]
+    return table.reshape(-1, len(angles))[:size]
 
 
 def phase_error(angle: float, size: int, relative: float) -> float:

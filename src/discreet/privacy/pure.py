@@ -33,7 +33,8 @@ class Pure(Guarantee):
         >>> Pure(0.5).epsilon(0).upper, Pure(0.5).group(3).epsilon(0).upper
         (0.5, 1.5)
 
-    Reference: Kairouz, Oh, Viswanath, The Composition Theorem for Differential Privacy, Theorem 2.
+    Reference: Kairouz, Oh, Viswanath, The Composition Theorem for Differential Privacy, proof
+    of Theorem 3.3.
     """
 
     epsilon0: Fraction

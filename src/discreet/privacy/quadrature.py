@@ -211,7 +211,8 @@ class SampledGaussian:
             g(x0)^w on the other; completing the square leaves at most e^(w log g(x0) - x0^2/2) (1/2
             + 2h/5) once x0 is past mu w.
 
-        Reference: Trefethen, Weideman, The Exponentially Convergent Trapezoidal Rule, Theorem 5.1.
+        Reference: Trefethen, Weideman, The Exponentially Convergent Trapezoidal Rule (integrals
+        over the real line).
         """
         step, (first, last) = self._step(power, height), self.ends(power)
         if not (last - first) / step < _MOST:

@@ -33,8 +33,8 @@ class RandomizedResponse(Guarantee):
         >>> RandomizedResponse(1, k=4).delta(0).upper < RandomizedResponse(1).delta(0).upper
         True
 
-    Reference: Kairouz, Bonawitz, Ramage, Discrete Distribution Estimation under Local Privacy,
-    Section 3.
+    Reference: Kairouz, Bonawitz, Ramage, Discrete Distribution Estimation under Local Privacy
+    (k-ary randomized response).
     """
 
     epsilon0: Fraction

@@ -151,7 +151,8 @@ class Region:
         >>> [round(float(q), 3) for q in region.misses]
         [1.0, 0.184, 0.0]
 
-    Reference: Wasserman, Zhou (2010), Theorem 2.4; Kairouz, Oh, Viswanath, Section 2.
+    Reference: Wasserman, Zhou, A Statistical Framework for Differential Privacy (the power of any
+    test); Kairouz, Oh, Viswanath, The Composition Theorem for Differential Privacy (the region).
     """
 
     false_alarms: Floats

@@ -41,7 +41,7 @@ class RDP(Guarantee):
         >>> curve.rdp(2).upper, curve.rdp(3).upper, curve.rdp(17).upper
         (1.0, 1.75, inf)
 
-    Reference: Mironov, Renyi Differential Privacy, Definition 4 and Proposition 2 (groups).
+    Reference: Mironov, Renyi Differential Privacy (definition; group privacy).
     """
 
     curve: tuple[tuple[Fraction, Fraction], ...]

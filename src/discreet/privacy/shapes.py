@@ -31,12 +31,13 @@ _READ = 4 * UNIT
 class Shape:
     """One family: how it bends points on the circle, its log scale, and how far errors grow.
 
-    `log_scale(e, lam, 2 lam + 1)` broadcasts and gives log M(lam) within `log_error(e, lam)`;
-    `one_log_scale(e, lam)` is the same for one member.
+    `bend(z, tilt, 1/(2u), 2 lam + 1)` works in place, on points along the first axis and members
+    along the last. `log_scale(e, lam, 2 lam + 1)` broadcasts and gives log M(lam) within
+    `log_error(e, lam)`; `one_log_scale(e, lam)` is the same for one member.
     """
 
     name: str
-    bend: Callable[[ComplexArray, FloatArray | float, Line], ComplexArray]
+    bend: Callable[[ComplexArray, FloatArray | float, ComplexArray, float], ComplexArray]
     log_scale: Callable[[FloatArray | float, FloatArray | float, FloatArray | float], FloatArray]
     growth: Callable[[FloatArray], FloatArray]
     one_log_scale: Callable[[float, float], float]
@@ -57,7 +58,7 @@ def single(shape: Shape, e: float, line: Line) -> Moments:
     if size == 1:
         return Moments(scale, log_error, unit(line).phi, 0.0)
     tilt = math.tanh(e * (lam + 0.5))
-    phi = shape.bend(phases(line.step * e, size), tilt, line)
+    phi = shape.bend(phases(line.step * e, size), tilt, _half_inverse(line), 2 * lam + 1)
     growth = 2 / tilt if shape is BOUNDED_RANGE else 2.0
     circle = phase_error(line.step * e, size, _READ)
     return Moments(scale, log_error, phi, (circle + 4 * ELEMENTARY + 4 * PRODUCT) * growth)
@@ -110,27 +111,40 @@ def _product(
     shape: Shape, es: FloatArray, tilts: FloatArray, counts: npt.NDArray[np.int64], line: Line
 ) -> ComplexArray:
     answer = np.ones(line.size, dtype=np.complex128)
-    rows = max(1, 2**14 // line.size)
-    for start in range(0, len(es), rows):
-        part = slice(start, start + rows)
+    together = max(1, 2**14 // line.size)
+    inverse, twice = _half_inverse(line)[:, None], 2 * line.lam + 1
+    for start in range(0, len(es), together):
+        part = slice(start, start + together)
         table = phase_table(es[part] * line.step, line.size)
-        answer *= _powers(shape.bend(table, tilts[part, None], line), counts[part])
+        answer *= _powers(shape.bend(table, tilts[part], inverse, twice), counts[part])
     return answer
 
 
 def _powers(table: ComplexArray, counts: npt.NDArray[np.int64]) -> ComplexArray:
-    """The product of all rows, each raised to its count by repeated squaring."""
-    answer = np.ones(table.shape[1], dtype=np.complex128)
+    """The product of all columns, each raised to its count by repeated squaring."""
+    answer = np.ones(len(table), dtype=np.complex128)
     while True:
-        odd = counts % 2 == 1
-        answer *= np.multiply.reduce(table if odd.all() else table[odd], axis=0)
-        counts = counts // 2
+        odd, counts = counts % 2 == 1, counts // 2
         more = counts > 0
-        if not more.any():
+        later = table[:, more] if more.any() else None
+        answer *= _across(table if odd.all() else table[:, odd])
+        if later is None:
             return answer
-        if not more.all():
-            table, counts = table[more], counts[more]
-        table = table * table
+        table, counts = later * later, counts[more]
+
+
+def _across(table: ComplexArray) -> ComplexArray:
+    """The product of all columns, folding them in half: long rows are quick."""
+    left = table.shape[1]
+    if not left:
+        return np.ones(len(table), dtype=np.complex128)
+    while left > 1:
+        half, single_out = left // 2, table[:, left - 1] if left % 2 else None
+        table = table[:, :half] * table[:, half : 2 * half]
+        if single_out is not None:
+            table[:, 0] *= single_out
+        left = half
+    return table[:, 0]
 
 
 @lru_cache(maxsize=64)
@@ -141,25 +155,39 @@ def _half_inverse(line: Line) -> ComplexArray:
     return inverse
 
 
-def _bend_two_point(z: ComplexArray, tilt: FloatArray | float, line: Line) -> ComplexArray:
-    del line
-    z.imag *= tilt
+def _bend_two_point(
+    z: ComplexArray, tilt: FloatArray | float, inverse: ComplexArray, twice: float
+) -> ComplexArray:
+    del inverse, twice
+    height = z.imag
+    height *= tilt
     return z
 
 
-def _bend_laplace(z: ComplexArray, tilt: FloatArray | float, line: Line) -> ComplexArray:
+def _bend_laplace(
+    z: ComplexArray, tilt: FloatArray | float, inverse: ComplexArray, twice: float
+) -> ComplexArray:
+    scale = 1 / (1 + tilt / twice)
+    if isinstance(scale, float):
+        z *= scale
+    else:
+        flat = z.view(np.float64)  # a product of complex and real arrays would convert the latter
+        flat *= np.repeat(scale, 2)
     other = z.copy()
-    other.real *= tilt
-    z.imag *= tilt
-    other *= _half_inverse(line)
+    width, height = other.real, z.imag
+    width *= tilt
+    height *= tilt
+    other *= inverse
     z += other
-    z *= 1 / (1 + tilt / (2 * line.lam + 1))
     return z
 
 
-def _bend_bounded_range(z: ComplexArray, tilt: FloatArray | float, line: Line) -> ComplexArray:
-    z.imag /= tilt
-    z *= _half_inverse(line) * (2 * line.lam + 1)
+def _bend_bounded_range(
+    z: ComplexArray, tilt: FloatArray | float, inverse: ComplexArray, twice: float
+) -> ComplexArray:
+    height = z.imag
+    height /= tilt
+    z *= inverse * twice
     return z
 
 
@@ -209,8 +237,10 @@ def _scale_gaussian(
     return np.asarray(lam * (lam + 1) * (e * e / 2))
 
 
-def _bend_gaussian(z: ComplexArray, tilt: FloatArray | float, line: Line) -> ComplexArray:
-    raise AssertionError((z, tilt, line))  # `gaussian` is its own closed form
+def _bend_gaussian(
+    z: ComplexArray, tilt: FloatArray | float, inverse: ComplexArray, twice: float
+) -> ComplexArray:
+    raise AssertionError((z, tilt, inverse, twice))  # `gaussian` is its own closed form
 
 
 def _steady(tilt: FloatArray) -> FloatArray:

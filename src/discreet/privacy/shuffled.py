@@ -49,7 +49,8 @@ class Shuffled(Guarantee):
         >>> round(Shuffled(1, 10_000).epsilon(1e-6).upper, 5)
         0.05301
 
-    Reference: Feldman, McMillan, Talwar, Hiding Among the Clones (arXiv 2012.12803), Section 3.
+    Reference: Feldman, McMillan, Talwar, Hiding Among the Clones (arXiv 2012.12803; the
+    reduction to clones).
     """
 
     epsilon0: Fraction

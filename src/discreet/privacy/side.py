@@ -1,20 +1,22 @@
 """One direction of a composition, on whichever line of orders suits the question."""
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
 from discreet.privacy.bound import Bound
+from discreet.privacy.crossing import cross
+from discreet.privacy.drawing import descend, resolution, saddle, width
+from discreet.privacy.expansion import Expansion
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import LossList, certain, extend
 from discreet.privacy.moments import FloatArray, Line
 from discreet.privacy.precision import Precision
 from discreet.privacy.rounding import ELEMENTARY, UNIT, Interval
 from discreet.privacy.shapes import GAUSSIAN, Shape, single
-from discreet.privacy.spectrum import Gauge, Reading, Spectrum
+from discreet.privacy.spectrum import Gauge, Spectrum
 from discreet.privacy.tally import ORDERS, PEAKS, Tally, log_moment_above, no_pair
 
 _KEPT = 6
@@ -24,54 +26,97 @@ _INVERSE: FloatArray = 1 / ORDERS
 _LIST: list[float] = ORDERS.tolist()
 _ONES: FloatArray = np.ones(len(ORDERS))
 
-_GROWTH = 1.05
+_GROWTH = 1.3
 """How much the composed moment may grow before another line is considered."""
 
-_STEPS = 40
-"""Newton steps at most; three are usual."""
+_FEW = 6
+"""Guarantees up to which a line is brought up to date one by one."""
 
 
 class Side:
-    """One direction of the composition: its tally, its lines, its list of outcomes."""
+    """One direction of the composition: its tally, its lines, its list of outcomes.
+
+    Why: the line in use is brought up to date when it is next read, so that many appended in a row
+    are multiplied in together; where budgets are checked that is at once.
+    """
 
     def __init__(self, tally: Tally, precision: Precision) -> None:
         self._tally, self._precision = tally, precision
         self._spectra: dict[tuple[int, int], Spectrum] = {}
         self._active: Spectrum | None = None
+        self._pending: list[tuple[Guarantee, int, tuple[Shape, float] | None]] = []
         self._listed: LossList | None = certain()
         self._waiting: list[tuple[Guarantee, int]] = []
         self._last: tuple[Spectrum | None, float, float] = (None, 0.0, 0.0)
         self._chosen: tuple[Spectrum | None, int, float, float] = (None, 0, 0.0, 0.0)
         self._asked: tuple[Fraction | None, float, float, float] = (None, 0.0, 0.0, 0.0)
+        self._at = (0, 0)
         self._gauge: Gauge | None = None
+        self._limit = (math.nan, 0.0, -math.inf)
 
     def append(self, guarantee: Guarantee, count: int, form: tuple[Shape, float] | None) -> None:
-        """Compose `count` more copies; the line in use is brought up to date at once."""
+        """Compose `count` more copies."""
         self._tally.append(guarantee, count, form)
         if self._listed is not None:
             self._waiting.append((guarantee, count))
-        active = self._active
-        if active is not None and active.rest.length == self._tally.length - 1:
-            self._advance(active, guarantee, count, form)
+        if self._active is not None:
+            self._pending.append((guarantee, count, form))
             if self._gauge is not None:
-                self._renew(self._gauge, active)
+                self._renew(self._gauge)
+
+    def _renew(self, gauge: Gauge) -> None:
+        """Prepare the next check, afresh where a Gaussian or a change of line has made it stale."""
+        active = self._current()
+        if active is not None and not gauge.fits(active):
+            self._gauge = active.gauge(gauge.epsilon)
+
+    def _current(self) -> Spectrum | None:
+        """The line in use, with everything appended multiplied in."""
+        active = self._active
+        if active is None or not self._pending:
+            return active
+        # Not in use until it is whole: what fails halfway is drawn anew.
+        pending, self._pending, self._active = self._pending, [], None
+        if len(pending) > _FEW:
+            self._multiply(active, pending)
+        else:
+            for guarantee, count, form in pending:
+                self._advance(active, guarantee, count, form)
+        before = active.rest.length
+        active.settle(self._tally.rest)
+        if self._tally.length // 32 != before // 32:
+            active.trim()
+        self._active = active
+        return active
+
+    def _multiply(
+        self,
+        spectrum: Spectrum,
+        pending: list[tuple[Guarantee, int, tuple[Shape, float] | None]],
+    ) -> None:
+        """Multiply in many at once."""
+        fresh = Tally(self._tally.direction)
+        for guarantee, count, form in pending:
+            fresh.append(guarantee, count, form)
+        spectrum.absorb(fresh.moments(spectrum.live))
+        spectrum.far = (spectrum.far[0], self._tally.scale(spectrum.far[0]))
 
     def _advance(
         self, spectrum: Spectrum, one: Guarantee, count: int, form: tuple[Shape, float] | None
     ) -> None:
+        """Multiply in one."""
         if form is None:
             factor = one.moments(spectrum.live, self._tally.direction)
             if factor is None:
                 raise no_pair(one)
-            spectrum.far = (0, math.inf)
+            spectrum.far = (spectrum.far[0], math.inf)
         else:
             factor = None if form[0] is GAUSSIAN else single(form[0], form[1], spectrum.live)
             i, far = spectrum.far
             far += log_moment_above(form[0], form[1], count, i)
             spectrum.far = (i, far + abs(far) * 4 * UNIT)
-        spectrum.absorb(factor and factor.power(count), self._tally.rest)
-        if self._tally.length % 16 == 0:
-            spectrum.trim()
+        if factor is not None:
+            spectrum.absorb(factor.power(count))
 
     # --- answers --------------------------------------------------------------------------------
 
@@ -104,30 +149,27 @@ class Side:
         e_low, e_high = Interval.of(epsilon).lower, Interval.of(epsilon).upper
         j, log_chernoff = self._best(_ONES, PEAKS - ORDERS * e_low)
         spectrum, j = self._line(j, max(1.0, -log_chernoff))
-        log_upper = spectrum.read(e_low).log_upper()
+        reading = spectrum.read(e_low)
+        log_upper = reading.log_upper(e_low)
         method, log_best = (
             ("contour", log_upper) if log_upper < log_chernoff else ("rdp", log_chernoff)
         )
         above = min(1.0, _sum_up(_exp_up(min(log_best, 0.0)), lost[1]))
-        below = _sum_down(self._lower(spectrum, j, e_high), lost[0])
+        below = _sum_down(self._lower(spectrum, j, e_high, reading), lost[0])
         return Bound(min(max(0.0, below), above), above, method)
 
     def within(self, epsilon: float, delta: float) -> bool:
         """True only if delta(epsilon) <= delta for sure; False may need a closer look."""
-        spectrum, gauge = self._active, self._gauge
+        spectrum, gauge, lost = self._active, self._gauge, self._tally.infinity[1]
+        if self._pending:
+            spectrum = self._current()
         if spectrum is None or spectrum.rest.length != self._tally.length:
             return False
         if gauge is None or gauge.epsilon != epsilon or not gauge.fits(spectrum):
             gauge = self._gauge = spectrum.gauge(epsilon)
-        log_upper = gauge.log_upper(spectrum)
-        if log_upper > 0:
-            return False
-        return _sum_up(_exp_up(log_upper), self._tally.infinity[1]) <= delta
-
-    def _renew(self, gauge: Gauge, spectrum: Spectrum) -> None:
-        """Prepare the check afresh when a Gaussian or a change of line has made it stale."""
-        if not gauge.fits(spectrum):
-            self._gauge = spectrum.gauge(gauge.epsilon)
+        if self._limit[0] != delta or self._limit[1] != lost:
+            self._limit = (delta, lost, min(0.0, _rest(delta, lost)[1]))
+        return gauge.log_upper(spectrum) <= self._limit[2]
 
     def _outcomes(self) -> LossList | None:
         """All joint outcomes, while they are few."""
@@ -147,35 +189,44 @@ class Side:
         if scales is not None:
             j = int((scales * factor + offset).argmin())
         else:
-            j = _descend(lambda i: self._tally.scale(i) * factor[i] + offset[i], len(ORDERS))
+            j = descend(lambda i: self._tally.scale(i) * factor[i] + offset[i], len(ORDERS))
         part, rest = self._tally.scale(j) * float(factor[j]), float(offset[j])
         return j, part + rest + (abs(part) + 4 * abs(rest) + 1) * (8 * UNIT)
 
     def _line(self, j: int, log_delta: float) -> tuple[Spectrum, int]:
         """An up-to-date spectrum on a line suited to the order and to delta = e^-log_delta."""
         j, spread = self._steady(j)
-        lam = float(ORDERS[j])
-        width = max((12 + 0.25 * lam * spread) * spread, (log_delta + 28) / lam)
-        key = (j, math.ceil(2 * math.log2(width)))
-        spectrum = self._spectra.get(key)
+        serves = self._active is not None and self._serves(self._at[0], j, spread, log_delta)
+        spectrum = self._current() if serves else None
+        if spectrum is not None:
+            return spectrum, self._at[0]
+        if self._spectra and j > 0:
+            j -= 1  # More will be appended, and the best order only falls: this line lasts longer.
+        key = (j, math.ceil(2 * math.log2(width(_LIST[j], spread, log_delta))))
+        spectrum = self._spectra.pop(key, None)
         if spectrum is None or spectrum.rest.length != self._tally.length:
-            spectrum = self._draw(lam, 2.0 ** (key[1] / 2), spread)
+            spectrum = self._draw(_LIST[j], 2.0 ** (key[1] / 2), spread)
             i = min(j + 3, len(ORDERS) - 1)
             spectrum.far = (i, self._tally.scale(i))
-            self._spectra.pop(key, None)
-            self._spectra[key] = spectrum
-            if len(self._spectra) > _KEPT:
-                del self._spectra[next(iter(self._spectra))]
-        self._active = spectrum
+        self._spectra[key] = spectrum
+        if len(self._spectra) > _KEPT:
+            del self._spectra[next(iter(self._spectra))]
+        self._active, self._pending, self._at = spectrum, [], key
         return spectrum, j
+
+    def _serves(self, at: int, j: int, spread: float, log_delta: float) -> bool:
+        """Whether the line in use, at another order, is as good: orders need not be exact."""
+        needed = 2 * math.log2(width(_LIST[at], spread, log_delta))
+        return at <= j <= at + 1 and needed <= self._at[1] <= needed + 4
 
     def _draw(self, lam: float, width: float, spread: float) -> Spectrum:
         """A new line over everything appended so far, in bulk."""
         step = 2 * math.pi / width
-        size, phantom = _resolution(lam, step, spread, self._tally.rest.square, self._precision)
+        size, phantom = resolution(lam, step, spread, self._tally.rest.square, self._precision)
         line = Line(lam, step, size)
         spectrum = Spectrum(line, phantom)
-        spectrum.absorb(self._tally.moments(line), self._tally.rest)
+        spectrum.absorb(self._tally.moments(line))
+        spectrum.settle(self._tally.rest)
         spectrum.trim()
         return spectrum
 
@@ -212,24 +263,25 @@ class Side:
         spectrum, j = self._line(j, -log_left)
         ceiling, method = min((self._tally.largest, "basic"), (chernoff, "rdp"))
         ceiling = max(0.0, ceiling)
-        found, reading = self._newton(spectrum, log_left, ceiling, self._guess(spectrum))
+        guess = self._guess(spectrum) or saddle(spectrum, self._spread(j), log_left)
+        found, reading = cross(spectrum, log_left, self._precision.near, ceiling, guess)
         if found < ceiling:
             ceiling, method = found, "contour"
         self._last = (spectrum, spectrum.level, ceiling)
         self._chosen = (spectrum, j, log_left, spectrum.level)
-        below = self._from_below(spectrum, j, ceiling, reading, left)
-        return Bound(below, ceiling, method)
+        return Bound(self._from_below(spectrum, j, ceiling, reading, left), ceiling, method)
 
     def _solve_again(self, left: float, log_left: float) -> Bound | None:
         """The same on the line in use, while little has been composed since it was chosen."""
         spectrum, j, asked, level = self._chosen
         if spectrum is None or spectrum is not self._active or asked != log_left:
             return None
+        self._current()
         if spectrum.rest.length != self._tally.length or spectrum.level > _GROWTH * level:
             return None
         guess = self._guess(spectrum)
-        found, reading = self._newton(spectrum, log_left, 2 * guess, guess)
-        if not found < min(2 * guess, self._tally.largest):
+        found, reading = cross(spectrum, log_left, self._precision.near, 2 * guess, guess)
+        if not (found < 2 * guess and found < self._tally.largest):
             return None
         self._last = (spectrum, spectrum.level, found)
         return Bound(self._from_below(spectrum, j, found, reading, left), found, "contour")
@@ -239,37 +291,12 @@ class Side:
         last, level, answer = self._last
         return answer + (spectrum.level - level) / spectrum.line.lam if last is spectrum else answer
 
-    def _newton(
-        self, spectrum: Spectrum, log_left: float, ceiling: float, guess: float
-    ) -> tuple[float, Reading]:
-        """Newton's method on log delta, kept in a bracket; only a confirmed epsilon is returned."""
-        low, high, near = 0.0, math.inf, self._precision.near
-        at = guess if 0 < guess < ceiling else ceiling
-        rate = spectrum.line.lam
-        for _ in range(_STEPS):
-            reading = spectrum.read(at)
-            off = reading.log_upper() - log_left
-            rate = _rate(reading, rate)
-            if off <= 0:
-                high = at
-                if off > -near or at == 0:
-                    break
-            else:
-                low = at
-                if at >= ceiling:
-                    break
-            at = _next(at, _step(reading, off + 0.5 * near, rate), low, min(high, ceiling))
-            if at in (low, high):
-                break
-        return high, reading
-
     def _from_below(
-        self, spectrum: Spectrum, j: int, above: float, reading: Reading, left: float
+        self, spectrum: Spectrum, j: int, above: float, reading: Expansion, left: float
     ) -> float:
         """An epsilon at which delta certainly still exceeds `left`; 0 where none is found."""
-        rate = _rate(reading, spectrum.line.lam)
-        blur = reading.log_upper() - reading.log_lower()
-        margin = (2 * min(blur, 1.0) + 2 * self._precision.near) / rate + above * 1e-15
+        margin = 2 * min(reading.blur(), 1.0) + 2 * self._precision.near
+        margin = margin / reading.rate(reading.epsilon) + above * 1e-15
         lost = self._tally.infinity
         wanted = (left + (lost[1] - lost[0])) * (1 + 8 * UNIT)
         if reading.ghost > 0:
@@ -278,50 +305,52 @@ class Side:
             at = above - margin
             if at <= 0:
                 break
-            if self._lower(spectrum, j, at, wanted) > wanted:
+            if self._lower(spectrum, j, at, reading, wanted) > wanted:
                 return at
             margin *= 4
         return 0.0
 
-    def _lower(self, spectrum: Spectrum, j: int, epsilon: float, near: float = 0.0) -> float:
+    def _lower(
+        self, spectrum: Spectrum, j: int, epsilon: float, reading: Expansion, near: float = 0.0
+    ) -> float:
         """A bound from below on delta of the finite loss: the sum less its aliases.
 
         With a phantom Y, E D(epsilon - Y) <= D(epsilon - y) + P(Y > y): it is read y further out.
         """
-        reading = spectrum.read(epsilon)
-        missing, at = 0.0, epsilon
-        if reading.ghost > 0:
-            scale = near or max(1e-300, math.exp(min(0.0, reading.log_lower())))
-            at = epsilon + _blur(reading.ghost, scale)
-            missing = _blurred(reading.ghost, at - epsilon)
+        missing, at, ghost = 0.0, epsilon, reading.ghost
+        if ghost > 0:
+            log_near = math.log(near) if near else reading.log_lower(reading.epsilon)
+            at = epsilon + _blur(ghost, math.exp(min(0.0, max(-690.0, log_near))))
+            missing = _blurred(ghost, at - epsilon)
+        if not reading.covers(at, self._precision.near):
             reading = spectrum.read(at)
-        whole_sum = math.exp(min(0.0, reading.log_lower())) * (1 - 2 * ELEMENTARY)
-        aliases = self._aliases(spectrum, j, at, reading.ghost, 1e-12 * whole_sum)
+        whole_sum = math.exp(min(0.0, reading.log_lower(at))) * (1 - 2 * ELEMENTARY)
+        aliases = self._aliases(spectrum, j, at, ghost, 1e-12 * whole_sum)
         return max(0.0, (whole_sum - (aliases + missing) * (1 + 4 * UNIT)) * (1 - 4 * UNIT))
 
     def _aliases(
         self, spectrum: Spectrum, j: int, epsilon: float, ghost: float, enough: float
     ) -> float:
-        """At most the sum over m != 0 of e^(lam m W) D(epsilon + m W).
+        """At most the sum over m != 0 of e^(lam m W) D(epsilon + m W); close enough if `enough`.
 
         D is at most 1 on the left; on the right Chernoff's bound at a higher order is summed.
         """
-        lam = spectrum.line.lam
-        width = 2 * math.pi / spectrum.line.step
-        gap = math.exp(-lam * width * (1 - 16 * UNIT))
-        best = math.inf
-        for i in (j + 3, j + 2, j + 4):
-            if i >= len(ORDERS) or best < enough:
-                continue
-            order = _LIST[i]
-            far = spectrum.far[1] if spectrum.far[0] == i else math.inf
-            log = far if far < math.inf else self._tally.scale(i)
-            log += 0.5 * order * (order + 1) * ghost - order * epsilon
-            log -= (order - lam) * width
-            log += (abs(log) + order * (epsilon + width)) * 16 * UNIT
-            fall = -math.expm1(-(order - lam) * width)
-            best = min(best, math.exp(min(log, 700.0)) / fall)
-        return (gap / -math.expm1(-lam * width) + best) * (1 + 32 * UNIT)
+        left, (usual, far) = spectrum.ends[2], spectrum.far
+        right = _beyond(spectrum, _LIST[usual], far, epsilon, ghost)
+        if right >= enough:
+            for i in range(j + 2, min(j + 5, len(ORDERS))):
+                scale = self._tally.scale(i)
+                right = min(right, _beyond(spectrum, _LIST[i], scale, epsilon, ghost))
+        return (left + right) * (1 + 32 * UNIT)
+
+
+def _beyond(spectrum: Spectrum, order: float, scale: float, epsilon: float, ghost: float) -> float:
+    """At most the sum over m > 0 of e^(lam m W) D(epsilon + m W), from the moment at one order."""
+    lam, width, _ = spectrum.ends
+    push, pull = order * epsilon, (order - lam) * width
+    log = scale + 0.5 * order * (order + 1) * ghost
+    log += (abs(log) + push + order * width) * (16 * UNIT) - push - pull
+    return math.exp(log) / -math.expm1(-pull) if pull > 0 and log < 700 else math.inf
 
 
 def _blur(ghost: float, scale: float) -> float:
@@ -335,60 +364,6 @@ def _blurred(ghost: float, push: float) -> float:
     return 0.5 * math.exp(-0.5 * depth * depth * (1 - 32 * UNIT)) * (1 + 32 * UNIT)
 
 
-def _resolution(
-    lam: float, step: float, spread: float, square: float, precision: Precision
-) -> tuple[int, float]:
-    """How many frequencies to keep, and the phantom that makes the rest negligible."""
-    if square > 0:
-        enough = math.sqrt(2 * 46 / square) / step + 8
-        if enough <= precision.most:
-            return max(32, math.ceil(enough)), 0.0
-    wanted = math.sqrt(10 * (lam + 1) / precision.excess) / step
-    size = int(min(precision.most, max(64.0, wanted)))
-    reach = step * size
-    # Balances the remainder e^-fall/(pi step size) against the phantom's cost lam (lam + 1)
-    # fall/reach^2, both relative to delta, about 1/(lam (lam + 1) spread sqrt(2 pi)) of the scale.
-    unit_cost = lam * (lam + 1)
-    relative = unit_cost * max(spread, 1e-12) * 2.5 / (math.pi * reach)
-    fall = min(45.0, max(2.0, math.log(relative * reach * reach / unit_cost)))
-    return size, 2 * fall / (reach * reach)
-
-
-def _descend(cost: Callable[[int], float], size: int) -> int:
-    """The index of least cost of a sequence that falls and then rises."""
-    j, step = size // 3, 4
-    while step:
-        here = cost(j)
-        while j + step < size and cost(j + step) < here:
-            j, here = j + step, cost(j + step)
-        while j - step >= 0 and cost(j - step) < here:
-            j, here = j - step, cost(j - step)
-        step //= 2
-    return j
-
-
-def _rate(reading: Reading, fallback: float) -> float:
-    """Minus the derivative of log delta."""
-    rate = reading.slope / reading.total if reading.total > 0 else fallback
-    return rate if rate > 0 and math.isfinite(rate) else fallback
-
-
-def _step(reading: Reading, off: float, rate: float) -> float:
-    """Newton's step on log delta, corrected by its second derivative where that is small."""
-    step = off / rate
-    curve = reading.bend / reading.total - rate * rate if reading.total > 0 else 0.0
-    correction = 0.5 * curve * step / rate
-    return step * (1 + correction) if abs(correction) < 0.3 else step
-
-
-def _next(at: float, step: float, low: float, high: float) -> float:
-    """Newton's next point, or one inside the bracket where it would leave it."""
-    to = at + step
-    if low < to < high:
-        return to
-    return 0.0 if to <= low == 0 else (low + high) / 2
-
-
 @lru_cache(maxsize=256)
 def _offsets(log_left: float) -> FloatArray:
     """What the conversion at each order adds to epsilon."""
@@ -397,7 +372,7 @@ def _offsets(log_left: float) -> FloatArray:
     return offsets
 
 
-def _rest(delta: Fraction, lost: float) -> tuple[float, float]:
+def _rest(delta: Fraction | float, lost: float) -> tuple[float, float]:
     """What an infinite loss leaves of delta, and the log of it, both from below."""
     left = (Interval.of(delta) - lost).lower
     return left, math.log(left) * (1 + ELEMENTARY) - ELEMENTARY if left > 0 else -math.inf

@@ -16,24 +16,23 @@ Reference: Alghamdi et al., The Saddle-Point Accountant for Differential Privacy
 """
 
 import math
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from discreet.privacy.expansion import Expansion, log_above
 from discreet.privacy.moments import PRODUCT, ComplexArray, FloatArray, Line, Moments
-from discreet.privacy.phases import ROUNDING, phase_error, phases
+from discreet.privacy.phases import DIRECT, ROUNDING, phase_error, phases
 from discreet.privacy.rounding import ELEMENTARY, UNIT
 
-_FINE = 45.0
+_FINE: Final = 45.0
 """e^-45 of the scale is nothing: no phantom is needed once the Gaussian part falls this far."""
 
-_SMALL = 256
-"""Frequencies up to which plain sines beat products of phases."""
-
-_COUNT: FloatArray = np.arange(float(_SMALL))
-
-_NOTHING = 1e-18
+_NOTHING: Final = 1e-18
 """Frequencies whose modulus has fallen below this are dropped, and charged."""
+
+_TRUSTED: Final = 2.0**20
+"""Radians up to which sines are vouched for."""
 
 
 class Rest(NamedTuple):
@@ -54,83 +53,149 @@ class Rest(NamedTuple):
 NOTHING = Rest(0.0, 0.0, 0.0, 0.0, 0)
 
 
-class Reading(NamedTuple):
-    """The sum at one epsilon, its first two derivatives, and all it may be off by.
+class _Comb:
+    """What belongs to the frequencies of a line alone: their heights and their weights.
 
-    Times e^exponent it is delta of the finite loss; `exponent` is enclosed. `ghost` is the phantom
-    in use.
+    Why: |s (s + 1)|^2 = (lam^2 + t^2)((lam + 1)^2 + t^2) has no cancellation, and neither part of
+    s (s + 1) is off by more than 6 units of it, so each weight is within 16 units.
     """
 
-    total: float
-    slope: float
-    bend: float
-    slack: float
-    exponent: tuple[float, float]
+    __slots__ = (
+        "_flat",
+        "_imag",
+        "_ks",
+        "_powers",
+        "_real",
+        "_space",
+        "half_squares",
+        "sizes",
+        "w",
+    )
+
+    def __init__(self, line: Line) -> None:
+        t, lam = line.heights, line.lam
+        square = t * t
+        norm = (lam * lam + square) * ((lam + 1) * (lam + 1) + square)
+        part = np.full(line.size, line.step / math.pi)
+        part[0] /= 2
+        self.sizes: FloatArray = part / np.sqrt(norm)
+        part /= norm
+        self.w = np.empty(line.size, dtype=np.complex128)
+        self.w.real, self.w.imag = (lam * (lam + 1) - square) * part, t * part * -(2 * lam + 1)
+        self.half_squares: FloatArray = -0.5 * square
+        # Real parts of even powers, imaginary parts of odd ones, as they lie in a complex array.
+        self._powers: FloatArray = np.zeros((4, 2 * line.size))
+        self._powers[0, 0::2], self._powers[1, 1::2] = 1, t
+        self._powers[2, 0::2], self._powers[3, 1::2] = square, square * t
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        """Room for the terms at one epsilon: as complex numbers, and as floats."""
+        size = len(self.w)
+        self._space = np.empty(size, dtype=np.complex128)
+        self._real, self._imag = self._space.real, self._space.imag
+        self._ks: FloatArray = np.arange(float(min(size, DIRECT)))
+        self._flat: FloatArray = self._space.view(np.float64)
+
+    def cut(self, size: int) -> None:
+        """Keep the first frequencies only."""
+        self.sizes, self.w = self.sizes[:size].copy(), self.w[:size].copy()
+        self.half_squares = self.half_squares[:size].copy()
+        self._powers = self._powers[:, : 2 * size].copy()
+        self._lay_out()
+
+    def sums(self, terms: ComplexArray, turn: float) -> list[float]:
+        """The dot products of an `Expansion` with the terms turned back by k x turn."""
+        if len(terms) <= DIRECT:
+            angles = self._ks * -turn
+            np.cos(angles, out=self._real)
+            np.sin(angles, out=self._imag)
+            np.multiply(self._space, terms, out=self._space)
+        else:
+            np.multiply(phases(-turn, len(terms)), terms, out=self._space)
+        sums: list[float] = self._powers.dot(self._flat).tolist()
+        return sums
+
+
+class _Ready(NamedTuple):
+    """The terms of the sum but for their turn by epsilon, and all they may be off by.
+
+    `shift` is what the Gaussian part adds to epsilon; `slack` and `beyond` are those of `_slack`
+    and of an `Expansion`.
+    """
+
     ghost: float
-
-    def log_upper(self) -> float:
-        """The log of a bound from above."""
-        return _log_above(self.total + self.slack, self.exponent[1])
-
-    def log_lower(self) -> float:
-        """The log of a bound from below on the sum with its aliases."""
-        low = self.total - self.slack
-        if not low > 0:
-            return -math.inf
-        log = math.log(low)
-        return self.exponent[0] + log - (abs(self.exponent[0]) + 8 * abs(log) + 4) * (2 * UNIT)
+    shift: float
+    fade: FloatArray
+    terms: ComplexArray
+    slack: tuple[float, float]
+    beyond: tuple[float, float]
 
 
 class Spectrum:
     """The moments of a composition on one line, and delta from them.
 
     `phantom` is the square mu^2 of the Gaussian that is composed in until the real one suffices.
-    `far` is the index of a higher real order and an upper bound on the log moment there, for
-    whoever draws the line to keep.
+    `product` holds weights times moments. `far` is the index of a higher real order and an upper
+    bound on the log moment there, for whoever draws the line to keep. `ends` are lam, W, and at
+    least the sum of e^(lam m W) over m < 0. `level` is about log M(lam): how much is composed.
     """
 
     __slots__ = (
         "_charge",
+        "_comb",
+        "_curve",
+        "_faded",
+        "_fourth",
+        "_half",
+        "_per_angle",
         "_ready",
-        "_square",
-        "_stack",
-        "_weights",
+        "ends",
         "error",
         "far",
+        "flat",
+        "level",
         "line",
         "live",
         "log_error",
         "log_scale",
         "phantom",
-        "phi",
+        "product",
         "rest",
         "weight",
     )
 
     def __init__(self, line: Line, phantom: float) -> None:
-        s = line.lam + 1j * line.heights
-        part = np.full(line.size, line.step / math.pi)
-        part[0] /= 2
-        self.line = self.live = line
-        self.phantom = phantom
-        self._weights = part / (s * (s + 1))
-        self.weight = float(np.sum(np.abs(self._weights))) * (1 + 2 * line.size * UNIT)
-        self._square: FloatArray = -0.5 * line.heights**2
-        self._charge = 0.0
-        self._ready: _Ready | None = None
-        self._stack: ComplexArray | None = None
-        self.phi = np.ones(line.size, dtype=np.complex128)
-        self.error, self.log_scale, self.log_error = 0.0, 0.0, 0.0
+        self.line, self.phantom = line, phantom
+        self._comb = _Comb(line)
+        self._half = 0.5 * (line.step * line.size) ** 2
+        self._curve = 0.5 * line.lam * (line.lam + 1)
+        self.weight = float(np.sum(self._comb.sizes)) * (1 + (2 * line.size + 32) * UNIT)
+        self._charge, self.error, self.log_scale, self.log_error = 0.0, 0.0, 0.0, 0.0
+        self.level = 0.0
         self.rest = NOTHING
         self.far = (0, math.inf)
+        self.ends = _ends(line)
+        self._lay_out(self._comb.w.copy())
 
-    def absorb(self, moments: Moments | None, rest: Rest) -> None:
-        """Multiply in the moments of more guarantees; `rest` is what is known beside them all."""
+    def _lay_out(self, product: ComplexArray) -> None:
+        self.product, self.flat = product, product.view(np.float64)
+        self.live = Line(self.line.lam, self.line.step, len(product))
+        self._per_angle = phase_error(self.line.step, len(product), 6 * UNIT)
+        self._ready: _Ready | None = None
+        self._faded, self._fourth = (0.0, _PLAIN), (-1.0, math.inf)
+
+    def settle(self, rest: Rest) -> None:
+        """Everything has been multiplied in; `rest` is what is known beside it."""
         self.rest, self._ready = rest, None
-        if moments is None:
-            return
-        factor = moments.phi
-        self.phi = self.phi * (factor if len(factor) == len(self.phi) else factor[: len(self.phi)])
+        self.level = self.log_scale + self._curve * rest.square
+
+    def absorb(self, moments: Moments) -> None:
+        """Multiply in the moments of more guarantees."""
+        factor, product = moments.phi, self.product
+        np.multiply(
+            product, factor if len(factor) == len(product) else factor[: len(product)], out=product
+        )
         error = self.error + moments.error + PRODUCT
         self.error = error * (1 + 2 * error) if error < 1 else 2.0
         self.log_scale += moments.log_scale
@@ -139,68 +204,89 @@ class Spectrum:
 
     def trim(self) -> None:
         """Drop the frequencies that have died out, for good: moduli never grow again."""
+        self._fourth, self._ready = (-1.0, math.inf), None
         square = self.rest.square * (1 - self.rest.square_error)
-        size = np.abs(self.phi) * np.exp(square * self._square)
-        alive = int(np.max(np.nonzero(size > _NOTHING)[0], initial=0)) + 2
+        size = np.abs(self.product) * np.exp(square * self._comb.half_squares)
+        alive = int(np.max(np.nonzero(size > _NOTHING * self._comb.sizes)[0], initial=0)) + 2
         if alive > 0.8 * len(size):
             return
-        dead = float(np.sum(size[alive:] * np.abs(self._weights[alive:])))
+        dead = float(np.sum(size[alive:]))
         self._charge += dead * (1 + (4 * len(size) + 64) * UNIT + 16 * ELEMENTARY)
-        self.phi, self._weights = self.phi[:alive].copy(), self._weights[:alive].copy()
-        self._square = self._square[:alive].copy()
-        self.live = Line(self.line.lam, self.line.step, alive)
-        self._ready = self._stack = None
+        self._comb.cut(alive)
+        self._lay_out(self.product[:alive].copy())
 
-    @property
-    def level(self) -> float:
-        """About log M(lam): how much has been composed."""
-        lam = self.line.lam
-        return self.log_scale + 0.5 * lam * (lam + 1) * self.rest.square
-
-    def read(self, epsilon: float) -> Reading:
+    def read(self, epsilon: float) -> Expansion:
         """Evaluate at one epsilon."""
         ready = self._ready
         if ready is None:
             ready = self._ready = self._prepare()
-        total, slope, bend = ready.at(epsilon)
-        slack = ready.slack(epsilon) + self.error * self.weight
-        return Reading(total, slope, bend, slack, self.exponent(epsilon, ready.ghost), ready.ghost)
+        turn, slack = self._turn(ready, epsilon)
+        return Expansion(
+            (epsilon, self.line.lam, ready.ghost),
+            self._comb.sums(ready.terms, turn),
+            slack + self.error * self.weight,
+            self.exponent(epsilon, ready.ghost),
+            ready.beyond,
+        )
 
     def gauge(self, epsilon: float) -> "Gauge":
         """Prepare many evaluations at one epsilon, while only moments are multiplied in."""
         ready = self._prepare()
-        weights = phases(-ready.turn(epsilon), len(self.phi)) * self._weights * ready.fade
-        return Gauge(self, weights, ready.slack(epsilon), epsilon, ready.ghost)
+        turn, slack = self._turn(ready, epsilon)
+        weights = phases(turn, len(self.product)) * ready.fade
+        return Gauge(self, weights.view(np.float64), slack, epsilon, ready.ghost)
+
+    def _turn(self, ready: "_Ready", epsilon: float) -> tuple[float, float]:
+        """The angle from one term to the next, and what the sum may be off by besides `error`.
+
+        A Gaussian's phase is a shift of epsilon. Nothing is vouched for past 2^20 radians.
+        """
+        turn, (fixed, per_unit) = self.line.step * (epsilon - ready.shift), ready.slack
+        if abs(turn) * len(self.product) < _TRUSTED:
+            return turn, fixed + per_unit * abs(epsilon)
+        return turn, math.inf
 
     def exponent(self, epsilon: float, ghost: float) -> tuple[float, float]:
         """Log M(lam) - lam epsilon, from below and above."""
         lam, rest = self.line.lam, self.rest
-        normal = 0.5 * lam * (lam + 1) * (rest.square + ghost)
-        middle = self.log_scale + rest.log_finite + normal - lam * epsilon
-        size = abs(self.log_scale) + lam * abs(epsilon) + normal - rest.log_finite
+        normal, push = self._curve * (rest.square + ghost), lam * epsilon
+        middle = self.log_scale + rest.log_finite + normal - push
+        size = abs(self.log_scale) + abs(push) + normal - rest.log_finite
         room = self.log_error + 8 * UNIT * size + normal * rest.square_error
         room -= rest.log_finite * rest.finite_error
         return middle - room, middle + room
 
     def _prepare(self) -> "_Ready":
-        reach = self.line.step * self.line.size
-        half = 0.5 * reach * reach
-        square = self.rest.square
+        square, half, line = self.rest.square, self._half, self.line
         real = half * square * (1 - self.rest.square_error)
         ghost = 0.0 if real >= _FINE else self.phantom
         tail = math.exp(-(real + half * ghost) * (1 - 16 * UNIT))
-        tail /= math.pi * self.line.step * (self.line.size - 1)
-        fade = np.exp((square + ghost) * self._square) if square or ghost else _PLAIN
-        gaussian = (ghost, square + ghost)
-        return _Ready(self.live, gaussian, fade, self._slack(ghost, tail), self._terms(fade))
+        tail /= math.pi * line.step * (line.size - 1)
+        normal = square + ghost
+        if self._faded[0] != normal:
+            self._faded = (normal, np.exp(self._comb.half_squares * normal))
+        fade = self._faded[1]
+        if self._fourth[0] != ghost:
+            self._fourth = (ghost, self._bend(fade))
+        return _Ready(
+            ghost,
+            (line.lam + 0.5) * normal,
+            fade,
+            self.product * fade,
+            self._slack(ghost, tail),
+            (line.step * len(self.product), self._fourth[1]),
+        )
 
-    def _terms(self, fade: FloatArray) -> ComplexArray:
-        """The terms of the sum and of its first two derivatives, signs dropped."""
-        if self._stack is None:
-            s = self.live.lam + 1j * self.live.heights
-            self._stack = np.stack((self._weights, self._weights * s, self._weights * s * s))
-        terms: ComplexArray = self._stack * (self.phi * fade)
-        return terms
+    def _bend(self, fade: FloatArray) -> float:
+        """At least the sum of |term| t^4, now and whatever is composed in later.
+
+        The Gaussian's square is known to far less than 2^-30, so where its fall counts it is off by
+        less than 2^-20.
+        """
+        fourth = 4 * self._comb.half_squares * self._comb.half_squares * fade
+        sum_ = float(np.abs(self.product).dot(fourth))
+        sum_ += self.error * float(self._comb.sizes.dot(fourth))
+        return sum_ * (1 + 2.0**-20) + 1e-280
 
     def _slack(self, ghost: float, tail: float) -> tuple[float, float]:
         """What the finite, rounded sum may be off by besides `error`: a constant, and per epsilon.
@@ -211,74 +297,23 @@ class Spectrum:
         """
         size = self.live.size
         shift = (self.line.lam + 0.5) * (self.rest.square + ghost)
-        per_angle = phase_error(self.line.step, size, 6 * UNIT)
-        turn = shift * per_angle + ROUNDING
+        turn = shift * self._per_angle + ROUNDING
         turn += (shift * self.line.step * size + 1) * (self.rest.square_error + 8 * UNIT)
-        rounding = turn + (2 * size + 32) * UNIT + 4 * ELEMENTARY
+        rounding = turn + (2 * size + 64) * UNIT + 4 * ELEMENTARY
         grown = 1 + 64 * UNIT
         return (
-            rounding * self.weight + tail + self._charge
-        ) * grown, per_angle * self.weight * grown
+            (rounding * self.weight + tail + self._charge) * grown,
+            self._per_angle * self.weight * grown,
+        )
 
 
 _PLAIN: FloatArray = np.ones(1)
 
 
-class _Ready:
-    """The terms laid out so that reading them is one product.
-
-    Re(w e^(-i x)) = Re(w) cos x + Im(w) sin x, and a complex array is its parts side by side.
-    """
-
-    __slots__ = (
-        "_circle",
-        "_cos",
-        "_ks",
-        "_rows",
-        "_sin",
-        "_slack",
-        "_terms",
-        "fade",
-        "ghost",
-        "line",
-        "square",
-    )
-
-    def __init__(
-        self,
-        line: Line,
-        gaussian: tuple[float, float],
-        fade: FloatArray,
-        slack: tuple[float, float],
-        terms: ComplexArray,
-    ) -> None:
-        self.line, (self.ghost, self.square), self.fade = line, gaussian, fade
-        self._slack, self._terms = slack, terms
-        self._rows = terms.view(np.float64) if line.size <= _SMALL else None
-        self._ks = _COUNT[: line.size]
-        self._circle = np.empty(2 * line.size)
-        self._cos, self._sin = self._circle[0::2], self._circle[1::2]
-
-    def turn(self, epsilon: float) -> float:
-        """The angle from one term to the next; a Gaussian's phase is a shift of epsilon."""
-        return self.line.step * (epsilon - (self.line.lam + 0.5) * self.square)
-
-    def slack(self, epsilon: float) -> float:
-        """What the sum at epsilon may be off by; nothing is vouched for past 2^20 radians."""
-        trusted = abs(self.turn(epsilon)) * self.line.size < 2.0**20
-        return self._slack[0] + self._slack[1] * abs(epsilon) if trusted else math.inf
-
-    def at(self, epsilon: float) -> tuple[float, float, float]:
-        """The sum, minus its slope, and its bend."""
-        turn = self.turn(epsilon)
-        if self._rows is None:
-            total, slope, bend = (self._terms @ phases(-turn, self.line.size)).real.tolist()
-            return total, slope, bend
-        x = self._ks * turn
-        np.cos(x, out=self._cos)
-        np.sin(x, out=self._sin)
-        total, slope, bend = (self._rows @ self._circle).tolist()
-        return total, slope, bend
+def _ends(line: Line) -> tuple[float, float, float]:
+    width = 2 * math.pi / line.step
+    gap = math.exp(-line.lam * width * (1 - 16 * UNIT))
+    return line.lam, width, gap / -math.expm1(-line.lam * width) * (1 + 32 * UNIT)
 
 
 class Gauge:
@@ -289,7 +324,7 @@ class Gauge:
     def __init__(
         self,
         spectrum: Spectrum,
-        weights: ComplexArray,
+        weights: FloatArray,
         slack: float,
         epsilon: float,
         ghost: float,
@@ -303,19 +338,11 @@ class Gauge:
         return (
             spectrum is self._spectrum
             and spectrum.rest.square == self._square
-            and len(spectrum.phi) == len(self._weights)
+            and len(spectrum.flat) == len(self._weights)
         )
 
     def log_upper(self, spectrum: Spectrum) -> float:
         """The log of a bound from above on delta of the finite loss."""
-        total = float((spectrum.phi @ self._weights).real)
+        total = float(spectrum.flat.dot(self._weights))
         slack = (self._slack + spectrum.error * self._weight) * (1 + 64 * UNIT)
-        return _log_above(total + slack, spectrum.exponent(self.epsilon, self.ghost)[1])
-
-
-def _log_above(top: float, exponent: float) -> float:
-    """log(top) + exponent, rounded up; nothing is claimed where rounding has made top negative."""
-    if not top > 0:
-        return math.inf
-    log = math.log(top)
-    return exponent + log + (abs(exponent) + 8 * abs(log) + 4) * (2 * UNIT)
+        return log_above(total + slack, spectrum.exponent(self.epsilon, self.ghost)[1])

@@ -73,9 +73,10 @@ class Subsampled(Guarantee):
         >>> Subsampled(Pure(1), rate=0.01).epsilon(0).upper < 0.0171
         True
 
-    Reference: Balle, Barthe, Gaboardi, Privacy Amplification by Subsampling (2018), Theorems 8 and
-    9; Zhu, Dong, Wang, Optimal Accounting via Characteristic Function (2022), Theorem 11; Wang,
-    Balle, Kasiviswanathan, Subsampled Renyi Differential Privacy (2019), Theorem 9.
+    Reference: Balle, Barthe, Gaboardi, Privacy Amplification by Subsampling (2018; Poisson, and
+    without replacement); Zhu, Dong, Wang, Optimal Accounting via Characteristic Function (2022),
+    Theorem 11; Wang, Balle, Kasiviswanathan, Subsampled Renyi Differential Privacy (2019), Theorem
+    9.
     """
 
     directions = (Direction.REMOVE, Direction.ADD)

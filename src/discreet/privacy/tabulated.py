@@ -41,7 +41,7 @@ class Tabulated(Guarantee):
         >>> coin.delta(1).upper, coin.delta(0).upper < 0.475
         (0.0, True)
 
-    Reference: Sommer, Meiser, Mohammadi, Privacy Loss Classes, Definition 2.
+    Reference: Sommer, Meiser, Mohammadi, Privacy Loss Classes (the privacy loss distribution).
     """
 
     directions: ClassVar[tuple[Direction, ...]] = (Direction.REMOVE, Direction.ADD)

@@ -1,7 +1,7 @@
 """Everything about an append-only list of guarantees that costs O(1) to keep up to date."""
 
 import math
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from discreet.errors import InputError
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.moments import Direction, FloatArray, Line, Moments, unit
 from discreet.privacy.rounding import ELEMENTARY, UNIT, Interval
-from discreet.privacy.shapes import GAUSSIAN, Shape, many
+from discreet.privacy.shapes import GAUSSIAN, Shape, many, single
 from discreet.privacy.spectrum import Rest
 
 ORDERS: FloatArray = 1.5 ** np.arange(-9.0, 46.0)
@@ -27,26 +27,37 @@ _FIXED: list[float] = ((8 + 2 * np.log(2 * ORDERS + 1)) * ELEMENTARY).tolist()
 """The error of a log moment: `Shape.log_error` at all ORDERS."""
 
 
-class Members:
-    """All members of one shape: their parameters and how often each was appended."""
+_FEW = 4
+"""Members up to which one after another is quicker than a table."""
 
-    __slots__ = ("_seen", "counts", "es")
+
+class Members:
+    """All members of one shape: how often each parameter was appended."""
+
+    __slots__ = ("_fresh", "counts")
 
     def __init__(self) -> None:
-        self.es: list[float] = []
-        self.counts: list[int] = []
-        self._seen = 0
+        self.counts: dict[float, int] = {}
+        self._fresh: list[tuple[float, int]] = []
 
-    def fresh(self) -> tuple[list[float], list[int]] | None:
+    def append(self, e: float, count: int) -> None:
+        """Take in `count` members with parameter e."""
+        self.counts[e] = self.counts.get(e, 0) + count
+        self._fresh.append((e, count))
+
+    def fresh(self) -> list[tuple[float, int]]:
         """The members appended since this was last asked."""
-        start, self._seen = self._seen, len(self.es)
-        return (self.es[start:], self.counts[start:]) if start < self._seen else None
+        fresh, self._fresh = self._fresh, []
+        return fresh
 
     def moments(self, shape: Shape, line: Line) -> Moments:
         """The moments of all members, equal ones taken together."""
-        es, place = np.unique(np.array(self.es), return_inverse=True)
-        counts = np.bincount(place.reshape(-1), weights=np.array(self.counts))
-        return many(shape, es, counts.astype(np.int64), line)
+        if len(self.counts) > _FEW and max(self.counts.values()) < 2**62:
+            es = np.fromiter(self.counts, np.float64, len(self.counts))
+            counts = np.fromiter(self.counts.values(), np.int64, len(self.counts))
+            return many(shape, es, counts, line)
+        first, *others = (single(shape, e, line).power(n) for e, n in self.counts.items())
+        return reduce(Moments.times, others, first)
 
 
 class Tally:
@@ -133,15 +144,19 @@ class Tally:
         group = self._members.get(shape)
         if group is None:
             group = self._members[shape] = Members()
-        group.es.append(e)
-        group.counts.append(count)
+        group.append(e, count)
         self._counted += count
         self._summed += count * e * (1 + 8 * UNIT)
         if shape is GAUSSIAN:
-            self._square += count * e * e
+            self._grow(count * e * e)
             self.largest = math.inf if e else self.largest
         else:
             self.largest = (self.largest + count * e * (1 + 2 * UNIT)) * (1 + 2 * UNIT)
+
+    def _grow(self, square: float) -> None:
+        # Always a new number: by it a prepared check tells that it is stale.
+        least = math.nextafter(self._square, math.inf)
+        self._square = max(self._square + square, least) if square else self._square
 
     def _take_other(self, guarantee: Guarantee, count: int) -> None:
         self._others[guarantee] = self._others.get(guarantee, 0) + count
@@ -163,8 +178,8 @@ class Tally:
         if self._done != self.length:
             for shape, group in self._members.items():
                 fresh = group.fresh()
-                if fresh is not None:
-                    self._sums = self._sums + _scales(shape, *fresh)
+                if fresh:
+                    self._sums = self._sums + _scales(shape, fresh)
             self._done = self.length
         return self._sums + self.log_finite if self.log_finite else self._sums
 
@@ -191,16 +206,17 @@ def no_pair(guarantee: Guarantee) -> InputError:
     )
 
 
-def _scales(shape: Shape, es: list[float], counts: list[int]) -> FloatArray:
+def _scales(shape: Shape, members: list[tuple[float, int]]) -> FloatArray:
     """The summed log moments at all orders, each within 600 roundings of its size."""
-    if len(es) == 1:
-        one = shape.log_scale(es[0], ORDERS, TWICE)
-        return one if counts[0] == 1 else one * counts[0]
+    if len(members) == 1:
+        (e, count), *_ = members
+        one = shape.log_scale(e, ORDERS, TWICE)
+        return one if count == 1 else one * count
     answer = np.zeros(len(ORDERS))
-    column, often = np.array(es)[:, None], np.array(counts, dtype=np.float64)
-    for first in range(0, len(es), 512):
-        part = slice(first, first + 512)
-        answer += often[part] @ shape.log_scale(column[part], ORDERS, TWICE)
+    table = np.array(members)
+    for first in range(0, len(members), 512):
+        part = table[first : first + 512]
+        answer += part[:, 1] @ shape.log_scale(part[:, :1], ORDERS, TWICE)
     return answer
 
 

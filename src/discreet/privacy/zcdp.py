@@ -39,7 +39,8 @@ class ZCDP(Guarantee):
         >>> ZCDP(0.5).epsilon(1e-6).upper < 5.5, ZCDP(0.5).group(2).rho().upper
         (True, 2.0)
 
-    Reference: Bun, Steinke, Concentrated Differential Privacy, Definition 8.1 and Lemma 8.2.
+    Reference: Bun, Steinke, Concentrated Differential Privacy (approximate zCDP and how it
+    composes).
     """
 
     rho0: Fraction

@@ -65,6 +65,8 @@ class Compiled:
             parts.append(f"{self.dialect.render(key.expression, scope)} AS {name}")
         inner = render_relation(self.query.relation, self.dialect)
         text = f"SELECT {', '.join([*parts, *columns]) or '1'} FROM ({inner})"
+        if self.by_row and self.known:
+            return text  # what is no known key finds no place later, at no cost a row
         known = [
             self.dialect.is_one_of(name, of.keys, of.kind)
             for name, of in zip(self.keys, key_types(self.query), strict=True)
@@ -72,32 +74,32 @@ class Compiled:
         ]
         return f"SELECT * FROM ({text}) WHERE {' AND '.join(known)}" if known else text
 
-    def parts(self) -> list[str]:
-        """Each row's part in each statistic that is a sum: v for rows and values, p for people."""
-        found = []
+    def parts(self) -> str:
+        """The rows with each one's part in each statistic that is a sum.
+
+        v is a value on its grid, NULL where the row does not count; p says whether it counts.
+        """
+        found, steps = [], []
         for i, statistic in enumerate(self.statistics):
             match statistic:
-                case Rows(None):
-                    found.append(f"1 AS v{i}")
-                case Rows(where):
-                    found.append(f"CASE WHEN {self._holds(where)} THEN 1 ELSE 0 END AS v{i}")
                 case Total(value, where, grid):
-                    steps = on_grid(self._real(value), grid, self.dialect)
-                    part = f"CASE WHEN {self._holds(where)} THEN {steps} ELSE 0 END AS v{i}"
-                    found.append(part)
-                case People(where):
+                    found.append(f"{self._counted(value, where)} AS v{i}")
+                    steps.append(f"{on_grid(f'v{i}', grid, self.dialect)} AS v{i}")
+                case Rows(where) | People(where):
                     found.append(f"{self._holds(where)} AS p{i}")
                 case _:
                     pass
-        return found
+        # A value is named before it is put on its grid, where it is read more than once.
+        rows = self.rows(found)
+        return f"SELECT * REPLACE ({', '.join(steps)}) FROM ({rows})" if steps else rows
 
     def pairs(self) -> str:
         """One row for each person and group."""
-        sums = [f"CAST(SUM(v{i}) AS HUGEINT) AS s{i}" for i in self._of(Rows, Total)]
+        sums = [f"{self._sum(i)} AS s{i}" for i in self._of(Rows, Total)]
         flags = [f"BOOL_OR(p{i}) AS q{i}" for i in self._of(People)]
         columns = ", ".join([self._person, *self.keys, "COUNT(*) AS n", *sums, *flags])
         return (
-            f"CREATE TEMP TABLE pairs AS SELECT {columns} FROM ({self.rows(self.parts())}) "
+            f"CREATE TEMP TABLE pairs AS SELECT {columns} FROM ({self.parts()}) "
             f"GROUP BY {_places(1 + len(self.keys))}"
         )
 
@@ -145,9 +147,9 @@ class Compiled:
         `people` is how many people (rows, where each is protected by itself) a group has.
         """
         if self.by_row:
-            parts = {i: f"SUM(v{i}) * {FULL}" for i in self._of(Rows, Total)}
+            parts = {i: f"{self._sum(i)} * {FULL}" for i in self._of(Rows, Total)}
             parts |= {i: f"COUNT(*) FILTER (WHERE p{i}) * {FULL}" for i in self._of(People)}
-            source = f"({self.rows(self.parts())})"
+            source = f"({self.parts()})"
         else:
             parts = {i: f"SUM(s{i} * COALESCE(h.w, {FULL}))" for i in self._of(Rows, Total)}
             parts |= {
@@ -161,16 +163,16 @@ class Compiled:
 
     def ranks(self, statistic: Ranks) -> str:
         """The weight in each occupied cell of each released group, by place."""
-        value = self._real(statistic.value)
-        place = cell(value, statistic.low, statistic.high, statistic.cells, self.dialect)
-        rows = self.rows([f"{place} AS cell", f"{self._holds(statistic.where)} AS counts"])
+        rows = self.rows([f"{self._counted(statistic.value, statistic.where)} AS cell"])
+        place = cell("cell", statistic.low, statistic.high, statistic.cells, self.dialect)
+        rows = f"SELECT * REPLACE ({place} AS cell) FROM ({rows})"
         source, weight = f"({rows}) AS r", str(FULL)
         if not self.by_row:
             source, weight = f"{source} {self._join('heavy', 'h')}", f"COALESCE(h.w, {FULL})"
         if not self.known and not self.by_row:
             source += self._among("pairs", "p", [self._person])
         columns = ["cell", f"{saturated(f'SUM({weight})', self.dialect)} AS weight"]
-        grouped = self._grouped(columns, f"{source} WHERE counts", extra=1)
+        grouped = self._grouped(columns, f"{source} WHERE cell IS NOT NULL", extra=1)
         return self._placed(grouped, ["cell", "weight"])
 
     def distincts(self, statistic: Distinct, limit: int, salt: str) -> str:
@@ -197,6 +199,8 @@ class Compiled:
             f"CREATE TEMP TABLE kept AS {few} UNION ALL {chosen}",
             "DROP TABLE pairs",
             "ALTER TABLE kept RENAME TO pairs",
+            "DROP TABLE norms",
+            self.norms(),
         ]
 
     def _first(self, each: str, names: Sequence[str], limit: int, salt: str) -> str:
@@ -257,6 +261,14 @@ class Compiled:
     def _person(self) -> str:
         return self.dialect.identifier(PERSON)
 
+    def _sum(self, place: int) -> str:
+        """The sum over rows of a statistic, in 128 bits; 0 where no row counts."""
+        statistic = self.statistics[place]
+        if isinstance(statistic, Total):
+            return f"COALESCE(SUM(v{place}), CAST(0 AS HUGEINT))"
+        every = statistic == Rows(None)
+        return f"CAST(COUNT(*){'' if every else f' FILTER (WHERE p{place})'} AS HUGEINT)"
+
     def _of(self, *kinds: type) -> list[int]:
         return [i for i, statistic in enumerate(self.statistics) if isinstance(statistic, kinds)]
 
@@ -265,10 +277,12 @@ class Compiled:
             return "TRUE"
         return f"COALESCE({self.dialect.render(where, columns_of(self.query.relation))}, FALSE)"
 
-    def _real(self, value: Expression) -> str:
+    def _counted(self, value: Expression, where: Expression | None) -> str:
+        """A number as a double, NULL where the row does not count."""
         scope = columns_of(self.query.relation)
         text = self.dialect.render(value, scope)
-        return self.dialect.as_double(text) if infer(value, scope).kind is Kind.INTEGER else text
+        real = self.dialect.as_double(text) if infer(value, scope).kind is Kind.INTEGER else text
+        return real if where is None else self.dialect.only_if(self._holds(where), real)
 
     def _join(self, table: str, alias: str) -> str:
         return f"LEFT JOIN {table} AS {alias} USING ({self._person})"

@@ -101,6 +101,10 @@ class Dialect(ABC):
         """The remainder of x by y, which is not 0; `wide` where it can be that of -2^63 by -1."""
 
     @abstractmethod
+    def whole_quotient(self, x: str, y: str, *, wide: bool) -> str:
+        """X by y, which is not 0, cut off towards 0; `wide` where it can be -2^63 by -1: NULL."""
+
+    @abstractmethod
     def exact_integer(self, text: str) -> str:
         """A whole number, BIGINT or double, up to 2^64, as an integer wide enough to compare it."""
 
@@ -109,8 +113,8 @@ class Dialect(ABC):
         """LOWER or UPPER of the letters A-Z alone."""
 
     @abstractmethod
-    def trim(self, text: str) -> str:
-        """Without spaces at both ends."""
+    def trim(self, function: Function, text: str) -> str:
+        """TRIM, LTRIM or RTRIM: without spaces at both ends, or one."""
 
     @abstractmethod
     def length(self, text: str) -> str:
@@ -121,8 +125,24 @@ class Dialect(ABC):
         """`count` code points from the one at `first`."""
 
     @abstractmethod
+    def right(self, text: str, count: int) -> str:
+        """The last `count` code points."""
+
+    @abstractmethod
+    def replace(self, text: str, what: str, by: str) -> str:
+        """A text with every `what`, which is not empty, replaced."""
+
+    @abstractmethod
+    def position(self, text: str, part: str) -> str:
+        """Where a text first holds another, in code points from 1; 0 where it does not."""
+
+    @abstractmethod
     def starts_with(self, text: str, beginning: str) -> str:
         """Whether a text begins with another."""
+
+    @abstractmethod
+    def ends_with(self, text: str, end: str) -> str:
+        """Whether a text ends with another."""
 
     @abstractmethod
     def like(self, text: str, pattern: Sequence[str | Wildcard]) -> str:
@@ -137,8 +157,16 @@ class Dialect(ABC):
         """A date or timestamp down to the beginning of a unit."""
 
     @abstractmethod
-    def days_later(self, date: str, operator: str, days: str) -> str:
-        """A date and a number of days at most 10^7; it may leave the calendar."""
+    def days_later(self, time: str, operator: str, days: str, kind: Kind) -> str:
+        """A date or timestamp and at most 10^7 days; it may leave the calendar."""
+
+    @abstractmethod
+    def months_later(self, time: str, months: str, kind: Kind) -> str:
+        """A date or timestamp and at most 10^6 months, the day no later than the month has."""
+
+    @abstractmethod
+    def seconds_later(self, time: str, seconds: str) -> str:
+        """A timestamp and at most 10^12 seconds; it may leave the calendar."""
 
     @abstractmethod
     def days_between(self, later: str, earlier: str) -> str:

@@ -63,6 +63,10 @@ class DuckDB(Dialect):
         """In 128 bits where 64 overflow."""
         return f"CAST(CAST({x} AS HUGEINT) % {y} AS BIGINT)" if wide else f"({x} % {y})"
 
+    def whole_quotient(self, x: str, y: str, *, wide: bool) -> str:
+        """In 128 bits where 64 overflow; what does not fit is NULL."""
+        return f"TRY_CAST(CAST({x} AS HUGEINT) // {y} AS BIGINT)" if wide else f"({x} // {y})"
+
     def exact_integer(self, text: str) -> str:
         """In 128 bits."""
         return f"CAST({text} AS HUGEINT)"
@@ -80,9 +84,9 @@ class DuckDB(Dialect):
 
         return self.let([text], body)
 
-    def trim(self, text: str) -> str:
-        """`trim` alone would take other blanks too."""
-        return f"trim({text}, ' ')"
+    def trim(self, function: Function, text: str) -> str:
+        """Without a list it would take other blanks too."""
+        return f"{function.value}({text}, ' ')"
 
     def length(self, text: str) -> str:
         """In code points."""
@@ -92,9 +96,25 @@ class DuckDB(Dialect):
         """In code points; no text is as long as the limits."""
         return f"substring({text}, {min(first, _LONGEST_TEXT)}, {min(count, _LONGEST_TEXT)})"
 
+    def right(self, text: str, count: int) -> str:
+        """In code points."""
+        return f"right({text}, {min(count, _LONGEST_TEXT)})"
+
+    def replace(self, text: str, what: str, by: str) -> str:
+        """From left to right, by code point."""
+        return f"replace({text}, {self.text(what)}, {self.text(by)})"
+
+    def position(self, text: str, part: str) -> str:
+        """In code points; the empty text is at 1."""
+        return f"strpos({text}, {part})"
+
     def starts_with(self, text: str, beginning: str) -> str:
         """By code point."""
         return f"starts_with({text}, {beginning})"
+
+    def ends_with(self, text: str, end: str) -> str:
+        """By code point."""
+        return f"ends_with({text}, {end})"
 
     def like(self, text: str, pattern: Sequence[str | Wildcard]) -> str:
         """Plain % and _ are escaped with a backslash; without them it is plain itself."""
@@ -116,9 +136,18 @@ class DuckDB(Dialect):
         """`date_trunc` gives a TIMESTAMP of a DATE."""
         return self.cast(f"date_trunc('{unit.value}', {text})", kind)
 
-    def days_later(self, date: str, operator: str, days: str) -> str:
-        """Dates add 32-bit integers."""
-        return f"({date} {operator} CAST({days} AS INTEGER))"
+    def days_later(self, time: str, operator: str, days: str, kind: Kind) -> str:
+        """Dates add 32-bit integers, timestamps intervals."""
+        count = f"CAST({days} AS INTEGER)"
+        return f"({time} {operator} {count if kind is Kind.DATE else f'to_days({count})'})"
+
+    def months_later(self, time: str, months: str, kind: Kind) -> str:
+        """A date and an interval are a timestamp."""
+        return self.cast(f"({time} + to_months(CAST({months} AS INTEGER)))", kind)
+
+    def seconds_later(self, time: str, seconds: str) -> str:
+        """As an interval."""
+        return f"({time} + to_seconds({seconds}))"
 
     def days_between(self, later: str, earlier: str) -> str:
         """A BIGINT."""

@@ -196,11 +196,11 @@ LT LTE GT GTE LEFT RIGHT OUTER INNER JOIN ON USING IS NULL AND OR BETWEEN DISTIN
 CUBE GROUPING_SETS HAVING ORDER_BY DESC ASC FIRST LIMIT OFFSET ROWS SEMICOLON CASE WHEN THEN ELSE
 END TRUE FALSE IN INTERVAL L_BRACKET R_BRACKET L_PAREN R_PAREN COMMA DPIPE ALL FOR UNION ISNULL
 NOTNULL CARET_AT PARAMETER TEXT VARCHAR CHAR DOUBLE FLOAT BIGINT INT BOOLEAN DATE TIMESTAMP
-TIMESTAMPNTZ DATETIME
+TIMESTAMPNTZ DATETIME DIV DSTAR CARET
 """
 _STRUCTURE = {TokenType[name] for name in _NAMES.split()}
-_WORDS = {"NULLS", "LAST", "WITHIN", "GROUP", "UNKNOWN"}
-_UNIT_BEFORE = {"EXTRACT", "DATE_TRUNC", "DATETRUNC"}
+_WORDS = {"NULLS", "LAST", "WITHIN", "GROUP", "UNKNOWN", "LEADING", "TRAILING", "BOTH"}
+_UNIT_BEFORE = {"EXTRACT", "DATE_TRUNC", "DATETRUNC", "DATE_DIFF", "DATEDIFF"}
 
 
 def _is_structure(tokens: list[Token], at: int) -> bool:
@@ -210,9 +210,23 @@ def _is_structure(tokens: list[Token], at: int) -> bool:
         return True
     if any(before.token_type is TokenType.INTERVAL for before in tokens[max(0, at - 3) : at]):
         return True
+    if _follows_interval(tokens, at):
+        return True
     follows = at + 1 < len(tokens) and tokens[at + 1].token_type is TokenType.L_PAREN
     names_function = follows and token.token_type is TokenType.VAR
     return names_function or _is_unit(tokens, at) or _is_fraction(tokens, at)
+
+
+def _follows_interval(tokens: list[Token], at: int) -> bool:
+    """Whether a token is the unit in INTERVAL (...) unit."""
+    depth = 0
+    for before in range(at - 1, 0, -1):
+        kind = tokens[before].token_type
+        depth += (kind is TokenType.R_PAREN) - (kind is TokenType.L_PAREN)
+        if depth == 0:
+            closed = before < at - 1
+            return closed and tokens[before - 1].token_type is TokenType.INTERVAL
+    return False
 
 
 def _is_fraction(tokens: list[Token], at: int) -> bool:

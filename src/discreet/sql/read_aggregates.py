@@ -260,11 +260,13 @@ _SHAPES: dict[type[Node], Callable[[Aggregates, Node, Expression | None], list[A
     exp.CountIf: Aggregates.count_if,
     exp.Median: Aggregates.median,
     exp.Quantile: Aggregates.quantiles,
+    exp.ApproxQuantile: Aggregates.quantiles,
     exp.PercentileCont: Aggregates.quantiles,
 }
 _SINGLES: dict[type[Node], tuple[Measure, bool]] = {
     exp.Sum: (Measure.SUM, True),
     exp.Avg: (Measure.MEAN, True),
+    exp.ApproxDistinct: (Measure.COUNT_DISTINCT, True),
     exp.Variance: (Measure.VARIANCE, True),
     exp.VariancePop: (Measure.VARIANCE, False),
     exp.Stddev: (Measure.STDDEV, True),

@@ -4,21 +4,30 @@ A part of a call that no rule asks for (the second argument of FLOOR, say) is le
 statement is refused for it.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from discreet.plan.expressions import Call, Cast, Expression, Function, Literal, Truncate, Unit
+from discreet.plan.expressions import Call, Cast, Expression, Function, Literal
 from discreet.plan.kinds import Kind
 from discreet.sql.read_literals import read_moment, read_whole
+from discreet.sql.read_times import (
+    INTERVAL,
+    Rule,
+    named_part,
+    read_date_add,
+    read_difference,
+    read_extract,
+    read_later,
+    read_part,
+    read_truncated,
+)
 from discreet.sql.refusals import Refusal
 from discreet.sql.syntax import Node, conjuncts
 
 if TYPE_CHECKING:
     from discreet.sql.read_expressions import ExpressionReader
 
-Rule: TypeAlias = Callable[["ExpressionReader", Node], Expression]
 _REST = (1 << 31) - 1
 """More code points than a text has: what SUBSTRING without a length takes."""
 
@@ -47,37 +56,20 @@ def _alike(function: Function, *, flag: str | None = None) -> Rule:
 
 
 def _sum(function: Function) -> Rule:
-    """Plus and minus, where one side may be an interval of days."""
+    """Plus and minus, where one side may be an interval."""
 
     def rule(reader: "ExpressionReader", node: Node) -> Expression:
         sides = [reader.syntax.part(node, "this"), reader.syntax.part(node, "expression")]
-        intervals = [isinstance(side, exp.Interval) for side in sides]
-        if all(intervals) or (intervals[0] and function is Function.SUBTRACT):
-            raise reader.syntax.refuse(node, _INTERVAL)
-        return Call(
-            function,
-            tuple(
-                _days(reader, side) if interval else reader.read(side)
-                for side, interval in zip(sides, intervals, strict=True)
-            ),
-        )
+        match [isinstance(side, exp.Interval) for side in sides]:
+            case [False, False]:
+                return Call(function, tuple(reader.read(side) for side in sides))
+            case [False, True]:
+                return read_later(reader, function, *sides)
+            case [True, False] if function is Function.ADD:
+                return read_later(reader, function, *sides[::-1])
+        raise reader.syntax.refuse(node, INTERVAL)
 
     return rule
-
-
-def _days(reader: "ExpressionReader", node: Node) -> Expression:
-    """The days of INTERVAL 3 DAY or INTERVAL '2 weeks'."""
-    syntax = reader.syntax
-    amount, unit = syntax.part(node, "this"), syntax.part(node, "unit")
-    name = str(syntax.part(unit, "this")).upper() if isinstance(unit, exp.Var) else ""
-    text = str(syntax.part(amount, "this")) if isinstance(amount, exp.Literal) else ""
-    if name not in _DAYS or not text.removeprefix("-").isdecimal() or len(text) > 9:
-        raise syntax.refuse(node, _INTERVAL)
-    syntax.part(amount, "is_string")
-    return syntax.remember(Literal(int(text) * _DAYS[name], Kind.INTEGER), node)
-
-
-_DAYS = {"DAY": 1, "DAYS": 1, "WEEK": 7, "WEEKS": 7}
 
 
 def _divide(reader: "ExpressionReader", node: Node) -> Expression:
@@ -86,6 +78,42 @@ def _divide(reader: "ExpressionReader", node: Node) -> Expression:
         if reader.syntax.part(node, flag):
             raise reader.syntax.refuse_clause(node, flag)
     return _plain(Function.DIVIDE, "this", "expression")(reader, node)
+
+
+def _logarithm(reader: "ExpressionReader", node: Node) -> Expression:
+    """LOG(x) is that to base 10, as in DuckDB and Postgres; LOG(2, x) has its base first."""
+    syntax = reader.syntax
+    first, second = syntax.part(node, "this"), syntax.part(node, "expression")
+    if second is None:
+        return Call(Function.LOG10, (reader.read(first),))
+    base = reader.read(first)
+    known = base.value if isinstance(base, Literal) else None
+    if not isinstance(known, int) or known not in _LOGARITHMS:
+        raise syntax.refuse(first, _BASE)
+    return Call(_LOGARITHMS[known], (reader.read(second),))
+
+
+_LOGARITHMS = {10: Function.LOG10, 2: Function.LOG2}
+
+
+def _power(reader: "ExpressionReader", node: Node) -> Expression:
+    """Small whole powers are products, from the left; the power 0.5 is the root."""
+    value = reader.read(reader.syntax.part(node, "this"))
+    power_node = reader.syntax.part(node, "expression")
+    power = reader.read(power_node)
+    match power:
+        case Literal(int(count), _) if 1 <= count <= _LARGEST_POWER:
+            product = value
+            for _ in range(count - 1):
+                product = reader.call(node, Function.MULTIPLY, product, value)
+            # A power is a double on every engine.
+            return Cast(product, Kind.REAL)
+        case Literal(0.5, _):
+            return Call(Function.SQRT, (value,))
+    raise reader.syntax.refuse(power_node, _POWER)
+
+
+_LARGEST_POWER = 4
 
 
 def _round(reader: "ExpressionReader", node: Node) -> Expression:
@@ -147,6 +175,36 @@ def _left(reader: "ExpressionReader", node: Node) -> Expression:
     return _slice(text, 1, count)
 
 
+def _right(reader: "ExpressionReader", node: Node) -> Expression:
+    text = reader.read(reader.syntax.part(node, "this"))
+    count = read_whole(reader.syntax, reader.syntax.part(node, "expression"), "the length of RIGHT")
+    return Call(Function.RIGHT, (text, Literal(count, Kind.INTEGER)))
+
+
+def _trim(reader: "ExpressionReader", node: Node) -> Expression:
+    """TRIM, LTRIM and RTRIM of spaces; other characters are left unread, and refused."""
+    side = str(reader.syntax.part(node, "position") or "").upper()
+    text = reader.read(reader.syntax.part(node, "this"))
+    return Call(_SIDES.get(side, Function.TRIM), (text,))
+
+
+_SIDES = {"LEADING": Function.LTRIM, "TRAILING": Function.RTRIM}
+
+
+def _replace(reader: "ExpressionReader", node: Node) -> Expression:
+    syntax = reader.syntax
+    text = reader.read(syntax.part(node, "this"))
+    what = reader.text(syntax.part(node, "expression"), "what REPLACE looks for")
+    by_node = syntax.part(node, "replacement")
+    by = "" if by_node is None else reader.text(by_node, "what REPLACE puts there")
+    return Call(Function.REPLACE, (text, Literal(what, Kind.TEXT), Literal(by, Kind.TEXT)))
+
+
+def _contains(reader: "ExpressionReader", node: Node) -> Expression:
+    place = _plain(Function.POSITION, "this", "expression")(reader, node)
+    return Call(Function.GREATER, (reader.syntax.remember(place, node), Literal(0, Kind.INTEGER)))
+
+
 def _slice(text: Expression, first: int, count: int) -> Expression:
     limits = (Literal(first, Kind.INTEGER), Literal(count, Kind.INTEGER))
     return Call(Function.SUBSTRING, (text, *limits))
@@ -192,56 +250,6 @@ def _as_kind(reader: "ExpressionReader", operand: Node, kind: Kind) -> Expressio
     return Cast(value, kind)
 
 
-# --- dates ----------------------------------------------------------------------------------------
-
-_PARTS = {
-    "YEAR": Function.YEAR,
-    "QUARTER": Function.QUARTER,
-    "MONTH": Function.MONTH,
-    "DAY": Function.DAY,
-    "DAYOFMONTH": Function.DAY,
-    "HOUR": Function.HOUR,
-    "MINUTE": Function.MINUTE,
-    "ISODOW": Function.WEEKDAY,
-    "DOY": Function.YEARDAY,
-    "DAYOFYEAR": Function.YEARDAY,
-}
-_SUNDAY_FIRST = {"DOW", "DAYOFWEEK", "WEEKDAY"}
-
-
-def _part(reader: "ExpressionReader", node: Node, unit: str, of: Node) -> Expression:
-    value = reader.read(of)
-    if unit in _SUNDAY_FIRST:  # Sunday is 0, Saturday is 6
-        weekday = reader.call(node, Function.WEEKDAY, value)
-        return Call(Function.MODULO, (weekday, Literal(7, Kind.INTEGER)))
-    if unit in _PARTS:
-        return Call(_PARTS[unit], (value,))
-    raise reader.syntax.refuse(node, _PART)
-
-
-def _named_part(unit: str) -> Rule:
-    def rule(reader: "ExpressionReader", node: Node) -> Expression:
-        return _part(reader, node, unit, reader.syntax.part(node, "this"))
-
-    return rule
-
-
-def _extract(reader: "ExpressionReader", node: Node) -> Expression:
-    unit = reader.syntax.part(node, "this")
-    name = str(reader.syntax.part(unit, "this")).upper()
-    reader.syntax.part(unit, "is_string")
-    return _part(reader, node, name, reader.syntax.part(node, "expression"))
-
-
-def _truncate(reader: "ExpressionReader", node: Node) -> Expression:
-    operand = reader.read(reader.syntax.part(node, "this"))
-    unit = reader.syntax.part(node, "unit")
-    name = str(reader.syntax.part(unit, "this")).lower() if isinstance(unit, exp.Var) else ""
-    if name not in {known.value for known in Unit}:
-        raise reader.syntax.refuse(node, _UNIT)
-    return Truncate(operand, Unit(name))
-
-
 # --- by name --------------------------------------------------------------------------------------
 
 
@@ -251,19 +259,28 @@ def _by_name(reader: "ExpressionReader", node: Node) -> Expression:
     arguments = reader.syntax.parts(node, "expressions")
     match name, arguments:
         case (("DATE_PART" | "DATEPART"), [unit, of]):
-            return _part(reader, node, reader.text(unit, "the part of DATE_PART").upper(), of)
+            return read_part(reader, node, reader.text(unit, "the part of DATE_PART").upper(), of)
         case "WEEKDAY", [of]:
-            return _part(reader, node, "DOW", of)
+            return read_part(reader, node, "DOW", of)
+        case "ISODOW", [of]:
+            return read_part(reader, node, "ISODOW", of)
+        case "PREFIX", [text, part]:
+            return Call(Function.STARTS_WITH, (reader.read(text), reader.read(part)))
+        case "SUFFIX", [text, part]:
+            return Call(Function.ENDS_WITH, (reader.read(text), reader.read(part)))
         case "IFF", [condition, value, default]:
             return reader.choice([reader.read(condition)], [value], default)
     raise reader.unknown(node)
 
 
-_INTERVAL = Refusal(
-    "interval",
-    "an interval that is not a number of days or weeks",
-    "months and years differ in length, and dates have no hours",
-    "write date + INTERVAL 30 DAY",
+_BASE = Refusal(
+    "argument", "a logarithm to another base than 2 or 10", fix="write LN(x) / LN(base)"
+)
+_POWER = Refusal(
+    "argument",
+    f"a power that is not a whole number from 1 to {_LARGEST_POWER}, or 0.5",
+    "engines compute other powers differently",
+    "write EXP(LN(x) * power), which is NULL where x is not above 0",
 )
 _DIGITS = Refusal(
     "argument", "ROUND to more than 15 digits", "a double has no more", "round to fewer"
@@ -274,25 +291,15 @@ _TYPE = Refusal(
     "kinds are BOOLEAN, BIGINT, DOUBLE, VARCHAR, DATE and TIMESTAMP, without lengths",
     "cast to one of them",
 )
-_PART = Refusal(
-    "argument",
-    "a part of a date that is not known",
-    "parts are YEAR, QUARTER, MONTH, DAY, HOUR, MINUTE, DOW, ISODOW and DOY",
-    "use one of them, or DATE_TRUNC('week', d) for weeks",
-)
-_UNIT = Refusal(
-    "argument",
-    "DATE_TRUNC to a unit that is not known",
-    "units are year, quarter, month, week, day, hour and minute",
-    "write for example DATE_TRUNC('month', d)",
-)
-
 FUNCTIONS: dict[type[Node], Rule] = {
     exp.Add: _sum(Function.ADD),
     exp.Sub: _sum(Function.SUBTRACT),
     exp.Mul: _plain(Function.MULTIPLY, "this", "expression"),
     exp.Div: _divide,
     exp.Mod: _plain(Function.MODULO, "this", "expression"),
+    exp.IntDiv: _plain(Function.QUOTIENT, "this", "expression"),
+    exp.Pow: _power,
+    exp.Log: _logarithm,
     exp.Abs: _plain(Function.ABS, "this"),
     exp.Sign: _plain(Function.SIGN, "this"),
     exp.Floor: _plain(Function.FLOOR, "this"),
@@ -307,7 +314,12 @@ FUNCTIONS: dict[type[Node], Rule] = {
     exp.Nullif: _plain(Function.NULL_IF, "this", "expression"),
     exp.Lower: _plain(Function.LOWER, "this"),
     exp.Upper: _plain(Function.UPPER, "this"),
-    exp.Trim: _plain(Function.TRIM, "this"),
+    exp.Trim: _trim,
+    exp.Replace: _replace,
+    exp.Right: _right,
+    exp.StrPosition: _plain(Function.POSITION, "this", "substr"),
+    exp.Contains: _contains,
+    exp.EndsWith: _plain(Function.ENDS_WITH, "this", "expression"),
     exp.Length: _plain(Function.LENGTH, "this"),
     exp.DPipe: _pipe,
     exp.Concat: _concat,
@@ -317,25 +329,31 @@ FUNCTIONS: dict[type[Node], Rule] = {
     exp.Cast: _cast,
     exp.TryCast: _cast,
     exp.Date: _date,
-    exp.Extract: _extract,
-    exp.Year: _named_part("YEAR"),
-    exp.Quarter: _named_part("QUARTER"),
-    exp.Month: _named_part("MONTH"),
-    exp.Day: _named_part("DAY"),
-    exp.DayOfMonth: _named_part("DAY"),
-    exp.Hour: _named_part("HOUR"),
-    exp.Minute: _named_part("MINUTE"),
-    exp.DayOfWeek: _named_part("DOW"),
-    exp.DayOfWeekIso: _named_part("ISODOW"),
-    exp.DayOfYear: _named_part("DOY"),
-    exp.TimestampTrunc: _truncate,
-    exp.DateTrunc: _truncate,
+    exp.Extract: read_extract,
+    exp.Year: named_part("YEAR"),
+    exp.Quarter: named_part("QUARTER"),
+    exp.Month: named_part("MONTH"),
+    exp.Day: named_part("DAY"),
+    exp.DayOfMonth: named_part("DAY"),
+    exp.Hour: named_part("HOUR"),
+    exp.Minute: named_part("MINUTE"),
+    exp.Second: named_part("SECOND"),
+    exp.Week: named_part("WEEK"),
+    exp.WeekOfYear: named_part("WEEK"),
+    exp.DateDiff: read_difference,
+    exp.DateAdd: read_date_add,
+    exp.DayOfWeek: named_part("DOW"),
+    exp.DayOfWeekIso: named_part("ISODOW"),
+    exp.DayOfYear: named_part("DOY"),
+    exp.TimestampTrunc: read_truncated,
+    exp.DateTrunc: read_truncated,
     exp.WidthBucket: _plain(Function.BUCKET, "this", "min_value", "max_value", "num_buckets"),
     exp.Anonymous: _by_name,
 }
 _NAMES = """
-ABS SIGN FLOOR CEIL ROUND SQRT EXP LN LEAST GREATEST COALESCE IFNULL NULLIF LOWER UPPER TRIM LENGTH
-CONCAT SUBSTRING LEFT STARTS_WITH CAST TRY_CAST DATE EXTRACT DATE_PART YEAR QUARTER MONTH DAY HOUR
-MINUTE DAYOFWEEK ISODOW DAYOFYEAR DATE_TRUNC WIDTH_BUCKET MOD IF IFF
+ABS SIGN FLOOR CEIL ROUND SQRT EXP LN LOG LOG10 LOG2 POWER LEAST GREATEST COALESCE IFNULL NULLIF
+LOWER UPPER TRIM LTRIM RTRIM LENGTH CONCAT SUBSTRING LEFT RIGHT REPLACE STRPOS POSITION CONTAINS
+STARTS_WITH ENDS_WITH CAST TRY_CAST DATE EXTRACT DATE_PART YEAR QUARTER MONTH WEEK DAY HOUR MINUTE
+SECOND DAYOFWEEK ISODOW DAYOFYEAR DATE_TRUNC DATE_DIFF DATE_ADD WIDTH_BUCKET MOD IF IFF
 """
 KNOWN_FUNCTIONS = frozenset(_NAMES.split())

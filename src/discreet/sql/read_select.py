@@ -15,8 +15,9 @@ from typing import TypeGuard
 from sqlglot import exp
 
 from discreet.errors import InputError
-from discreet.plan.expressions import Column, Expression
-from discreet.plan.query import Order, Query, released_columns
+from discreet.plan.expressions import Column, Expression, Function, Literal
+from discreet.plan.kinds import Kind
+from discreet.plan.query import GROUPING, Order, Query, grouping_name, released_columns
 from discreet.plan.relations import Filter, Named, PerPerson, Project, Relation, columns_of
 from discreet.sql.names import Rows, Visible, bare_word, fresh, lookup, resolve
 from discreet.sql.read_aggregates import Aggregates, percent
@@ -148,10 +149,11 @@ class _Grouped:
         self.per_person = per_person
         self.aggregates = Aggregates(select.reader, select.columns, per_person=per_person)
         self.reader = ExpressionReader(
-            self.syntax, self.aggregates.types, select.meaning, self.aggregates.ask
+            self.syntax, self.aggregates.types, select.meaning, self._ask
         )
         self.items: list[tuple[str, Expression, Node]] = []
         self.keys = list(groups.keys)
+        self.groupings: dict[Expression, Expression] = {}
 
     def read(self) -> Rows | Answer:
         """The rows of people, or the answer."""
@@ -180,7 +182,7 @@ class _Grouped:
         stems: list[str | None] = []
         values: list[Expression] = []
         for item in self.outer.items:
-            if not item.is_aggregate:
+            if not item.is_aggregate or isinstance(item.node, exp.Grouping):
                 items.append(item)
                 stems.append(None)
                 values.append(item.read(self.reader))
@@ -223,9 +225,33 @@ class _Grouped:
         return self._post_reader().checked(node)
 
     def _post_reader(self) -> ExpressionReader:
-        return ExpressionReader(
-            self.syntax, self.aggregates.types, self._meaning_after, self.aggregates.ask
-        )
+        return ExpressionReader(self.syntax, self.aggregates.types, self._meaning_after, self._ask)
+
+    def _ask(self, node: Node) -> Expression:
+        return self._grouping(node) if isinstance(node, exp.Grouping) else self.aggregates.ask(node)
+
+    def _grouping(self, node: Node) -> Expression:
+        """GROUPING(a, b): a bit for each key, 1 where a row is not grouped by it."""
+        listed = self.syntax.parts(node, "expressions")
+        if self.per_person or not listed:
+            raise self.outer.reader.unknown(node)
+        found = self._left_out(listed[0])
+        for one in listed[1:]:
+            twice = self.reader.call(node, Function.MULTIPLY, found, Literal(2, Kind.INTEGER))
+            found = self.reader.call(node, Function.ADD, twice, self._left_out(one))
+        return found
+
+    def _left_out(self, node: Node) -> Expression:
+        """Whether rows are not grouped by a key: a column that stands for it until it is lifted."""
+        key = self.outer.rows.checked(node)
+        if key not in self.keys:
+            raise self.syntax.refuse(node, _NO_KEY)
+        if all(len(chosen) == len(self.keys) for chosen in self.groups.sets):
+            return Literal(0, Kind.INTEGER)
+        column = Column(f"\0grouping {self.keys.index(key)}")
+        self.aggregates.types[column.name] = GROUPING
+        self.groupings[column] = key
+        return self.syntax.remember(column, node)
 
     def _meaning_after(self, node: exp.Column) -> Expression:
         """A name in HAVING or ORDER BY: a column of FROM or a value of the SELECT list."""
@@ -256,6 +282,8 @@ class _Grouped:
         for placeholder, asked in self.aggregates.columns():
             if placeholder not in chosen:
                 chosen[placeholder] = fresh(self.aggregates.default_name(asked), taken)
+        for column, key in self.groupings.items():
+            chosen[column] = grouping_name(chosen[key])
         return chosen
 
     def _key_name(self, key: Expression, at: int) -> str:
@@ -360,6 +388,12 @@ _ORDER = Refusal(
     "ORDER BY stands where there are private rows",
     "their order means nothing to an aggregate",
     "leave it out, or order the answer",
+)
+_NO_KEY = Refusal(
+    "grouping",
+    "GROUPING of something that is no key",
+    "it tells whether a row of the answer is grouped by one",
+    "name a key of GROUP BY",
 )
 _PEOPLE_SETS = Refusal(
     "grouping",

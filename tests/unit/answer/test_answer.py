@@ -3,8 +3,15 @@ import math
 import pyarrow as pa
 import pytest
 
-from discreet.errors import EngineError, InputError
+from discreet.answer.answer import answer
+from discreet.answer.budget import Price
+from discreet.answer.limits import Law
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.errors import EngineError, InputError, QueryRefused
+from discreet.plan.kinds import Kind
+from discreet.plan.schema import Bounds, Person, Schema, Table, column_type
 from discreet.privacy import Neighbours
+from discreet.sql.read import read
 from visits import CITIES, EachRow, Limits, ask, clinic, engine_of, schema
 
 pytestmark = pytest.mark.usefixtures("fixed_bits")
@@ -83,6 +90,7 @@ def test_limits_that_nobody_stated_are_chosen_and_paid_for():
     ]
     assert rows(release)[1]["n"] == pytest.approx(26_667, rel=0.01)
     assert float(release.guarantee.epsilon(1e-6)) <= 1 + 1e-9
+    assert "(about 0% of people have more rows)" in release.notes[0]
 
 
 def test_groups_that_nobody_listed_are_found_only_if_many_people_are_in_them():
@@ -207,3 +215,71 @@ def test_the_median_of_whole_numbers_is_one_of_them():
 
     assert row["m"] == int(row["m"])
     assert row["m"] == pytest.approx(50, abs=2)
+
+
+def test_subtotals_are_told_from_keys_that_are_null():
+    engine = engine_of(clinic())
+    release = ask(
+        "SELECT city, GROUPING(city) AS g, COUNT(*) AS n, 2 * GROUPING(city) AS twice FROM visits "
+        "GROUP BY ROLLUP (city) ORDER BY GROUPING(city), city",
+        engine,
+        epsilon=50,
+    )
+
+    assert [(row["city"], row["g"], row["twice"]) for row in rows(release)] == [
+        ("Austin", 0, 0),
+        ("Haifa", 0, 0),
+        ("Oslo", 0, 0),
+        (None, 1, 2),
+    ]
+    assert release.facts.keys == ("city", "g", "twice")
+    assert set(release.half_widths) == {"n"}
+
+
+@pytest.mark.parametrize("law", list(Law))
+@pytest.mark.parametrize("what", ["COUNT(*)", "COUNT(DISTINCT person)", "AVG(amount)"])
+def test_no_group_that_is_shown_is_no_error_whatever_the_noise(law, what):
+    about = schema()
+    query = read(
+        "SELECT street, what AS n FROM visits GROUP BY street".replace("what", what), about
+    )
+    for table in (clinic(0), clinic(1)):
+        release = answer(query, engine_of(table, about), Price(1, 1e-6), laws=(law,))
+        assert release.table.num_rows == 0
+        assert release.table.column_names == ["street", "n"]
+
+
+def test_rows_with_keys_that_nobody_declared_are_left_out_of_single_rows_too():
+    about = schema(EachRow())
+    strays = clinic().set_column(1, "city", pa.array(["Paris", "Haifa", None] * 2000, pa.string()))
+    query = read("SELECT city, COUNT(*) AS n, MEDIAN(amount) AS m FROM visits GROUP BY city", about)
+    release = answer(query, engine_of(strays, about), Price(50, 1e-6))
+
+    assert [row["city"] for row in rows(release)] == ["Austin", "Haifa", "Oslo"]
+    assert rows(release)[1]["n"] == pytest.approx(2000, abs=20)
+    assert rows(release)[0]["n"] == pytest.approx(0, abs=20)
+
+
+WIDTHS = [(7.5, 7.500000000000001), (0, 5e-324), (1e300, 1.0000000000000002e300), (-1e307, 1e307)]
+
+
+@pytest.mark.parametrize(("low", "high"), WIDTHS)
+def test_bounds_of_any_width_have_answers(low, high):
+    columns = dict(schema().tables["visits"].columns)
+    columns["amount"] = column_type("amount", Kind.REAL, Bounds(low, high), nullable=False)
+    about = Schema({"visits": Table("visits", columns, Person("person"), Limits(2, 4))})
+    text = "SELECT SUM(amount), AVG(amount) AS m, MEDIAN(amount) AS q, MAX(amount) AS x FROM visits"
+    engine = DuckDBEngine()
+    engine.store("visits", clinic(50))
+    engine.open(about)
+    (row,) = rows(answer(read(text, about), engine, Price(50, 1e-6)))
+
+    assert all(low <= row[name] <= high for name in ("m", "q", "x"))
+
+
+def test_a_variance_whose_squares_overflow_is_refused_before_any_charge():
+    columns = dict(schema().tables["visits"].columns)
+    columns["amount"] = column_type("amount", Kind.REAL, Bounds(0, 1e200), nullable=False)
+    about = Schema({"visits": Table("visits", columns, Person("person"))})
+    with pytest.raises(QueryRefused, match="very wide bounds"):
+        read("SELECT VARIANCE(amount) FROM visits", about)

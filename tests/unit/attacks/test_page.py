@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import discreet.attacks
-from discreet.cli.lab import PLAYS, Outcome
+from discreet.lab import PLAYS, Outcome
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "attacks.md").read_text(encoding="utf-8")

@@ -64,6 +64,7 @@ BROKEN = {
     "claims another guarantee": claimed(guarantee=Pure(1)),
     "without pairs": claimed(pairs=()),
     "pairs an input with itself": claimed(pairs=(Pair(1, 1),)),
+    "its own claim is about": claimed(pairs=(Pair(0, 1), Pair(0.5, 1.5))),
     "two shapes": claimed(draw=lambda value, runs: [[0] * (1 + value)] * runs),
     "as often as it is told": claimed(draw=lambda _, runs: [0] * (runs - 1)),
     "again and again": claimed(draw=lambda value, runs: [value] * runs),
@@ -87,14 +88,8 @@ def test_a_release_that_the_claim_does_not_draw_is_noticed():
     thin = made(release=lambda self, value: value + noise.discrete_laplace(self.scale / 2))
 
     conformance.check_release(Sound(epsilon=1, sensitivity=1))
-    with pytest.raises(InvariantBroken, match="another law"):
+    with pytest.raises(InvariantBroken, match="otherwise than its claim: release and draw differ"):
         conformance.check_release(thin)
-
-
-def test_answers_that_are_no_rows_are_not_compared():
-    assert conformance._coded(["red", "blue"], 1) is None
-    assert conformance._coded([[1], [1, 2]], 1) is None
-    assert conformance._coded([None, 3], 1).tolist() == [[-1], [3]]
 
 
 def test_what_is_no_mechanism_fails_first():

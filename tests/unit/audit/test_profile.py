@@ -7,7 +7,15 @@ from discreet.privacy import ZCDP, Approximate, GaussianNoise, Pure
 
 
 @pytest.mark.parametrize(
-    "guarantee", [Pure(1), Approximate(1, 0.01), ZCDP(0.5), GaussianNoise(1), Approximate(2, 0.4)]
+    "guarantee",
+    [
+        Pure(1),
+        Approximate(1, 0.01),
+        ZCDP(0.5),
+        GaussianNoise(1),
+        Approximate(2, 0.4),
+        Approximate(1, 0.01).group(3),  # its delta prints as a decimal below it
+    ],
 )
 def test_points_are_promises_that_the_guarantee_makes(guarantee):
     promised = points(guarantee)

@@ -17,8 +17,10 @@ from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.mechanisms.noisy_max import ReportNoisyMax
+from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian
+from discreet.mechanisms.subsample_aggregate import SubsampleAggregate
 from discreet.privacy import Neighbours
 
 COUNT = Laplace(epsilon=1, sensitivity=1)
@@ -168,6 +170,23 @@ def test_distances_of_keys_count_what_one_person_can_be_under():
     assert not replay(two.release, left, right)
     assert "adding one person" in str(replay(two.release, left, moved))
     assert not replay(changed.release, left, moved)
+    assert "more than one" in str(replay(two.release, {"a": 3}, {"a": 5}))
+    assert "over keys" in str(replay(changed.release, {"a": 1, "b": 1}, {"c": 1, "d": 1}))
+
+
+def test_as_many_coins_as_rows_are_no_difference_where_a_coin_is_tossed_for_each():
+    middle = Quantile(0.5, 0, 8, epsilon=1, neighbours=Neighbours.CHANGE_ONE)
+    blocks = SubsampleAggregate(max, blocks=3, aggregate=middle, default=0)
+
+    assert not replay(blocks.release, [1] * 9, [1] * 10)
+    assert "2 rows added" in str(replay(blocks.release, [1] * 9, [1] * 11))
+
+    class Wasteful(Laplace):
+        def release(self, value):
+            noise.below(5, size=value)
+            return Laplace.release(self, value)
+
+    assert "random words" in str(replay(Wasteful(epsilon=1, sensitivity=1).release, 9, 10))
 
 
 def test_a_release_inside_a_release_is_recorded_with_it():

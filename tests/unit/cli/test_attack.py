@@ -6,8 +6,8 @@ from click.testing import CliRunner
 
 from discreet.attacks import Outcome
 from discreet.cli.attack import attack
-from discreet.cli.lab import AGAINST, PLAYS, Setting, picture, play
 from discreet.errors import InputError
+from discreet.lab import AGAINST, PLAYS, Setting, picture, play
 
 QUICK = ["differencing", "--effort", "1"]
 
@@ -41,6 +41,19 @@ def test_a_run_gives_facts(against):
     assert facts["epsilon"] == 0.5
     assert facts["bound"] == pytest.approx(0.622, abs=1e-3)
     assert facts["refutes"] is (against in {"raw", "rounded"} and facts["success"] > 0.7)
+
+
+def test_facts_come_as_csv_too():
+    listed = run("list", "--csv").stdout.splitlines()
+    one = run(*QUICK, "--against", "raw", "--csv").stdout.splitlines()
+
+    assert len(listed) == 1 + len(PLAYS)
+    assert listed[0].startswith("name,summary")
+    assert one == [
+        "attack,against,epsilon,success,baseline,bound,n,refutes",
+        "differencing,raw,1.0,1.0,0.5,0.7310585786300049,400,True",
+    ]
+    assert run("list", "--csv", "--json").exit_code == 2
 
 
 def test_a_run_says_whether_the_promise_is_refuted():

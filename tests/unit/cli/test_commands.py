@@ -80,6 +80,8 @@ def test_a_refusal_points_at_the_place(discreet):
         ["query", COUNT, "--epsilon", "0.1", "--delta", "2"],
         ["query", "", "--epsilon", "0.1"],
         ["query", "DROP TABLE visits", "--epsilon", "0.1"],
+        ["query", COUNT, "--epsilon", "0.1", "--remeasure", "--request", "r"],
+        ["ledger", "adopt"],
         ["query", COUNT, "--epsilon", "0.1", "--analyst", ""],
         ["explain", "SELECT 1", "--epsilon", "0.1"],
         ["describe", "nowhere"],
@@ -301,3 +303,75 @@ def test_numbers_are_read_as_they_are_typed():
     assert read_number(" 1/3 ") * 3 == 1
     for text in ("", "x", "1/0", "inf", "nan", "1e400000", "1" * 500):
         assert read_number(text) is None
+
+
+def test_a_parquet_file_is_read_in_place_or_copied_in(discreet, clinic_folder, tmp_path):
+    import pyarrow.parquet as pq
+
+    file = tmp_path / "more.parquet"
+    pq.write_table(clinic(50), file)
+    before = sorted((clinic_folder / "data").iterdir())
+    said = ["--unit", "person", "--within", "visits", "--copy"]
+    refused = discreet("add", "visits", str(file), *said)
+    assert refused.exit_code == 2
+    assert sorted((clinic_folder / "data").iterdir()) == before
+
+    assert discreet("add", "more", str(file), *said).exit_code == 0
+    file.unlink()
+    question = ["query", "SELECT COUNT(*) AS n FROM more", "--epsilon", "0.1", "--csv"]
+    assert discreet(*question).exit_code == 0
+
+
+def test_one_of_a_budget_and_a_dataset_is_said(discreet, tmp_path):
+    import pyarrow.parquet as pq
+
+    pq.write_table(clinic(5), tmp_path / "v.parquet")
+    words = ["add", "v", str(tmp_path / "v.parquet"), "--unit", "person"]
+    for more in ([], ["--epsilon", "1", "--within", "visits"]):
+        told = discreet(*words, *more)
+        assert told.exit_code == 2
+        assert "--within DATASET; one of them" in told.stderr
+
+
+def test_a_record_for_the_registry_says_what_is_still_missing(discreet, tmp_path):
+    out = tmp_path / "record.yaml"
+    told = discreet(
+        *("ledger", "export", "--deployment", "visits", "--out", str(out), "--region", "Texas"),
+        *("--organisation", "Clinic", "--author", "Ann", "--sector", "Healthcare"),
+    )
+    record = json.loads(out.read_text())
+
+    assert told.exit_code == 0
+    assert told.stderr == "Still to be filled in: description, intended_use.\n"
+    assert record["deployment"]["administrative"]["registry_authors"] == ["Ann"]
+    wrong = discreet("ledger", "export", "--deployment", "nowhere", "--out", str(tmp_path / "x"))
+    assert wrong.exit_code == 2
+    assert not (tmp_path / "x").exists()
+
+
+def test_an_owner_adopts_a_ledger_whose_newer_copy_is_lost(discreet, clinic_folder):
+    discreet("query", COUNT, "--epsilon", "0.1")
+    (clinic_folder / "ledger.sqlite.head").unlink()
+    refused = discreet("budget")
+    assert refused.exit_code == 4
+    assert "discreet ledger adopt" in refused.stderr
+
+    assert discreet("ledger", "adopt", "--reason", "disk lost").exit_code == 0
+    assert "disk lost" in discreet("ledger", "list").stdout
+    assert discreet("ledger", "verify").exit_code == 0
+
+
+def test_a_curator_without_its_ledger_does_not_begin_another(discreet, clinic_folder):
+    for file in clinic_folder.glob("ledger.sqlite*"):
+        file.unlink()
+    before = sorted(path.name for path in clinic_folder.rglob("*"))
+    for words in (["budget"], ["query", COUNT, "--epsilon", "0.1"]):
+        told = discreet(*words)
+        assert told.exit_code == 4
+        assert "is gone" in told.stderr
+    assert sorted(path.name for path in clinic_folder.rglob("*")) == before
+
+
+def test_an_empty_question_points_nowhere(discreet):
+    told = discreet("query", "-", "--epsilon", "0.1", text=" \n")
+    assert "^" not in told.stderr

@@ -2,7 +2,7 @@
 
 import json
 import os
-import pty
+import signal
 import subprocess
 import sys
 
@@ -72,20 +72,8 @@ def test_a_terminal_that_knows_no_blocks_gets_no_error(shell, clinic_folder):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
 def test_init_asks_the_few_questions_that_matter_in_a_terminal(shell, tmp_path):
-    ours, theirs = pty.openpty()
     answers = ["visits.parquet", "person", "4", "2", "Austin,Haifa,Oslo", "", "0 100", "2", "1e-6"]
-    os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
-    asked = subprocess.run(
-        [sys.executable, "-c", "from discreet.cli import main; main()", "init"],
-        cwd=tmp_path,
-        stdin=theirs,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    os.close(ours)
-    os.close(theirs)
+    asked = answered(["init"], answers, tmp_path)
 
     assert asked.returncode == 0, asked.stderr
     for question in ("names the person", "rows of one person", "given away in all"):
@@ -109,3 +97,84 @@ def test_a_reader_that_goes_away_is_no_error(clinic_folder):
 
     assert piped.stdout == b'{"hash":"'
     assert b"Traceback" not in piped.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
+def test_what_cannot_be_read_is_asked_again(shell, tmp_path):
+    (tmp_path / "v.csv").write_text("who,age,city\n1,30,Oslo\n2,40,Haifa\n")
+    answers = [
+        *("nowhere.csv", "v.csv"),
+        *("number", "integer", "integer", ""),
+        *("nobody", "who", "many", "0", "4", ""),
+        *("old", "120 0", "0 1 2", "0 120", "Oslo,Haifa"),
+        *("much", "0", "-1", "2", "1", "1e-6"),
+    ]
+    told = answered(["init"], answers, tmp_path)
+
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.count("Error: ") + told.stderr.count("Error: ") == 12
+    facts = json.loads(shell("describe", "v", "--json").stdout)["v"]
+    assert facts["limits"] == {"max_groups": None, "max_rows": 4}
+    assert facts["columns"]["age"]["range"] == "0 .. 120"
+    assert facts["columns"]["age"]["kind"] == "integer"
+    assert facts["columns"]["city"]["keys"] == ["Oslo", "Haifa"]
+    assert facts["unit"] == "the person that who names"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
+def test_a_folder_of_other_things_is_refused_before_anything_is_asked(tmp_path):
+    (tmp_path / "curator.discreet").mkdir()
+    (tmp_path / "curator.discreet" / "thesis.txt").write_text("years")
+    told = answered(["init"], [], tmp_path)
+
+    assert told.returncode == 2
+    assert "full of other things" in told.stderr
+    assert "Which file" not in told.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+def test_an_interruption_has_a_status_of_its_own(tmp_path):
+    """Otherwise it would look like a ledger that is not whole."""
+    script = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    script += "from discreet.cli import main; main()"
+    import pty
+
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", script, "init"],
+        cwd=tmp_path,
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as asked:
+        while not asked.stdout.read(1).endswith(b":"):
+            pass
+        asked.send_signal(signal.SIGINT)
+        told = asked.stderr.read()
+    os.close(ours)
+    os.close(theirs)
+
+    assert asked.returncode == 130
+    assert b"Interrupted" in told
+    assert not (tmp_path / "curator.discreet").exists()
+
+
+def answered(words, answers, folder):
+    """Run a command in a terminal in which somebody types."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
+    try:
+        return subprocess.run(
+            [sys.executable, "-c", "from discreet.cli import main; main()", *words],
+            cwd=folder,
+            stdin=theirs,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)

@@ -12,7 +12,7 @@ import pytest
 
 import discreet as dp
 import postgres_server
-from desk import BY_CITY, COUNT, add_cities, add_visits, spent
+from desk import ABOUT, BUDGET, BY_CITY, COUNT, add_cities, add_visits, spent
 from discreet.curator.registry import fingerprint
 from discreet.errors import BudgetError, InputError, LedgerError
 from visits import clinic
@@ -324,3 +324,42 @@ def test_a_budget_error_crosses_nothing(tmp_path):
         with pytest.raises(BudgetError):
             curator.sql(COUNT, epsilon=3)
         assert spent(curator) == (0, 0)
+
+
+def test_a_folder_that_is_moved_takes_what_was_copied_in_with_it(tmp_path):
+    with add_visits(dp.Curator(tmp_path / "c")) as curator:
+        told = curator.sql(COUNT, epsilon=0.1)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "c").rename(tmp_path / "elsewhere" / "d")
+
+    with dp.Curator(tmp_path / "elsewhere" / "d") as moved:
+        assert moved.sql(COUNT, epsilon=0.1) == told
+        assert moved.sql(COUNT, epsilon=0.2).table.num_rows == 1
+
+
+def test_a_folder_that_names_its_copies_in_full_can_be_moved_too(tmp_path):
+    """As folders of the first release do."""
+    with add_visits(dp.Curator(tmp_path / "c")):
+        pass
+    settings = tmp_path / "c" / "tables.json"
+    stored = json.loads(settings.read_text())
+    [visits] = stored["tables"].values()
+    assert visits["source"].startswith("data/")
+    visits["source"] = str(tmp_path / "c" / visits["source"])
+    settings.write_text(json.dumps(stored))
+    (tmp_path / "c").rename(tmp_path / "d")
+
+    with dp.Curator(tmp_path / "d") as moved:
+        assert moved.sql(COUNT, epsilon=0.2).table.num_rows == 1
+
+
+def test_a_file_elsewhere_is_read_where_it_is(tmp_path):
+    """Also one in somebody else's folder `data`."""
+    (tmp_path / "data").mkdir()
+    pq.write_table(clinic(30), tmp_path / "data" / "v.parquet")
+    with dp.Curator(tmp_path / "c") as curator:
+        curator.add("v", tmp_path / "data" / "v.parquet", **ABOUT, budget=BUDGET)
+    with dp.Curator(tmp_path / "c") as curator:
+        assert curator.sql("SELECT COUNT(*) AS n FROM v", epsilon=0.2).table.num_rows == 1
+    stored = json.loads((tmp_path / "c" / "tables.json").read_text())
+    assert stored["tables"]["v"]["source"] == str((tmp_path / "data" / "v.parquet").resolve())

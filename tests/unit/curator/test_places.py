@@ -194,7 +194,7 @@ def test_an_old_ledger_is_brought_up_to_date(tmp_path, monkeypatch, request, ask
     monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, step))
     with Ledger.open(path, witness=head) as ledger:
         entry = ledger.entries()[-1]
-        assert (entry.kind, entry.facts) == ("migrated", {"from": 1, "to": 2})
+        assert (entry.kind, entry.facts) == ("migrated", {"from": 2, "to": 3})
         assert ledger.charge(ask()).state is State.CHARGED
         assert ledger.verify().ok
     Ledger.open(path, witness=head).close()
@@ -315,3 +315,16 @@ def test_a_folder_without_room_for_a_birth_is_left_empty(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["ledger.sqlite.head"]
     monkeypatch.undo()
     Ledger.open(tmp_path / "ledger.sqlite").close()
+
+
+def test_a_file_system_without_hard_links_holds_a_ledger_too(tmp_path, monkeypatch, ask):
+    def refuse(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", refuse)
+    path = tmp_path / "ledger.sqlite"
+    with Ledger.open(path) as ledger:
+        ledger.open_account(dataset("visits"), Filter.basic(1).limit, by="owner")
+        ledger.charge(ask())
+        assert ledger.verify().ok
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["ledger.sqlite", "ledger.sqlite.head"]

@@ -67,7 +67,7 @@ def test_the_log_is_on_disk_when_a_charge_returns(lazy, ask):
 
 def test_a_commit_that_does_not_wait_is_caught(lazy, ask, monkeypatch):
     """The planted fault: the same, without waiting for the log."""
-    monkeypatch.setattr(postgres, "COMMIT", "COMMIT")
+    monkeypatch.setattr(postgres, "COMMIT", ("COMMIT",))
     assert any(sizes(postgres_server.empty_database(lazy), ask))
 
 
@@ -144,4 +144,83 @@ ledger.close()
     subprocess.run([sys.executable, "-W", "ignore", "-c", script], check=True, timeout=60)
     with Ledger.open(address) as ledger:
         assert [entry.kind for entry in ledger.entries()].count("noted") == 4
+        assert ledger.verify().ok
+
+
+def test_a_charge_and_its_answer_take_two_messages_each(address, ask, tmp_path, monkeypatch):
+    """The turn is held for as long as they take, so more of them would slow everybody down."""
+    messages, execute = [], psycopg.Cursor.execute
+
+    def counted(self, *args, **more):
+        messages.append(args)
+        return execute(self, *args, **more)
+
+    with Ledger.open(address, witness=tmp_path / "head") as ledger:
+        ledger.open_account(dataset("visits"), Filter.basic(1).limit, by="owner")
+        for plan in ("opens an account for alice", "has the server plan it"):
+            ledger.complete(ledger.charge(ask(plan)), b"answer")
+        with Ledger.open(address, witness=tmp_path / "head") as other:
+            other.charge(ask("somebody else moves the head"))
+        monkeypatch.setattr(psycopg.Cursor, "execute", counted)
+        receipt = ledger.charge(ask())
+        assert len(messages) == 2
+        ledger.complete(receipt, b"answer")
+        assert len(messages) == 4
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "it's",
+        "back\\slash",
+        "100 % sure?",
+        "%s and %(name)s",
+        "; DROP",
+        "ü🙂",
+        "line\nbreak\x01",
+        "E'\\'",
+    ],
+)
+def test_odd_texts_and_bytes_come_back_as_they_were(address, ask, odd):
+    with Ledger.open(address) as ledger:
+        ledger.open_account(dataset("visits"), Filter.basic(1).limit, by="owner")
+        receipt = ledger.charge(ask(odd, by="o'neil \\ 50 %?", request="r'1"))
+        answer = bytes(range(256)) + odd.encode()
+        ledger.complete(receipt, answer)
+        again = ledger.charge(ask(odd, by="o'neil \\ 50 %?", request="r'1"))
+        assert (again.release, again.order.plan, again.order.analyst) == (
+            answer,
+            odd,
+            "o'neil \\ 50 %?",
+        )
+        assert ledger.verify().ok
+
+
+def test_a_change_that_misses_its_row_undoes_the_whole_message(address):
+    with Ledger.open(address) as ledger:
+        before = ledger.head()
+
+        def work(execute):
+            moved = ("UPDATE ledger SET sequence = sequence + 1", (), 1)
+            missed = ("UPDATE ledger SET id = id WHERE id = ?", ("nobody",), 1)
+            execute.change([moved, missed])
+
+        with pytest.raises(LedgerError, match="one after another"):
+            ledger._store.transact(work)
+        assert ledger.head() == before
+
+
+def test_statements_are_planned_by_their_indexes_and_not_without_end(address, ask, monkeypatch):
+    """A plan that was made for a small table would read all of a large one."""
+    monkeypatch.setattr(postgres, "SHAPES", 5)
+    with Ledger.open(address) as ledger:
+        ledger.open_account(dataset("visits"), Filter.basic(1).limit, by="owner")
+        for n in range(8):
+            ledger.complete(ledger.charge(ask(f"q{n}", epsilon=0.01)), b"answer")
+        assert len(ledger._store._prepared) == 5
+        [found] = [one for sql, one in ledger._store._prepared.items() if "c.question IN" in sql]
+        connection = ledger._store._connection
+        plan = connection.execute(f"EXPLAIN EXECUTE {found} ('x')").fetchall()
+        assert "Seq Scan" not in str(plan)
+        assert "charges_question_key" in str(plan)
         assert ledger.verify().ok

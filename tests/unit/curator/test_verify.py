@@ -180,9 +180,10 @@ def test_an_entry_that_overspends_is_found(tmp_path, ask):
         facts["debits"] = {key: [str(10**77), "0"] for key in facts["debits"]}
         ledger._committer.submit_alone(lambda page: page.append("charged", "eve", facts))
         assert re.match("entry 9: the table of charges", str(ledger.verify().problem))
-        row = f"(9, '{digest('p')}', 'w', 0)"
+        row = f"(9, '{digest('p')}', 'w', 0, 'eve', '{facts['dataset']}')"
         tamper_file(
             tmp_path / "ledger.sqlite",
-            f"INSERT INTO charges (sequence, question, worker, claimed) VALUES {row}",
+            f"INSERT INTO charges (sequence, question, worker, claimed, analyst, dataset) "
+            f"VALUES {row}",
         )
         assert str(ledger.verify().problem) == "entry 9: it breaks the rules of accounts"

@@ -51,6 +51,44 @@ def test_a_claim_draws_one_row_a_run_from_both_inputs(mechanism):
         assert len(np.unique(left, axis=0)) > 1
 
 
+def steps_apart(mechanism, pair):
+    left, right = (np.ravel(mechanism.grid.index(side)) for side in (pair.left, pair.right))
+    return np.abs(right - left)
+
+
+@names
+def test_a_claim_is_about_what_release_takes(mechanism):
+    claim = mechanism.claim
+    for pair in claim.pairs:
+        for side in (pair.left, pair.right):
+            row = np.asarray(claim.code(side, mechanism.release(side)))
+            assert row.shape == claim.draw(side, 5).shape[1:]
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 20])
+@pytest.mark.parametrize("sensitivity", [0.7, 1, 0.01])
+def test_rounding_is_in_the_pairs_as_far_as_it_can_add_up(dimension, sensitivity):
+    noisy = Laplace(epsilon=1, sensitivity=sensitivity, grid=Fraction(1, 4), dimension=dimension)
+    apart = [int(steps_apart(noisy, pair).sum()) for pair in noisy.claim.pairs]
+    # A whole number of steps is one less, once all coordinates are rounded apart.
+    unseen = max(0, dimension - 8) + (sensitivity == 1)
+    assert max(apart) == noisy.steps - unseen
+    for pair in noisy.claim.pairs:
+        pairs = zip(np.ravel(pair.left), np.ravel(pair.right), strict=True)
+        assert sum(abs(b - a) for a, b in pairs) == noisy.sensitivity
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 20])
+def test_squares_of_pairs_stay_within_the_sensitivity(dimension):
+    for grid in (Fraction(1, 8), INTEGERS):
+        noisy = Gaussian(rho=1, sensitivity=2, grid=grid, dimension=dimension)
+        squares = [int((steps_apart(noisy, pair) ** 2).sum()) for pair in noisy.claim.pairs]
+        assert max(squares) <= noisy.square
+        for pair in noisy.claim.pairs:
+            pairs = zip(np.ravel(pair.left), np.ravel(pair.right), strict=True)
+            assert sum((b - a) ** 2 for a, b in pairs) <= 4
+
+
 @names
 def test_a_written_law_sums_to_one_and_covers_all_draws(mechanism):
     claim = mechanism.claim

@@ -78,11 +78,14 @@ def test_bad_parameters_are_refused_at_birth(parameters):
         Histogram(**parameters)
 
 
-def test_the_claim_draws_pairs_of_bins():
-    claim = Histogram(bins=50, epsilon=1, neighbours=Neighbours.CHANGE_ONE).claim
-    (pair,) = claim.pairs
-    assert (pair.left, pair.right) == ([0, 1], [1, 0])
-    assert claim.draw(pair.left, 7).shape == (7, 2)
+def test_the_claim_is_about_whole_histograms_and_draws_their_first_bins():
+    counts = Histogram(bins=50, epsilon=1, neighbours=Neighbours.CHANGE_ONE)
+    (pair,) = counts.claim.pairs
+    assert (pair.left, pair.right) == ([0, 1] + [0] * 48, [1, 0] + [0] * 48)
+    assert counts.claim.draw(pair.left, 7).shape == (7, 8)
+    assert counts.claim.code(pair.left, counts.release(pair.left)).shape == (8,)
+    (alone,) = Histogram(bins=1, epsilon=1, neighbours=Neighbours.CHANGE_ONE).claim.pairs
+    assert (alone.left, alone.right) == ([0], [1])
 
 
 def test_the_error_is_that_of_one_bin():

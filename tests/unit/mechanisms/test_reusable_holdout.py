@@ -5,9 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from discreet.audit import replay
 from discreet.errors import BudgetError, InputError
 from discreet.mechanisms import reusable_holdout
-from discreet.mechanisms.reusable_holdout import ReusableHoldout
+from discreet.mechanisms.reusable_holdout import ReusableHoldout, Said, Thresholdout
 from discreet.privacy import Neighbours, Pure
 
 pytestmark = pytest.mark.usefixtures("fixed_bits")
@@ -25,11 +26,11 @@ def test_the_guarantee_is_the_whole_epsilon_for_one_changed_example():
 
 
 def test_noise_is_made_for_one_example_of_the_holdout():
-    one = judge(size=500, epsilon=1, hits=4)
+    rule = judge(size=500, epsilon=1, hits=4).rule
 
-    assert one._guard.sensitivity == one._answers.sensitivity == Fraction(1, 500)
-    assert one._guard.epsilon == Fraction(1, 2)
-    assert one._answers.epsilon == Fraction(1, 8)
+    assert rule.guard.sensitivity == rule.answers.sensitivity == Fraction(1, 500)
+    assert rule.guard.epsilon == Fraction(1, 2)
+    assert rule.answers.epsilon == Fraction(1, 8)
 
 
 def test_the_holdout_speaks_only_where_training_data_mislead():
@@ -78,11 +79,15 @@ def test_tuples_of_arrays_are_examples_too():
     assert one.ask(lambda pair: pair[1]) == 1.0
 
 
+def mean(values, default=Fraction(0)):
+    return reusable_holdout._mean(lambda rows: rows, values, len(values), default)
+
+
 @pytest.mark.parametrize(
     ("value", "read"), [(np.nan, 0.0), (np.inf, 1.0), (-np.inf, 0.0), (7.0, 1.0), (-7.0, 0.0)]
 )
 def test_a_value_outside_the_unit_interval_is_clamped(value, read):
-    assert reusable_holdout._mean(np.array([value, 1.0]), 2) == Fraction(read + 1) / 2
+    assert mean(np.array([value, 1.0])) == Fraction(read + 1) / 2
 
 
 def test_one_example_moves_a_mean_by_at_most_one_over_the_size():
@@ -91,9 +96,7 @@ def test_one_example_moves_a_mean_by_at_most_one_over_the_size():
         values = draws.normal(size=50) * 3
         other = values.copy()
         other[draws.integers(50)] = draws.choice([np.nan, -1, 0.3, 9])
-        gap = reusable_holdout._mean(values, 50) - reusable_holdout._mean(other, 50)
-
-        assert abs(gap) <= Fraction(1, 50)
+        assert abs(mean(values) - mean(other)) <= Fraction(1, 50)
 
 
 @pytest.mark.parametrize("answer", [np.zeros(3), np.zeros((4000, 1)), 0.5])
@@ -127,3 +130,76 @@ def test_a_shallow_copy_shares_what_is_left():
     copy.copy(one).ask(lambda examples: examples)
 
     assert one.hits_left == 2
+
+
+def identity(rows):
+    return np.asarray(rows, dtype=float)
+
+
+def test_a_list_of_queries_is_answered_up_to_the_last_hit():
+    rule = Thresholdout(size=4000, threshold=0.1, epsilon=1, hits=2)
+    train, holdout = np.zeros(4000), np.ones(4000)
+    quiet = lambda rows: 0.5 * np.ones(len(rows))  # noqa: E731 - a query
+
+    answers = rule.release((train, holdout, [quiet, identity, quiet, identity, quiet]))
+
+    assert [one.contradicted for one in answers] == [False, True, False, True]
+    assert answers[0] == Said(0.5, contradicted=False)
+    assert abs(answers[1].mean - 1) <= rule.error(0.999)
+
+
+def test_no_queries_have_no_answers():
+    assert Thresholdout(size=1, threshold=0.5, epsilon=1).release(([0], [1], [])) == []
+
+
+def test_a_holdout_of_one_example_is_answered():
+    rule = Thresholdout(size=1, threshold=0.5, epsilon=1, hits=1)
+
+    assert 0 <= rule.release(([0.25], [0.75], [identity]))[0].mean <= 1
+    assert rule.error() <= 1
+
+
+def test_neighbours_of_the_claim_differ_in_one_holdout_example():
+    for size in (1, 2, 40):
+        rule = Thresholdout(size=size, threshold=0.25, epsilon=1, hits=2)
+        for pair in rule.claim.pairs:
+            assert sum(a != b for a, b in zip(pair.left[1], pair.right[1], strict=True)) == 1
+            assert not replay(rule.release, pair.left, pair.right)
+
+
+def test_training_data_must_not_follow_the_holdout():
+    rule = Thresholdout(size=2, threshold=0.25, epsilon=1)
+    queries = (identity,)
+
+    assert "depend on the holdout" in str(
+        replay(rule.release, ([0, 0], [0, 1], queries), ([0, 1], [1, 1], queries))
+    )
+    assert "2 rows" in str(
+        replay(rule.release, ([0, 0], [0, 0], queries), ([0, 0], [1, 1], queries))
+    )
+
+
+def test_what_cannot_be_computed_is_the_default():
+    assert mean(np.array([np.nan, 1.0]), Fraction(1, 2)) == Fraction(3, 4)
+    for wrong in (-0.1, 1.1, np.nan):
+        with pytest.raises(InputError, match="default"):
+            Thresholdout(size=3, threshold=0.1, epsilon=1, default=wrong)
+
+
+def test_a_query_that_fails_quotes_nothing():
+    def quotes(rows):
+        raise ValueError(rows)
+
+    for query in (quotes, lambda _: ["a secret"]):
+        with pytest.raises(InputError, match="a query failed") as caught:
+            judge().ask(query)
+        assert caught.value.__cause__ is None
+        assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "value", [3, "abc", ([0], [1]), ([0], [1], 5), ([0], [1], [5]), ([0], [1, 2], [identity])]
+)
+def test_what_is_no_holdout_with_queries_is_refused(value):
+    with pytest.raises(InputError):
+        Thresholdout(size=1, threshold=0.1, epsilon=1).release(value)

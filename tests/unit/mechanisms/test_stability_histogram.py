@@ -58,8 +58,7 @@ def test_large_epsilons_need_little_noise():
 @pytest.mark.parametrize("kind", BOTH)
 def test_a6_singletons_are_shown_at_their_exact_rate(kind):
     rule = kind(epsilon=1, delta=1e-2)
-    counts = (1,)
-    shown = np.count_nonzero(rule.claim.draw(counts, 10**6))
+    shown = np.count_nonzero(rule.claim.draw({"a": 1}, 10**6))
     p = rule.keep_probability(1).upper
     # 5 standard deviations of a binomial.
     assert abs(shown - 10**6 * p) < 5 * math.sqrt(10**6 * p)
@@ -72,7 +71,7 @@ def test_noisy_counts_are_shown_from_the_threshold_on(kind):
     answer = rule.release({"many": 10**6, "nobody": 0, "alone": 1})
     assert set(answer) == {"many"}
     assert abs(answer["many"] - 10**6) < 1000
-    draws = rule.claim.draw((rule.threshold,), 1000)
+    draws = rule.claim.draw({"a": rule.threshold}, 1000)
     assert draws[draws > 0].min() >= rule.threshold
     assert (draws == 0).any()
 
@@ -100,8 +99,8 @@ def test_exact_hockey_sticks_stay_within_delta(count):
 def test_c3_a_key_that_nobody_has_is_never_shown(kind):
     # Failure class "unknown group keys": noise must not make up a person. Here it often would.
     rule = kind(epsilon=0.1, delta=0.4)
-    assert rule.claim.draw((3,), 20_000).any()
-    assert not rule.claim.draw((0,), 20_000).any()
+    assert rule.claim.draw({"a": 3}, 20_000).any()
+    assert not rule.claim.draw({"a": 0}, 20_000).any()
 
 
 @pytest.mark.parametrize("kind", BOTH)

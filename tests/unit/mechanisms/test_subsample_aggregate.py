@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from discreet.audit import replay
 from discreet.errors import InputError
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.subsample_aggregate import SubsampleAggregate
@@ -24,7 +25,8 @@ def built(statistic=len, blocks=10, **parameters):
 
 @pytest.mark.parametrize("make", [list, np.array])
 def test_every_row_is_in_exactly_one_block(make):
-    parts = built()._parts(make(range(1000)))
+    rule, rows = built(), make(range(1000))
+    parts = rule._parts(rows, rule._toss(rows, 1)[0])
     assert len(parts) == 10
     assert Counter(int(row) for part in parts for row in part) == Counter(range(1000))
 
@@ -32,11 +34,10 @@ def test_every_row_is_in_exactly_one_block(make):
 @pytest.mark.usefixtures("fixed_bits")
 def test_rows_go_to_blocks_by_coins_of_their_own():
     # The block of a row does not depend on how many rows there are, so one more moves none of them.
-    first = Counter(len(built(blocks=4)._parts([0])[0]) for _ in range(2000))
-    assert 400 < first[1] < 600
-    sizes = np.array(
-        [[len(part) for part in built(blocks=4)._parts(range(40))] for _ in range(500)]
-    )
+    rule = built(blocks=4)
+    first = Counter(rule._toss([0], 2000).ravel().tolist())
+    assert all(400 < first[block] < 600 for block in range(4))
+    sizes = np.array([np.bincount(toss, minlength=4) for toss in rule._toss(range(40), 500)])
     assert sizes.std(axis=0).min() > 2  # equal blocks would have no spread at all
 
 
@@ -65,6 +66,46 @@ def test_the_guarantee_is_that_of_the_aggregate_about_rows():
     assert all(one.neighbours is Neighbours.ADD_REMOVE for one, _ in many.guarantee.parts)
     assert built().error(0.9) == middle().error(0.9)
     assert built().claim.guarantee == BoundedRange(1)
+
+
+@pytest.mark.usefixtures("fixed_bits")
+@pytest.mark.parametrize("kind", list(Neighbours))
+def test_the_claim_runs_from_rows_to_answers(kind):
+    rule = built(max, blocks=3, neighbours=kind, default=7)
+    for pair in rule.claim.pairs:
+        assert not replay(rule.release, pair.left, pair.right)
+    seen = []
+    spied = built(lambda rows: seen.append(sorted(rows)) or max(rows), blocks=3, neighbours=kind)
+    spied.claim.draw((3, 5), 500)
+    assert {tuple(part) for part in seen} == {(), (3,), (5,), (3, 5)}
+
+
+@pytest.mark.usefixtures("fixed_bits")
+def test_the_law_is_a_mixture_over_the_ways_that_rows_fall():
+    rule = built(max, blocks=2, aggregate=middle(), default=0)
+    own = rule.aggregate.claim.law
+    together, apart = own([0, 100]), own([100, 100])
+    law = rule.claim.law((100, 100))
+    for point, (low, high) in law.items():
+        expected = (together[point][0] + apart[point][0]) / 2
+        assert low <= expected * (1 + 1e-12)
+        assert expected * (1 - 1e-12) <= high
+    assert built(blocks=10**6).claim.law is None
+
+
+@pytest.mark.usefixtures("fixed_bits")
+def test_draws_keep_the_order_of_their_runs():
+    # Runs that fall the same way are drawn together; where they stand must not tell which.
+    rule = built(max, blocks=2, aggregate=middle(epsilon=50), default=0)
+    answers = rule.claim.draw((100, 100), 2000)
+    both = answers > 50
+    assert abs(both[:500].mean() - both[500:1000].mean()) < 0.2
+    assert 0.4 < both.mean() < 1
+
+
+def test_many_rows_are_drawn_one_by_one():
+    answers = built(max, blocks=10).claim.draw(range(100), 30)
+    assert answers.shape == (30,)
 
 
 def test_b4_aggregates_for_add_remove_are_refused():

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from discreet.errors import InputError
-from discreet.mechanisms.unknown_keys import KeyCounts, delta_each, read_counts, touched
+from discreet.mechanisms.unknown_keys import Audited, KeyCounts, delta_each, read_counts, touched
 from discreet.privacy import Neighbours
 
 
@@ -43,3 +43,32 @@ def test_the_deltas_of_all_keys_stay_within_delta(keys, delta):
     each = delta_each(delta, keys)
     assert 1 - (1 - each) ** keys <= delta
     assert each >= delta / keys
+
+
+def moved(pair):
+    return {
+        key: pair.right.get(key, 0) - pair.left.get(key, 0) for key in {*pair.left, *pair.right}
+    }
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3, 50])
+def test_audited_neighbours_are_what_one_person_can_do(groups):
+    for pair in Audited.of(groups, Neighbours.ADD_REMOVE).pairs:
+        assert set(moved(pair).values()) == {1}
+        assert len(moved(pair)) == min(groups, 4)
+    for pair in Audited.of(groups, Neighbours.CHANGE_ONE).pairs:
+        steps = sorted(moved(pair).values())
+        assert steps == [-1] * min(groups, 2) + [1] * min(groups, 2)
+
+
+def test_audited_neighbours_have_a_person_who_is_alone():
+    few = Audited.of(1, Neighbours.ADD_REMOVE)
+    assert few.pairs[0].left == {}
+    assert few.pairs[0].right == {"a": 1}
+
+
+def test_what_is_drawn_is_placed_by_key():
+    few = Audited.of(2, Neighbours.CHANGE_ONE)
+    drawn = few.draw({"c": 30, "a": 10, "b": 0}, 2, lambda counts: counts + 1)
+    assert few.keys == ("a", "b", "c", "d")
+    assert drawn.tolist() == [[11, 0, 31, 0]] * 2

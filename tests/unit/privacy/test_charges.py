@@ -22,10 +22,12 @@ from discreet.privacy.charges import (
     Measure,
     least_mu,
     price,
+    price_sum,
     renyi,
     root,
     units,
 )
+from discreet.privacy.composition import Composed, compose
 from discreet.privacy.discrete_gaussian import DiscreteGaussianNoise
 from discreet.privacy.discrete_laplace import DiscreteLaplaceNoise
 from discreet.privacy.gaussian import GDP, GaussianNoise
@@ -35,6 +37,7 @@ from discreet.privacy.pure import Pure
 from discreet.privacy.randomized_response import RandomizedResponse
 from discreet.privacy.renyi import RDP
 from discreet.privacy.rounding import Interval
+from discreet.privacy.shuffled import Shuffled
 from discreet.privacy.subsampled import Subsampled
 from discreet.privacy.zcdp import ZCDP
 
@@ -137,6 +140,40 @@ def test_compositions_have_no_charge():
         "Subsampled",
         "ZCDP",
     }
+
+
+def test_a_composition_fixed_in_advance_costs_the_sum_of_its_parts():
+    parts = [(LaplaceNoise(0.1), 20), Approximate(0.2, 1e-9), (BoundedRange(0.3), 2)]
+    whole = compose(parts)
+    assert price_sum(whole, EPSILON).amount == Fraction(28, 10)
+    assert price_sum(whole, EPSILON).delta == Fraction(1, 10**9)
+    one_by_one = [price(p, RHO) for p in [*[LaplaceNoise(0.1)] * 20, *[BoundedRange(0.3)] * 2]]
+    one_by_one.append(price(Approximate(0.2, 1e-9), RHO))
+    assert price_sum(whole, RHO).amount == sum(charge.amount for charge in one_by_one)
+    noisy = compose([(GaussianNoise(0.1), 3), GDP(0.2)])
+    assert price_sum(noisy, MU_SQUARED).amount == Fraction(7, 100)
+    assert price_sum(noisy, renyi(4)).amount >= noisy.rdp(4).lower
+
+
+def test_a_composed_charge_saves_nothing_that_only_numerical_composition_could():
+    whole = compose([(LaplaceNoise(0.1), 100)])
+    assert price_sum(whole, EPSILON).amount == 10 > whole.epsilon(1e-6).upper
+    assert price_sum(whole, RHO).amount >= whole.rho().lower
+
+
+def test_what_a_part_cannot_say_its_composition_cannot_say():
+    for part, measure in ((GaussianNoise(1), EPSILON), (Approximate(1, 1e-6), renyi(2))):
+        with pytest.raises(InputError, match="no cost in"):
+            price_sum(compose([Pure(0.1), part]), measure)
+    with pytest.raises(InputError, match="Shuffled has no cost in rho"):
+        price_sum(compose([Shuffled(1, 10**4)]), RHO)
+
+
+def test_nothing_composed_costs_nothing_about_the_right_neighbours():
+    for about in Neighbours:
+        charge = price_sum(Composed([], neighbours=about), RHO)
+        assert (charge.amount, charge.delta, charge.neighbours) == (0, 0, about)
+    assert price_sum(compose([(Approximate(0.1, 0.4), 5)]), EPSILON).delta == 1
 
 
 def test_units_round_up_and_are_exact_for_decimals_and_small_fractions():

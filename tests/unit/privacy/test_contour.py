@@ -108,6 +108,29 @@ def test_asking_never_changes_the_answer():
     assert first == [spent.epsilon(1e-9).upper, spent.delta(0.3).upper, spent.within(2, 1e-6)]
 
 
+@pytest.mark.parametrize("batch", [1, 3, 6, 7, 40, 200])
+def test_batches_between_questions_do_not_matter(batch):
+    """Few are multiplied in one by one, many together."""
+    parts = [*mixture(400, seed=11), Approximate(0.01, 1e-12), RandomizedResponse(0.02, 3)]
+    spent = Contour()
+    for i, part in enumerate(parts):
+        spent.append(part, 1 + i % 2)
+        if i % batch == 0:
+            spent.epsilon(1e-9)
+    together = spend([(part, 1 + i % 2) for i, part in enumerate(parts)])
+    assert spent.epsilon(1e-9).upper == pytest.approx(together.epsilon(1e-9).upper, rel=1e-8)
+    assert spent.epsilon(1e-9).lower == pytest.approx(together.epsilon(1e-9).lower, rel=1e-7)
+
+
+def test_a_gaussian_too_small_to_be_seen_still_renews_the_budget_check():
+    spent = spend([*mixture(30), (GaussianNoise(1), 1)])
+    spent.epsilon(1e-9)
+    assert spent.within(9, 1e-9)
+    before = spent._sides[0]._gauge
+    spent.append(GaussianNoise(Fraction(1, 10**12)))
+    assert spent._sides[0]._gauge is not before
+
+
 def test_answers_grow_with_the_list():
     spent, last = Contour(), 0.0
     for part in mixture(300, seed=4):
@@ -127,6 +150,34 @@ def test_the_budget_check_agrees_with_delta():
         spent.append(part)
         for epsilon, delta in ((0.3, 1e-9), (0.5, 1e-6), (1, 1e-9)):
             assert spent.within(epsilon, delta) == (spent.delta(epsilon).upper <= delta)
+
+
+def test_a_budget_is_read_anew_where_it_is_another_number_of_the_same_value():
+    spent = spend(mixture(60))
+    spent.epsilon(1e-9)
+    binary = Fraction(0.1)  # a little more than a tenth
+    for epsilon in (binary, 0.1, Fraction(1, 10), 0.1, binary):
+        spent.within(epsilon, 1e-9)
+        exact = Fraction(1, 10) if isinstance(epsilon, float) else epsilon
+        assert Fraction(spent._limits[0]) <= exact
+
+
+@pytest.mark.parametrize("kinds", [(LaplaceNoise, Pure), (GaussianNoise, LaplaceNoise, Pure)])
+def test_one_budget_checked_after_every_release_is_refused_at_the_same_release(kinds):
+    """The prepared check is carried along; a fresh accountant has nothing prepared."""
+    spent, parts = Contour(), mixture(260, seed=3, kinds=kinds)
+    limit = spend(parts[:130]).epsilon(1e-7).upper
+    answers = []
+    for part in parts:
+        spent.append(part)
+        answers.append(spent.within(limit, 1e-7))
+    assert answers == sorted(answers, reverse=True)
+    crossed = answers.index(False)
+    assert abs(crossed - 130) <= 1
+    fresh = spend(parts[:crossed])
+    assert fresh.delta(limit).upper <= 1e-7
+    fresh.append(parts[crossed])
+    assert fresh.delta(limit).upper > 1e-7 * (1 - 1e-6)
 
 
 def test_nothing_spent_costs_nothing():
@@ -234,8 +285,10 @@ def test_a_law_that_is_lost_halfway_fails_closed(monkeypatch):
     spent = spend([(one, 3), LaplaceNoise(0.1)])
     spent.epsilon(1e-6)
     monkeypatch.setattr(RandomizedResponse, "moments", lambda *_: None)
-    with pytest.raises(InputError, match="no privacy loss distribution"):
-        spent.append(one)
+    spent.append(one)
+    for _ in range(2):
+        with pytest.raises(InputError, match="no privacy loss distribution"):
+            spent.epsilon(1e-6)
     fresh = Contour()
     fresh.append(LaplaceNoise(0.1))
     fresh._sides[0]._tally._others[one] = 1

@@ -23,8 +23,10 @@ from discreet.privacy import (
     Pure,
     RandomizedResponse,
     Tabulated,
+    discrete_gaussian,
 )
 from discreet.privacy.grouped import Grouped
+from discreet.privacy.rounding import Interval
 
 
 def hockey_stick(losses, masses, epsilon):
@@ -154,12 +156,60 @@ def test_discrete_gaussian_profile_term_by_term(variance, steps):
 def test_a_wide_discrete_gaussian_is_a_gaussian():
     wide = DiscreteGaussianNoise(1, 10**6).epsilon(1e-6).upper
     assert wide == pytest.approx(GaussianNoise(Fraction(1, 1000)).epsilon(1e-6).upper, rel=1e-6)
-    # Past the last sum that is taken, the concentrated bound still holds.
-    wider = DiscreteGaussianNoise(1, 10**14)
-    assert (
-        wider.delta(Fraction(1, 10**6)).upper
-        >= GaussianNoise(Fraction(1, 10**7)).delta(Fraction(1, 10**6)).lower
-    )
+
+
+@pytest.mark.parametrize(
+    ("steps", "variance", "depths"),
+    [
+        (1, 10**6, (0, Fraction(1, 1000), Fraction(1, 200))),
+        (3, 10**8, (0, Fraction(1, 10**4), Fraction(1, 2000))),
+        (1000, 10**6, (0, 1, 3, 9)),
+        (5000, 10**6, (0, 4, 20, 45)),
+        (10**5, 10**8, (0, 50, 120)),
+    ],
+)
+def test_the_integral_encloses_the_sum_it_stands_for(steps, variance, depths, monkeypatch):
+    one = DiscreteGaussianNoise(steps, variance)
+    for epsilon in depths:
+        monkeypatch.setattr(discrete_gaussian, "_TERMS", 2**40)
+        added = one.delta(epsilon)
+        monkeypatch.setattr(discrete_gaussian, "_TERMS", 0)
+        integral = one.delta(epsilon)
+        assert integral.lower <= added.upper
+        assert added.lower <= integral.upper
+        assert integral.width <= 1000 / variance * added.upper
+
+
+def test_without_its_error_the_integral_would_miss_the_sum(monkeypatch):
+    one, epsilon = DiscreteGaussianNoise(30, 10**4), Fraction(1, 2)
+    added = one.delta(epsilon)
+    c = epsilon * one.variance / 30 - 15
+    first = Fraction(math.floor(c)) + Fraction(1, 2)
+    mu = Interval.of(one.variance).sqrt()
+    bare = (first / mu).normal_tail() - Interval.of(epsilon).exp() * (
+        (first + 30) / mu
+    ).normal_tail()
+    assert not bare.lower <= added.upper or not added.lower <= bare.upper
+    monkeypatch.setattr(discrete_gaussian, "_TERMS", 0)
+    assert one.delta(epsilon).lower <= added.lower <= added.upper <= one.delta(epsilon).upper
+
+
+@pytest.mark.parametrize("mu", [Fraction(1, 10**7), Fraction(1, 10), Fraction(3)])
+@pytest.mark.parametrize("delta", [1e-6, 1e-9, 1e-20])
+def test_very_wide_discrete_noise_costs_what_gaussian_noise_costs(mu, delta):
+    steps = 10**9
+    wide = DiscreteGaussianNoise(steps, (steps / mu) ** 2).epsilon(delta)
+    exact = GaussianNoise(mu).epsilon(delta)
+    assert wide.upper == pytest.approx(exact.upper, rel=1e-9, abs=1e-15)
+    assert wide.lower <= exact.upper
+    assert wide.method == "discrete gaussian"
+
+
+def test_steps_far_beyond_the_noise_give_everything_away():
+    for steps in (10**3, 10**7, 10**400):
+        found = DiscreteGaussianNoise(steps, Fraction(1, 2)).delta(1)
+        assert found.lower > 1 - 1e-9
+        assert found.upper == 1
 
 
 def test_many_small_steps_approach_continuous_laplace_noise_from_above():

@@ -10,6 +10,7 @@ import pytest
 from discreet.errors import BudgetError, InputError
 from discreet.privacy.approximate import Approximate
 from discreet.privacy.charges import EPSILON, MU_SQUARED, RHO, Charge, renyi
+from discreet.privacy.composition import compose
 from discreet.privacy.filters import Filter, renyi_for
 from discreet.privacy.gaussian import GDP, GaussianNoise
 from discreet.privacy.laplace import LaplaceNoise
@@ -35,6 +36,19 @@ def test_ten_tenths_fit_exactly_and_the_eleventh_does_not():
     assert not full.fits(tenth)
     assert not full.fits(Charge(Fraction(1, 10**59), measure=EPSILON))
     assert full.fits(Charge(0, measure=EPSILON))
+
+
+def test_a_composition_is_charged_as_its_parts_one_by_one():
+    parts = [(LaplaceNoise(0.1), 3), (Pure(0.2), 2)]
+    for start in (Filter.basic(1), Filter.within(2, 1e-6)):
+        together = start.charge(start.price_sum(compose(parts)))
+        one_by_one = start
+        for part, count in parts:
+            one_by_one = charged(one_by_one, start.price(part), count)
+        assert together.spent.amount <= one_by_one.spent.amount
+        assert one_by_one.spent.amount - together.spent.amount < Fraction(1, 10**50)
+    full = Filter.basic(0.7).charge(Filter.basic(1).price_sum(compose(parts)))
+    assert full.left.amount == 0
 
 
 def test_three_thirds_fit_exactly():

@@ -121,6 +121,17 @@ def test_angles_too_large_are_not_vouched_for():
     assert shapes.many(shapes.TWO_POINT, np.array([1e4]), np.array([1]), at).error >= 1
 
 
+def test_equal_pairs_and_no_odd_ones_multiply_too():
+    at = Line(3.0, 0.4, 20)
+    es, counts = np.array([0.1, 0.2, 0.3, 0.4, 0.5]), np.array([2, 2, 4, 2, 6])
+    together = shapes.many(shapes.LAPLACE, es, counts, at)
+    one_by_one = unit(at)
+    for e, count in zip(es.tolist(), counts.tolist(), strict=True):
+        one_by_one = one_by_one.times(shapes.single(shapes.LAPLACE, e, at).power(count))
+    assert np.abs(together.phi - one_by_one.phi).max() <= together.error + one_by_one.error
+    assert together.log_scale == pytest.approx(one_by_one.log_scale, rel=1e-13)
+
+
 def test_curves_have_no_law_of_the_loss():
     at = Line(1.0, 1.0, 8)
     assert ZCDP(1).moments(at) is None
@@ -131,6 +142,6 @@ def test_curves_have_no_law_of_the_loss():
 
 def test_a_gaussian_bends_no_points():
     with pytest.raises(AssertionError):
-        shapes.GAUSSIAN.bend(np.ones(3, dtype=complex), 0.5, Line(1.0, 1.0, 3))
+        shapes.GAUSSIAN.bend(np.ones(3, dtype=complex), 0.5, np.ones(3, dtype=complex), 3.0)
     assert DiscreteLaplaceNoise(0.3).moments(Line(1.0, 1.0, 3)).error < 1e-12
     assert shapes.GAUSSIAN.one_log_scale(0.5, 2.0) == pytest.approx(0.75)

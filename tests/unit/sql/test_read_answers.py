@@ -13,7 +13,7 @@ import pytest
 
 from clinic import CLINIC
 from discreet.plan.kinds import Kind
-from discreet.plan.query import Measure, released_columns
+from discreet.plan.query import Measure, groupings, released_columns
 from discreet.plan.relations import columns_of
 from discreet.sql.duckdb import DuckDB
 from discreet.sql.read import read
@@ -116,6 +116,7 @@ def plan_sql(query):
     """The plan without noise and bounds, as one statement."""
     scope = columns_of(query.relation)
     renamed = [f'k{at} AS "{key.name}"' for at, key in enumerate(query.keys)]
+    renamed += [f'grouping(k{at}) AS "{name}"' for at, name in enumerate(groupings(query))]
     keys = [f"{DIALECT.render(k.expression, scope)} AS k{at}" for at, k in enumerate(query.keys)]
     inner = ", ".join(["*", *keys])
     parts = [*renamed, *(aggregate_sql(a, scope) for a in query.aggregates)]

@@ -171,6 +171,50 @@ age * 4 % 3 + 2 IS NULL
 .5 + age
 1_000 + age
 -9223372036854775808 + 0 * age < 0
+age // 7
+(0 - age) // 7
+POWER(age, 2)
+age ** 3
+cost ^ 2
+POW(cost, 0.5)
+LOG(cost + 1)
+LOG10(age + 1)
+LOG2(cost + 1)
+LTRIM(' ' || note || ' ')
+RTRIM(' ' || note || ' ')
+TRIM(LEADING FROM note)
+TRIM(BOTH FROM note)
+REPLACE(city, 'a', 'bb')
+REPLACE(note, 'a', '')
+RIGHT(city, 3)
+RIGHT(note, 0)
+STRPOS(city, 'a')
+INSTR(note, 'a')
+POSITION('a' IN city)
+CONTAINS(city, 'i')
+ENDS_WITH(city, 'a')
+SUFFIX(city, 'a')
+PREFIX(city, 'H')
+SECOND(seen)
+WEEK(day)
+WEEKOFYEAR(seen)
+EXTRACT(SECOND FROM seen)
+DATE_PART('week', day)
+day + INTERVAL 1 MONTH
+day - INTERVAL 1 YEAR
+day + INTERVAL (age) DAY
+day + INTERVAL '5 quarters'
+seen + INTERVAL 3 DAY
+seen - INTERVAL 2 WEEKS
+seen - INTERVAL (age) MONTH
+seen + INTERVAL '36 hours'
+seen - INTERVAL 61 SECONDS
+day + INTERVAL 90 MINUTE
+DATE_ADD(day, INTERVAL 1 MONTH)
+DATE_DIFF('day', day, seen)
+DATE_DIFF('month', day, seen)
+DATEDIFF('quarter', day, seen)
+DATEDIFF('year', day, seen)
 """
 
 
@@ -180,7 +224,26 @@ def test_an_expression_means_what_the_engine_understands(engine, text):
     assert all(map(same, theirs, ours)), list(zip(theirs, ours, strict=True))
 
 
-OPERATORS = ["+", "-", "*", "%", "=", "<>", "<", "<=", ">", ">=", "==", "!=", "AND", "OR", "||"]
+OPERATORS = [
+    "+",
+    "-",
+    "*",
+    "%",
+    "//",
+    "** 2",
+    "^ 2",
+    "=",
+    "<>",
+    "<",
+    "<=",
+    ">",
+    ">=",
+    "==",
+    "!=",
+    "AND",
+    "OR",
+    "||",
+]
 OPERATORS += ["IS NULL", "IS NOT NULL", "IS TRUE", "IS NOT FALSE", "ISNULL", "::BIGINT", "::DOUBLE"]
 OPERATORS += ["BETWEEN", "NOT BETWEEN", "IN", "NOT IN", "LIKE", "NOT LIKE", "IS DISTINCT FROM"]
 ATOMS = ["age", "visit_id", "cost", "urgent", "city", "note", "1", "2", "0.25", "TRUE", "'Haifa'"]
@@ -202,7 +265,7 @@ def prefix(rng):
 
 def step(rng):
     operator = rng.choice(OPERATORS)
-    if operator.endswith(("NULL", "TRUE", "FALSE")) or operator.startswith("::"):
+    if operator.endswith(("NULL", "TRUE", "FALSE", "2")) or operator.startswith("::"):
         return [operator]
     if operator.endswith("BETWEEN"):
         return [operator, *prefix(rng), "AND", *prefix(rng)]

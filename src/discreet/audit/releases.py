@@ -1,0 +1,89 @@
+"""What is audited is what is released: `release` itself, call by call, beside a claim's `draw`."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from discreet.audit.evidence import Evidence, strongest
+from discreet.audit.features import Outputs, rows
+from discreet.audit.profile import points
+from discreet.audit.refute import certify, choose
+from discreet.errors import DiscreetError, InvariantBroken
+from discreet.mechanisms.claim import Claim
+from discreet.mechanisms.mechanism import Mechanism
+from discreet.privacy import Pure
+
+RELEASES: Final = 600
+"""How often `release` is called on each side where nothing else is said: half a second's work."""
+
+_FEWEST: Final = 100
+_MORE: Final = 20
+
+
+def released(mechanism: Mechanism) -> Claim:
+    """The claim of a mechanism, drawn by calling its `release` again and again.
+
+    Example:
+        >>> from discreet.mechanisms import KeySelection
+        >>> claim = released(KeySelection(epsilon=1, delta=0.1, max_groups_per_unit=2))
+        >>> claim.draw({"a": 1000}, 2).tolist()
+        [[1, 0], [1, 0]]
+    """
+    return replace(mechanism.claim, draw=lambda value, runs: _answers(mechanism, value, runs))
+
+
+def _answers(mechanism: Mechanism, value: Any, runs: int) -> Outputs:
+    """So many answers of `release`, as the rows that `draw` has for them."""
+    answers = [mechanism.release(value) for _ in range(runs)]
+    try:
+        code = mechanism.claim.code
+        table = rows(np.stack([np.asarray(code(value, answer)) for answer in answers]))
+        table.astype(np.float64)  # refuses objects that are no numbers
+    except Exception as error:
+        raise InvariantBroken(
+            f"{type(mechanism).__name__} has answers that its claim cannot code",
+            why="what is released has to be held against what is audited",
+            fix="give the claim a code(input, answer) that makes rows like those of its draw",
+        ) from error
+    return table
+
+
+def compare_paths(mechanism: Mechanism, *, runs: int = RELEASES, alpha: float = 0.01) -> Evidence:
+    """Try to tell `release` from the claim's `draw`, on all inputs that the claim is about.
+
+    Guarantee:
+        A mechanism whose two paths have one law is refuted with probability at most alpha.
+    Why:
+        That is a claim itself: epsilon 0, with the two paths for neighbours. `runs` calls of
+        release are shared by the pairs; drawing is quick, so there are many more draws than calls.
+    Edge cases:
+        A release that refuses an input of its own claim, or whose answers do not have the form of
+        what `draw` gives, is refuted by that alone.
+    """
+    claim = mechanism.claim
+    sides = [side for pair in claim.pairs for side in (pair.left, pair.right)]
+    each = max(_FEWEST, runs // len(claim.pairs))
+    found = strongest([_compare(mechanism, side, each, alpha / len(sides)) for side in sides])
+    reason = found.reason or (f"release and draw differ: {found.event}" if found.refuted else "")
+    top = points(claim.guarantee)[-1]
+    event = reason or "release and draw agree"
+    return Evidence(claim.name, "release", top, 0.0, event, alpha, each, reason=reason)
+
+
+def _compare(mechanism: Mechanism, side: Any, runs: int, alpha: float) -> Evidence:
+    promised = points(Pure(0))
+    try:
+        answers = _answers(mechanism, side, runs)
+    except DiscreetError as error:
+        reason = f"release does not take what its claim is about: {error}"
+        return Evidence("same", "release", promised[-1], 0.0, "status", reason=reason)
+    drawn = rows(mechanism.claim.draw(side, _MORE * runs))
+    if answers.shape[1] != drawn.shape[1]:
+        reason = "release and draw have rows of different lengths"
+        return Evidence("same", "release", promised[-1], 0.0, "form", reason=reason)
+    kind, cut = np.result_type(answers, drawn), runs // 3
+    answers, drawn = answers.astype(kind), drawn.astype(kind)
+    event = choose(answers[:cut], drawn[:cut], promised, alpha)
+    point, bound = certify(event, answers[cut:], drawn[cut:], promised, alpha)
+    return Evidence("same", "release", point, bound, str(event), alpha, runs)

@@ -1,0 +1,126 @@
+"""`discreet serve`: the curator behind HTTP, with a page in front."""
+
+import ipaddress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from discreet.cli.options import curator_option, open_curator
+
+_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+_TLS = """A server for other machines needs encryption, or tokens and answers travel in the open.
+Give --certificate and --key, or put a proxy that does TLS in front of it and say --behind-tls."""
+
+
+@click.command()
+@curator_option
+@click.option("--init", is_flag=True, help="Make the first owner's token, show it once, and stop.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="Port there."
+)
+@click.option("--name", "names", multiple=True, help="Host name that people use; repeatable.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Processes that share the folder.",
+)
+@click.option("--certificate", type=_FILE, help="Certificate of the server, for TLS.")
+@click.option("--key", type=_FILE, help="Its private key.")
+@click.option("--behind-tls", is_flag=True, help="A proxy in front of it does the encryption.")
+@click.option("--proxy", "proxies", multiple=True, help="Address whose X-Forwarded-For is true.")
+@click.option(
+    "--quantum",
+    type=click.FloatRange(0, min_open=True),
+    default=0.25,
+    show_default=True,
+    help="Replies to questions leave at multiples of so many seconds.",
+)
+@click.option(
+    "--grace",
+    type=click.FloatRange(0, min_open=True),
+    default=30.0,
+    show_default=True,
+    help="Seconds to finish what is charged when stopping.",
+)
+@click.option(
+    "--upload-limit",
+    type=click.IntRange(1),
+    default=1 << 30,
+    show_default=True,
+    help="Bytes of the largest file that an owner may send.",
+)
+def serve(
+    *,
+    folder: Path,
+    init: bool,
+    host: str,
+    port: int,
+    names: tuple[str, ...],
+    workers: int,
+    certificate: Path | None,
+    key: Path | None,
+    behind_tls: bool,
+    proxies: tuple[str, ...],
+    quantum: float,
+    grace: float,
+    upload_limit: int,
+) -> None:
+    """Put the curator behind HTTP, with a page in front.
+
+    Make the first token with --init; it is shown once. Every answer is charged as on the command
+    line. Stopping it (Ctrl-C, SIGTERM) finishes what is charged.
+
+    Example: discreet serve --init && discreet serve --port 8000
+    """
+    try:
+        import uvicorn  # noqa: F401, PLC0415 - an extra
+
+        from discreet.server.serving import run  # noqa: PLC0415 - heavy room
+        from discreet.server.settings import LOOPBACK, Settings  # noqa: PLC0415 - heavy room
+    except ModuleNotFoundError as wrong:
+        raise click.UsageError(
+            f"{wrong.name} is not installed. Get it with: pip install 'discreet[server]'"
+        ) from None
+
+    if init:
+        click.echo(_first_token(folder))
+        return
+    if not (_is_local(host) or behind_tls or (certificate and key)):
+        raise click.UsageError(_TLS)
+    open_curator(folder).close()  # a folder that cannot be opened is told once, and here
+    settings = Settings(
+        hosts=(*LOOPBACK, *names), quantum=quantum, grace=grace, upload_limit=upload_limit
+    )
+    scheme = "https" if certificate else "http"
+    click.echo(f"Serving {folder} at {scheme}://{host}:{port} (stop with Ctrl-C)", err=True)
+    more: dict[str, Any] = {"proxies": proxies, "certificate": certificate, "key": key}
+    run(folder, settings, host=host, port=port, workers=workers, **more)
+
+
+def _first_token(folder: Path) -> str:
+    from discreet.server import tokens  # noqa: PLC0415 - heavy room
+    from discreet.server.access import FILE, AccessStore  # noqa: PLC0415 - heavy room
+
+    with open_curator(folder) as curator:
+        store = AccessStore(folder / FILE)
+        if tokens.has_owner(store):
+            raise click.UsageError(
+                "There is an owner's token that works. Owners make further tokens on the page, or "
+                "with POST /v1/tokens."
+            )
+        made = tokens.issue(store, "owner", "owner", days=365)
+        facts = {"token": made.token.id, "name": "owner", "role": "owner", "datasets": None}
+        curator.ledger.record("token made", by="owner", facts=facts)
+        store.close()
+    return made.text
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"

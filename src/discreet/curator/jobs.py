@@ -1,0 +1,92 @@
+"""Answers that are computed in the background, each charge once in a process."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Final
+
+from discreet.answer.release import Release
+from discreet.curator.orders import Receipt
+from discreet.curator.till import Till
+
+WORKERS: Final = 64
+"""Most of them sleep: how many compute at a time is for `Pace.turn` to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """When a computation may begin, and when what came of it may be known.
+
+    `turn` is entered to compute. `settle` is called before an answer is stored, or a failure told:
+    it may wait, so that how long the computation took is not to be seen.
+    """
+
+    turn: Callable[[], AbstractContextManager[None]] = nullcontext
+    settle: Callable[[], None] = lambda: None
+
+
+AT_ONCE: Final = Pace()
+
+
+class Jobs:
+    """Computes charges in threads of its own, and remembers which are being computed.
+
+    Edge cases:
+        A charge that failed is told to the next who asks, once, and can then be started again. What
+        was not begun when the process ends stays charged: the ledger has it for the next to finish.
+    """
+
+    def __init__(self, till: Till, workers: int = WORKERS) -> None:
+        self._till = till
+        self._workers = workers
+        self._lock = threading.RLock()  # a callback may come at once
+        self._running: dict[int, Future[Release]] = {}
+        self._pool: ThreadPoolExecutor | None = None
+
+    def start(self, receipt: Receipt, pace: Pace = AT_ONCE) -> Future[Release]:
+        """Compute a charge, unless this process already does."""
+        with self._lock:
+            known = self._running.get(receipt.sequence)
+            if known is None:
+                self._pool = self._pool or ThreadPoolExecutor(self._workers, "discreet")
+                known = self._pool.submit(self._work, receipt, pace)
+                self._running[receipt.sequence] = known
+                known.add_done_callback(lambda _: self._forget(receipt.sequence))
+            return known
+
+    def knows(self, sequence: int) -> bool:
+        """Whether a charge is being computed here, or failed and nobody was told."""
+        with self._lock:
+            return sequence in self._running
+
+    def find(self, sequence: int) -> Future[Release] | None:
+        """The computation of a charge; None where there is none, or it has just been finished."""
+        with self._lock:
+            found = self._running.get(sequence)
+            if found is not None and found.done():
+                del self._running[sequence]  # a failure is told once
+            return found
+
+    def close(self) -> None:
+        """Finish what is begun and take nothing new."""
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait=True)
+
+    def _work(self, receipt: Receipt, pace: Pace) -> Release:
+        try:
+            with pace.turn():
+                release = self._till.compute(receipt)
+        finally:
+            pace.settle()
+        return self._till.store(receipt, release)
+
+    def _forget(self, sequence: int) -> None:
+        """An answer is in the ledger from now on; a failure waits here for whoever asks next."""
+        with self._lock:
+            done = self._running.get(sequence)
+            if done is not None and done.exception() is None:
+                del self._running[sequence]

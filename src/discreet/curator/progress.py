@@ -1,0 +1,71 @@
+"""How far a long job has come, told to whoever watches.
+
+What is told is bytes of files and numbers of entries: never what is in them. Nobody watches unless
+somebody asks to, and no result depends on it.
+"""
+
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+Watcher: TypeAlias = Callable[[str, int, int], None]
+"""Is told what is being done, how much of it is done, and out of how much."""
+
+_WATCHER: Final[ContextVar[Watcher | None]] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watched(by: Watcher) -> Iterator[None]:
+    """Tell `by` how far jobs have come meanwhile.
+
+    Example:
+        >>> with watched(lambda what, done, total: print(f"{what}: {done} of {total}")):
+        ...     tell("entries", 3, 4)
+        entries: 3 of 4
+    """
+    before = _WATCHER.set(by)
+    try:
+        yield
+    finally:
+        _WATCHER.reset(before)
+
+
+def tell(what: str, done: int, total: int) -> None:
+    """Say how far a job has come."""
+    watcher = _WATCHER.get()
+    if watcher is not None:
+        watcher(what, done, total)
+
+
+def open_watched(path: Path, what: str) -> io.BufferedIOBase | io.RawIOBase:
+    """Open a file to be read; whoever watches is told how many of its bytes are read."""
+    watcher = _WATCHER.get()
+    return path.open("rb") if watcher is None else _Watched(path, what, watcher)
+
+
+class _Watched(io.RawIOBase):
+    """A file that counts what is read of it, in whichever thread that happens."""
+
+    def __init__(self, path: Path, what: str, watcher: Watcher) -> None:
+        self._file = path.open("rb")
+        self._what, self._watcher = what, watcher
+        self._done, self._size = 0, path.stat().st_size
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer, and tell."""
+        count = self._file.readinto(buffer)
+        self._done += count
+        self._watcher(self._what, self._done, self._size)
+        return count
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+        super().close()

@@ -1,0 +1,486 @@
+"""A curator behind a server: the same methods, the same values, the same errors."""
+
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NoReturn, TextIO, TypeVar
+from urllib.parse import quote, urlencode
+
+from discreet.answer.accuracy import Accuracy
+from discreet.answer.explain import Explanation
+from discreet.answer.release import Release
+from discreet.curator import wire
+from discreet.curator.accounts import Account, Holder
+from discreet.curator.budgets import Budget
+from discreet.curator.connection import Link, Reply
+from discreet.curator.curator import Curator
+from discreet.curator.desks import Auditor, Desk
+from discreet.curator.entries import Entry, Head
+from discreet.curator.intake import take
+from discreet.curator.ledger import Ledger
+from discreet.curator.portable import read_explanation
+from discreet.curator.pricing import Terms
+from discreet.curator.verify import Report
+from discreet.curator.window import Window
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.errors import DiscreetError, InputError, ServiceError
+from discreet.plan import canonical
+from discreet.plan.kinds import Kind
+from discreet.plan.query import Query
+from discreet.plan.schema import Bounds, Keys, Limits, Schema, Unit
+from discreet.privacy import Neighbours
+from discreet.privacy.charges import Charge
+from discreet.rationals import Real
+
+T = TypeVar("T")
+
+PATIENCE: Final = 600.0
+"""Seconds to wait for an answer that is charged."""
+
+_PAUSE: Final = 0.25
+_PAGE: Final = 1000
+_BUDGETS: Final = "/v1/budgets?odds=false"
+_SENT_AS_IS: Final = (".parquet", ".csv", ".csv.gz")
+
+
+class Remote(Curator):
+    """A server's curator, as far as the token's role and datasets reach.
+
+    Edge cases:
+        A lost connection is tried again: the same question, or request name, is charged once and
+        finds the same answer. Questions are asked in the name that the token was made for.
+    """
+
+    def __init__(
+        self, place: Any, *, token: str | None = None, allow_plain: bool = False, **other: Any
+    ) -> None:
+        if other:
+            raise InputError(
+                f"{', '.join(sorted(other))} for a curator behind a server",
+                why="whoever runs the server has decided that",
+                fix="pass the address and the token alone",
+            )
+        self._link = Link(str(place), token, allow_plain=allow_plain)
+        self._me: Mapping[str, Any] | None = None
+
+    # --- questions ------------------------------------------------------------------------------
+
+    def sql(
+        self,
+        text: str,
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        accuracy: Accuracy | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> Release:
+        """Answer a question in SQL, for a price or for the least price of an accuracy."""
+        body = self._question(text, Terms(epsilon, delta, accuracy), analyst)
+        return self._asked("/v1/queries", body, request)
+
+    def ask(
+        self,
+        query: Query,
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        accuracy: Accuracy | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> Release:
+        """Answer a plan of the fluent interface."""
+        body = self._question(query, Terms(epsilon, delta, accuracy), analyst)
+        return self._asked("/v1/queries", body, request)
+
+    def remeasure(
+        self,
+        text: str,
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        accuracy: Accuracy | None = None,
+        analyst: str | None = None,
+    ) -> Release:
+        """Answer again for a further price, and merge with what this analyst was told before."""
+        body = self._question(text, Terms(epsilon, delta, accuracy), analyst)
+        return self._asked("/v1/remeasure", body, None)
+
+    def explain(
+        self,
+        text: str,
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        accuracy: Accuracy | None = None,
+        analyst: str | None = None,
+    ) -> Explanation:
+        """What a question would cost and how wrong its answer would be; touches no data."""
+        body = self._question(text, Terms(epsilon, delta, accuracy), analyst)
+        return _read(self._link.post("/v1/explain", body, safe=True), _explanation)
+
+    def cost(
+        self,
+        text: str,
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        accuracy: Accuracy | None = None,
+        analyst: str | None = None,
+    ) -> dict[Account, Charge]:
+        """What each account would be charged for a question not asked before; touches no data."""
+        body = self._question(text, Terms(epsilon, delta, accuracy), analyst)
+        told = self._link.post("/v1/explain", body, safe=True)
+        return _read(told, lambda facts: wire.read_bill(facts["bill"]))
+
+    # --- the owner ------------------------------------------------------------------------------
+
+    def add(
+        self,
+        name: str,
+        source: Any,
+        *,
+        unit: str | Unit,
+        budget: Budget | None = None,
+        within: str | None = None,
+        columns: Mapping[str, Bounds | Keys] | None = None,
+        kinds: Mapping[str, Kind | str] | None = None,
+        required: Iterable[str] = (),
+        limits: Limits | None = None,
+        inside: str | None = None,
+    ) -> None:
+        """Upload a private table: a new dataset with a budget, or one more table of a dataset."""
+        said = {
+            "name": name,
+            "unit": wire.write_unit(unit),
+            "limits": wire.write_limits(limits or Limits()),
+            "required": list(required),
+            "budget": None if budget is None else wire.write_budget(budget),
+            "within": within,
+            **_columns(columns, kinds),
+        }
+        upload = self._uploaded(name, source, inside)
+        self._link.post("/v1/datasets", {**_known(said), "upload": upload})
+
+    def add_public(
+        self,
+        name: str,
+        source: Any,
+        *,
+        key: str | Iterable[str],
+        columns: Mapping[str, Bounds | Keys] | None = None,
+        kinds: Mapping[str, Kind | str] | None = None,
+        inside: str | None = None,
+    ) -> None:
+        """Upload a table that belongs to nobody."""
+        keys = [key] if isinstance(key, str) else list(key)
+        said = {"name": name, "key": keys, **_columns(columns, kinds)}
+        upload = self._uploaded(name, source, inside)
+        self._link.post("/v1/public-tables", {**said, "upload": upload})
+
+    def grant(self, analyst: str, dataset: str, budget: Budget) -> Account:
+        """Give an analyst a cap of their own within a dataset."""
+        said = {"analyst": analyst, "dataset": dataset, "budget": wire.write_budget(budget)}
+        return self._account("/v1/grants", said)
+
+    def group(
+        self, name: str, dataset: str, analysts: Iterable[str], budget: Budget | None = None
+    ) -> Account:
+        """Hold several analysts to a cap together, or, without one, count what they learn."""
+        said = {"name": name, "dataset": dataset, "analysts": list(analysts)}
+        return self._account("/v1/groups", {**said, **_capped(budget)})
+
+    def link(self, name: str, datasets: Iterable[str], budget: Budget | None = None) -> Account:
+        """Say that datasets hold the same people; cap, or count, what one of them loses in all."""
+        return self._account(
+            "/v1/links", {"name": name, "datasets": list(datasets), **_capped(budget)}
+        )
+
+    def raise_budget(
+        self, dataset: str, budget: Budget, *, reason: str, analyst: str | None = None
+    ) -> Account:
+        """Change a budget for ever; the ledger keeps who did it and why."""
+        said = {**wire.write_budget(budget), "reason": reason, "analyst": analyst}
+        return self._account(f"/v1/budgets/{_escaped(dataset)}/raise", _known(said))
+
+    def as_owner(self, name: str) -> Curator:
+        """This curator, if the token is for that name."""
+        self._check_name(name)
+        return self
+
+    def as_analyst(self, name: str, datasets: Collection[str] | None = None) -> Desk:
+        """What the analyst can do whose token this is."""
+        self._check_name(name)
+        if datasets is not None:
+            _refuse("a desk for some datasets", "a token for these datasets from the owner")
+        return Desk(self, name)
+
+    def as_auditor(self) -> Auditor:
+        """What an auditor can do, if the token is one's: read and check the ledger."""
+        return Auditor(_Records(self._link))
+
+    def window(self, caller: str | None, datasets: Collection[str] | None = None) -> Window:
+        """Refuse: there is one on the server."""
+        del caller, datasets
+        _refuse("a window", "the methods of this curator")
+
+    @property
+    def ledger(self) -> Ledger:
+        """Refuse: it is on the server."""
+        _refuse("the ledger itself", "as_auditor(), which can read and check it")
+
+    def recover(self, *, patience: float | None = None) -> int:
+        """Refuse: the server finishes what is charged by itself."""
+        del patience
+        _refuse("what a crash interrupted", "asking again: the server finishes what is charged")
+
+    # --- public facts ---------------------------------------------------------------------------
+
+    @property
+    def schema(self) -> Schema:
+        """What is said about all tables in sight."""
+        return self._facts()[0]
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """What every guarantee here speaks of."""
+        return self._facts()[2]
+
+    def datasets(self) -> dict[str, list[str]]:
+        """The tables of each dataset in sight."""
+        return self._facts()[1]
+
+    def budget(self, dataset: str, *, analyst: str | None = None) -> Account:
+        """What a dataset, or an analyst within it, may spend, has spent, and has left."""
+        known = self.datasets()
+        if dataset not in known:
+            raise _unknown(dataset, known)
+        kind, name = ("dataset", dataset) if analyst is None else ("analyst", analyst)
+        wanted = Holder(kind, name, None if analyst is None else dataset)  # type: ignore[arg-type]
+        for account in _accounts(self._link.get(_BUDGETS)):
+            if account.holder == wanted:
+                return account
+        raise InputError(
+            f"{wanted} has no account",
+            why="none was opened for it",
+            fix="open one, or look at the names in ledger.accounts()",
+        )
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self._link.close()
+
+    # --- the way there --------------------------------------------------------------------------
+
+    def _question(self, question: str | Query, terms: Terms, analyst: str | None) -> dict[str, Any]:
+        if analyst is not None:
+            self._check_name(analyst)
+        if isinstance(question, Query):
+            return {"plan": canonical.write(question), **wire.write_terms(terms)}
+        if not isinstance(question, str):
+            raise InputError(
+                f"a question of type {type(question).__name__}",
+                why="SQL is text",
+                fix="pass a string",
+            )
+        return {"sql": question, **wire.write_terms(terms)}
+
+    def _asked(self, path: str, body: dict[str, Any], request: str | None) -> Release:
+        """Ask, and wait for the answer; after a while it is asked for by its number."""
+        headers = {"Accept": wire.ARROW}
+        if request is not None:
+            headers["Idempotency-Key"] = _header(request)
+        end = time.monotonic() + PATIENCE
+        reply = self._link.post(path, body, headers, safe=True)
+        while reply.status == 202:
+            if time.monotonic() > end:
+                raise _late()
+            time.sleep(_PAUSE)
+            charge = int(_read(reply, lambda facts: facts["id"]))
+            reply = self._link.get(f"/v1/queries/{charge}", {"Accept": wire.ARROW})
+            if reply.status == 200 and path != "/v1/queries":
+                reply = self._link.post(path, body, headers, safe=True)  # to be merged
+        try:
+            return Release.from_bytes(reply.body)
+        except InputError:
+            raise _foreign() from None
+
+    def _account(self, path: str, said: dict[str, Any]) -> Account:
+        return _read(self._link.post(path, said), wire.read_account)
+
+    def _facts(self) -> tuple[Schema, dict[str, list[str]], Neighbours]:
+        return _read(self._link.get("/v1/schema"), wire.read_schema)
+
+    def _check_name(self, name: str) -> None:
+        if self._me is None:
+            self._me = _read(self._link.get("/v1/me"), dict)
+        if name != self._me.get("name"):
+            raise InputError(
+                f"this token is not for {name}",
+                why="a server knows whoever asks by their token",
+                fix="leave the name out, or use a token that was made for it",
+            )
+
+    def _uploaded(self, name: str, source: Any, inside: str | None) -> str:
+        with _as_file(name, source, inside) as path:
+            place = f"/v1/uploads?{urlencode({'name': path.name})}"
+            return str(_read(self._link.upload(place, path), lambda facts: facts["upload"]))
+
+
+class _Records:
+    """A server's ledger, as far as it can be read."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def entries(self, *, after: int = 0, limit: int = _PAGE) -> tuple[Entry, ...]:
+        """Entries in order, those that follow number `after`."""
+        found: list[Entry] = []
+        while len(found) < limit:
+            size = min(_PAGE, limit - len(found))
+            start = found[-1].sequence if found else after
+            path = f"/v1/ledger?{urlencode({'after': start, 'limit': size})}"
+            page = _read(self._link.get(path), _entries)
+            found += page
+            if len(page) < size:
+                break
+        return tuple(found)
+
+    def accounts(self) -> tuple[Account, ...]:
+        """All accounts."""
+        return _accounts(self._link.get(_BUDGETS))
+
+    def verify(self) -> Report:
+        """Let the server read everything and compare."""
+        return _read(self._link.post("/v1/ledger/verify", {}, safe=True), wire.read_report)
+
+    def export(self, file: TextIO) -> Head:
+        """Write every entry as a line of JSON with its hash."""
+        head = Head()
+        with self._link.stream("/v1/ledger/export") as lines:
+            for line in lines:
+                text = line.decode()
+                file.write(text)
+                head = _head(text)
+        return head
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def _read(reply: Reply, read: Callable[[Any], T]) -> T:
+    """What a reply says; ServiceError if it says something else."""
+    try:
+        return read(reply.json())
+    except DiscreetError as wrong:
+        if isinstance(wrong, ServiceError):
+            raise
+        raise _foreign() from None
+    except (LookupError, TypeError, ValueError, AttributeError):
+        raise _foreign() from None
+
+
+def _explanation(facts: Any) -> Explanation:
+    return read_explanation(facts["explanation"])
+
+
+def _accounts(reply: Reply) -> tuple[Account, ...]:
+    return _read(reply, lambda facts: tuple(wire.read_account(one) for one in facts["accounts"]))
+
+
+def _entries(facts: Any) -> list[Entry]:
+    return [wire.read_entry(one) for one in facts["entries"]]
+
+
+def _head(line: str) -> Head:
+    import json  # noqa: PLC0415 - for auditors
+
+    try:
+        facts = json.loads(line)
+        return Head(facts["entry"]["sequence"], facts["hash"])
+    except (LookupError, TypeError, ValueError):
+        raise _foreign() from None
+
+
+# --- writing ------------------------------------------------------------------------------------
+
+
+def _columns(
+    columns: Mapping[str, Bounds | Keys] | None, kinds: Mapping[str, Kind | str] | None
+) -> dict[str, Any]:
+    said = (kinds or {}).items()
+    spelled = {name: kind.value if isinstance(kind, Kind) else kind for name, kind in said}
+    return {"columns": wire.write_columns(columns or {}), "kinds": spelled}
+
+
+def _capped(budget: Budget | None) -> dict[str, Any]:
+    return {} if budget is None else {"budget": wire.write_budget(budget)}
+
+
+def _known(said: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: fact for name, fact in said.items() if fact is not None}
+
+
+def _escaped(name: str) -> str:
+    return quote(name, safe="")
+
+
+def _header(request: str) -> str:
+    """A request name as a header: what a header cannot hold is escaped."""
+    plain = request.isascii() and request.isprintable() and request.strip() == request
+    return request if plain and not request.startswith("%") else f"%{quote(request, safe='')}"
+
+
+@contextmanager
+def _as_file(name: str, source: Any, inside: str | None) -> Any:
+    """A file that can be sent: as it is, or made of a frame or of a table in a database."""
+    if isinstance(source, str | Path) and str(source).lower().endswith(_SENT_AS_IS):
+        path = Path(source)
+        if not path.is_file():
+            raise InputError(
+                f"{path.name} cannot be read", why="there is no such file", fix="name one"
+            )
+        yield path
+        return
+    is_place = isinstance(source, str | Path)
+    rows = take(source, {}, {}, inside or name).rows if is_place else source
+    with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
+        made = Path(folder) / f"{secrets.token_hex(4)}.parquet"
+        DuckDBEngine.save(rows, made)
+        yield made
+
+
+# --- refusing -----------------------------------------------------------------------------------
+
+
+def _refuse(what: str, instead: str) -> NoReturn:
+    raise InputError(
+        f"{what} of a curator behind a server",
+        why="it stays on the server, with the data",
+        fix=f"use {instead}",
+    )
+
+
+def _unknown(dataset: str, known: Iterable[str]) -> InputError:
+    from discreet.curator.holdings import unknown  # noqa: PLC0415 - for those who err
+
+    return unknown("dataset", dataset, known)
+
+
+def _late() -> ServiceError:
+    return ServiceError(
+        "the answer is not there yet",
+        why=f"the server has been computing it for {PATIENCE:g} seconds",
+        fix="ask the same again later: it is charged once",
+    )
+
+
+def _foreign() -> ServiceError:
+    return ServiceError(
+        "the server's reply cannot be read",
+        why="it is not what a server of this version sends",
+        fix="use a client and a server of the same version",
+    )

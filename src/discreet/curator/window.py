@@ -1,0 +1,180 @@
+"""One caller's dealings with a curator where asking and being answered are two steps.
+
+    submit (durable charge) -> pursue (a while) -> release, or come again with the charge's number
+
+Charges live in the ledger: whoever opens the same folder can be asked for the answer, and what a
+worker left unfinished is finished by the next one that is asked.
+"""
+
+import json
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from discreet.answer.release import Release
+from discreet.curator.accounts import Account, Holder
+from discreet.curator.filing import NEWEST, Filed
+from discreet.curator.jobs import AT_ONCE, Jobs, Pace
+from discreet.curator.ledger import Ledger
+from discreet.curator.orders import Receipt, State
+from discreet.curator.pricing import Offer, Terms
+from discreet.curator.remeasure import check_mergeable, merge, told_before
+from discreet.curator.till import Till
+from discreet.plan import canonical
+from discreet.plan.query import Query
+
+if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
+
+_PAUSE: Final = 0.01
+_LONGEST_PAUSE: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A curator as one caller sees it.
+
+    `caller` None sees what everybody asked; a name sees what this one was told. `datasets` bounds
+    what can be asked and seen; None for all.
+    """
+
+    curator: "Curator"
+    caller: str | None
+    datasets: frozenset[str] | None
+    _price: Callable[[str | Query, Terms, str | None], Offer]
+    _till: Till
+    _jobs: Jobs
+    _ledger: Ledger
+
+    # --- asking ---------------------------------------------------------------------------------
+
+    def offer(self, question: str | Query, terms: Terms, analyst: str) -> Offer:
+        """Price a question, from public facts."""
+        return self._price(question, terms, analyst)
+
+    def submit(
+        self,
+        question: str | Query,
+        terms: Terms,
+        analyst: str,
+        request: str | None = None,
+    ) -> Receipt:
+        """Charge a question durably; no data is touched yet."""
+        asked = question if isinstance(question, str) else None
+        offer = self.offer(question, terms, analyst)
+        return self._till.charge(offer, request, asked)
+
+    def pursue(self, receipt: Receipt, *, patience: float, pace: Pace = AT_ONCE) -> Release | None:
+        """The answer of a charge if it is there within `patience` seconds; computes it if need be.
+
+        What was begun goes on in the background, whether anybody waits or not.
+        """
+        end, pause = time.monotonic() + patience, _PAUSE
+        while True:
+            if receipt.state is State.RELEASED:
+                assert receipt.release is not None  # noqa: S101 - narrowing: it is released
+                return Release.from_bytes(receipt.release)
+            left = end - time.monotonic()
+            if self._runs(receipt, pace):
+                return self._awaited(receipt, max(0.0, left))
+            if left <= 0:
+                return None
+            time.sleep(min(pause, left))
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            receipt = self._again(receipt)
+
+    def before(self, offer: Offer) -> int | None:
+        """The charge under which its analyst was told the answer to an offer, for nothing now."""
+        found = self._ledger.find_question(offer.order())
+        return None if found is None else found.sequence
+
+    def merged(self, query: Query, receipt: Receipt, fresh: Release, analyst: str) -> Release:
+        """An answer, merged with what an analyst was told for the same question before."""
+        order = replace(receipt.order, analyst=analyst)
+        return merge(query, fresh, told_before(self._ledger, order))
+
+    def remerged(self, filed: Filed, release: Release, analyst: str) -> Release:
+        """As `merged`, for an answer that was found again; QueryRefused if it cannot be merged."""
+        plan = json.loads(filed.order.plan)["query"]
+        query = canonical.read(plan, self.curator.schema)
+        check_mergeable(query)
+        found = Receipt(filed.sequence, filed.order, State.RELEASED)
+        return self.merged(query, found, release, analyst)
+
+    def resume(
+        self, sequence: int, *, patience: float = 0.0, pace: Pace = AT_ONCE
+    ) -> Release | None:
+        """The answer of a charge by its number, as `pursue`; the charge has to be `find`able."""
+        stored = self._ledger.release(sequence)
+        if stored is not None:
+            return Release.from_bytes(stored)
+        found = self._ledger.find(sequence)
+        if found is None:
+            return None
+        pending = Receipt(sequence, found.order, State.PENDING)
+        return self.pursue(self._again(pending), patience=patience, pace=pace)
+
+    def _runs(self, receipt: Receipt, pace: Pace) -> bool:
+        """Whether this process computes the charge, from now on if it is its turn."""
+        if self._till.is_mine(receipt):
+            self._jobs.start(receipt, pace)
+        return self._jobs.knows(receipt.sequence)
+
+    def _awaited(self, receipt: Receipt, patience: float) -> Release | None:
+        future = self._jobs.find(receipt.sequence)
+        if future is None:  # it has just been finished
+            return self.resume(receipt.sequence)
+        try:
+            return future.result(patience)
+        except TimeoutError:
+            return None
+        except BaseException:
+            self._jobs.find(receipt.sequence)  # the failure is told, and need not be told again
+            raise
+
+    def _again(self, receipt: Receipt) -> Receipt:
+        """Where a charge stands now; a claim of a worker that is gone passes to this one."""
+        return self._ledger.charge(receipt.order)
+
+    # --- looking --------------------------------------------------------------------------------
+
+    def find(self, sequence: int) -> Filed | None:
+        """One charge, None if there is none of that number that the caller may know of."""
+        if not 0 < sequence < NEWEST:
+            return None
+        found = self._ledger.find(sequence, told=self.caller)
+        inside = self.curator.datasets()
+        return found if found is not None and found.order.dataset in inside else None
+
+    def newest(self, *, before: int = NEWEST, limit: int = 100) -> tuple[Filed, ...]:
+        """What was asked, newest first."""
+        return self._ledger.asked(
+            self.curator.datasets(), analyst=self.caller, before=before, limit=limit
+        )
+
+    def release(self, sequence: int) -> Release | None:
+        """The stored answer of a charge."""
+        stored = self._ledger.release(sequence)
+        return None if stored is None else Release.from_bytes(stored)
+
+    def history(self, dataset: str, *, limit: int = 1000) -> tuple[Account, tuple[Filed, ...]]:
+        """A dataset's account and its newest charges, newest first."""
+        return self._ledger.history(dataset, limit=limit)
+
+    def accounts(self) -> tuple[Account, ...]:
+        """All accounts in sight: of datasets, and, within them, the caller's own or everybody's."""
+        inside = self.curator.datasets()
+        return tuple(one for one in self._ledger.accounts() if self._sees(one.holder, inside))
+
+    def _sees(self, holder: Holder, inside: Collection[str]) -> bool:
+        match holder.kind:
+            case "dataset":
+                return holder.name in inside
+            case "analyst":
+                mine = self.caller is None or holder.name == self.caller
+                return mine and holder.within in inside
+            case "group":
+                return self.caller is None and holder.within in inside
+            case "link":
+                return self.caller is None and self.datasets is None

@@ -1,0 +1,186 @@
+"""The lab: each published attack against exact answers, a classical defence, and a curator.
+
+A play makes people up, builds the system that is attacked, and runs the attacker of
+`discreet.attacks` against it. The private system is a real curator, asked through its public face,
+or a mechanism where a curator has no question for it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+
+from discreet.attacks.outcome import Outcome
+from discreet.errors import InputError
+from discreet.lab import releases, samples, subsets, wards
+from discreet.lab.setting import AGAINST, Against, Setting
+
+__all__ = ["AGAINST", "PLAYS", "Against", "Outcome", "Play", "Setting", "play"]
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """An attack in one line, what success means, the classical defence, and how hard it tries."""
+
+    summary: str
+    success: str
+    rounded: str
+    private: str
+    effort: int
+    unit: str
+    run: Callable[[Setting], Outcome]
+
+
+_SUMS = "sums over subsets"
+_PLAYS = {
+    "exponential": Play(
+        "Try all 2^12 databases against answers about subsets of people (Dinur, Nissim).",
+        "share of people whose secret bit is right",
+        "sums rounded to 5",
+        f"a curator's {_SUMS}",
+        4096,
+        "questions",
+        subsets.exponential,
+    ),
+    "reconstruct": Play(
+        "Solve random subset sums for everybody's secret by least squares.",
+        "share of people whose secret bit is right",
+        "sums rounded to 5",
+        f"a curator's {_SUMS}",
+        1024,
+        "questions",
+        subsets.reconstruct,
+    ),
+    "linear-program": Play(
+        "The same by a linear program (needs scipy: discreet[attack]).",
+        "share of people whose secret bit is right",
+        "sums rounded to 5",
+        f"a curator's {_SUMS}",
+        384,
+        "questions",
+        subsets.linear_program,
+    ),
+    "robust": Play(
+        "The same where one answer in five is garbage (needs scipy: discreet[attack]).",
+        "share of people whose secret bit is right",
+        "sums rounded to 5, and one in five garbage",
+        f"a curator's {_SUMS}, and one in five garbage",
+        384,
+        "questions",
+        subsets.robust,
+    ),
+    "differencing": Play(
+        "Ask about everybody, ask about everybody but one, and subtract.",
+        "share of targets, one a ward, whose secret bit is right",
+        "sums rounded to 5",
+        "a curator's sums by ward",
+        1,
+        "pairs of questions",
+        wards.differencing,
+    ),
+    "averaging": Play(
+        "Ask the same question until the noise has averaged out.",
+        "share of targets, one a ward, whose secret bit is right",
+        "fresh noise of this epsilon on every answer, and nobody keeps count",
+        "a curator's sums by ward, whose repeats are free and identical",
+        200,
+        "repeats",
+        wards.averaging,
+    ),
+    "tracing": Play(
+        "Tell who was in a study of 100 people from 1000 published means.",
+        "share of members found where 1 % of strangers are taken for members",
+        "means rounded to one decimal",
+        "a curator's sums by attribute",
+        5,
+        "studies",
+        releases.tracing,
+    ),
+    "linkage": Play(
+        "Recognise people in sparse ratings from 8 that are known, 2 of them wrong.",
+        "share of targets of whom one more rating is learnt; baseline: of people not in the data",
+        "days coarsened to months",
+        "records of the strongest of a curator's sums by viewer and film",
+        300,
+        "targets",
+        releases.linkage,
+    ),
+    "intersection": Play(
+        "Put two anonymous releases about the same patients together.",
+        "share of common patients whose condition, one of 30, is right",
+        "5-anonymous classes (Mondrian)",
+        "a curator's counts in cells of about 5 people",
+        400,
+        "common patients",
+        releases.intersection,
+    ),
+    "census": Play(
+        "Rebuild the seven people of a block from published counts, medians and means.",
+        "share of people rebuilt exactly, averaged over the blocks that fit",
+        "means rounded to whole years",
+        "a curator's counts, medians and means",
+        2_000_000,
+        "ages tried",
+        releases.census,
+    ),
+    "holdout": Play(
+        "Choose features with the help of the holdout that judges them.",
+        "accuracy that is reported; baseline: accuracy on fresh data",
+        "accuracies rounded to two decimals",
+        "ReusableHoldout",
+        1,
+        "analyses",
+        samples.holdout,
+    ),
+    "leaderboard": Play(
+        "Climb a leaderboard with random submissions.",
+        "share of hidden labels learnt",
+        "scores rounded to two decimals",
+        "Gaussian noise under one budget",
+        2000,
+        "submissions",
+        samples.leaderboard,
+    ),
+    "low-bits": Play(
+        "Read from the low-order bits of one noisy answer which number was noised.",
+        "share of answers about 0 that prove it; baseline: of answers about 1 that seem to",
+        "textbook noise, rounded to 1/1024",
+        "a curator's sums, on their grid",
+        2000,
+        "answers",
+        wards.low_bits,
+    ),
+    "repeated-zero": Play(
+        "Ask about a zero until an answer is finer than any other sum can be.",
+        "share of zeros that are proved; baseline: of ones that seem to be zeros",
+        "textbook noise, rounded to 1/1024",
+        "a curator's sums, on their grid",
+        20,
+        "answers about each of 500 numbers",
+        wards.repeated_zero,
+    ),
+}
+PLAYS = MappingProxyType(_PLAYS)
+"""Names as the command line takes them."""
+
+
+def play(
+    name: str,
+    against: Against,
+    *,
+    epsilon: Fraction = Fraction(1),
+    effort: int | None = None,
+    seed: int = 0,
+) -> Outcome:
+    """Run one attack.
+
+    Example:
+        >>> play("differencing", "raw").success
+        1.0
+    """
+    if name not in PLAYS:
+        raise InputError(
+            f"there is no attack {name}", why=f"known are: {', '.join(PLAYS)}", fix="name one"
+        )
+    chosen = PLAYS[name]
+    return chosen.run(Setting(against, effort or chosen.effort, epsilon, seed))

@@ -1,0 +1,113 @@
+"""Plays about one person in each of many wards: differencing, averaging, and low-order bits."""
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.attacks.averaging import Averaging
+from discreet.attacks.differencing import Differencing, WardSums
+from discreet.attacks.low_bits import LowBits, Noisy
+from discreet.attacks.outcome import Outcome
+from discreet.attacks.repeated_zero import RepeatedZero
+from discreet.attacks.simulation import Bits, Reals
+from discreet.lab.curated import Curated
+from discreet.lab.setting import Setting
+from discreet.plan.schema import Bounds, Keys
+
+WARDS, EACH = 400, 5
+
+
+def differencing(setting: Setting, wards: int = WARDS) -> Outcome:
+    """Everybody, everybody but one, subtract."""
+    secret = setting.draws(51).bits(wards, EACH)
+    attack = Differencing(secret, setting.pure)
+    match setting.against:
+        case "raw":
+            return attack.run(exact(secret), setting.effort)
+        case "rounded":
+            sums = exact(secret)
+            return attack.run(lambda who: 5 * np.round(sums(who) / 5), setting.effort)
+        case "private":
+            return attack.run(_curated(secret, setting.epsilon, questions=2), setting.effort)
+
+
+def averaging(setting: Setting, wards: int = WARDS) -> Outcome:
+    """The same question again and again."""
+    secret = setting.draws(61).bits(wards, EACH)
+    attack = Averaging(secret, setting.pure)
+    match setting.against:
+        case "raw":
+            return attack.run(exact(secret), setting.effort)
+        case "rounded":
+            sums, coins = exact(secret), setting.draws(62)
+            scale = 1 / float(setting.epsilon)
+            return attack.run(lambda who: sums(who) + coins.laplace(scale, wards), setting.effort)
+        case "private":
+            return attack.run(_curated(secret, setting.epsilon, questions=1), setting.effort)
+
+
+def exact(secret: Bits) -> WardSums:
+    """A system that says the truth."""
+    return lambda who: (secret * who).sum(axis=1).astype(np.float64)
+
+
+def _curated(secret: Bits, epsilon: Fraction, questions: int) -> WardSums:
+    wards, each = secret.shape
+    desk = Curated.of(
+        "people",
+        {
+            "id": np.arange(secret.size),
+            "ward": np.repeat(np.arange(wards), each),
+            "secret": secret.ravel(),
+        },
+        {"ward": Keys(list(range(wards))), "secret": Bounds(0, 1)},
+        epsilon=epsilon,
+        questions=questions,
+    )
+
+    def answer(who: NDArray[np.bool_]) -> Reals:
+        left_out = ", ".join(map(str, np.flatnonzero(~who.ravel())))
+        others = f" AND NOT id IN ({left_out})" if left_out else ""
+        where = f"WHERE secret = 1{others}"
+        question = f"SELECT ward, COUNT(*) AS n FROM people {where} GROUP BY ward"  # noqa: S608
+        return np.asarray(desk.cells(question, (wards,)))
+
+    return answer
+
+
+def low_bits(setting: Setting) -> Outcome:
+    """One answer, and its low-order bits."""
+    attack = LowBits(scale=1 / float(setting.epsilon), promise=setting.pure)
+    return attack.run(_noisy(setting), setting.effort)
+
+
+def repeated_zero(setting: Setting) -> Outcome:
+    """The same zero, asked about again and again."""
+    return RepeatedZero(promise=setting.pure).run(_noisy(setting), setting.effort)
+
+
+def _noisy(setting: Setting) -> Noisy:
+    """Textbook noise, the same rounded to 1/1024, or a curator."""
+    scale, coins = 1 / float(setting.epsilon), setting.draws(71)
+    match setting.against:
+        case "raw":
+            return lambda count, runs: count + coins.laplace(scale, runs)
+        case "rounded":
+            return lambda count, runs: np.rint(1024 * (count + coins.laplace(scale, runs))) / 1024
+        case "private":
+            return lambda count, runs: _zeros(setting.epsilon, count, runs)
+
+
+def _zeros(epsilon: Fraction, count: int, runs: int) -> Reals:
+    """A curator over as many wards as runs, each with one person whose number is `count`."""
+    wards = np.arange(runs)
+    desk = Curated.of(
+        "people",
+        {"id": wards, "ward": wards, "number": np.full(runs, float(count))},
+        {"ward": Keys(list(range(runs))), "number": Bounds(-1, 1)},
+        epsilon=epsilon,
+    )
+    return np.asarray(
+        desk.cells("SELECT ward, SUM(number) AS s FROM people GROUP BY ward", (runs,))
+    )

@@ -1,0 +1,37 @@
+"""The operands of a call: which kinds a function takes, and literals among them."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from discreet.errors import InputError
+from discreet.plan.expressions import Call, Expression, Literal
+from discreet.plan.kinds import Kind, Type, Value
+from discreet.plan.numeric import Outcome
+
+Rule: TypeAlias = Callable[[Call, Sequence[Type]], Outcome]
+"""The type of a call whose operands have these types."""
+
+NUMBERS = frozenset({Kind.INTEGER, Kind.REAL})
+TIMES = frozenset({Kind.DATE, Kind.TIMESTAMP})
+
+
+def expect(call: Call, operands: Sequence[Type], kinds: "set[Kind] | frozenset[Kind]") -> None:
+    """Refuse operands of other kinds."""
+    if all(of.kind in kinds for of in operands):
+        return
+    wanted = " or ".join(kind.value for kind in Kind if kind in kinds)
+    raise InputError(
+        f"{call.function.value} of {names(operands)}",
+        why=f"it takes {wanted}",
+        fix=f"cast the value to {wanted}, or use another function",
+    )
+
+
+def names(operands: Sequence[Type]) -> str:
+    """The kinds of operands, in words."""
+    return " and ".join(of.kind.value for of in operands)
+
+
+def literal(expression: Expression) -> Value:
+    """The value of a literal; None for anything else."""
+    return expression.value if isinstance(expression, Literal) else None

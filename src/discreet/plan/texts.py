@@ -1,0 +1,129 @@
+"""Types of functions of text."""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from discreet.errors import InputError
+from discreet.plan.expressions import Call, Function
+from discreet.plan.keylists import mapped, truth
+from discreet.plan.kinds import Kind, Range, Type
+from discreet.plan.numeric import Outcome
+from discreet.plan.operands import Rule, expect, literal
+
+_UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+TO_LOWER = str.maketrans(_UPPER, _UPPER.lower())
+TO_UPPER = str.maketrans(_UPPER.lower(), _UPPER)
+LONGEST_CONCAT = 1 << 14
+"""Code points; a longer CONCAT is NULL, lest doubling a text over and over exhausts an engine."""
+
+
+def _text(function: Callable[[str], str] | None, call: Call, operands: Sequence[Type]) -> Outcome:
+    expect(call, operands, {Kind.TEXT})
+    nullable = any(of.nullable for of in operands)
+    keys = None if function is None else mapped(operands[0], function, nullable=nullable)
+    return Outcome(Type(Kind.TEXT, nullable, keys=keys))
+
+
+def _concat(call: Call, operands: Sequence[Type]) -> Outcome:
+    expect(call, operands, {Kind.TEXT})
+    return Outcome(Type(Kind.TEXT), strays=True)
+
+
+def _length(call: Call, operands: Sequence[Type]) -> Outcome:
+    expect(call, operands, {Kind.TEXT})
+    return Outcome(Type(Kind.INTEGER, operands[0].nullable, Range(0, math.inf)))
+
+
+def _starts_with(call: Call, operands: Sequence[Type]) -> Outcome:
+    expect(call, operands, {Kind.TEXT})
+    return Outcome(truth(nullable=any(of.nullable for of in operands)))
+
+
+def _substring(call: Call, operands: Sequence[Type]) -> Outcome:
+    expect(call, operands[:1], {Kind.TEXT})
+    first, count = substring_limits(call)
+    slice_of = partial(_slice, first=first, count=count)
+    keys = mapped(operands[0], slice_of, nullable=operands[0].nullable)
+    return Outcome(Type(Kind.TEXT, operands[0].nullable, keys=keys))
+
+
+def _slice(text: str, first: int, count: int) -> str:
+    return text[first - 1 : first - 1 + count]
+
+
+def _right(call: Call, operands: Sequence[Type]) -> Outcome:
+    expect(call, operands[:1], {Kind.TEXT})
+    count = right_limit(call)
+    keys = mapped(operands[0], partial(_end, count=count), nullable=operands[0].nullable)
+    return Outcome(Type(Kind.TEXT, operands[0].nullable, keys=keys))
+
+
+def _end(text: str, count: int) -> str:
+    return text[max(0, len(text) - count) :]
+
+
+def _replace(call: Call, operands: Sequence[Type]) -> Outcome:
+    """A text that does not grow stays as short as it was."""
+    expect(call, operands, {Kind.TEXT})
+    what, by = replacement(call)
+    grows = len(by) > len(what)
+    nullable = grows or operands[0].nullable
+    return Outcome(Type(Kind.TEXT, nullable), strays=grows)
+
+
+def _position(call: Call, operands: Sequence[Type]) -> Outcome:
+    expect(call, operands, {Kind.TEXT})
+    nullable = any(of.nullable for of in operands)
+    return Outcome(Type(Kind.INTEGER, nullable, Range(0, math.inf)))
+
+
+def substring_limits(call: Call) -> tuple[int, int]:
+    """The first position and the number of code points that SUBSTRING takes."""
+    first, count = (literal(part) for part in call.arguments[1:])
+    if type(first) is int and type(count) is int and first >= 1 and count >= 0:
+        return first, count
+    raise InputError(
+        "the limits of substring",
+        why="the first position has to be a literal of at least 1, the count one of at least 0",
+        fix="write substring(text, 1, 3)",
+    )
+
+
+def right_limit(call: Call) -> int:
+    """The number of code points that RIGHT takes."""
+    count = literal(call.arguments[1])
+    if type(count) is int and count >= 0:
+        return count
+    raise InputError(
+        "the limit of right", why="it has to be a literal of at least 0", fix="write right(text, 3)"
+    )
+
+
+def replacement(call: Call) -> tuple[str, str]:
+    """What REPLACE looks for, and what it puts there."""
+    what, by = (literal(part) for part in call.arguments[1:])
+    if isinstance(what, str) and isinstance(by, str) and what:
+        return what, by
+    raise InputError(
+        "the texts of replace",
+        why="what is replaced and by what have to be literals, the first of them not empty",
+        fix="write replace(text, 'a', 'b')",
+    )
+
+
+RULES: dict[Function, Rule] = {
+    Function.LOWER: partial(_text, lambda text: text.translate(TO_LOWER)),
+    Function.UPPER: partial(_text, lambda text: text.translate(TO_UPPER)),
+    Function.TRIM: partial(_text, lambda text: text.strip(" ")),
+    Function.LTRIM: partial(_text, lambda text: text.lstrip(" ")),
+    Function.RTRIM: partial(_text, lambda text: text.rstrip(" ")),
+    Function.LENGTH: _length,
+    Function.CONCAT: _concat,
+    Function.SUBSTRING: _substring,
+    Function.RIGHT: _right,
+    Function.REPLACE: _replace,
+    Function.POSITION: _position,
+    Function.STARTS_WITH: _starts_with,
+    Function.ENDS_WITH: _starts_with,
+}

@@ -1,0 +1,1 @@
+"""The curator behind HTTP: who may ask what, answers that leave on a tick, and a page in front."""

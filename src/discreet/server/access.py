@@ -1,0 +1,96 @@
+"""Where tokens and sessions are kept: a small database beside the ledger, shared by all workers."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import LedgerError
+
+FILE = "access.sqlite"
+"""Its name in a curator's folder."""
+
+_PATIENCE = 10.0
+_APPLICATION = 0x64735F32
+_TABLES = (
+    """CREATE TABLE IF NOT EXISTS tokens (
+    id TEXT PRIMARY KEY, digest BLOB NOT NULL, name TEXT NOT NULL, role TEXT NOT NULL,
+    datasets TEXT, made REAL NOT NULL, expires REAL NOT NULL, revoked REAL) STRICT""",
+    """CREATE TABLE IF NOT EXISTS sessions (
+    digest BLOB PRIMARY KEY, token TEXT NOT NULL REFERENCES tokens (id), made REAL NOT NULL,
+    seen REAL NOT NULL) STRICT""",
+)
+
+
+class AccessStore:
+    """Rows of tokens and sessions; secrets are in it as hashes alone.
+
+    Edge cases: without a path it is in memory and ends with the process. What is revoked is on disk
+    before `write` returns, and every worker sees it at its next request.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._lock = threading.Lock()
+        try:
+            self._connection = sqlite3.connect(
+                ":memory:" if path is None else path,
+                isolation_level=None,
+                timeout=_PATIENCE,
+                check_same_thread=False,
+            )
+            self._prepare()
+            if path is not None:
+                path.chmod(0o600)
+        except (sqlite3.Error, OSError) as wrong:
+            raise _failure(wrong) from None
+
+    def read(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Rows as they stand now."""
+        with self._lock, _refusing():
+            return self._connection.execute(sql, values).fetchall()
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """A transaction, durable when it ends; undone when anything is raised."""
+        with self._lock, _refusing():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self._connection.close()
+
+    def _prepare(self) -> None:
+        [(found,)] = self._connection.execute("PRAGMA application_id").fetchall()
+        [(tables,)] = self._connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+        if found != _APPLICATION and tables:
+            raise sqlite3.DatabaseError("the file is another program's")
+        for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            self._connection.execute(f"PRAGMA {setting}")
+        self._connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        for table in _TABLES:
+            self._connection.execute(table)
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as wrong:
+        raise _failure(wrong) from None
+
+
+def _failure(wrong: Exception) -> LedgerError:
+    return LedgerError(
+        f"{FILE} could not be read or written",
+        why=f"the system says: {wrong}",
+        fix="see that the curator's folder is writable, with room on the disk",
+    )

@@ -1,0 +1,137 @@
+"""The application: routers behind the layers that each request passes.
+
+logs -> shield (headers, host) -> door (who) -> bodies (size) -> ticks (time) -> handler
+"""
+
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+import anyio.to_thread
+from fastapi import APIRouter, FastAPI
+
+from discreet.curator.curator import Curator
+from discreet.errors import DiscreetError
+from discreet.server.access import FILE, AccessStore
+from discreet.server.bodies import Bodies
+from discreet.server.describe import describe
+from discreet.server.door import Door, gates
+from discreet.server.house import House
+from discreet.server.limits import Slots
+from discreet.server.logs import Logs, to_stderr
+from discreet.server.metrics import Metrics
+from discreet.server.protocol import HEADER_TIMEOUT
+from discreet.server.replies import FAULTS, handle_errors
+from discreet.server.routes import (
+    access,
+    budgets,
+    datasets,
+    grants,
+    health,
+    lab,
+    ledger,
+    pages,
+    public,
+    questions,
+    releases,
+    uploads,
+)
+from discreet.server.settings import Settings
+from discreet.server.shield import Shield
+from discreet.server.ticks import Ticks
+from discreet.server.uploads import Uploads
+
+CLAIM = 30.0
+"""Seconds after which a charge whose worker is gone may be finished by another."""
+
+_PARTS = (
+    *(health, access, public, questions, releases, budgets),
+    *(uploads, datasets, grants, ledger, lab),
+)
+
+
+def build_app(
+    curator: Curator,
+    settings: Settings | None = None,
+    *,
+    folder: Path | None = None,
+    store: AccessStore | None = None,
+    log: Callable[[str], None] = to_stderr,
+) -> FastAPI:
+    """The application over a curator.
+
+    `folder` is where uploads and tokens are kept: the curator's own. Without one, or a `store`,
+    tokens are in memory.
+    """
+    chosen = settings or Settings()
+    house = House(
+        curator,
+        folder,
+        store or AccessStore(None if folder is None else folder / FILE),
+        chosen,
+        Metrics(),
+        Slots(chosen.computing),
+        Uploads(folder),
+        log,
+    )
+    app = FastAPI(
+        title="discreet",
+        description="Answers about people that give none of them away.",
+        version="1",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=_lifespan,
+    )
+    app.state.house = house
+    app.state.gates = gates(_routers())
+    for prefix, router in _routers():
+        app.include_router(router, prefix=prefix, responses=FAULTS if prefix else None)
+    handle_errors(app)
+    app.openapi = partial(describe, app, app.openapi)  # type: ignore[method-assign]
+    _add_layers(app, house)
+    return app
+
+
+def _routers() -> list[tuple[str, APIRouter]]:
+    """All routers with their prefixes; those who come first are found first."""
+    return [*(("/v1", part.router) for part in _PARTS), ("", pages.router)]
+
+
+def _add_layers(app: FastAPI, house: House) -> None:
+    """The innermost first."""
+    app.add_middleware(Ticks, quantum=house.settings.quantum)
+    app.add_middleware(Bodies, settings=house.settings)
+    app.add_middleware(Door, house=house, table=app.state.gates)
+    app.add_middleware(Shield, hosts=house.settings.hosts)
+    app.add_middleware(Logs, house=house)
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, float]]:
+    house: House = app.state.house
+    anyio.to_thread.current_default_thread_limiter().total_tokens = house.settings.threads
+    stopping = threading.Event()
+    recovery = threading.Thread(target=_recover, args=(house, stopping), daemon=True)
+    recovery.start()
+    yield {HEADER_TIMEOUT: house.settings.header_timeout}
+    stopping.set()
+    await anyio.to_thread.run_sync(_finish, house)
+
+
+def _recover(house: House, stopping: threading.Event) -> None:
+    """Finish what a crash interrupted: at once, and when its worker's claim has lapsed."""
+    for _ in range(2):
+        with suppress(DiscreetError), house.work.taken(patience=house.settings.patience):
+            house.curator.recover()
+        if stopping.wait(CLAIM + 1):
+            return
+
+
+def _finish(house: House) -> None:
+    """Wait for what is charged and being computed."""
+    house.work.close(grace=house.settings.grace)
+    house.uploads.close()

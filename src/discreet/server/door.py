@@ -1,0 +1,131 @@
+"""The door: finds the handler of a request and who sent it, before anything of its body is read."""
+
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Final
+
+import anyio
+import anyio.to_thread
+from fastapi import APIRouter
+from fastapi.routing import APIRoute
+from starlette.datastructures import Headers
+from starlette.routing import compile_path
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from discreet.errors import DiscreetError, InputError
+from discreet.server.guard import SAFE, Allowed, check_origin, guard_of, identify
+from discreet.server.house import House
+from discreet.server.limits import Buckets, Crowd, address
+from discreet.server.replies import Refusal, missing, refusal, reply
+
+_THREADS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One handler as the door sees it; `guard` None lets everybody through."""
+
+    template: str
+    methods: frozenset[str]
+    pattern: re.Pattern[str]
+    guard: Allowed | None
+
+
+def gates(routers: Iterable[tuple[str, APIRouter]]) -> tuple[Gate, ...]:
+    """The handlers of routers with their prefixes, in the order in which they are found."""
+    return tuple(_gate(prefix, route) for prefix, router in routers for route in router.routes)
+
+
+def _gate(prefix: str, route: object) -> Gate:
+    if not isinstance(route, APIRoute):
+        raise InputError(
+            f"a {type(route).__name__} in a router",
+            why="the door reads who is allowed from handlers",
+            fix="write it as a handler",
+        )
+    template = prefix + route.path
+    pattern, _, _ = compile_path(template)
+    return Gate(template, frozenset(route.methods or ()), pattern, guard_of(route.dependant))
+
+
+class Door:
+    """Lets requests through to the handler they are for, from those whom it serves."""
+
+    def __init__(self, app: ASGIApp, *, house: House, table: Sequence[Gate]) -> None:
+        self._app = app
+        self._house = house
+        self._table = table
+        settings = house.settings
+        self._tokens = Buckets(settings.rate, settings.burst)
+        self._addresses = Buckets(settings.address_rate, settings.address_burst)
+        self._crowd = Crowd(settings.at_once)
+        self._threads: anyio.CapacityLimiter | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        with ExitStack() as inside:
+            try:
+                await self._admit(scope)
+                if caller := scope["state"].get("caller"):
+                    inside.enter_context(self._crowd.joined(caller.token))
+            except Refusal as wrong:
+                await reply(wrong)(scope, receive, send)
+            except DiscreetError as wrong:
+                await reply(refusal(wrong))(scope, receive, send)
+            else:
+                await self._app(scope, receive, send)
+
+    async def _admit(self, scope: Scope) -> None:
+        client = address(scope.get("client"))
+        try:
+            gate = self._find(scope["path"], scope["method"])
+        except Refusal:
+            self._addresses.check(client)
+            raise
+        scope["state"]["template"] = gate.template
+        headers, method = Headers(scope=scope), scope["method"]
+        if gate.guard is None:
+            self._addresses.check(client)
+            if method not in SAFE and "authorization" not in headers:
+                check_origin(headers)
+        else:
+            await self._let_in(scope, gate.guard, headers, client)
+
+    async def _let_in(self, scope: Scope, guard: Allowed, headers: Headers, client: str) -> None:
+        house, method = self._house, scope["method"]
+        if method not in SAFE and "authorization" not in headers:
+            check_origin(headers)
+        if self._threads is None:
+            self._threads = anyio.CapacityLimiter(_THREADS)
+        try:
+            caller = await anyio.to_thread.run_sync(
+                identify, headers, method, house.access, house.settings, limiter=self._threads
+            )
+        except Refusal:
+            self._addresses.check(client)
+            raise
+        scope["state"]["caller"] = caller
+        self._tokens.check(caller.token)
+        guard.check(caller)
+
+    def _find(self, path: str, method: str) -> Gate:
+        others: set[str] = set()
+        for gate in self._table:
+            if gate.pattern.fullmatch(path):  # match would let a line feed stand at the end
+                if method in gate.methods:
+                    return gate
+                others |= gate.methods
+        error = missing("such address" if not others else f"method {_known(method)} here").error
+        if others:
+            raise Refusal(405, error, {"Allow": ", ".join(sorted(others))})
+        raise Refusal(404, error)
+
+
+def _known(method: str) -> str:
+    """A method by its name, if it is one of the usual ones."""
+    return method if method in {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} else "like this"

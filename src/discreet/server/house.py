@@ -1,0 +1,38 @@
+"""What every handler needs, in one place."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from fastapi import Request
+
+from discreet.curator.curator import Curator
+from discreet.server.access import AccessStore
+from discreet.server.limits import Slots
+from discreet.server.metrics import Metrics
+from discreet.server.settings import Settings
+from discreet.server.uploads import Uploads
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """A curator and what stands around it.
+
+    `folder` is the curator's, None in memory. Compute inside `work.taken(patience=...)`: it bounds
+    what runs at a time and is waited for when the server stops. `log` takes one line.
+    """
+
+    curator: Curator
+    folder: Path | None
+    access: AccessStore
+    settings: Settings
+    metrics: Metrics
+    work: Slots
+    uploads: Uploads
+    log: Callable[[str], None]
+
+
+def house_of(request: Request) -> House:
+    """The house that a request came to."""
+    return cast("House", request.app.state.house)

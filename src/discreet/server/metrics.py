@@ -1,0 +1,41 @@
+"""Counts of requests by route, method and class of status; nothing about data, nobody's name."""
+
+import os
+import threading
+from collections import Counter
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Metrics:
+    """What one worker has answered.
+
+    Example:
+        >>> metrics = Metrics(worker=7)
+        >>> metrics.count("/v1/health", "GET", 200)
+        >>> print(metrics.text().splitlines()[2])
+        discreet_requests_total{route="/v1/health",method="GET",status="2xx",worker="7"} 1
+    """
+
+    def __init__(self, worker: int | None = None) -> None:
+        self._worker = os.getpid() if worker is None else worker
+        self._counts: Counter[tuple[str, str, str]] = Counter()
+        self._lock = threading.Lock()
+
+    def count(self, route: str, method: str, status: int) -> None:
+        """One more reply."""
+        with self._lock:
+            self._counts[route, method, f"{status // 100}xx"] += 1
+
+    def text(self) -> str:
+        """The counts in the format that Prometheus reads."""
+        with self._lock:
+            counts = sorted(self._counts.items())
+        lines = [
+            "# HELP discreet_requests_total Replies by route, method and class of status.",
+            "# TYPE discreet_requests_total counter",
+        ]
+        for (route, method, status), count in counts:
+            labels = f'route="{route}",method="{method}",status="{status}",worker="{self._worker}"'
+            lines.append(f"discreet_requests_total{{{labels}}} {count}")
+        return "\n".join(lines) + "\n"

@@ -1,0 +1,182 @@
+"""Who is let in: tokens, and the page's sessions."""
+
+from datetime import UTC, datetime
+from typing import Literal
+
+from fastapi import APIRouter, Depends, Request, Response
+from pydantic import BaseModel, Field
+
+from discreet.server import sessions, tokens
+from discreet.server.described import Name, Strict
+from discreet.server.guard import (
+    COOKIE,
+    SECURE_COOKIE,
+    Member,
+    Owner,
+    anyone,
+    needs_tls,
+    session_cookie,
+    unknown,
+)
+from discreet.server.house import House, house_of
+from discreet.server.replies import missing
+from discreet.server.tokens import LONGEST, Role, Token
+
+router = APIRouter(tags=["access"])
+
+
+class Login(Strict):
+    """A token, to be exchanged for a cookie."""
+
+    token: str = Field(min_length=1, max_length=300)
+
+
+class Me(BaseModel):
+    """Who the caller is; `csrf` goes into X-CSRF-Token of whatever the page sends."""
+
+    name: str
+    role: Role
+    datasets: list[str] | None
+    expires: datetime
+    csrf: str | None = None
+
+
+class Wanted(Strict):
+    """A token to make."""
+
+    name: Name
+    role: Literal["owner", "analyst", "auditor"]
+    datasets: list[Name] | None = Field(None, max_length=1000)
+    days: float = Field(90, gt=0, le=LONGEST)
+
+
+class Known(BaseModel):
+    """What is known of a token."""
+
+    id: str
+    name: str
+    role: Role
+    datasets: list[str] | None
+    made: datetime
+    expires: datetime
+    revoked: datetime | None
+    works: bool
+
+
+class Made(Known):
+    """A new token with its secret, which is shown this once."""
+
+    token: str
+
+
+class Tokens(BaseModel):
+    """All tokens, oldest first."""
+
+    tokens: list[Known]
+
+
+@router.post("/session", dependencies=[Depends(anyone)])
+def log_in(login: Login, request: Request, response: Response) -> Me:
+    """Exchange a token for a cookie of the page."""
+    house = house_of(request)
+    token = tokens.find(house.access, login.token)
+    if token is None:
+        raise unknown()
+    if before := session_cookie(request.headers):
+        sessions.end(house.access, before)
+    cookie = sessions.begin(house.access, token, house.settings)
+    secure = needs_tls(request.headers)
+    response.set_cookie(
+        SECURE_COOKIE if secure else COOKIE,
+        cookie,
+        max_age=round(house.settings.session_life),
+        path="/",
+        secure=secure,
+        httponly=True,
+        samesite="strict",
+    )
+    return _me(token, sessions.csrf(cookie))
+
+
+@router.delete("/session", status_code=204)
+def log_out(request: Request, caller: Member) -> Response:
+    """End the session of the cookie that came with this request."""
+    sessions.end(house_of(request).access, caller.cookie)
+    gone, secure = Response(status_code=204), needs_tls(request.headers)
+    name = SECURE_COOKIE if secure else COOKIE
+    gone.delete_cookie(name, path="/", secure=secure, httponly=True, samesite="strict")
+    return gone
+
+
+@router.get("/me")
+def me(caller: Member) -> Me:
+    """Tell callers who they are here."""
+    return Me(
+        name=caller.name,
+        role=caller.role,
+        datasets=None if caller.datasets is None else sorted(caller.datasets),
+        expires=_time(caller.expires),
+        csrf=sessions.csrf(caller.cookie) if caller.session else None,
+    )
+
+
+@router.get("/tokens")
+def list_tokens(request: Request, caller: Owner) -> Tokens:
+    """List every token that was ever made; secrets are not kept."""
+    del caller
+    return Tokens(tokens=[_known(one) for one in tokens.all_tokens(house_of(request).access)])
+
+
+@router.post("/tokens", status_code=201)
+def make_token(wanted: Wanted, request: Request, caller: Owner) -> Made:
+    """Make a token; its secret is in this reply and nowhere else."""
+    house = house_of(request)
+    made = tokens.issue(
+        house.access, wanted.name, wanted.role, datasets=wanted.datasets, days=wanted.days
+    )
+    record(house, "token made", caller.name, made.token)
+    return Made(**_known(made.token).model_dump(), token=made.text)
+
+
+@router.delete("/tokens/{token_id}", status_code=204)
+def revoke_token(token_id: str, request: Request, caller: Owner) -> Response:
+    """Revoke a token and end its sessions, at once and for ever."""
+    house = house_of(request)
+    token = tokens.by_id(house.access, token_id)
+    if token is None:
+        raise missing("token with this id")
+    if tokens.revoke(house.access, token_id):
+        record(house, "token revoked", caller.name, token)
+    return Response(status_code=204)
+
+
+def record(house: House, kind: str, by: str, token: Token) -> None:
+    """Let the ledger prove who was let in, and by whom."""
+    scope = None if token.datasets is None else sorted(token.datasets)
+    facts = {"token": token.id, "name": token.name, "role": token.role, "datasets": scope}
+    house.curator.ledger.record(kind, by=by, facts=facts)
+
+
+def _me(token: Token, csrf: str) -> Me:
+    scope = None if token.datasets is None else sorted(token.datasets)
+    return Me(
+        name=token.name, role=token.role, datasets=scope, expires=_time(token.expires), csrf=csrf
+    )
+
+
+def _known(token: Token) -> Known:
+    now = datetime.now(UTC).timestamp()
+    return Known(
+        id=token.id,
+        name=token.name,
+        role=token.role,
+        datasets=None if token.datasets is None else sorted(token.datasets),
+        made=_time(token.made),
+        expires=_time(token.expires),
+        revoked=None if token.revoked is None else _time(token.revoked),
+        works=token.works(now),
+    )
+
+
+def _time(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

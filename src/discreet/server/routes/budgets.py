@@ -1,0 +1,123 @@
+"""What may be spent, what is gone, and on what: in amounts, and in chances out of a hundred."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+
+from discreet.curator import telling, wire
+from discreet.curator.accounts import Account, Holder
+from discreet.curator.filing import Filed
+from discreet.privacy.charges import UNITS
+from discreet.server.guard import Caller, Member
+from discreet.server.questions import window_of
+from discreet.server.replies import missing
+
+router = APIRouter(tags=["budgets"])
+
+
+class Whose(BaseModel):
+    """Who an account belongs to."""
+
+    kind: Literal["dataset", "analyst", "group", "link"]
+    name: str
+    within: str | None
+
+
+class Odds(BaseModel):
+    """Chances in 100 of what happens without somebody's data in `before` of 100 cases."""
+
+    before: int
+    after_spent: int
+    after_cap: int | None
+
+
+class AccountReply(BaseModel):
+    """An account; `exact` is its row in the ledger, in whole units."""
+
+    holder: Whose
+    measure: Literal["epsilon", "rho"]
+    neighbours: str
+    cap: float | None
+    spent: float
+    left: float | None
+    cap_epsilon: float | None = None
+    cap_delta: float | None = None
+    odds: Odds | None = None
+    exact: list[str | None]
+
+
+class Spent(BaseModel):
+    """One charge of a dataset; analysts are told who asked what where it was they."""
+
+    id: int
+    time: str
+    analyst: str | None
+    sql: str | None
+    cost: float
+    spent_after: float
+
+
+class Accounts(BaseModel):
+    """All accounts that the caller may see."""
+
+    accounts: list[AccountReply]
+
+
+class History(Accounts):
+    """The accounts of one dataset, and its newest charges, oldest first."""
+
+    history: list[Spent]
+
+
+@router.get("/budgets", response_model=Accounts)
+def budgets(
+    request: Request,
+    caller: Member,
+    odds: Annotated[bool, Query(description="Work out what they mean for one person.")] = True,  # noqa: FBT002 - a choice of the client's
+) -> JSONResponse:
+    """Show all budgets: an analyst sees those of datasets and their own."""
+    write = telling.account_facts if odds else wire.write_account
+    found = window_of(request, caller).accounts()
+    return JSONResponse({"accounts": [write(one) for one in found]})
+
+
+@router.get("/budgets/{dataset}", response_model=History)
+def budget(dataset: str, request: Request, caller: Member) -> JSONResponse:
+    """Show the budgets of one dataset, and what each question took from it."""
+    window = window_of(request, caller)
+    if dataset not in window.curator.datasets():
+        raise missing(f"dataset {dataset}")
+    account, filed = window.history(dataset)
+    inside = [one for one in window.accounts() if _is_about(one.holder, dataset)]
+    return JSONResponse(
+        {
+            "accounts": [telling.account_facts(one) for one in inside],
+            "history": _history(account, filed, caller),
+        }
+    )
+
+
+def _is_about(holder: Holder, dataset: str) -> bool:
+    return dataset in {holder.within, holder.name if holder.kind == "dataset" else None}
+
+
+def _history(account: Account, filed: tuple[Filed, ...], caller: Caller) -> list[dict[str, Any]]:
+    """Newest last; totals are worked out backwards from what is spent now."""
+    after, told = account.spent[0], []
+    for one in filed:
+        cost = one.debits[account.holder.key][0]
+        theirs = caller.role != "analyst" or one.order.analyst == caller.name
+        told.append(
+            {
+                "id": one.sequence,
+                "time": one.time,
+                "analyst": one.order.analyst if theirs else None,
+                "sql": one.order.asked if theirs else None,
+                "cost": cost / UNITS,
+                "spent_after": after / UNITS,
+            }
+        )
+        after -= cost
+    return told[::-1]

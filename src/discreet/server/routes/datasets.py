@@ -1,0 +1,123 @@
+"""The owner's tables: added once, described once, tried on made-up rows before."""
+
+from typing import Any
+
+import pyarrow as pa
+from fastapi import APIRouter, Request
+from pydantic import BaseModel
+
+from discreet.curator.curator import Curator
+from discreet.curator.holdings import Said
+from discreet.curator.intake import Incoming
+from discreet.plan.dummy import dummy
+from discreet.plan.kinds import Kind
+from discreet.plan.schema import Limits, Person, Schema, Table
+from discreet.server.described import PublicSaid, TableSaid, kinds_of
+from discreet.server.guard import Owner
+from discreet.server.house import House, house_of
+from discreet.server.promise import promise
+from discreet.server.routes.public import Rows, in_rows
+
+router = APIRouter(tags=["owner"])
+
+_SHOWN = 20
+_TENTH = 10
+
+
+class Added(BaseModel):
+    """A table that can be asked about now."""
+
+    name: str
+    dataset: str | None
+
+
+class Tried(BaseModel):
+    """A question on made-up rows: what it would cost, and what came out for them."""
+
+    sql: str
+    epsilon: str
+    text: str
+    answer: Rows
+
+
+class Preview(BaseModel):
+    """How a table would look to analysts; nothing of the file but its header was read."""
+
+    rows: Rows
+    question: Tried
+    statement: str
+
+
+@router.post("/datasets", status_code=201)
+def add(said: TableSaid, request: Request, caller: Owner) -> Added:
+    """Protect a table: a new dataset with a budget, or one more table within a dataset."""
+    house = house_of(request)
+    curator = house.curator.as_owner(caller.name)
+    with (
+        house.work.taken(patience=house.settings.patience),
+        house.uploads.kept(said.upload) as path,
+    ):
+        curator.add(said.name, path, **said.facts(kinds_of(path, said)))
+    return Added(name=said.name, dataset=said.within or said.name)
+
+
+@router.post("/public-tables", status_code=201)
+def add_public(said: PublicSaid, request: Request, caller: Owner) -> Added:
+    """Add a table that belongs to nobody."""
+    house = house_of(request)
+    curator = house.curator.as_owner(caller.name)
+    with (
+        house.work.taken(patience=house.settings.patience),
+        house.uploads.kept(said.upload) as path,
+    ):
+        columns = said.read_columns(kinds_of(path, said))
+        curator.add_public(said.name, path, key=said.key, columns=columns, kinds=dict(said.kinds))
+    return Added(name=said.name, dataset=None)
+
+
+@router.post("/preview")
+def preview(said: TableSaid, request: Request, caller: Owner) -> Preview:
+    """Try a description on made-up rows before any data is added."""
+    del caller
+    house = house_of(request)
+    kinds = kinds_of(house.uploads.find(said.upload), said)
+    with house.work.taken(patience=house.settings.patience):
+        made, rows = _made_up(house, said, kinds)
+        with made:
+            return Preview(
+                rows=in_rows(rows.slice(0, _SHOWN)),
+                question=_tried(made, said),
+                statement=promise(made, said.within or said.name),
+            )
+
+
+def _made_up(house: House, said: TableSaid, kinds: dict[str, Kind]) -> tuple[Curator, pa.Table]:
+    """A curator over made-up rows that has the table too."""
+    facts: dict[str, Any] = said.facts(kinds)
+    columns = Said(facts["columns"], said.kinds, frozenset(said.required))
+    unit = facts["unit"]
+    whose = Person(unit) if isinstance(unit, str) else unit
+    table = Table(said.name, columns.types(Incoming(kinds)), whose, facts["limits"] or Limits())
+    made = house.curator.dummy()
+    rows = dummy(Schema({**made.schema.tables, said.name: table}))[said.name]
+    made.add(said.name, rows, **facts)
+    return made, rows
+
+
+def _tried(made: Curator, said: TableSaid) -> Tried:
+    """Count the rows of each public key, or all of them, for a tenth of the budget."""
+    table = made.schema.tables[said.name]
+    group = next((name for name, of in table.columns.items() if of.keys), None)
+    name, by = _quoted(said.name), None if group is None else _quoted(group)
+    sql = f"SELECT COUNT(*) AS n FROM {name}"  # noqa: S608 - read by our own reader, and quoted
+    if by is not None:
+        sql = f"SELECT {by}, COUNT(*) AS n FROM {name} GROUP BY {by}"  # noqa: S608 - likewise
+    budget = None if said.budget is None else said.budget.read().epsilon
+    epsilon = 1 if budget is None else budget / _TENTH
+    release = made.sql(sql, epsilon=epsilon)
+    explained = made.explain(sql, epsilon=epsilon)
+    return Tried(sql=sql, epsilon=str(epsilon), text=str(explained), answer=in_rows(release.table))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,88 @@
+"""Who may spend how much: caps of analysts, of groups, over datasets, and their raises."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from discreet.curator import wire
+from discreet.server.described import BudgetSaid, Name, Strict
+from discreet.server.guard import Owner
+from discreet.server.house import house_of
+from discreet.server.routes.public import Name as PathName
+
+router = APIRouter(tags=["owner"])
+
+
+class Grant(Strict):
+    """A cap of an analyst's own within a dataset."""
+
+    analyst: Name
+    dataset: Name
+    budget: BudgetSaid
+
+
+class Group(Strict):
+    """Analysts who are held to a cap together, or, without one, counted together."""
+
+    name: Name
+    dataset: Name
+    analysts: list[Name] = Field(min_length=1, max_length=1000)
+    budget: BudgetSaid | None = None
+
+
+class Link(Strict):
+    """Datasets that hold the same people, capped or counted together."""
+
+    name: Name
+    datasets: list[Name] = Field(min_length=1, max_length=1000)
+    budget: BudgetSaid | None = None
+
+
+class Raise(BudgetSaid):
+    """A new cap of a dataset, or of an analyst within it, for ever, with the reason for it."""
+
+    reason: str = Field(min_length=1, max_length=2000)
+    analyst: Name | None = None
+
+
+class Opened(BaseModel):
+    """An account as it stands."""
+
+    model_config = ConfigDict(extra="allow")
+
+    holder: dict[str, Any]
+    measure: str
+
+
+@router.post("/grants", status_code=201)
+def grant(said: Grant, request: Request, caller: Owner) -> Opened:
+    """Give an analyst a cap of their own within a dataset."""
+    curator = house_of(request).curator.as_owner(caller.name)
+    account = curator.grant(said.analyst, said.dataset, said.budget.read())
+    return Opened(**wire.write_account(account))
+
+
+@router.post("/groups", status_code=201)
+def group(said: Group, request: Request, caller: Owner) -> Opened:
+    """Hold several analysts to a cap together."""
+    curator = house_of(request).curator.as_owner(caller.name)
+    budget = None if said.budget is None else said.budget.read()
+    account = curator.group(said.name, said.dataset, said.analysts, budget)
+    return Opened(**wire.write_account(account))
+
+
+@router.post("/links", status_code=201)
+def link(said: Link, request: Request, caller: Owner) -> Opened:
+    """Say that datasets hold the same people."""
+    curator = house_of(request).curator.as_owner(caller.name)
+    budget = None if said.budget is None else said.budget.read()
+    return Opened(**wire.write_account(curator.link(said.name, said.datasets, budget)))
+
+
+@router.post("/budgets/{dataset}/raise")
+def raise_budget(dataset: PathName, said: Raise, request: Request, caller: Owner) -> Opened:
+    """Change a budget for ever; the ledger keeps who did it and why."""
+    curator = house_of(request).curator.as_owner(caller.name)
+    account = curator.raise_budget(dataset, said.read(), reason=said.reason, analyst=said.analyst)
+    return Opened(**wire.write_account(account))

@@ -1,0 +1,42 @@
+"""Whether the server runs, what it has answered, and what it can be asked."""
+
+from typing import Any, Literal
+
+from fastapi import APIRouter, Depends, Request, Response
+from pydantic import BaseModel
+
+from discreet.server.guard import Reader, anyone
+from discreet.server.house import house_of
+from discreet.server.metrics import CONTENT_TYPE
+
+router = APIRouter(tags=["health"])
+
+
+class Health(BaseModel):
+    """It runs."""
+
+    status: Literal["ok"] = "ok"
+
+
+@router.get("/health", dependencies=[Depends(anyone)])
+async def health() -> Health:
+    """Tell whether the server runs."""
+    return Health()
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+async def metrics(request: Request, caller: Reader) -> Response:
+    """Count replies by route, method and class of status, for Prometheus."""
+    del caller
+    return Response(house_of(request).metrics.text(), media_type=CONTENT_TYPE)
+
+
+@router.get("/openapi.json", dependencies=[Depends(anyone)], include_in_schema=False)
+async def openapi(request: Request) -> dict[str, Any]:
+    """Describe every route."""
+    described: dict[str, Any] = request.app.openapi()
+    return described

@@ -1,0 +1,258 @@
+"""The lab: noise, a classroom and the published attacks, on made-up people, for everybody.
+
+Nothing here touches a dataset. What can be asked for is a closed list; what takes time to make is
+made one at a time and kept, so that visitors cannot keep the server from answering questions.
+"""
+
+import threading
+from functools import lru_cache
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from discreet.errors import ServiceError
+from discreet.lab import PLAYS, Against, Outcome
+from discreet.lab.bench import EPSILONS, POPULATIONS, WATCHED, Bench, among
+from discreet.lab.classroom import BEFORE, Coins, Lesson
+from discreet.lab.classroom import MOST as LARGEST
+from discreet.lab.curves import ALARMS, NOISES, Curves, Noise, curves
+from discreet.lab.curves import EPSILONS as STOPS
+from discreet.lab.stories import STORIES
+from discreet.rationals import rational
+from discreet.server.guard import anyone
+from discreet.server.house import House, house_of
+from discreet.server.replies import Refusal, missing
+
+router = APIRouter(prefix="/lab", tags=["lab"], dependencies=[Depends(anyone)])
+
+_bench: Final = Bench()
+_drawing: Final = threading.Lock()
+_drawn: Final = lru_cache(maxsize=len(NOISES) * len(STOPS))(curves)
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Asked(BaseModel):
+    """A body: known fields only, numbers as numbers."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+# --- noise --------------------------------------------------------------------------------------
+
+
+class NoiseDrawn(BaseModel):
+    """Two laws of an answer, with and without one person, and the errors of attackers."""
+
+    noise: Noise
+    epsilon: float
+    delta: float
+    stops: list[float] = Field(description="Where a slider stops.")
+    answers: list[int] = Field(description="Counted from the true count without the person.")
+    without: list[Share] = Field(description="How probable each answer is without the person.")
+    joined: list[Share] = Field(description="The same with the person.")
+    alarms: list[Share] = Field(description="False alarms of who says 'in' from an answer on.")
+    misses: list[Share] = Field(description="What they miss.")
+    floor: list[Annotated[list[Share], Field(min_length=2, max_length=2)]] = Field(
+        description="Pairs of false alarms and the fewest misses that any attacker then has."
+    )
+    half_width: float = Field(description="95 of 100 answers are this close to the truth.")
+    of_strangers: int = Field(description="False alarms in 100 that the attacker accepts.")
+    of_people: int = Field(description="How many in 100 are then found, at most.")
+    reading: str = Field(description="What the guarantee means.")
+
+
+@router.get("/noise")
+def noise(
+    noise: Noise,
+    epsilon: Annotated[
+        float, Query(ge=float(STOPS[0]), le=float(STOPS[-1]), description="One of the stops.")
+    ],
+) -> NoiseDrawn:
+    """Draw the noise of a count, and what it leaves every attacker."""
+    exact = rational(epsilon, "epsilon")
+    among("epsilon", exact, STOPS)
+    with _drawing:
+        drawn = _drawn(noise, exact)
+    return _told(drawn)
+
+
+def _told(drawn: Curves) -> NoiseDrawn:
+    same = ("noise", "answers", "without", "joined", "alarms", "misses", "floor", "half_width")
+    return NoiseDrawn(
+        **{name: getattr(drawn, name) for name in same},
+        epsilon=float(drawn.epsilon),
+        delta=float(drawn.delta),
+        stops=list(map(float, STOPS)),
+        of_strangers=ALARMS,
+        of_people=drawn.found,
+        reading=drawn.reading,
+    )
+
+
+# --- the classroom ------------------------------------------------------------------------------
+
+
+class ClassAsked(Asked):
+    """A made-up class, and the coins it tosses."""
+
+    heads: float = Field(0.5, ge=0.05, le=0.95, description="How often coins call for the truth.")
+    pupils: int = Field(100, ge=1, le=LARGEST)
+    share: Share = Field(0.3, description="The share of pupils whose true answer is yes.")
+    population: int = Field(0, ge=0, lt=2**32)
+
+
+class ClassHeld(BaseModel):
+    """What the class said, a digit a pupil (1 is yes), and what the coins give away."""
+
+    truth: Share = Field(description="How often a report is the true answer.")
+    lie: Share
+    epsilon: float
+    half_width: float = Field(
+        description="An estimate from n pupils is this far off over sqrt(n) in 95 of 100 classes."
+    )
+    before: int = Field(description="Of 100 pupils, how many are held for a yes beforehand.")
+    after_no: int = Field(description="The same after a report of no, rounded down.")
+    after_yes: int = Field(description="The same after a report of yes, rounded up.")
+    answers: str = Field(pattern="^[01]+$", description="Made up.")
+    reports: str = Field(pattern="^[01]+$", description="What left the desks.")
+
+
+@router.post("/classroom")
+def classroom(asked: ClassAsked) -> ClassHeld:
+    """Ask a made-up class by coins; what the coins fall is new on every call."""
+    coins = Coins(rational(asked.heads, "heads"))
+    lesson = Lesson.held(coins, pupils=asked.pupils, share=asked.share, seed=asked.population)
+    after_no, after_yes = coins.after
+    return ClassHeld(
+        truth=float(coins.survey.truth),
+        lie=float(coins.survey.lie),
+        epsilon=coins.epsilon,
+        half_width=coins.half_width,
+        before=BEFORE,
+        after_no=after_no,
+        after_yes=after_yes,
+        answers=_digits(lesson.answers),
+        reports=_digits(lesson.reports),
+    )
+
+
+def _digits(bits: tuple[bool, ...]) -> str:
+    return "".join("1" if bit else "0" for bit in bits)
+
+
+# --- attacks ------------------------------------------------------------------------------------
+
+
+class Attack(BaseModel):
+    """An attack, told, and what can be asked of it."""
+
+    name: str
+    title: str
+    story: str
+    success: str
+    without: str = Field(description="What success is measured against.")
+    control: bool = Field(description="Whether that was measured, on people not in the data.")
+    rounded: str = Field(description="The classical defence.")
+    private: str = Field(description="The private system.")
+    caution: str
+    proved: bool = Field(description="Whether the bound is one for every attacker.")
+    efforts: list[int]
+    unit: str
+    available: bool = Field(description="Whether the packages that it needs are installed.")
+
+
+class Attacks(BaseModel):
+    """All attacks, and the promises and populations that they can be run for."""
+
+    attacks: list[Attack]
+    epsilons: list[float]
+    populations: int
+
+
+class RunAsked(Asked):
+    """One run: whose answers, under which promise, how hard, and with which made-up people."""
+
+    against: Against
+    epsilon: float = Field(1.0, ge=float(min(EPSILONS)), le=float(max(EPSILONS)))
+    effort: int | None = Field(None, ge=1, le=1_000_000, description="One of the attack's efforts.")
+    population: int = Field(0, ge=0, lt=POPULATIONS)
+
+
+class Run(BaseModel):
+    """What an attacker found out, beside what was to be had without answers and the bound."""
+
+    name: str
+    against: Against
+    epsilon: float
+    success: Share
+    baseline: Share
+    bound: Share = Field(description="What no attacker passes while the promise is kept.")
+    n: int = Field(ge=1, description="How many guesses were scored.")
+    standard_error: float
+    refutes: bool = Field(description="Success is above the bound by three standard errors.")
+    sentence: str
+
+
+@router.get("/attacks")
+def attacks() -> Attacks:
+    """List the attacks."""
+    return Attacks(
+        attacks=[_attack(name) for name in WATCHED],
+        epsilons=list(map(float, EPSILONS)),
+        populations=POPULATIONS,
+    )
+
+
+def _attack(name: str) -> Attack:
+    one, told, watched = PLAYS[name], STORIES[name], WATCHED[name]
+    return Attack(
+        name=name,
+        title=told.title,
+        story=told.story,
+        success=one.success,
+        without=told.without,
+        control=told.control,
+        rounded=one.rounded,
+        private=one.private,
+        caution=told.caution,
+        proved=told.proved,
+        efforts=list(watched.efforts),
+        unit=one.unit,
+        available=watched.available,
+    )
+
+
+@router.post("/attacks/{name}")
+def attack(request: Request, name: Annotated[str, Path(max_length=40)], asked: RunAsked) -> Run:
+    """Run an attack against raw, rounded or private answers about made-up people."""
+    if name not in WATCHED:
+        raise missing("attack of that name")
+    outcome = _run(name, asked, house_of(request))
+    return Run(
+        name=name,
+        against=asked.against,
+        epsilon=asked.epsilon,
+        success=outcome.success,
+        baseline=outcome.baseline,
+        bound=outcome.bound,
+        n=outcome.n,
+        standard_error=outcome.standard_error,
+        refutes=outcome.refutes,
+        sentence=STORIES[name].sentence(outcome),
+    )
+
+
+def _run(name: str, asked: RunAsked, house: House) -> Outcome:
+    try:
+        return _bench.run(
+            name,
+            asked.against,
+            epsilon=asked.epsilon,
+            effort=asked.effort,
+            population=asked.population,
+            within=house.work.taken(patience=1.0),
+        )
+    except ServiceError as busy:
+        raise Refusal(503, busy, {"Retry-After": "1"}) from busy

@@ -1,0 +1,116 @@
+"""The record of every charge, for those who check it."""
+
+import tempfile
+from collections.abc import Iterator
+from typing import IO, Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
+
+from discreet.curator import wire
+from discreet.server.guard import Reader
+from discreet.server.house import house_of
+
+router = APIRouter(tags=["ledger"])
+
+_MOST = 1000
+_PART = 1 << 16
+_LINES = "application/x-ndjson"
+
+
+class Head(BaseModel):
+    """The newest entry."""
+
+    sequence: int
+    hash: str
+
+
+class Entry(BaseModel):
+    """One entry of the chain."""
+
+    sequence: int
+    previous: str
+    time: str
+    kind: str
+    by: str
+    facts: dict[str, Any]
+
+
+class Entries(BaseModel):
+    """Entries in order, and where the chain ends."""
+
+    entries: list[Entry]
+    head: Head
+
+
+class Problem(BaseModel):
+    """What is wrong first, and in which entry; 0 where no one entry is to blame."""
+
+    sequence: int
+    what: str
+
+
+class Verified(BaseModel):
+    """What reading everything has shown."""
+
+    ok: bool
+    entries: int
+    head: Head
+    pending: int
+    problem: Problem | None
+
+
+@router.get("/ledger")
+def entries(
+    request: Request,
+    caller: Reader,
+    after: Annotated[int, Query(ge=0, le=2**62)] = 0,
+    limit: Annotated[int, Query(ge=1, le=_MOST)] = 100,
+) -> Entries:
+    """Read entries in order, those that follow number `after`."""
+    del caller
+    ledger = house_of(request).curator.ledger
+    head = ledger.head()
+    found = ledger.entries(after=after, limit=limit)
+    return Entries(
+        entries=[Entry(**wire.write_entry(one)) for one in found],
+        head=Head(sequence=head.sequence, hash=head.hash),
+    )
+
+
+@router.post("/ledger/verify")
+def verify(request: Request, caller: Reader) -> Verified:
+    """Read everything and compare; names the first entry that is wrong."""
+    del caller
+    house = house_of(request)
+    with house.work.taken(patience=house.settings.patience):
+        return Verified(**wire.write_report(house.curator.ledger.verify()))
+
+
+@router.get(
+    "/ledger/export",
+    response_class=StreamingResponse,
+    responses={200: {"content": {_LINES: {"schema": {"type": "string"}}}}},
+)
+def export(request: Request, caller: Reader) -> StreamingResponse:
+    """Write every entry as a line of JSON with its hash."""
+    del caller
+    house = house_of(request)
+    # Kept in a file of no name first: a reader who is slow holds no transaction.
+    file = tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n")  # noqa: SIM115 - closed by _parts
+    try:
+        with house.work.taken(patience=house.settings.patience):
+            house.curator.ledger.export(file)
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    headers = {"Content-Disposition": 'attachment; filename="ledger.jsonl"'}
+    return StreamingResponse(_parts(file), media_type=_LINES, headers=headers)
+
+
+def _parts(file: IO[str]) -> Iterator[str]:
+    with file:
+        while part := file.read(_PART):
+            yield part

@@ -1,0 +1,144 @@
+"""Asking: what it would cost, the question itself, its answer later, and measuring again."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Request
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel
+
+from discreet.answer.release import Release
+from discreet.curator import telling, wire
+from discreet.curator.filing import NEWEST
+from discreet.curator.orders import Receipt, State
+from discreet.curator.portable import write_explanation
+from discreet.curator.remeasure import check_mergeable
+from discreet.curator.window import Window
+from discreet.errors import InputError
+from discreet.server.guard import Asker, Caller
+from discreet.server.house import house_of
+from discreet.server.questions import (
+    TELLS,
+    Question,
+    pace_of,
+    pending,
+    request_name,
+    tell,
+    window_of,
+)
+from discreet.server.replies import missing
+from discreet.sql.read import read
+
+router = APIRouter(tags=["questions"])
+
+Key = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        description="Names an attempt: the same name is never charged twice.",
+    ),
+]
+Accept = Annotated[str | None, Header(include_in_schema=False)]
+Prefer = Annotated[
+    str | None, Header(max_length=200, description="respond-async: do not wait for the answer.")
+]
+Charge = Annotated[int, Path(gt=0, lt=NEWEST)]
+
+
+class Explained(BaseModel):
+    """What a question would cost and how wrong its answer would be; nothing was charged."""
+
+    facts: dict[str, Any]
+    text: str
+    explanation: dict[str, Any]
+    bill: list[dict[str, Any]]
+
+
+@router.post("/explain", response_model=Explained)
+def explain(question: Question, request: Request, caller: Asker) -> JSONResponse:
+    """Tell price and error of a question; no data is read."""
+    window, settings = window_of(request, caller), house_of(request).settings
+    with house_of(request).work.taken(patience=settings.patience):
+        offer = window.offer(question.read(window.curator.schema), question.terms(), caller.name)
+    told, bill = offer.explanation, offer.bill()
+    facts = {**telling.explanation_facts(told, bill), "before": window.before(offer)}
+    return JSONResponse(
+        {
+            "facts": facts,
+            "text": repr(told),
+            "explanation": write_explanation(told),
+            "bill": wire.write_bill(bill),
+        }
+    )
+
+
+@router.post("/queries", responses=TELLS, response_class=Response)
+def ask(
+    question: Question,
+    request: Request,
+    caller: Asker,
+    key: Key = None,
+    prefer: Prefer = None,
+    accept: Accept = None,
+) -> Response:
+    """Ask: charge durably, then compute; the same question again finds the same answer.
+
+    The reply is 202 where it was asked for by `Prefer: respond-async`, or took too long.
+    """
+    window = window_of(request, caller)
+    asked = question.read(window.curator.schema)
+    receipt = window.submit(asked, question.terms(), caller.name, request_name(caller, key))
+    waits = "respond-async" not in (prefer or "").lower()
+    release = _pursued(window, receipt, request, waits=waits)
+    return _told(window, receipt, release, caller, accept)
+
+
+@router.get("/queries/{charge}", responses=TELLS, response_class=Response)
+def look(charge: Charge, request: Request, caller: Asker, accept: Accept = None) -> Response:
+    """Look whether an answer is there; whoever asks finishes what a stopped worker left."""
+    window = window_of(request, caller)
+    filed = window.find(charge)
+    if filed is None:
+        raise missing(f"question {charge}")
+    release = window.resume(charge, pace=pace_of(request))
+    if release is None:
+        return pending(charge)
+    return tell(release, filed, caller, accept, charged=False)
+
+
+@router.post("/remeasure", responses=TELLS, response_class=Response)
+def remeasure(
+    question: Question, request: Request, caller: Asker, accept: Accept = None
+) -> Response:
+    """Ask again for a further price, and merge with what the caller was told before.
+
+    After 202, wait for the answer under Location and send the same again: it is charged once.
+    """
+    window = window_of(request, caller)
+    if question.sql is None or question.plan is not None:
+        raise InputError(
+            "a question without SQL is measured again",
+            why="only questions in SQL are",
+            fix="send sql",
+        )
+    query = read(question.sql, window.curator.schema)
+    check_mergeable(query)
+    receipt = window.submit(question.sql, question.terms(), caller.name)
+    fresh = _pursued(window, receipt, request, waits=True)
+    merged = None if fresh is None else window.merged(query, receipt, fresh, caller.name)
+    return _told(window, receipt, merged, caller, accept)
+
+
+def _pursued(window: Window, receipt: Receipt, request: Request, *, waits: bool) -> Release | None:
+    patience = house_of(request).settings.patience if waits else 0.0
+    return window.pursue(receipt, patience=patience, pace=pace_of(request))
+
+
+def _told(
+    window: Window, receipt: Receipt, release: Release | None, caller: Caller, accept: str | None
+) -> Response:
+    filed = window.find(receipt.sequence)
+    if release is None or filed is None:
+        return pending(receipt.sequence)
+    return tell(release, filed, caller, accept, charged=receipt.state is State.CHARGED)

@@ -1,0 +1,176 @@
+"""What was answered: free to read again, in whatever form suits."""
+
+import io
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel
+
+from discreet.answer.release import Release
+from discreet.curator import wire
+from discreet.curator.filing import NEWEST, Filed
+from discreet.server.guard import Asker
+from discreet.server.questions import TELLS, about_charge, pending, tell, window_of
+from discreet.server.replies import missing
+from discreet.server.routes.questions import Charge
+
+router = APIRouter(tags=["releases"])
+
+Format = Literal["json", "arrow", "csv", "parquet", "chart", "statement", "python"]
+
+_PARQUET = "application/vnd.apache.parquet"
+_CHART = "application/vnd.vegalite.v6+json"
+_FORMATS: dict[str, Format] = {
+    wire.ARROW: "arrow",
+    "text/csv": "csv",
+    _PARQUET: "parquet",
+    _CHART: "chart",
+    "text/x-python": "python",
+}
+_MERGED = "With what the caller was told for the same question at other prices."
+_TEXT = {"schema": {"type": "string"}}
+_CONTENT = {
+    **TELLS[200]["content"],
+    "text/csv": _TEXT,
+    "text/plain": _TEXT,
+    "text/x-python": _TEXT,
+    _PARQUET: {"schema": {"type": "string", "format": "binary"}},
+    _CHART: {"schema": {"type": "object"}},
+}
+
+
+class Listed(BaseModel):
+    """A question that was charged; `released` tells whether its answer is there."""
+
+    id: int
+    time: str
+    analyst: str
+    dataset: str
+    sql: str | None
+    epsilon: float
+    delta: float
+    released: bool
+
+
+@router.get("/releases", response_model=list[Listed])
+def listed(
+    request: Request,
+    caller: Asker,
+    before: Annotated[int, Query(gt=0, le=NEWEST, description="Older than this one.")] = NEWEST,
+    limit: Annotated[int, Query(gt=0, le=200)] = 50,
+) -> JSONResponse:
+    """List what was asked, newest first: one's own, or for owners everybody's."""
+    found = window_of(request, caller).newest(before=before, limit=limit)
+    return JSONResponse([about_charge(one, caller) for one in found])
+
+
+@router.get(
+    "/releases/{charge}",
+    response_class=Response,
+    responses={**TELLS, 200: {**TELLS[200], "content": _CONTENT}},
+)
+def again(
+    charge: Charge,
+    request: Request,
+    caller: Asker,
+    form: Annotated[Format | None, Query(alias="format")] = None,
+    merged: Annotated[bool, Query(description=_MERGED)] = False,  # noqa: FBT002 - a choice of the client's
+    accept: Annotated[str | None, Header(include_in_schema=False)] = None,
+) -> Response:
+    """Read an answer again: as JSON, Arrow, CSV, Parquet, a chart, a statement, or Python."""
+    window = window_of(request, caller)
+    filed = window.find(charge)
+    if filed is None:
+        raise missing(f"release {charge}")
+    release = window.release(charge)
+    if release is None:
+        return pending(charge)
+    if merged:
+        release = window.remerged(filed, release, caller.name)
+    chosen = form or _accepted(accept or "")
+    if chosen in _WRITERS:
+        return _WRITERS[chosen](release, filed)
+    if chosen == "python":
+        return Response(_snippet(filed, str(request.base_url)), media_type="text/x-python")
+    arrow = wire.ARROW if chosen == "arrow" else None
+    return tell(release, filed, caller, arrow, charged=False)
+
+
+def _accepted(accept: str) -> Format:
+    return next((kind for media, kind in _FORMATS.items() if media in accept), "json")
+
+
+def _csv(release: Release, filed: Filed) -> Response:
+    return _file(release.to_csv().encode(), "text/csv", f"release-{filed.sequence}.csv")
+
+
+def _parquet(release: Release, filed: Filed) -> Response:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - for those who download one
+
+    sink = io.BytesIO()
+    pq.write_table(release.to_arrow(), sink)
+    return _file(sink.getvalue(), _PARQUET, f"release-{filed.sequence}.parquet")
+
+
+def _chart(release: Release, filed: Filed) -> Response:
+    del filed
+    return JSONResponse(release.chart().to_dict(), media_type=_CHART)
+
+
+def _statement(release: Release, filed: Filed) -> Response:
+    del filed
+    return Response(release.statement(), media_type="text/plain")
+
+
+_WRITERS: dict[str, Callable[[Release, Filed], Response]] = {
+    "csv": _csv,
+    "parquet": _parquet,
+    "chart": _chart,
+    "statement": _statement,
+}
+
+
+def _file(content: bytes, media: str, name: str) -> Response:
+    return Response(
+        content, media_type=media, headers={"Content-Disposition": f'attachment; filename="{name}"'}
+    )
+
+
+def _snippet(filed: Filed, address: str) -> str:
+    """Python that asks the same question of the same server, for nothing."""
+    plan = json.loads(filed.order.plan)
+    price = f"epsilon={_typed(plan['epsilon'])}, delta={_typed(plan['delta'])}"
+    lines: list[Any] = ["import os"]
+    if "Fraction" in price:
+        lines.append("from fractions import Fraction")
+    lines += ["", "import discreet as dp"]
+    if filed.order.asked is None:
+        lines.append("from discreet.plan import canonical")
+    opened = f'dp.Curator({address.rstrip("/")!r}, token=os.environ["DISCREET_TOKEN"])'
+    lines += ["", f"curator = {opened}"]
+    if filed.order.asked is not None:
+        lines += [f"answer = curator.sql({filed.order.asked!r}, {price})"]
+    else:
+        lines += [
+            f"query = canonical.read({plan['query']!r}, curator.schema)",
+            f"answer = curator.ask(query, {price})",
+        ]
+    return "\n".join([*lines, "print(answer)", ""])
+
+
+def _typed(text: str) -> str:
+    """A number as it is typed, exactly.
+
+    Example:
+        >>> _typed("1/10"), _typed("1/3"), _typed("2")
+        ('0.1', "Fraction('1/3')", '2')
+    """
+    exact = Fraction(text)
+    if exact.denominator == 1:
+        return str(exact.numerator)
+    short = repr(float(exact))
+    return short if Fraction(short) == exact else f"Fraction({text!r})"

@@ -1,0 +1,83 @@
+"""Files on their way in, streamed to the curator's folder."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+import anyio.to_thread
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel
+
+from discreet.engines.describe import describe
+from discreet.server.guard import Owner
+from discreet.server.house import house_of
+from discreet.server.uploads import full
+
+router = APIRouter(tags=["owner"])
+
+_PART = 1 << 20
+
+
+class Column(BaseModel):
+    """A column by its name; `kind` is null where its values cannot be read or the file has none."""
+
+    name: str
+    kind: str | None
+    stored: str
+
+
+class Upload(BaseModel):
+    """A file that was kept, and what its header says."""
+
+    upload: str
+    columns: list[Column]
+    typed: bool
+
+
+@router.post(
+    "/uploads",
+    status_code=201,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/octet-stream": {"schema": {"type": "string"}}},
+        }
+    },
+)
+async def upload(
+    request: Request, caller: Owner, name: Annotated[str, Query(min_length=1, max_length=255)]
+) -> Upload:
+    """Keep a file (.parquet, .csv, .csv.gz) and tell the columns that its header names."""
+    del caller
+    made, path = house_of(request).uploads.place(name)
+    try:
+        await _write(request.stream(), path)
+        columns, typed = await anyio.to_thread.run_sync(_columns, path)
+    except OSError as wrong:
+        path.unlink(missing_ok=True)
+        raise full(wrong) from None
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return Upload(upload=made, columns=columns, typed=typed)
+
+
+async def _write(parts: AsyncIterator[bytes], path: Path) -> None:
+    async with await anyio.open_file(path, "xb") as file:
+        held = bytearray()
+        async for part in parts:
+            held += part
+            if len(held) >= _PART:
+                await file.write(bytes(held))
+                held.clear()
+        await file.write(bytes(held))
+
+
+def _columns(path: Path) -> tuple[list[Column], bool]:
+    found = describe(path)
+    columns = [
+        Column(name=one.name, kind=one.kind and one.kind.value, stored=one.stored)
+        for one in found.columns
+    ]
+    return columns, found.typed

@@ -1,0 +1,103 @@
+"""From a curator's folder to a server that listens, in one process or several."""
+
+import math
+import os
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from fastapi import FastAPI
+
+from discreet.curator.curator import Curator
+from discreet.errors import DiscreetError
+from discreet.server.app import build_app
+from discreet.server.protocol import Protocol
+from discreet.server.settings import Settings
+from discreet.server.shield import HEADER_LIMIT
+
+_FOLDER: Final = "DISCREET_SERVED_FOLDER"
+_SETTINGS: Final = "DISCREET_SERVED_SETTINGS"
+_CONNECTIONS: Final = 1000
+_KEEP_ALIVE: Final = 5
+_HEALTH: Final = 60
+"""Seconds that a worker may be too busy to tell its supervisor that it lives."""
+
+LOGGING: Final[dict[str, Any]] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"()": "discreet.server.logs.Line"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+    "loggers": {"uvicorn": {"level": "WARNING"}},
+}
+"""What other packages log, in our form."""
+
+
+def options(settings: Settings) -> dict[str, Any]:
+    """How uvicorn has to be set up for the limits to hold."""
+    return {
+        "http": Protocol,
+        "ws": "none",
+        "lifespan": "on",
+        "loop": "asyncio",
+        "log_config": None,
+        "access_log": False,
+        "server_header": False,
+        "proxy_headers": False,
+        "h11_max_incomplete_event_size": HEADER_LIMIT,
+        "limit_concurrency": _CONNECTIONS,
+        "timeout_keep_alive": _KEEP_ALIVE,
+        "timeout_graceful_shutdown": math.ceil(settings.grace),
+    }
+
+
+def run(
+    folder: Path,
+    settings: Settings,
+    *,
+    host: str,
+    port: int,
+    workers: int = 1,
+    proxies: tuple[str, ...] = (),
+    certificate: Path | None = None,
+    key: Path | None = None,
+) -> None:
+    """Serve a curator's folder until a signal says to stop.
+
+    Every worker opens the folder for itself. `proxies` are addresses whose X-Forwarded-For is
+    believed.
+    """
+    import uvicorn  # noqa: PLC0415 - whoever serves has it
+
+    threading.Thread(target=_recover, args=(folder,), daemon=True).start()
+    os.environ[_FOLDER] = str(folder.resolve())
+    os.environ[_SETTINGS] = settings.write()
+    uvicorn.run(
+        "discreet.server.serving:served_app",
+        factory=True,
+        host=host,
+        port=port,
+        workers=workers,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+        timeout_worker_healthcheck=_HEALTH,
+        **options(settings)
+        | {
+            "log_config": LOGGING,
+            "proxy_headers": bool(proxies),
+            "forwarded_allow_ips": list(proxies),
+        },
+    )
+
+
+def _recover(folder: Path) -> None:
+    """Finish what the last server left; nobody else is taken to be at it, so it need not wait."""
+    with suppress(DiscreetError), Curator(folder) as curator:
+        curator.recover(patience=0)
+
+
+def served_app() -> FastAPI:
+    """The application of one worker."""
+    folder = Path(os.environ[_FOLDER])
+    return build_app(Curator(folder), Settings.read(os.environ[_SETTINGS]), folder=folder)

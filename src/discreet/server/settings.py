@@ -1,0 +1,76 @@
+"""What whoever runs a server decides; none of it touches a guarantee."""
+
+import dataclasses
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.errors import InputError
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+"""Names of this machine to itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Sizes, rates, times (in seconds) and names; the defaults suit one machine and its people.
+
+    `hosts` are the names that requests may address the server by. Replies to questions leave at
+    multiples of `quantum` after they were read. A question that takes longer than `patience` is
+    answered by polling; `grace` is how long a stopping server finishes what is charged. `rate`,
+    `burst` and `at_once` bound each token, `address_rate` and `address_burst` whoever comes without
+    one.
+    """
+
+    hosts: tuple[str, ...] = LOOPBACK
+    quantum: float = 0.25
+    patience: float = 30.0
+    grace: float = 30.0
+    rate: float = 20.0
+    burst: int = 60
+    at_once: int = 32
+    address_rate: float = 50.0
+    address_burst: int = 300
+    header_timeout: float = 10.0
+    body_limit: int = 64 * 1024
+    body_timeout: float = 10.0
+    upload_limit: int = 1 << 30
+    upload_timeout: float = 600.0
+    send_timeout: float = 30.0
+    threads: int = 64
+    computing: int = 8
+    session_idle: float = 30 * 60.0
+    session_life: float = 12 * 3600.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hosts", tuple(self.hosts))
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.name != "hosts":
+                _check_positive(field.name, value, whole=field.type is int)
+        if not self.hosts or not all(isinstance(one, str) and one for one in self.hosts):
+            raise InputError(
+                "a server without a name",
+                why="requests are answered only under names that it knows",
+                fix="pass hosts=('dp.example.org',)",
+            )
+
+    def write(self) -> str:
+        """The settings as JSON, for other processes."""
+        return json.dumps(dataclasses.asdict(self))
+
+    @staticmethod
+    def read(text: str) -> "Settings":
+        """Read what `write` wrote."""
+        return Settings(**json.loads(text))
+
+
+def _check_positive(name: str, value: Any, *, whole: bool) -> None:
+    fits = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    if not (fits and math.isfinite(value) and value > 0):
+        raise InputError(
+            f"{name} is {value}",
+            why="it has to be " + ("a whole number above 0" if whole else "a number above 0"),
+            fix=f"pass another {name}",
+        )

@@ -1,0 +1,84 @@
+"""What every reply tells a browser not to do, and the names that the server answers to."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from discreet.errors import InputError
+from discreet.server.guard import host_name
+from discreet.server.replies import Refusal, reply
+
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+HEADER_LIMIT: Final = 16 * 1024
+_MANY: Final = 100
+
+
+class Shield:
+    """Adds the headers, and refuses names that are not the server's (DNS rebinding)."""
+
+    def __init__(self, app: ASGIApp, *, hosts: tuple[str, ...]) -> None:
+        self._app = app
+        self._hosts = frozenset(one.lower() for one in hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+
+        async def shielded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                _add(MutableHeaders(scope=message), scope["path"])
+            await send(message)
+
+        wrong = self._wrong(scope)
+        if wrong is None:
+            await self._app(scope, receive, shielded)
+        else:
+            await reply(wrong)(scope, receive, shielded)
+
+    def _wrong(self, scope: Scope) -> Refusal | None:
+        sent = scope["headers"]
+        if len(sent) > _MANY or sum(len(name) + len(value) for name, value in sent) > HEADER_LIMIT:
+            return _long()
+        names = Headers(scope=scope).getlist("host")
+        return None if len(names) == 1 and host_name(names[0]) in self._hosts else _stranger()
+
+
+def _add(headers: MutableHeaders, path: str) -> None:
+    for name, value in HEADERS.items():
+        headers[name] = value
+    if path.startswith("/v1"):
+        headers["Cache-Control"] = "no-store"
+
+
+def _long() -> Refusal:
+    error = InputError(
+        "the headers are too long",
+        why=f"{HEADER_LIMIT} bytes in {_MANY} lines are enough for every request",
+        fix="send fewer of them",
+    )
+    return Refusal(431, error, {"Connection": "close"})
+
+
+def _stranger() -> Refusal:
+    error = InputError(
+        "this server does not answer to that name",
+        why="a page of somebody else could reach it by a name of theirs",
+        fix="use a name it was started with (discreet serve --name)",
+    )
+    return Refusal(400, error)

@@ -1,0 +1,179 @@
+"""Who is let in, as what, to which datasets, and until when.
+
+A token is dpt_<id>_<secret>: the id finds its row, the secret has 256 random bits. What is stored
+is the secret's SHA-256; there is nothing to guess in 256 bits, so a slow hash would protect
+nothing more.
+"""
+
+import hashlib
+import hmac
+import json
+import secrets
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
+
+from discreet.curator.curator import OWNER
+from discreet.errors import InputError
+from discreet.server.access import AccessStore
+
+Role: TypeAlias = Literal["owner", "analyst", "auditor"]
+
+ROLES: Final[tuple[Role, ...]] = get_args(Role)
+DAY: Final = 86_400
+LONGEST: Final = 3650
+"""Days that a token may last at most."""
+
+_PREFIX: Final = "dpt"
+_NOBODY: Final = hashlib.sha256(secrets.token_bytes(32)).digest()
+"""What a token with an unknown id is compared with, so that it takes as long."""
+
+_COLUMNS: Final = "id, name, role, datasets, made, expires, revoked"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What is known of a token; its secret is not.
+
+    `datasets` None allows all of them. Times are seconds since 1970.
+    """
+
+    id: str
+    name: str
+    role: Role
+    datasets: frozenset[str] | None
+    made: float
+    expires: float
+    revoked: float | None = None
+
+    def works(self, now: float) -> bool:
+        """Whether it lets anybody in."""
+        return self.revoked is None and now < self.expires
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A new token and its text, which is shown once and kept by nobody here."""
+
+    token: Token
+    text: str = field(repr=False)
+
+
+def issue(
+    store: AccessStore,
+    name: str,
+    role: str,
+    *,
+    datasets: Iterable[str] | None = None,
+    days: float = 90,
+) -> Issued:
+    """Make a token. A name has one role, so that an analyst never becomes another by a token.
+
+    Example:
+        >>> store = AccessStore(None)
+        >>> made = issue(store, "ann", "analyst", datasets=["visits"])
+        >>> find(store, made.text).name, find(store, made.text + "x")
+        ('ann', None)
+    """
+    scope = None if datasets is None else frozenset(datasets)
+    _check(name, role, scope, days)
+    secret, now = secrets.token_urlsafe(32), time.time()
+    made = Token(
+        secrets.token_hex(8), name, cast("Role", role), scope, now, now + float(days) * DAY
+    )
+    kept = None if scope is None else json.dumps(sorted(scope), ensure_ascii=False)
+    with store.write() as connection:
+        sql = "SELECT role FROM tokens WHERE name = ? AND role <> ? LIMIT 1"
+        if others := connection.execute(sql, (name, role)).fetchall():
+            raise InputError(
+                f"{name} is an {others[0][0]} already",
+                why="what somebody asked is kept under their name, so a name has one role",
+                fix="use another name",
+            )
+        connection.execute(
+            "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, NULL)",
+            (made.id, _digest(secret), name, role, kept, made.made, made.expires),
+        )
+    return Issued(made, f"{_PREFIX}_{made.id}_{secret}")
+
+
+def find(store: AccessStore, text: str) -> Token | None:
+    """The token of a text, None for one that is unknown, expired or revoked."""
+    prefix, _, rest = text.partition("_")
+    identity, _, secret = rest.partition("_")
+    rows = store.read(f"SELECT {_COLUMNS}, digest FROM tokens WHERE id = ?", (identity,))  # noqa: S608 - a constant
+    kept = rows[0][-1] if rows else _NOBODY
+    same = hmac.compare_digest(_digest(secret), kept)
+    if not (same and rows and prefix == _PREFIX):
+        return None
+    token = _read(rows[0][:-1])
+    return token if token.works(time.time()) else None
+
+
+def by_id(store: AccessStore, identity: str) -> Token | None:
+    """What is known of the token with this id."""
+    rows = store.read(f"SELECT {_COLUMNS} FROM tokens WHERE id = ?", (identity,))  # noqa: S608 - a constant
+    return _read(rows[0]) if rows else None
+
+
+def all_tokens(store: AccessStore) -> list[Token]:
+    """Every token that was ever made, oldest first."""
+    rows = store.read(f"SELECT {_COLUMNS} FROM tokens ORDER BY made, id")  # noqa: S608 - a constant
+    return [_read(row) for row in rows]
+
+
+def revoke(store: AccessStore, identity: str) -> bool:
+    """End a token and its sessions, at once and on disk; whether it was there and in force."""
+    with store.write() as connection:
+        sql = "UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL"
+        done = connection.execute(sql, (time.time(), identity)).rowcount
+        connection.execute("DELETE FROM sessions WHERE token = ?", (identity,))
+    return bool(done)
+
+
+def has_owner(store: AccessStore) -> bool:
+    """Whether an owner's token is in force."""
+    now = time.time()
+    return any(one.role == "owner" and one.works(now) for one in all_tokens(store))
+
+
+def _read(row: tuple[Any, ...]) -> Token:
+    identity, name, role, datasets, made, expires, revoked = row
+    scope = None if datasets is None else frozenset(json.loads(datasets))
+    return Token(identity, name, role, scope, made, expires, revoked)
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
+
+
+def _check(name: str, role: str, scope: frozenset[str] | None, days: float) -> None:
+    if role not in ROLES:
+        raise InputError(
+            f"there is no role {role}", why=f"roles are {', '.join(ROLES)}", fix="name one of them"
+        )
+    if not (isinstance(name, str) and name.strip() == name and name and name.isprintable()):
+        raise InputError(
+            "a token without a name that can be printed",
+            why="what its holder does is kept under that name",
+            fix="name the person or the program that will use it",
+        )
+    if name == OWNER and role != "owner":
+        raise InputError(
+            f"an {role} called {OWNER}",
+            why="what the owner asks on the command line is kept under that name",
+            fix="use another name",
+        )
+    if not 0 < days <= LONGEST:
+        raise InputError(
+            f"a token for {days} days",
+            why=f"a token ends, within {LONGEST} days",
+            fix="pass days between 0 and that; another one can be made later",
+        )
+    if scope is not None and (role != "analyst" or not scope):
+        raise InputError(
+            f"an {role} with {'some' if scope else 'no'} datasets",
+            why="owners and auditors see all of them, and an analyst needs one to ask about",
+            fix="leave datasets out, or name some for an analyst",
+        )

@@ -1,0 +1,98 @@
+"""Files that an owner sends: kept under names of ours until a dataset is made of them."""
+
+import re
+import secrets
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from discreet.errors import InputError
+from discreet.server.replies import Refusal, missing
+
+_ENDINGS: Final = (".csv.gz", ".csv", ".parquet")
+_NAME: Final = re.compile(r"[0-9a-f]{32}\Z")
+_UNUSED: Final = 86_400.0
+"""Seconds after which a file that nothing was made of is removed."""
+
+
+class Uploads:
+    """A folder of files whose names say nothing; what people call them is not kept.
+
+    Edge cases: without a folder of the curator's they are in a temporary one.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._lock = threading.Lock()
+
+    def place(self, name: str) -> tuple[str, Path]:
+        """A new name, and a path of which it is a part; the given name tells the format alone."""
+        ending = next((one for one in _ENDINGS if name.lower().endswith(one)), None)
+        if ending is None:
+            raise InputError(
+                "a file of a format that is not read here",
+                why=f"files end in {', '.join(_ENDINGS)}",
+                fix="send one of these",
+            )
+        self._sweep()
+        made = secrets.token_hex(16)
+        return made, self._here("uploads") / f"{made}{ending}"
+
+    def find(self, name: str) -> Path:
+        """The file with this name; 404 if there is none."""
+        paths = list(self._here("uploads").glob(f"{name}.*")) if _NAME.match(name) else []
+        if len(paths) != 1:
+            raise missing("upload of this name")
+        return paths[0]
+
+    @contextmanager
+    def kept(self, name: str) -> Iterator[Path]:
+        """The file where it will stay; it goes back if what is done with it fails."""
+        found = self.find(name)
+        place = self._here("data") / f"upload-{found.name}"
+        try:
+            found.rename(place)
+        except FileNotFoundError:
+            raise missing("upload of this name") from None
+        try:
+            yield place
+        except BaseException:
+            place.rename(found)
+            raise
+
+    def close(self) -> None:
+        """Remove what was temporary."""
+        with self._lock:
+            if self._temporary is not None:
+                self._temporary.cleanup()
+                self._temporary = None
+
+    def _here(self, part: str) -> Path:
+        with self._lock:
+            if self._folder is None and self._temporary is None:
+                self._temporary = tempfile.TemporaryDirectory(prefix="discreet-")
+            base = self._folder or Path(self._temporary.name if self._temporary else "")
+        made = base / part
+        made.mkdir(mode=0o700, exist_ok=True)
+        return made
+
+    def _sweep(self) -> None:
+        for path in self._here("uploads").iterdir():
+            with suppress(OSError):
+                if path.stat().st_mtime < time.time() - _UNUSED:
+                    path.unlink()
+
+
+def full(wrong: OSError) -> Refusal:
+    """The disk did not take it."""
+    error = InputError(
+        "the file could not be kept",
+        why=wrong.strerror or type(wrong).__name__,
+        fix="make room on the server's disk",
+    )
+    return Refusal(413, error)

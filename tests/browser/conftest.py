@@ -1,0 +1,67 @@
+"""Real Chromium against a real server over a real curator."""
+
+import os
+import shutil
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from browsing import Visitor, add_visits, watch
+from discreet.curator.curator import Curator
+from discreet.server.routes.pages import vega
+from serving import QUICK, served
+
+_PATIENCE = 120_000
+expect.set_options(timeout=_PATIENCE)
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """The system's browser; without it tests are skipped here and fail where CI is set."""
+    if CHROMIUM is None:
+        why = "Chromium is not installed (apt-get install chromium)"
+        pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
+    with sync_playwright() as playwright:
+        vega()  # made once a process, and slowly: no test should have to wait for it
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def curator(tmp_path):
+    with Curator(tmp_path / "clinic.discreet") as one:
+        add_visits(one)
+        yield one
+
+
+@pytest.fixture
+def server(curator, tmp_path):
+    with served(curator, settings=QUICK, folder=tmp_path / "clinic.discreet") as one:
+        yield one
+
+
+@pytest.fixture
+def visit(chromium, server):
+    """Open a browser of one's own; at the end nothing may have gone wrong in it."""
+    opened, visitors = [], []
+
+    def come(role=None, name=None, *, path=None, datasets=None, **how):
+        context = chromium.new_context(**{"viewport": {"width": 1280, "height": 900}, **how})
+        context.set_default_timeout(_PATIENCE)
+        opened.append(context)
+        visitor = Visitor(context.new_page(), server.url)
+        visitors.append(visitor)
+        watch(visitor)
+        if role is not None:
+            token = server.token(name or role, role, datasets=datasets)
+            visitor.enter(token, path or {"auditor": "/ledger"}.get(role, "/ask"))
+        return visitor
+
+    yield come
+    for context in opened:
+        context.close()
+    for visitor in visitors:
+        assert visitor.wrong == []
+        assert visitor.strangers == []

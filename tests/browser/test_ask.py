@@ -1,0 +1,202 @@
+"""The Ask page: price while typing, paying, answers, refusals."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from browsing import COUNTS
+
+MEANS = "SELECT city, COUNT(*) AS n, AVG(age) AS age FROM visits GROUP BY city"
+
+
+def run(visitor, sql=COUNTS, *, epsilon="0.1"):
+    """Ask, confirm, and wait for the answer."""
+    page = visitor.page
+    visitor.ask(sql)
+    page.get_by_label("Price (epsilon)").fill(epsilon)
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_role("button", name="Spend and run").click()
+    expect(page.get_by_role("heading", name="Answer")).to_be_visible()
+
+
+def spent(curator):
+    return float(curator.budget("visits").total.amount)
+
+
+def test_the_price_appears_while_typing_and_nothing_is_charged(visit, curator):
+    visitor = visit("analyst")
+    page = visitor.page
+    visitor.ask(MEANS)
+    expect(page.locator("#cost")).to_have_text("5 %")
+    expect(page.locator("#told")).to_contain_text("visits.age to 0 .. 120")
+    expect(page.locator("#told")).to_contain_text("one person with all of their rows")
+    expect(page.locator("#told-summary")).to_contain_text("Costs 5 % of what is left")
+    expect(page.locator(".error-bar")).to_have_count(2)
+    assert spent(curator) == 0
+
+
+def test_the_slider_says_what_its_ends_mean_and_moves_price_and_error(visit):
+    visitor = visit("analyst")
+    page = visitor.page
+    visitor.ask(COUNTS)
+    expect(page.get_by_text("← more privacy")).to_be_visible()
+    expect(page.get_by_text("more accuracy →")).to_be_visible()
+    expect(page.locator("#cost")).to_have_text("5 %")
+    wide = page.locator(".error-bar .track i").bounding_box()["width"]
+    slider = page.get_by_role("slider")
+    slider.focus()
+    slider.press("ArrowRight")
+    slider.press("ArrowRight")
+    expect(page.get_by_label("Price (epsilon)")).to_have_value("0.5")
+    expect(page.locator("#cost")).to_have_text("25 %")
+    assert page.locator(".error-bar .track i").bounding_box()["width"] < wide / 3
+
+
+def test_an_accuracy_decides_the_price(visit):
+    visitor = visit("analyst")
+    page = visitor.page
+    visitor.ask(COUNTS)
+    page.get_by_text("An accuracy", exact=True).click()
+    page.get_by_label("Noise at most").fill("2")
+    page.get_by_label("Unit").select_option("per cent")
+    expect(page.locator("#told")).to_contain_text("Say what the per cent are of")
+    page.get_by_label("of at least").fill("1,000")
+    expect(page.locator(".error-bar .value")).to_have_text(re.compile(r"± (19|20)"))
+    expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
+
+
+def test_a_question_is_confirmed_run_and_shown_with_its_noise(visit, curator):
+    visitor = visit("analyst")
+    page = visitor.page
+    visitor.ask(MEANS)
+    page.get_by_role("button", name="Run", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Spend 5 % of what is left?")
+    expect(dialog).to_contain_text("10 chances in 100")
+    page.get_by_role("button", name="Not now").click()
+    assert spent(curator) == 0
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_role("button", name="Spend and run").click()
+    table = page.get_by_role("region", name="Answer as a table")
+    expect(table.locator("tbody tr")).to_have_count(4)
+    expect(table).to_contain_text("± noise")
+    expect(page.locator("#answer")).to_contain_text("Sampling error: not shown")
+    expect(page.locator("#chart svg")).to_contain_text("95 % noise interval")
+    assert spent(curator) == pytest.approx(0.1)
+
+
+def test_asking_the_same_again_is_free_and_says_so(visit, curator):
+    visitor = visit("analyst")
+    run(visitor)
+    expect(visitor.page.locator("#told")).to_contain_text("You asked exactly this before")
+    visitor.page.get_by_role("button", name="Open again").click()
+    expect(visitor.page.locator("#answer")).to_contain_text("opened again, free")
+    assert spent(curator) == pytest.approx(0.1)
+
+
+def test_earlier_answers_open_for_nothing(visit, curator):
+    visitor = visit("analyst")
+    run(visitor)
+    first = visitor.page.locator("#answer tbody").inner_text()
+    visitor.page.reload()
+    visitor.page.locator("#history button").first.click()
+    expect(visitor.page.locator("#answer")).to_contain_text("opened again, free")
+    assert visitor.page.locator("#answer tbody").inner_text() == first
+    expect(visitor.page.get_by_label("Question in SQL")).to_have_value(COUNTS)
+    assert spent(curator) == pytest.approx(0.1)
+
+
+def test_answers_can_be_taken_away(visit):
+    visitor = visit("analyst", permissions=["clipboard-read", "clipboard-write"])
+    page = visitor.page
+    run(visitor)
+    with page.expect_download() as csv:
+        page.get_by_role("link", name="Download CSV").click()
+    assert csv.value.path().read_text().startswith('"city","n","n_low","n_high"\n')
+    with page.expect_download() as parquet:
+        page.get_by_role("link", name="Parquet").click()
+    assert parquet.value.path().read_bytes()[:4] == b"PAR1"
+    page.get_by_role("button", name="Copy as Python").click()
+    expect(page.get_by_text("Copied as Python.")).to_be_visible()
+    assert "Curator(" in page.evaluate("navigator.clipboard.readText()")
+    page.get_by_role("button", name="Privacy statement").click()
+    expect(page.locator("#statement")).to_contain_text("differential privacy")
+
+
+def test_measuring_again_charges_the_new_price_alone_and_narrows_the_noise(visit, curator):
+    visitor = visit("analyst")
+    page = visitor.page
+    run(visitor)
+    page.get_by_role("button", name="Measure again").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("This further price is")
+    expect(dialog.get_by_label("Price (epsilon)")).to_have_value("0.2")
+    page.get_by_role("button", name="Spend and measure").click()
+    expect(page.locator("#answer")).to_contain_text("merged from 2 answers")
+    expect(page.locator("#chart svg")).to_be_visible()
+    with page.expect_download() as csv:
+        page.get_by_role("link", name="Download CSV").click()
+    shown = page.locator("#answer tbody td").nth(1).inner_text().split("±")[0]
+    first = csv.value.path().read_text().splitlines()[1].split(",")
+    assert first[1] == shown.strip().replace(",", "")
+    assert spent(curator) == pytest.approx(0.3)
+
+
+def test_the_refused_part_is_underlined_with_what_why_and_fix(visit, curator):
+    visitor = visit("analyst")
+    page = visitor.page
+    visitor.ask(f"{COUNTS[:26]} -- 🙂 fine\nFROM visits WHERE wage > 3 GROUP BY city")
+    expect(page.locator("#paint mark").first).to_be_visible()
+    marked = "".join(page.locator("#paint mark").all_inner_texts())
+    assert marked == "wage"
+    box = page.get_by_role("alert")
+    expect(box).to_contain_text("What to do")
+    expect(page.get_by_label("Question in SQL")).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_role("button", name="Run", exact=True)).to_be_disabled()
+    visitor.ask(COUNTS)
+    expect(page.locator("#paint mark")).to_have_count(0)
+    expect(page.get_by_role("alert")).to_have_count(0)
+    assert spent(curator) == 0
+
+
+def test_a_price_beyond_what_is_left_cannot_be_run(visit, curator):
+    curator.sql("SELECT COUNT(*) AS n FROM visits", epsilon=1.95)
+    visitor = visit("analyst")
+    visitor.ask(COUNTS)
+    expect(visitor.page.locator("#cost")).to_have_text("More than is left")
+    expect(visitor.page.get_by_role("button", name="Run", exact=True)).to_be_disabled()
+    expect(visitor.page.locator("#run-note")).to_contain_text("does not fit")
+
+
+def test_a_budget_that_somebody_else_used_up_in_between_is_told(visit, curator):
+    visitor = visit("analyst")
+    page = visitor.page
+    visitor.ask(COUNTS)
+    page.get_by_role("button", name="Run", exact=True).click()
+    curator.sql("SELECT COUNT(*) AS n FROM visits", epsilon=1.95)
+    page.get_by_role("button", name="Spend and run").click()
+    fault = page.locator("#answer .fault[data-kind=BudgetError]")
+    expect(fault).to_contain_text("left to dataset visits")
+    expect(fault).to_contain_text("What to do")
+    assert spent(curator) == pytest.approx(1.95)
+
+
+def test_names_of_columns_are_text_and_never_markup(visit):
+    visitor = visit("analyst")
+    name = "<img src=x onerror=alert(1)>"
+    run(visitor, COUNTS.replace("n F", f'"{name}" F'))
+    expect(visitor.page.locator("#answer th").nth(1)).to_contain_text(name)
+    assert visitor.page.locator("#answer img").count() == 0
+
+
+def test_a_column_of_the_schema_goes_into_the_question(visit):
+    visitor = visit("analyst")
+    page = visitor.page
+    page.get_by_role("button", name="Start a question").first.click()
+    expect(page.get_by_label("Question in SQL")).to_have_value(
+        "SELECT city, COUNT(*) AS n\nFROM visits\nGROUP BY city"
+    )
+    expect(page.locator("#cost")).to_have_text("5 %")
+    page.get_by_role("button", name="age integer").click()
+    expect(page.get_by_label("Question in SQL")).to_have_value(re.compile("city age$"))

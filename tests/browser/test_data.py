@@ -1,0 +1,172 @@
+"""The Data page: adding a dataset in steps, raising, tokens, a statement to print."""
+
+import pyarrow.parquet as pq
+import pytest
+from playwright.sync_api import expect
+
+from browsing import visits
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    path = tmp_path / "Visits 2025.parquet"
+    pq.write_table(visits(300), path)
+    return path
+
+
+def next_step(visitor, name="Next"):
+    assert visitor.complaints() == []
+    visitor.page.get_by_role("button", name=name, exact=True).click()
+
+
+def fill_steps(visitor, path):
+    page = visitor.page
+    page.get_by_role("button", name="Add a table").click()
+    page.get_by_label("File").set_input_files(path)
+    expect(page.locator("#file-state")).to_contain_text("5 columns")
+    expect(page.get_by_label("Name in questions")).to_have_value("visits_2025")
+    next_step(visitor)
+    page.get_by_label("Column that names the person", exact=True).select_option("patient")
+    next_step(visitor)
+    page.get_by_label("Rows of one person in one group").fill("1")
+    page.get_by_label("Groups of one answer").fill("1")
+    next_step(visitor)
+    page.get_by_label("What is known about city").select_option("a list of values")
+    page.get_by_label("Values, parted by commas").fill('Austin, Haifa, Lagos, "Oslo"')
+    page.get_by_label("What is known about age").select_option("bounds")
+    page.get_by_label("Lowest").fill("0")
+    page.get_by_label("Highest").fill("120")
+    next_step(visitor)
+
+
+def test_a_dataset_is_added_in_steps_and_previewed_on_made_up_rows(visit, curator, parquet):
+    visitor = visit("owner", path="/data")
+    page = visitor.page
+    fill_steps(visitor, parquet)
+    aside = page.locator(".wizard aside")
+    expect(aside).to_contain_text("people, as patient tells them apart")
+    expect(aside).to_contain_text("city: keys, age: bounds")
+    page.get_by_label("In all (epsilon)").fill("1")
+    expect(page.locator("#step")).to_contain_text("at most 28 in 100")
+    next_step(visitor, "Look at it")
+    expect(page.locator("#step")).to_contain_text("made up")
+    expect(page.locator("#promise")).to_contain_text("differential privacy")
+    assert "visits_2025" not in curator.datasets()
+    page.get_by_role("button", name="Add the dataset").click()
+    expect(page.locator("[data-dataset=visits_2025]")).to_contain_text("100 % of the budget left")
+    told = curator.schema.tables["visits_2025"]
+    assert told.columns["city"].keys == ("Austin", "Haifa", "Lagos", "Oslo")
+    assert (told.columns["age"].range.low, told.columns["age"].range.high) == (0, 120)
+    assert (told.limits.max_groups, told.limits.max_rows) == (1, 1)
+
+
+def test_who_is_protected_has_no_default(visit, parquet):
+    visitor = visit("owner", path="/data")
+    page = visitor.page
+    page.get_by_role("button", name="Add a table").click()
+    next_step(visitor)
+    expect(page.get_by_role("alert")).to_have_text("Choose a file first.")
+    page.get_by_label("File").set_input_files(parquet)
+    expect(page.locator("#file-state")).to_contain_text("5 columns")
+    next_step(visitor)
+    expect(page.locator("input[name=unit]:checked")).to_have_count(0)
+    next_step(visitor)
+    expect(page.get_by_role("alert")).to_have_text("Choose who is protected, and the column.")
+
+
+def test_a_public_table_has_a_key_and_no_budget(visit, curator, tmp_path):
+    path = tmp_path / "cities.csv"
+    path.write_text("name,people\nAustin,1000\nOslo,700\n")
+    visitor = visit("owner", path="/data")
+    page = visitor.page
+    page.get_by_role("button", name="Add a table").click()
+    page.get_by_label("File").set_input_files(path)
+    expect(page.locator("#file-state")).to_contain_text("2 columns")
+    page.get_by_label("Whom it is about").select_option("Nobody: a public table to join with")
+    next_step(visitor)
+    next_step(visitor)
+    expect(page.get_by_role("alert")).to_have_text("Choose at least one column.")
+    page.get_by_label("name", exact=True).check()
+    next_step(visitor)
+    page.get_by_label("Kind of people").select_option("integer")
+    next_step(visitor)
+    page.get_by_role("button", name="Add the table").click()
+    expect(page.get_by_role("heading", name="Public tables")).to_be_visible()
+    assert curator.schema.tables["cities"].key == ("name",)
+
+
+def test_a_file_that_is_none_is_refused_in_words(visit, tmp_path):
+    path = tmp_path / "notes.parquet"
+    path.write_bytes(b"not a table")
+    page = visit("owner", path="/data").page
+    page.get_by_role("button", name="Add a table").click()
+    page.get_by_label("File").set_input_files(path)
+    expect(page.get_by_role("alert")).to_contain_text("What to do")
+
+
+def test_made_up_rows_are_shown_and_labelled(visit):
+    page = visit("owner", path="/data").page
+    page.get_by_role("button", name="Made-up rows").click()
+    expect(page.get_by_role("region", name="Made-up rows")).to_contain_text("nothing here was read")
+    expect(page.get_by_role("region", name="Made-up rows").locator("tbody tr")).to_have_count(8)
+
+
+def test_a_budget_is_raised_with_a_reason_that_the_ledger_keeps(visit, curator):
+    page = visit("owner", "olga", path="/data").page
+    page.get_by_role("button", name="Raise the budget").click()
+    page.get_by_label("New total").fill("3")
+    page.get_by_role("button", name="Raise", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("Write down the reason")
+    page.get_by_label("Reason").fill("the board said so")
+    page.get_by_role("button", name="Raise", exact=True).click()
+    page.get_by_role("button", name="Raise it").click()
+    expect(page.get_by_text("the ledger says why")).to_be_visible()
+    assert float(curator.budget("visits").limit.amount) == 3
+    last = curator.ledger.entries(after=0, limit=100)[-1]
+    assert (last.by, last.facts["reason"]) == ("olga", "the board said so")
+
+
+def test_an_analyst_is_given_a_limit(visit, curator):
+    page = visit("owner", path="/data").page
+    page.get_by_role("button", name="Give an analyst a limit").click()
+    page.get_by_label("Analyst, as in their token").fill("alice")
+    page.get_by_label("In all (epsilon)").fill("0.5")
+    page.get_by_role("button", name="Give the limit").click()
+    expect(page.get_by_text("alice has a limit within visits.")).to_be_visible()
+    assert float(curator.budget("visits", analyst="alice").limit.amount) == 0.5
+
+
+def test_a_token_is_shown_once_lets_in_and_is_revoked(visit, server):
+    owner = visit("owner", path="/data")
+    page = owner.page
+    page.get_by_text("Let somebody in").click()
+    page.get_by_label("Name", exact=True).fill("dora")
+    page.get_by_role("button", name="Make a token").click()
+    token = page.locator("#secret").inner_text()
+    dora = visit()
+    dora.sign_in(token)
+    page.reload()
+    expect(page.get_by_role("button", name="Revoke the token of dora")).to_be_visible()
+    assert token not in page.content()
+    page.get_by_role("button", name="Revoke the token of dora").click()
+    page.get_by_role("button", name="Revoke", exact=True).last.click()
+    expect(page.get_by_text("The token of dora is revoked.")).to_be_visible()
+    dora.page.goto(f"{server.url}/ask")
+    dora.page.wait_for_url("**/?next=%2Fask")
+
+
+def test_the_statement_prints_alone(visit):
+    page = visit("owner", path="/data").page
+    page.get_by_role("button", name="Privacy statement").click()
+    sheet = page.locator("#sheet")
+    expect(sheet).to_contain_text("as the column patient tells people apart")
+    expect(sheet).to_contain_text("visits.age: 0 to 120")
+    expect(sheet).to_contain_text("What is not protected")
+    page.emulate_media(media="print")
+    expect(sheet).to_be_visible()
+    for away in ("#top", ".foot", ".no-print"):
+        expect(page.locator(away).first).to_be_hidden()
+    assert len(page.pdf()) > 10_000
+    page.emulate_media(media="screen")
+    page.get_by_role("button", name="Back").click()
+    expect(page.get_by_role("button", name="Add a table")).to_be_visible()

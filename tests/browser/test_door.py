@@ -1,0 +1,66 @@
+"""Signing in and out, and what each role is shown."""
+
+import pytest
+from playwright.sync_api import expect
+
+
+def test_a_wrong_token_is_refused_in_words_and_a_right_one_lets_in(visit, server):
+    visitor = visit()
+    page = visitor.page
+    page.goto(server.url)
+    page.get_by_label("Your token").fill("dpt_nothing_nobody")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_contain_text("What to do")
+    expect(page.get_by_label("Your token")).to_have_attribute("aria-invalid", "true")
+    visitor.sign_in(server.token("alice", "analyst"))
+    expect(page.get_by_text("alice")).to_be_visible()
+
+
+def test_the_token_is_kept_nowhere_in_the_browser(visit, server):
+    visitor = visit()
+    token = server.token("alice", "analyst")
+    visitor.sign_in(token)
+    kept = visitor.page.evaluate(
+        "JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie, location.href])"
+    )
+    assert token not in kept
+    assert visitor.page.evaluate("document.cookie") == ""
+
+
+def test_signing_out_ends_the_session_and_empties_the_page(visit):
+    visitor = visit("analyst")
+    page = visitor.page
+    page.get_by_role("button", name="Sign out").click()
+    page.wait_for_url("**/")
+    page.goto(f"{visitor.url}/ask")
+    page.wait_for_url("**/?next=%2Fask")
+    expect(page.get_by_label("Your token")).to_be_visible()
+
+
+def test_nobody_is_sent_off_the_site_after_signing_in(visit, server):
+    visitor = visit()
+    page = visitor.page
+    page.goto(f"{server.url}/?next=https%3A%2F%2Fevil.example%2F")
+    page.get_by_label("Your token").fill(server.token("alice", "analyst"))
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"{server.url}/ask")
+
+
+@pytest.mark.parametrize(
+    ("role", "links"),
+    [
+        ("analyst", ["Ask", "Budget", "Lab"]),
+        ("auditor", ["Budget", "Ledger", "Lab"]),
+        ("owner", ["Ask", "Budget", "Data", "Ledger", "Lab"]),
+    ],
+)
+def test_each_role_sees_its_own_pages(visit, role, links):
+    page = visit(role).page
+    expect(page.get_by_role("navigation").get_by_role("link")).to_have_text(links)
+
+
+def test_a_page_of_another_role_says_whose_it_is(visit):
+    visitor = visit("analyst")
+    visitor.page.goto(f"{visitor.url}/data")
+    expect(visitor.page.get_by_text("This page is not for your role")).to_be_visible()
+    expect(visitor.page.get_by_role("link", name="Go to your page")).to_be_visible()

@@ -1,0 +1,193 @@
+"""Grown questions over poison: the engine agrees with the reference to the last integer, one person
+moves nothing further than declared, and nothing but released numbers tells two neighbours apart.
+"""
+
+import dataclasses
+import math
+from fractions import Fraction
+from functools import cache
+
+import pytest
+
+from discreet.answer.answer import answer
+from discreet.answer.budget import Budget, Price
+from discreet.answer.limits import Law, Weighing
+from discreet.answer.measure import reach
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.plan.statistics import needed
+from discreet.sql.compile import Compiled
+from discreet.sql.relations import render_relation
+from recording import record
+from reference.growth import Seeded
+from reference.plan_growth import (
+    POISON,
+    SCHEMA,
+    SINGLE,
+    arrow,
+    clean,
+    grow_query,
+    labels,
+    stored_rows,
+)
+from reference.plans import statistics_of_groups
+
+ROWS = 60
+GONE = 1
+WIDE = Weighing(Law.LAPLACE, 1 << 40, 1 << 40)
+FREE = Budget(Fraction(0), None, Fraction(1), Fraction(0), {})
+
+
+@cache
+def data(*, without=None):
+    """An engine over poison, perhaps without one person; and the same rows as values."""
+    columns = stored_rows(ROWS, "plans")
+    stays = [owner != without for owner in columns["who"]]
+    columns = {
+        name: [v for v, stay in zip(values, stays, strict=True) if stay or without is None]
+        for name, values in columns.items()
+    }
+    engine = DuckDBEngine()
+    for table in (POISON, SINGLE):
+        engine.store(table.name, arrow(columns))
+    engine.store("labels", labels())
+    engine.open(SCHEMA)
+    return engine, clean(columns)
+
+
+def compiled_of(query):
+    return Compiled(query, tuple(needed(query)), DuckDBEngine.dialect)
+
+
+def disagreement(query):
+    """Where the engine's integers are not those of the reference."""
+    engine, tables = data()
+    compiled = compiled_of(query)
+    budget = FREE if compiled.known else dataclasses.replace(FREE, keys=Price(10**9, 0.01))
+    found = record(compiled, WIDE, budget, engine)
+    counted = {key: total for key, total in found.items() if key[0] != "people" and total}
+    meant = statistics_of_groups(query, compiled.statistics, tables)
+    meant = {key: total for key, total in meant.items() if total}
+    if compiled.by_row and compiled.known:  # other keys find no place later
+        groups = {key[1] for key in meant}
+        counted = {key: total for key, total in counted.items() if key[1] in groups}
+    return {
+        key: (counted.get(key), meant.get(key))
+        for key in {*counted, *meant}
+        if counted.get(key) != meant.get(key)
+    }
+
+
+@pytest.mark.parametrize("table", [POISON, SINGLE], ids=["people", "rows"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_engine_agrees_with_the_reference_to_the_integer(table, seed):
+    choose = Seeded(f"{table.name} {seed}")
+    for _ in range(8):
+        query = grow_query(choose, table)
+        assert disagreement(query) == {}, query
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("table", [POISON, SINGLE], ids=["people", "rows"])
+@pytest.mark.parametrize("seed", range(40))
+def test_the_engine_agrees_with_the_reference_on_many_questions(table, seed):
+    choose = Seeded(f"many {table.name} {seed}")
+    for _ in range(40):
+        query = grow_query(choose, table)
+        assert disagreement(query) == {}, query
+
+
+def test_a_union_that_loses_duplicates_is_caught(monkeypatch):
+    import discreet.sql.compile as room
+
+    def lossy(relation, dialect):
+        return render_relation(relation, dialect).replace("UNION ALL", "UNION")
+
+    monkeypatch.setattr(room, "render_relation", lossy)
+    choose = Seeded("planted")
+    assert any(disagreement(grow_query(choose)) for _ in range(40))
+
+
+def test_a_grid_that_is_one_step_off_is_caught(monkeypatch):
+    import discreet.sql.compile as room
+
+    grid = room.on_grid
+    monkeypatch.setattr(room, "on_grid", lambda text, *rest: f"({grid(text, *rest)} + 1)")
+    choose = Seeded("planted")
+    assert any(disagreement(grow_query(choose)) for _ in range(20))
+
+
+# --- neighbours -----------------------------------------------------------------------------------
+
+
+def moved(query, weighing):
+    """The statistics that one person moves further than declared."""
+    compiled = compiled_of(query)
+    budget = FREE if compiled.known else dataclasses.replace(FREE, keys=Price(10**9, 0.01))
+    left, right = (
+        record(compiled, weighing, budget, data(without=gone)[0]) for gone in (None, GONE)
+    )
+    return [
+        statistic
+        for i, statistic in enumerate(compiled.statistics)
+        if distance(i, left, right, weighing.law) > reach(statistic, weighing)
+    ]
+
+
+def distance(place, left, right, law):
+    groups = {}
+    for key in {k for k in (*left, *right) if k[0] == place}:
+        change = abs(left.get(key, 0) - right.get(key, 0))
+        groups[key[1]] = groups.get(key[1], 0) + change
+    if law is Law.LAPLACE:
+        return Fraction(sum(groups.values()))
+    return Fraction(math.isqrt(sum(value * value for value in groups.values())))
+
+
+@pytest.mark.parametrize("law", list(Law))
+@pytest.mark.parametrize("seed", range(2))
+def test_one_person_moves_no_statistic_of_a_grown_question_further_than_declared(seed, law):
+    choose = Seeded(f"neighbours {seed} {law}")
+    for _ in range(8):
+        query = grow_query(choose)
+        weighing = Weighing(law, choose.one([1, 2, 5]), choose.one([1, 2, 3]))
+        assert moved(query, weighing) == [], (query, weighing)
+
+
+def test_a_person_who_is_not_weighed_is_caught(monkeypatch):
+    weights = Compiled.weights
+    monkeypatch.setattr(
+        Compiled,
+        "weights",
+        lambda self, name, norm, _, *, square: weights(self, name, norm, 2**62, square=square),
+    )
+    choose = Seeded("planted")
+    assert any(moved(grow_query(choose), Weighing(Law.LAPLACE, 2, 2)) for _ in range(20))
+
+
+def seen(release):
+    """Everything about a release but its numbers."""
+    return (
+        release.table.schema,
+        {name: width.type for name, width in release.half_widths.items()},
+        {name: how.split(" ")[0] for name, how in release.how.items()},
+        release.price,
+        release.guarantee,
+        release.costs,
+        release.notes,
+        release.facts,
+        str(release.statement()),
+    )
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_nothing_but_released_numbers_differs_between_neighbours(seed):
+    choose = Seeded(f"replay {seed}")
+    for _ in range(4):
+        query = grow_query(choose)
+        with_, without = (
+            answer(query, data(without=gone)[0], Price(1, 0.01)) for gone in (None, GONE)
+        )
+        assert seen(with_) == seen(without), query
+        if compiled_of(query).known:
+            keys = [name for name in with_.table.column_names if name.startswith("key ")]
+            assert with_.table.select(keys) == without.table.select(keys), query

@@ -1,0 +1,168 @@
+"""Headers that lie, and what every reply tells browsers."""
+
+import pytest
+
+from discreet.server.shield import HEADERS
+from serving import head, status
+
+
+def test_two_tokens_are_none(server, owner):
+    twice = head(
+        owner, "/v1/me", f"Authorization: Bearer {owner}", "Connection: close", method="GET"
+    )
+
+    assert status(server.raw(twice)) == 401
+
+
+@pytest.mark.parametrize("kind", ["X-Long: {}", "Cookie: discreet={}", "Authorization: Bearer {}"])
+def test_huge_headers_are_refused(server, kind):
+    long = kind.format("x" * 100_000)
+    reply = server.raw(
+        f"GET /v1/me HTTP/1.1\r\nHost: localhost\r\n{long}\r\n\r\n".encode(), timeout=3
+    )
+
+    assert status(reply) in {None, 400, 431}
+
+
+def test_many_short_headers_are_refused(server):
+    many = "\r\n".join(f"X-{i}: {i}" for i in range(200))
+    reply = server.raw(f"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n{many}\r\n\r\n".encode())
+
+    assert status(reply) == 431
+
+
+def test_many_headers_are_refused(server):
+    many = "\r\n".join(f"X-{i}: {i}" for i in range(20_000))
+    reply = server.raw(
+        f"GET /v1/me HTTP/1.1\r\nHost: localhost\r\n{many}\r\n\r\n".encode(), timeout=3
+    )
+
+    assert status(reply) in {None, 400, 431}
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        [],
+        ["evil.org"],
+        ["localhost.evil.org"],
+        ["localhost", "evil.org"],
+        ["localhost", "localhost"],
+        [""],
+        ["localhost@evil.org"],
+        ["evil.org:80:localhost"],
+        ["localhost/"],
+    ],
+)
+def test_other_names_are_not_answered_to(server, hosts):
+    lines = "".join(f"Host: {one}\r\n" for one in hosts)
+    reply = server.raw(f"GET /v1/health HTTP/1.1\r\n{lines}Connection: close\r\n\r\n".encode())
+
+    assert status(reply) == 400
+    assert b'"ok"' not in reply
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:1", "127.0.0.1:80", "[::1]", "[::1]:8000"]
+)
+def test_this_machines_names_are_answered_to(server, host):
+    assert server.get("/v1/health", headers={"Host": host}).status == 200
+
+
+def test_what_a_client_says_it_was_forwarded_from_is_ignored(server, owner):
+    lies = {
+        "X-Forwarded-For": "127.0.0.1",
+        "X-Forwarded-Host": "evil.org",
+        "X-Forwarded-Proto": "https",
+        "Forwarded": "for=127.0.0.1;host=evil.org;proto=https",
+        "X-Original-URL": "/v1/tokens",
+        "X-Rewrite-URL": "/v1/tokens",
+        "X-HTTP-Method-Override": "DELETE",
+    }
+    answer = server.post("/v1/session", json={"token": owner}, headers=lies)
+
+    assert answer.status == 200
+    assert "Secure" not in answer.headers["Set-Cookie"]
+    assert b"evil.org" not in answer.body + str(answer.headers).encode()
+    assert server.get("/v1/health", headers=lies).json() == {"status": "ok"}
+
+
+@pytest.mark.parametrize(
+    "framing",
+    [
+        ["Content-Length: 6", "Transfer-Encoding: chunked"],
+        ["Transfer-Encoding: chunked", "Transfer-Encoding: identity"],
+        ["Transfer-Encoding: xchunked"],
+        ["Transfer-Encoding : chunked"],
+        ["Content-Length: 0", "Content-Length: 44"],
+        ["Transfer-Encoding: chunked, identity"],
+    ],
+)
+def test_two_ways_to_frame_a_body_do_not_smuggle_a_request(server, owner, framing):
+    smuggled = (
+        f"GET /v1/tokens HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {owner}\r\n\r\n"
+    )
+    sent = head("x", "/v1/explain", *framing) + b"0\r\n\r\n" + smuggled.encode()
+
+    reply = server.raw(sent, timeout=1, replies=3)
+
+    # At most the second request is answered as the pipelined request that it is; never as a part.
+    assert reply.count(b"HTTP/1.1 ") <= 2
+    assert b" 500 " not in reply
+    assert status(reply) in {400, 401, 501}
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["X-Odd: a\x00b", "X-Odd: a\rb", " folded: x", "No-Colon", ": empty", "X Y: z", "X-\xe9: z"],
+)
+def test_odd_header_lines_are_refused(server, line):
+    sent = f"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n{line}\r\nConnection: close\r\n\r\n"
+
+    assert status(server.raw(sent.encode("latin-1"), timeout=3)) in {None, 400}
+    assert server.get("/v1/health").status == 200
+
+
+def test_nobody_is_upgraded_to_a_web_socket(server):
+    headers = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    }
+
+    assert server.get("/v1/health", headers=headers).status == 200
+    assert server.get("/v1/nothing", headers=headers).status == 404
+
+
+def test_every_reply_tells_browsers_what_not_to_do(server, owner):
+    answers = [
+        server.get("/v1/health"),
+        server.get("/v1/me"),
+        server.get("/v1/me", token=owner),
+        server.get("/nothing"),
+        server.get("/"),
+        server.request("PUT", "/v1/health"),
+        server.get("/v1/health", headers={"Host": "evil.org"}),
+        server.post("/v1/explain", token=owner, body=b" " * 70_000),
+        server.post("/v1/explain", token=owner, json={}),
+        server.get("/v1/ledger/export", token=owner),
+    ]
+
+    for answer in answers:
+        for name, value in HEADERS.items():
+            assert answer.headers.get_all(name) == [value], answer
+        assert "Server" not in answer.headers
+        assert "Access-Control-Allow-Origin" not in answer.headers
+    policy = HEADERS["Content-Security-Policy"]
+    assert "unsafe" not in policy
+    assert "default-src 'none'" in policy
+    assert answers[0].headers["Cache-Control"] == "no-store"
+
+
+def test_other_sites_may_not_ask(server):
+    headers = {"Origin": "http://evil.org", "Access-Control-Request-Method": "POST"}
+    answer = server.request("OPTIONS", "/v1/queries", headers=headers)
+
+    assert answer.status == 405
+    assert not [name for name in answer.headers if name.lower().startswith("access-control")]

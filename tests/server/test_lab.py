@@ -1,0 +1,266 @@
+"""The lab over HTTP: exact curves, a class, attacks within their bound, and nothing open-ended."""
+
+import json
+import threading
+import time
+
+import pytest
+
+import discreet as dp
+from discreet.attacks import Outcome
+from discreet.lab import AGAINST
+from discreet.lab.bench import EPSILONS, WATCHED, Bench, Watched
+from discreet.lab.curves import EPSILONS as STOPS
+from discreet.lab.curves import NOISES, curves
+from discreet.noise.bits import replaced
+from discreet.server.routes import lab
+from serving import QUICK, served
+
+
+@pytest.fixture(scope="module")
+def server():
+    with dp.Curator.in_memory() as curator, served(curator, settings=QUICK) as one:
+        yield one
+
+
+def attack(server, name, **body):
+    return server.post(f"/v1/lab/attacks/{name}", json=body)
+
+
+# --- noise ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_curves_are_those_of_the_lab(server, noise):
+    said = server.get(f"/v1/lab/noise?noise={noise}&epsilon=0.5").json()
+    drawn = curves(noise, 0.5)
+
+    assert (said["noise"], said["epsilon"]) == (noise, 0.5)
+    assert said["without"] == list(drawn.without)
+    assert said["joined"] == list(drawn.joined)
+    assert said["floor"] == [list(pair) for pair in drawn.floor]
+    assert (said["of_strangers"], said["of_people"]) == (10, drawn.found)
+    assert said["stops"] == [float(one) for one in STOPS]
+    assert said["reading"] == drawn.reading
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "noise=laplace",
+        "epsilon=1",
+        "noise=laplace&epsilon=0.123",
+        "noise=laplace&epsilon=nan",
+        "noise=laplace&epsilon=inf",
+        "noise=laplace&epsilon=-1",
+        "noise=laplace&epsilon=1e-300",
+        "noise=laplace&epsilon=" + "9" * 4000,
+        "noise=static&epsilon=1",
+        "noise=gaussian&epsilon=1%00",
+        "noise=gaussian&epsilon=1/3",
+    ],
+)
+def test_noise_that_is_not_on_the_list_is_refused(server, asked):
+    answer = server.get(f"/v1/lab/noise?{asked}")
+
+    assert answer.status == 422
+    assert answer.error["kind"] == "InputError"
+    assert "9999" not in answer.body.decode()
+
+
+# --- the classroom ------------------------------------------------------------------------------
+
+
+def test_a_class_answers_by_coins(server):
+    said = server.post("/v1/lab/classroom", json={"pupils": 2000, "share": 0.25}).json()
+    lies = sum(a != r for a, r in zip(said["answers"], said["reports"], strict=True))
+
+    assert len(said["reports"]) == 2000
+    assert said["answers"].count("1") == 500
+    assert (said["truth"], said["lie"]) == (0.75, 0.25)
+    assert (said["before"], said["after_no"], said["after_yes"]) == (10, 3, 25)
+    # Fresh coins: seven deviations are passed once in 10^11 runs.
+    assert abs(lies - 500) < 7 * (2000 * 3 / 16) ** 0.5
+
+
+def test_coins_are_tossed_anew_for_the_same_class(server):
+    one, two = (server.post("/v1/lab/classroom", json={"pupils": 500}).json() for _ in range(2))
+
+    assert one["answers"] == two["answers"]
+    assert one["reports"] != two["reports"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"pupils": 0},
+        {"pupils": 10**9},
+        {"pupils": 2.5},
+        {"pupils": "100"},
+        {"pupils": True},
+        {"heads": 0},
+        {"heads": 1},
+        {"heads": "0.5"},
+        {"share": 1.01},
+        {"share": -0.0001},
+        {"population": -1},
+        {"population": 2**64},
+        {"answers": "0101"},
+        [],
+        None,
+    ],
+)
+def test_a_class_that_cannot_be_is_refused(server, body):
+    answer = server.post("/v1/lab/classroom", body=json.dumps(body), headers=_JSON)
+
+    assert answer.status == 422
+    assert answer.error["kind"] == "InputError"
+
+
+_JSON = {"Content-Type": "application/json"}
+
+
+@pytest.mark.parametrize("text", ['{"heads": NaN}', '{"share": Infinity}', "{", "", "\x00"])
+def test_bodies_that_are_no_json_are_refused(server, text):
+    for path in ("classroom", "attacks/differencing"):
+        answer = server.post(f"/v1/lab/{path}", body=text.encode(), headers=_JSON)
+        assert answer.status == 422
+
+
+# --- attacks ------------------------------------------------------------------------------------
+
+
+def test_the_list_says_what_can_be_asked_for(server):
+    said = server.get("/v1/lab/attacks").json()
+
+    assert [one["name"] for one in said["attacks"]] == list(WATCHED)
+    assert said["epsilons"] == [float(one) for one in EPSILONS]
+    for one in said["attacks"]:
+        assert one["efforts"] == list(WATCHED[one["name"]].efforts)
+        assert one["title"]
+        assert one["caution"].endswith(".")
+
+
+@pytest.fixture
+def still(monkeypatch, fixed_bits):
+    """A bench without runs whose noise is the same on every run of the tests."""
+
+    def steady(one):
+        def run(setting):
+            with replaced(lambda: fixed_bits):
+                return one.run(setting)
+
+        return Watched(run, one.efforts)
+
+    watched = {name: steady(one) for name, one in WATCHED.items()}
+    monkeypatch.setattr("discreet.lab.bench.WATCHED", watched)
+    monkeypatch.setattr(lab, "_bench", Bench())
+
+
+@pytest.mark.usefixtures("still")
+@pytest.mark.parametrize("name", WATCHED)
+def test_raw_answers_break_the_promise_and_private_ones_keep_it(server, name):
+    sides, times = {}, []
+    for against in ("raw", "private"):
+        began = time.monotonic()
+        sides[against] = attack(server, name, against=against).json()
+        times.append(time.monotonic() - began)
+
+    assert sides["raw"]["refutes"]
+    kept = sides["private"]
+    # With fresh noise a run passes three standard errors once in 700 at the worst.
+    assert not kept["refutes"]
+    assert sides["raw"]["success"] > kept["success"]
+    assert kept["sentence"] != sides["raw"]["sentence"]
+    assert max(times) < 15  # a second or two alone on a machine
+
+
+def test_a_run_is_told_again_as_it_was(server):
+    asked = {"against": "private", "epsilon": 3, "population": 2}
+    one, two = (attack(server, "differencing", **asked).body for _ in range(2))
+
+    assert one == two
+
+
+def test_populations_are_other_people(server):
+    asked = [{"against": "rounded", "population": population} for population in range(5)]
+    rates = {attack(server, "differencing", **body).json()["success"] for body in asked}
+
+    assert len(rates) > 1
+
+
+def test_a_classical_defence_can_be_asked_for(server):
+    assert [attack(server, "averaging", against=one).status for one in AGAINST] == [200] * 3
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"against": "everybody"},
+        {"against": "raw", "epsilon": 0.5},
+        {"against": "raw", "epsilon": 1e308},
+        {"against": "raw", "epsilon": "1"},
+        {"against": "raw", "effort": 10**9},
+        {"against": "raw", "effort": 3},
+        {"against": "raw", "effort": -1},
+        {"against": "raw", "population": 99},
+        {"against": "raw", "seed": 1},
+    ],
+)
+def test_runs_that_are_not_on_the_list_are_refused(server, body):
+    answer = attack(server, "reconstruct", **body)
+
+    assert answer.status == 422
+    assert answer.error["fix"]
+
+
+@pytest.mark.parametrize(
+    "name", ["gossip", "..%2f..%2fattacks", "%00", "x" * 41, "reconstruct%0a", "RECONSTRUCT"]
+)
+def test_unknown_attacks_are_not_found(server, name):
+    assert attack(server, name, against="raw").status in {404, 422}
+
+
+def test_one_run_at_a_time_and_others_are_told_when_to_come_again(server, monkeypatch):
+    begun, go = threading.Event(), threading.Event()
+
+    def slow(_):
+        begun.set()
+        go.wait(20)
+        return Outcome(1, 0.5, 0.7, 10)
+
+    watched = {**WATCHED, "census": Watched(slow, (7,))}
+    monkeypatch.setattr("discreet.lab.bench.WATCHED", watched)
+    monkeypatch.setattr(lab, "WATCHED", watched)
+    first = threading.Thread(target=attack, args=(server, "census"), kwargs={"against": "raw"})
+    first.start()
+    begun.wait(10)
+    try:
+        refused = attack(server, "intersection", against="raw", population=4)
+        # Whatever needs no run is answered meanwhile, and no question is held up.
+        assert server.get("/v1/lab/noise?noise=laplace&epsilon=1").status == 200
+        assert server.get("/v1/health").status == 200
+    finally:
+        go.set()
+        first.join(20)
+
+    assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
+    assert refused.error["kind"] == "ServiceError"
+    assert attack(server, "intersection", against="raw", population=4).status == 200
+
+
+def test_the_lab_touches_neither_ledger_nor_datasets(server):
+    ledger = server.app.state.house.curator.ledger
+    before = ledger.head()
+    attack(server, "differencing", against="private", epsilon=10)
+    server.get("/v1/lab/noise?noise=laplace&epsilon=2")
+
+    assert ledger.head() == before
+
+
+def test_a_page_of_somebody_else_cannot_make_visitors_run_attacks(server):
+    headers = {"Origin": "https://elsewhere.example"}
+    answer = server.post("/v1/lab/attacks/census", json={"against": "raw"}, headers=headers)
+
+    assert answer.status == 403

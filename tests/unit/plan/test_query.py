@@ -1,0 +1,62 @@
+import pytest
+
+from discreet.answer.budget import Price, split
+from discreet.errors import InputError
+from discreet.plan import canonical
+from discreet.plan.builder import From, count, maximum, mean, minimum
+from discreet.plan.kinds import Kind, Range, Type
+from discreet.plan.query import Measure, weighted
+from discreet.plan.relations import Scan
+from discreet.plan.schema import Person, Schema, Table
+from discreet.plan.statistics import Rows, needed
+
+VISITS = Table(
+    "visits",
+    {"who": Type(Kind.TEXT), "age": Type(Kind.REAL, nullable=False, range=Range(0, 9))},
+    Person("who"),
+)
+SCHEMA = Schema({"visits": VISITS})
+
+
+def shares(query):
+    return split(Price(1), needed(query), choose_limits=False, find_keys=False).shares
+
+
+def test_what_matters_more_gets_more_of_the_budget():
+    plain = From(Scan(VISITS)).agg(n=count(), m=mean("age")).query()
+    heavy = weighted(plain, {"m": 8})
+    (_, total) = needed(plain)
+
+    assert shares(heavy)[total] > shares(plain)[total]
+    assert shares(plain)[Rows(None)] > shares(plain)[total]  # it serves both
+    assert sum(shares(heavy).values()) == 1
+    assert heavy == From(Scan(VISITS)).agg(n=count(), m=mean("age").weighted(8)).query()
+
+
+@pytest.mark.parametrize("weight", [0, -1, float("nan")])
+def test_a_weight_is_a_positive_number(weight):
+    query = From(Scan(VISITS)).agg(n=count()).query()
+    with pytest.raises(InputError, match="weight"):
+        weighted(query, {"n": weight})
+
+
+def test_an_aggregate_that_is_weighed_has_to_be_there():
+    query = From(Scan(VISITS)).agg(n=count()).query()
+    with pytest.raises(InputError, match="no aggregate is called m"):
+        weighted(query, {"m": 2})
+
+
+def test_a_weight_of_one_is_not_written_so_that_older_texts_mean_the_same():
+    plain = From(Scan(VISITS)).agg(n=count()).query()
+
+    assert "weight" not in canonical.write(plain)
+    assert canonical.write(weighted(plain, {"n": 1})) == canonical.write(plain)
+    heavy = weighted(plain, {"n": 2})
+    assert canonical.read(canonical.write(heavy), SCHEMA) == heavy
+    assert canonical.read(canonical.write(plain), SCHEMA) == plain
+
+
+def test_extremes_can_be_asked_for_in_python():
+    query = From(Scan(VISITS)).agg(low=minimum("age"), high=maximum("age")).query()
+
+    assert [one.measure for one in query.aggregates] == [Measure.MIN, Measure.MAX]

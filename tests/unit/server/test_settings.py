@@ -1,0 +1,30 @@
+"""Settings are checked at birth and travel to workers whole."""
+
+import dataclasses
+
+import pytest
+
+from discreet.errors import InputError
+from discreet.server.settings import Settings
+
+
+def test_settings_come_back_as_they_were_written():
+    settings = Settings(hosts=("dp.example.org",), quantum=0.5, burst=7)
+
+    assert Settings.read(settings.write()) == settings
+
+
+NUMBERS = [field.name for field in dataclasses.fields(Settings) if field.name != "hosts"]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("wrong", [0, -1, float("nan"), float("inf"), "1", None, True])
+def test_senseless_numbers_are_refused(name, wrong):
+    with pytest.raises(InputError, match=name):
+        Settings(**{name: wrong})
+
+
+@pytest.mark.parametrize("hosts", [(), ("",), (7,)])
+def test_a_server_has_a_name(hosts):
+    with pytest.raises(InputError):
+        Settings(hosts=hosts)

@@ -1,0 +1,102 @@
+"""Uploads have names of ours, stay when something was made of them, and go when not."""
+
+import os
+import time
+
+import pytest
+
+from discreet.errors import InputError
+from discreet.server.replies import Refusal
+from discreet.server.uploads import Uploads
+
+
+@pytest.fixture
+def uploads(tmp_path):
+    return Uploads(tmp_path)
+
+
+def put(uploads, name="a.csv"):
+    made, path = uploads.place(name)
+    path.write_text("a,b\n")
+    return made, path
+
+
+@pytest.mark.parametrize(
+    ("name", "ending"),
+    [
+        ("a.csv", ".csv"),
+        ("../x.PARQUET", ".parquet"),
+        ("/etc/a.csv.gz", ".csv.gz"),
+        (".csv", ".csv"),
+    ],
+)
+def test_of_a_name_the_ending_is_kept(uploads, tmp_path, name, ending):
+    made, path = uploads.place(name)
+
+    assert path == tmp_path / "uploads" / f"{made}{ending}"
+    assert (len(made), made.isalnum()) == (32, True)
+
+
+@pytest.mark.parametrize("name", ["", "csv", "a.exe", "a.csv/", "a.csv\0", "a.gz", "a.duckdb"])
+def test_other_endings_are_refused(uploads, name):
+    with pytest.raises(InputError):
+        uploads.place(name)
+
+
+def test_an_upload_is_found_by_its_whole_name(uploads):
+    made, path = put(uploads)
+
+    assert uploads.find(made) == path
+    for wrong in ("", "*", made[:-1], made + "\n", made.upper() + "x", f"{made}.csv", "../uploads"):
+        with pytest.raises(Refusal) as refused:
+            uploads.find(wrong)
+        assert refused.value.status == 404
+
+
+def test_what_was_made_of_an_upload_keeps_it(uploads, tmp_path):
+    made, path = put(uploads)
+
+    with uploads.kept(made) as place:
+        assert place.read_text() == "a,b\n"
+
+    assert place.parent == tmp_path / "data"
+    assert place.exists()
+    assert not path.exists()
+    with pytest.raises(Refusal), uploads.kept(made):
+        pass
+
+
+def test_what_failed_leaves_it_to_be_tried_again(uploads):
+    made, path = put(uploads)
+
+    with pytest.raises(ZeroDivisionError), uploads.kept(made):
+        _ = 1 / 0
+
+    assert uploads.find(made) == path
+
+
+def test_files_that_nothing_was_made_of_are_removed_after_a_day(uploads):
+    _, old = put(uploads)
+    _, fresh = put(uploads)
+    yesterday = time.time() - 90_000
+    os.utime(old, (yesterday, yesterday))
+
+    uploads.place("c.csv")
+
+    assert (old.exists(), fresh.exists()) == (False, True)
+
+
+def test_nobody_else_reads_the_folder(uploads, tmp_path):
+    put(uploads)
+
+    assert (tmp_path / "uploads").stat().st_mode & 0o077 == 0
+
+
+def test_without_a_folder_files_are_temporary():
+    uploads = Uploads(None)
+    _, path = put(uploads)
+    assert path.exists()
+
+    uploads.close()
+
+    assert not path.exists()
