@@ -198,5 +198,7 @@ def measured(statistic, rows, scope):
 
 
 def cell_of(value, ranks):
+    if ranks.cells == 1:
+        return 0
     scale = ranks.cells / (ranks.high - ranks.low)
     return max(0, min(ranks.cells - 1, int((value - ranks.low) * scale // 1)))

@@ -50,7 +50,7 @@ class Side:
         self._last: tuple[Spectrum | None, float, float] = (None, 0.0, 0.0)
         self._chosen: tuple[Spectrum | None, int, float, float] = (None, 0, 0.0, 0.0)
         self._asked: tuple[Fraction | None, float, float, float] = (None, 0.0, 0.0, 0.0)
-        self._at = (0, 0)
+        self._at, self._growing = (0, 0), False
         self._gauge: Gauge | None = None
         self._limit = (math.nan, 0.0, -math.inf)
 
@@ -60,6 +60,7 @@ class Side:
         if self._listed is not None:
             self._waiting.append((guarantee, count))
         if self._active is not None:
+            self._growing = True
             self._pending.append((guarantee, count, form))
             if self._gauge is not None:
                 self._renew(self._gauge)
@@ -196,11 +197,10 @@ class Side:
     def _line(self, j: int, log_delta: float) -> tuple[Spectrum, int]:
         """An up-to-date spectrum on a line suited to the order and to delta = e^-log_delta."""
         j, spread = self._steady(j)
-        serves = self._active is not None and self._serves(self._at[0], j, spread, log_delta)
-        spectrum = self._current() if serves else None
+        spectrum = self._current() if self._serves(self._at[0], j, spread, log_delta) else None
         if spectrum is not None:
             return spectrum, self._at[0]
-        if self._spectra and j > 0:
+        if self._growing and j > 0:
             j -= 1  # More will be appended, and the best order only falls: this line lasts longer.
         key = (j, math.ceil(2 * math.log2(width(_LIST[j], spread, log_delta))))
         spectrum = self._spectra.pop(key, None)
@@ -215,7 +215,13 @@ class Side:
         return spectrum, j
 
     def _serves(self, at: int, j: int, spread: float, log_delta: float) -> bool:
-        """Whether the line in use, at another order, is as good: orders need not be exact."""
+        """Whether the line in use, at another order, is as good, on a list that grows.
+
+        On one that does not, each question has its own line, so that answers do not depend on what
+        was asked before.
+        """
+        if not self._growing:
+            return False
         needed = 2 * math.log2(width(_LIST[at], spread, log_delta))
         return at <= j <= at + 1 and needed <= self._at[1] <= needed + 4
 

@@ -180,6 +180,17 @@ def test_a_release_comes_back_from_its_bytes_whole(released):
         assert getattr(again, field) == getattr(released, field)
 
 
+def test_an_answer_without_groups_is_stored_shown_and_read_like_any_other():
+    columns = {"k": pa.array([], pa.string()), "n": pa.array([], pa.int64())}
+    empty = made(columns, {"n": []}, keys=("k",))
+    again = Release.from_bytes(empty.to_bytes())
+    assert again == empty
+    assert again.to_arrow().num_rows == 0
+    assert again.to_csv().startswith('"k","n"')
+    assert "0 rows" in repr(again)
+    assert again._repr_html_()
+
+
 def test_two_draws_are_two_releases(engine, fixed_bits):
     del fixed_bits
     query = read("SELECT COUNT(*) AS n FROM visits", CLINIC)
