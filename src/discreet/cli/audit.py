@@ -9,11 +9,17 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from discreet.cli.options import HELP
+from discreet.cli.options import HELP, shape_options
+from discreet.cli.rows import write_csv
 
 if TYPE_CHECKING:
     from discreet.audit.report import Audit
     from discreet.mechanisms.mechanism import Mechanism
+
+_HEAD = (
+    *("name", "claim", "neighbours", "epsilon_claimed", "delta", "epsilon_refuted_up_to"),
+    *("verdict", "seconds"),
+)
 
 
 @click.command(context_settings=HELP)
@@ -33,9 +39,15 @@ if TYPE_CHECKING:
     help="Probability that true claims, all together, are refuted.",
 )
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a report.")
-@click.option("--json", "as_json", is_flag=True, help="Print facts instead of a table.")
+@shape_options
 def audit(
-    *, names: tuple[str, ...], samples: int, alpha: float, html: Path | None, as_json: bool
+    *,
+    names: tuple[str, ...],
+    samples: int,
+    alpha: float,
+    html: Path | None,
+    as_json: bool,
+    as_csv: bool,
 ) -> None:
     """Try to refute the privacy claims of the shipped mechanisms.
 
@@ -51,6 +63,8 @@ def audit(
     if as_json:
         facts = {"samples": samples, "alpha": alpha, "claims": list(map(as_facts, audits))}
         click.echo(json.dumps(facts, indent=2))
+    elif as_csv:
+        click.echo(write_csv(list(map(as_facts, audits)), _HEAD), nl=False)
     else:
         _show(audits)
     if html is not None:
