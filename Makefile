@@ -12,8 +12,9 @@ RUN := $(BIN)/python
 demo: .venv/run
 	@$(BIN)/discreet demo
 
+# Three workers on two cores: some wait for servers and browsers.
 test: check .venv/browser
-	$(RUN) -m pytest -n 2 -q
+	$(RUN) -m pytest -n 3 --dist worksteal -q
 
 check: .venv/test
 	$(BIN)/ruff check .
