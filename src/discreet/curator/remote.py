@@ -3,10 +3,10 @@
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NoReturn, TextIO, TypeVar
+from typing import Any, Final, NoReturn
 from urllib.parse import quote, urlencode
 
 from discreet.answer.accuracy import Accuracy
@@ -15,18 +15,17 @@ from discreet.answer.release import Release
 from discreet.curator import wire
 from discreet.curator.accounts import Account, Holder
 from discreet.curator.budgets import Budget
-from discreet.curator.connection import Link, Reply
+from discreet.curator.connection import Link
 from discreet.curator.curator import Curator
 from discreet.curator.desks import Auditor, Desk
-from discreet.curator.entries import Entry, Head
 from discreet.curator.intake import take
 from discreet.curator.ledger import Ledger
 from discreet.curator.portable import read_explanation
 from discreet.curator.pricing import Terms
-from discreet.curator.verify import Report
+from discreet.curator.records import BUDGETS, Records, foreign, read_accounts, read_reply
 from discreet.curator.window import Window
 from discreet.engines.duckdb import DuckDBEngine
-from discreet.errors import DiscreetError, InputError, ServiceError
+from discreet.errors import InputError, ServiceError
 from discreet.plan import canonical
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Query
@@ -35,14 +34,10 @@ from discreet.privacy import Neighbours
 from discreet.privacy.charges import Charge
 from discreet.rationals import Real
 
-T = TypeVar("T")
-
 PATIENCE: Final = 600.0
 """Seconds to wait for an answer that is charged."""
 
 _PAUSE: Final = 0.25
-_PAGE: Final = 1000
-_BUDGETS: Final = "/v1/budgets?odds=false"
 _SENT_AS_IS: Final = (".parquet", ".csv", ".csv.gz")
 
 
@@ -120,7 +115,7 @@ class Remote(Curator):
     ) -> Explanation:
         """What a question would cost and how wrong its answer would be; touches no data."""
         body = self._question(text, Terms(epsilon, delta, accuracy), analyst)
-        return _read(self._link.post("/v1/explain", body, safe=True), _explanation)
+        return read_reply(self._link.post("/v1/explain", body, safe=True), _explanation)
 
     def cost(
         self,
@@ -134,7 +129,7 @@ class Remote(Curator):
         """What each account would be charged for a question not asked before; touches no data."""
         body = self._question(text, Terms(epsilon, delta, accuracy), analyst)
         told = self._link.post("/v1/explain", body, safe=True)
-        return _read(told, lambda facts: wire.read_bill(facts["bill"]))
+        return read_reply(told, lambda facts: wire.read_bill(facts["bill"]))
 
     # --- the owner ------------------------------------------------------------------------------
 
@@ -220,7 +215,7 @@ class Remote(Curator):
 
     def as_auditor(self) -> Auditor:
         """What an auditor can do, if the token is one's: read and check the ledger."""
-        return Auditor(_Records(self._link))
+        return Auditor(Records(self._link))
 
     def window(self, caller: str | None, datasets: Collection[str] | None = None) -> Window:
         """Refuse: there is one on the server."""
@@ -260,7 +255,7 @@ class Remote(Curator):
             raise _unknown(dataset, known)
         kind, name = ("dataset", dataset) if analyst is None else ("analyst", analyst)
         wanted = Holder(kind, name, None if analyst is None else dataset)  # type: ignore[arg-type]
-        for account in _accounts(self._link.get(_BUDGETS)):
+        for account in read_accounts(self._link.get(BUDGETS)):
             if account.holder == wanted:
                 return account
         raise InputError(
@@ -299,24 +294,24 @@ class Remote(Curator):
             if time.monotonic() > end:
                 raise _late()
             time.sleep(_PAUSE)
-            charge = int(_read(reply, lambda facts: facts["id"]))
+            charge = int(read_reply(reply, lambda facts: facts["id"]))
             reply = self._link.get(f"/v1/queries/{charge}", {"Accept": wire.ARROW})
             if reply.status == 200 and path != "/v1/queries":
                 reply = self._link.post(path, body, headers, safe=True)  # to be merged
         try:
             return Release.from_bytes(reply.body)
         except InputError:
-            raise _foreign() from None
+            raise foreign() from None
 
     def _account(self, path: str, said: dict[str, Any]) -> Account:
-        return _read(self._link.post(path, said), wire.read_account)
+        return read_reply(self._link.post(path, said), wire.read_account)
 
     def _facts(self) -> tuple[Schema, dict[str, list[str]], Neighbours]:
-        return _read(self._link.get("/v1/schema"), wire.read_schema)
+        return read_reply(self._link.get("/v1/schema"), wire.read_schema)
 
     def _check_name(self, name: str) -> None:
         if self._me is None:
-            self._me = _read(self._link.get("/v1/me"), dict)
+            self._me = read_reply(self._link.get("/v1/me"), dict)
         if name != self._me.get("name"):
             raise InputError(
                 f"this token is not for {name}",
@@ -327,82 +322,11 @@ class Remote(Curator):
     def _uploaded(self, name: str, source: Any, inside: str | None) -> str:
         with _as_file(name, source, inside) as path:
             place = f"/v1/uploads?{urlencode({'name': path.name})}"
-            return str(_read(self._link.upload(place, path), lambda facts: facts["upload"]))
-
-
-class _Records:
-    """A server's ledger, as far as it can be read."""
-
-    def __init__(self, link: Link) -> None:
-        self._link = link
-
-    def entries(self, *, after: int = 0, limit: int = _PAGE) -> tuple[Entry, ...]:
-        """Entries in order, those that follow number `after`."""
-        found: list[Entry] = []
-        while len(found) < limit:
-            size = min(_PAGE, limit - len(found))
-            start = found[-1].sequence if found else after
-            path = f"/v1/ledger?{urlencode({'after': start, 'limit': size})}"
-            page = _read(self._link.get(path), _entries)
-            found += page
-            if len(page) < size:
-                break
-        return tuple(found)
-
-    def accounts(self) -> tuple[Account, ...]:
-        """All accounts."""
-        return _accounts(self._link.get(_BUDGETS))
-
-    def verify(self) -> Report:
-        """Let the server read everything and compare."""
-        return _read(self._link.post("/v1/ledger/verify", {}, safe=True), wire.read_report)
-
-    def export(self, file: TextIO) -> Head:
-        """Write every entry as a line of JSON with its hash."""
-        head = Head()
-        with self._link.stream("/v1/ledger/export") as lines:
-            for line in lines:
-                text = line.decode()
-                file.write(text)
-                head = _head(text)
-        return head
-
-
-# --- reading ------------------------------------------------------------------------------------
-
-
-def _read(reply: Reply, read: Callable[[Any], T]) -> T:
-    """What a reply says; ServiceError if it says something else."""
-    try:
-        return read(reply.json())
-    except DiscreetError as wrong:
-        if isinstance(wrong, ServiceError):
-            raise
-        raise _foreign() from None
-    except (LookupError, TypeError, ValueError, AttributeError):
-        raise _foreign() from None
+            return str(read_reply(self._link.upload(place, path), lambda facts: facts["upload"]))
 
 
 def _explanation(facts: Any) -> Explanation:
     return read_explanation(facts["explanation"])
-
-
-def _accounts(reply: Reply) -> tuple[Account, ...]:
-    return _read(reply, lambda facts: tuple(wire.read_account(one) for one in facts["accounts"]))
-
-
-def _entries(facts: Any) -> list[Entry]:
-    return [wire.read_entry(one) for one in facts["entries"]]
-
-
-def _head(line: str) -> Head:
-    import json  # noqa: PLC0415 - for auditors
-
-    try:
-        facts = json.loads(line)
-        return Head(facts["entry"]["sequence"], facts["hash"])
-    except (LookupError, TypeError, ValueError):
-        raise _foreign() from None
 
 
 # --- writing ------------------------------------------------------------------------------------
@@ -475,12 +399,4 @@ def _late() -> ServiceError:
         "the answer is not there yet",
         why=f"the server has been computing it for {PATIENCE:g} seconds",
         fix="ask the same again later: it is charged once",
-    )
-
-
-def _foreign() -> ServiceError:
-    return ServiceError(
-        "the server's reply cannot be read",
-        why="it is not what a server of this version sends",
-        fix="use a client and a server of the same version",
     )
