@@ -7,6 +7,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUN := $(BIN)/python
 
+# Tests start hundreds of processes: none of them should compile the whole package again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test check audit bench unpinned lock figures screenshots clean
 
 demo: .venv/run

@@ -219,7 +219,11 @@ def tumult():
         Session,
     )
 
-    spark = SparkSession.builder.config("spark.driver.memory", "8g").getOrCreate()
+    spark = (
+        SparkSession.builder.config("spark.driver.memory", "8g")
+        .config("spark.sql.warehouse.dir", str(BENCH / "warehouse"))
+        .getOrCreate()
+    )
     spark.sparkContext.setLogLevel("ERROR")
     logs = 13.815510557964274  # ln(1/delta): the largest rho with rho + 2 sqrt(rho ln(1/delta)) = 1
     rho = ((logs + EPSILON) ** 0.5 - logs**0.5) ** 2
@@ -247,7 +251,6 @@ def tumult():
         rows = session.evaluate(query, RhoZCDPBudget(rho / len(asked))).collect()
         for row in rows:
             found[row["city"]][name] = next(v for k, v in row.asDict().items() if k != "city")
-    spark.stop()
     return list(found.values())
 
 
@@ -284,7 +287,25 @@ def errors(answers, path):
 def used():
     """CPU seconds of this process and its children, and the largest memory of one of them in MB."""
     both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in both), max(o.ru_maxrss for o in both) / 1024
+    done = sum(one.ru_utime + one.ru_stime for one in both)
+    living = list(descendants(os.getpid()))
+    memory = [o.ru_maxrss / 1024 for o in both] + [mb for _, mb in living]
+    return done + sum(cpu for cpu, _ in living), max(memory)
+
+
+def descendants(parent):
+    """CPU seconds and peak MB of each process below one that still runs (Spark's Java; Linux)."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            status = (folder / "status").read_text()
+        except OSError:  # it ended while we looked
+            continue
+        if int(fields[1]) == parent:
+            ticks = sum(int(field) for field in fields[11:15])
+            peak = next((li.split()[1] for li in status.splitlines() if "VmHWM" in li), 0)
+            yield ticks / os.sysconf("SC_CLK_TCK"), int(peak) / 1024
+            yield from descendants(int(folder.name))
 
 
 def work(peer):
