@@ -1,30 +1,408 @@
-"""Plays every attack of the lab and writes the table in docs/attacks.md between its markers.
+"""Runs the attacks and writes the two tables in docs/attacks.md between their markers.
 
-People are made up from a fixed seed; the noise of private answers is fresh, so their column moves
-a little from run to run. It takes a few minutes.
+`python docs/figures/attacks.py` rewrites both, in a few minutes; with names it prints those rows.
+People are made up from fixed seeds, so all figures without private noise are the same on every
+run; private noise is fresh, and its figures move a little.
 """
 
+import math
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, partial
 from pathlib import Path
 
-from discreet.lab import AGAINST, PLAYS, Outcome, play
+import numpy as np
+
+from discreet.attacks import (
+    Averaging,
+    Exponential,
+    Holdout,
+    LeastSquares,
+    LinearProgram,
+    Linkage,
+    Promise,
+    Robust,
+    Tracing,
+)
+from discreet.attacks.outcome import pool
+from discreet.attacks.reconstruction import Reconstruction, SubsetSum
+from discreet.attacks.robust import lying
+from discreet.attacks.simulation import Draws
+from discreet.curator.budgets import Budget
+from discreet.lab import AGAINST, PLAYS, Outcome, Setting, play, releases, samples
+from discreet.lab.curated import DELTA
+from discreet.mechanisms import Gaussian
 
 PAGE = Path(__file__).parents[1] / "attacks.md"
 BEGIN, END = "<!-- attacks: begin -->", "<!-- attacks: end -->"
 HEAD = "| attack | chance | raw | classical | private | bound at epsilon 1 | n |"
+RULE = "|---|---|---|---|---|---|---|"
+FIGURES_BEGIN, FIGURES_END = "<!-- figures: begin -->", "<!-- figures: end -->"
+FIGURES_HEAD = "| name | what | expected | measured | standard error |"
+FIGURES_RULE = "|---|---|---|---|---|"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A rate and its standard error."""
+
+    rate: float
+    error: float
+
+    @staticmethod
+    def of(outcome: Outcome) -> "Measured":
+        """The success of an attack."""
+        return Measured(outcome.success, _error(outcome.success, outcome.n))
+
+    @staticmethod
+    def advantage(outcome: Outcome) -> "Measured":
+        """Success less a baseline that was measured by as many guesses."""
+        two = (_error(rate, outcome.n) for rate in (outcome.success, outcome.baseline))
+        return Measured(outcome.success - outcome.baseline, math.hypot(*two))
+
+
+def _error(rate: float, n: int) -> float:
+    return max(math.sqrt(rate * (1 - rate) / n), 1 / n)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A rate that is known from elsewhere or from theory, and a run that measures it again.
+
+    `side` says what it is to be: about the expected rate, at most that, or at least that.
+    """
+
+    what: str
+    side: str
+    expected: float
+    run: Callable[[], Measured]
+    private: bool = False
+
+    def agrees(self, found: Measured) -> bool:
+        """Whether a measurement is within three standard errors of what is expected."""
+        off, slack = found.rate - self.expected, 3 * found.error
+        return {"about": abs(off), "at most": off, "at least": -off}[self.side] <= slack
+
+
+def _repeat(
+    kind: type[Reconstruction],
+    target: Callable[[Reconstruction], SubsetSum],
+    people: int,
+    questions: int,
+    trials: int,
+) -> Measured:
+    attacks = [kind(Draws(100 + i).bits(people), Promise(1), i) for i in range(trials)]
+    return Measured.of(pool(attack.run(target(attack), questions) for attack in attacks))
+
+
+def _noisy(sigma: float, attack: Reconstruction) -> SubsetSum:
+    draws = Draws(attack.seed)
+    return lambda people: float(attack.secret[people].sum() + sigma * draws.normal(1)[0])
+
+
+def _rounded(attack: Reconstruction) -> SubsetSum:
+    return lambda people: float(5 * np.round(attack.secret[people].sum() / 5))
+
+
+def _within_3(attack: Reconstruction) -> SubsetSum:
+    draws = Draws(attack.seed)
+    return lambda people: float(attack.secret[people].sum() + 6 * draws.uniform(1)[0] - 3)
+
+
+def _garbage(share: float, attack: Reconstruction) -> SubsetSum:
+    return lying(partial(_noisy(0, attack)), share, attack.people, seed=8)
+
+
+def _gaussian(epsilon: int, questions: int, attack: Reconstruction) -> SubsetSum:
+    """All subset sums with exact Gaussian noise under one budget."""
+    rho = Budget(epsilon=epsilon, delta=DELTA).cap().amount / questions
+    subsets = attack.questions(questions)
+    sums = Gaussian(rho=rho, sensitivity=1).release(subsets @ attack.secret)
+    said = {subset.tobytes(): float(n) for subset, n in zip(subsets, sums, strict=True)}
+    return lambda people: said[people.tobytes()]
+
+
+def _averaging(repeats: int) -> Measured:
+    """Fresh noise of epsilon 0.1 on every repeat."""
+    secret, draws = Draws(4).bits(500, 2), Draws(9)
+    attack = Averaging(secret, Promise(0.1))
+    sums = secret.sum(axis=1)
+    return Measured.of(attack.run(lambda _: sums + draws.laplace(10.0, 500), repeats))
+
+
+def _tracing(attributes: int) -> Measured:
+    studies = 8 if attributes <= 1000 else 2
+    outcome = Tracing(attributes=attributes).run(lambda rows: rows.mean(axis=0), studies)
+    # The bar is the 99th percentile of 2000 strangers, which adds about a fifth.
+    return Measured(outcome.success, 1.2 * _error(outcome.success, outcome.n))
+
+
+def _linkage(known: int, wrong: int, days: int, films: int = 1000) -> Measured:
+    """50,000 viewers, about 37 ratings each."""
+    attack = Linkage(50_000, films, known=known, wrong=wrong, days=days, seed=1)
+    return Measured.of(attack.run(lambda ratings: ratings, 400))
+
+
+def _private(name: str, epsilon: Fraction = Fraction(1)) -> Outcome:
+    return play(name, "private", epsilon=epsilon)
+
+
+@cache
+def _worn_out() -> Outcome:
+    return Holdout().run(lambda _, hold: hold.mean, 5)
+
+
+def _truth() -> Measured:
+    outcome = _worn_out()
+    return Measured(outcome.baseline, _error(0.5, 4 * outcome.n))  # four times as many are fresh
+
+
+def _reusable(analyses: int, examples: int, features: int) -> Measured:
+    """How far the mean report of a reusable holdout is from the truth."""
+    setting = Setting("private", analyses)
+    outcome = samples.holdout(setting, examples=examples, features=features)
+    return Measured(abs(outcome.success - outcome.baseline), _error(0.5, outcome.n))
+
+
+_N, _M = 128, 1024
+_POLYNOMIAL = {"least-squares": (LeastSquares, 3), "linear-program": (LinearProgram, 1)}
+FIGURES = {
+    "exponential-errors-within-3": Figure(
+        "12 people, 4096 subset sums, errors drawn from ±3",
+        "about",
+        1.0,
+        lambda: _repeat(Exponential, _within_3, 12, 4096, 4),
+    ),
+    "exponential-private": Figure(
+        "the same sums from Gaussian noise of epsilon 1",
+        "about",
+        0.47,
+        lambda: _repeat(Exponential, partial(_gaussian, 1, 4096), 12, 4096, 12),
+        private=True,
+    ),
+    **{
+        f"{name}-{how}": Figure(
+            f"{_N} people, {_M} subset sums, {told}",
+            "about",
+            1.0,
+            partial(_repeat, kind, target, _N, _M, trials),
+        )
+        for name, (kind, trials) in _POLYNOMIAL.items()
+        for how, told, target in (
+            ("exact", "exact", partial(_noisy, 0.0)),
+            ("rounded", "rounded to 5", _rounded),
+            ("quarter-root", "noise of 0.25 sqrt(n)", partial(_noisy, 0.25 * math.sqrt(_N))),
+        )
+    },
+    "least-squares-sigma-4": Figure(
+        "noise of 4, least squares",
+        "about",
+        0.97,
+        lambda: _repeat(LeastSquares, partial(_noisy, 4.0), _N, _M, 5),
+    ),
+    "linear-program-sigma-4": Figure(
+        "noise of 4, linear program",
+        "about",
+        0.95,
+        lambda: _repeat(LinearProgram, partial(_noisy, 4.0), _N, _M, 1),
+    ),
+    **{
+        f"gaussian-{epsilon}": Figure(
+            f"Gaussian noise of epsilon {epsilon}, least squares",
+            "about",
+            expected,
+            lambda epsilon=epsilon: _repeat(
+                LeastSquares, partial(_gaussian, epsilon, _M), _N, _M, 20
+            ),
+            private=True,
+        )
+        for epsilon, expected in ((1, 0.53), (3, 0.56), (10, 0.65))
+    },
+    **{
+        f"garbage-{percent}": Figure(
+            f"100 people, 1000 sums, {percent} % garbage, l1 program",
+            "about",
+            1.0,
+            lambda percent=percent: _repeat(Robust, partial(_garbage, percent / 100), 100, 1000, 1),
+        )
+        for percent in (10, 20, 30, 40)
+    },
+    "robust-private": Figure(
+        "64 people, a curator's sums and 20 % garbage, epsilon 1",
+        "about",
+        0.5,
+        lambda: Measured.of(_private("robust")),
+        private=True,
+    ),
+    "differencing-exact": Figure(
+        "two exact answers, subtracted",
+        "about",
+        1.0,
+        lambda: Measured.of(play("differencing", "raw")),
+    ),
+    "differencing-private": Figure(
+        "two answers of a curator, epsilon 1",
+        "at most",
+        math.e / (1 + math.e),
+        lambda: Measured.of(_private("differencing")),
+        private=True,
+    ),
+    "averaging-4000": Figure(
+        "4000 repeats, fresh noise of epsilon 0.1 on each", "about", 0.99, lambda: _averaging(4000)
+    ),
+    "averaging-private": Figure(
+        "200 repeats by a curator, epsilon 1",
+        "at most",
+        math.e / (1 + math.e),
+        lambda: Measured.of(_private("averaging")),
+        private=True,
+    ),
+    **{
+        f"tracing-{attributes}": Figure(
+            f"{attributes} means of 100 people, 1 % of strangers pass",
+            "about",
+            expected,
+            partial(_tracing, attributes),
+        )
+        for attributes, expected in ((100, 0.10), (1000, 0.78), (5000, 1.0))
+    },
+    "tracing-private": Figure(
+        "1000 means from a curator, epsilon 1",
+        "at most",
+        0.01 * math.e + 1e-6,
+        lambda: Measured.of(_private("tracing")),
+        private=True,
+    ),
+    "linkage-8": Figure(
+        "50,000 viewers, 8 ratings known, 2 of them wrong, 14 days off",
+        "about",
+        0.998,
+        lambda: _linkage(8, 2, 14),
+    ),
+    "linkage-2": Figure(
+        "the same viewers, 2 ratings known, 3 days off", "about", 0.83, lambda: _linkage(2, 0, 3)
+    ),
+    "linkage-2-more-films": Figure(
+        "as many viewers of 6,000 films",
+        "at least",
+        0.83,
+        lambda: _linkage(2, 0, 3, films=6000),
+    ),
+    "linkage-private": Figure(
+        "a curator's records, epsilon 1: advantage over absent people",
+        "about",
+        0.0,
+        lambda: Measured.advantage(_private("linkage")),
+        private=True,
+    ),
+    "intersection-private": Figure(
+        "two hospitals' private counts, epsilon 1",
+        "at most",
+        math.e / 30,
+        lambda: Measured.of(_private("intersection")),
+        private=True,
+    ),
+    "intersection-private-tenth": Figure(
+        "the same, epsilon 0.1: chance is 1/30",
+        "about",
+        1 / 30,
+        lambda: Measured.of(_private("intersection", Fraction(1, 10))),
+        private=True,
+    ),
+    "census-exact": Figure(
+        "seven people from seven groups' statistics",
+        "about",
+        1.0,
+        lambda: Measured.of(releases.census(Setting("raw", 2_000_000))),
+    ),
+    "census-private": Figure(
+        "the same from a curator, epsilon 1",
+        "about",
+        0.0,
+        lambda: Measured.of(_private("census")),
+        private=True,
+    ),
+    "holdout-reports": Figure(
+        "what a worn-out holdout of 2000 reports",
+        "about",
+        0.64,
+        lambda: Measured.of(_worn_out()),
+    ),
+    "holdout-truth": Figure("the truth about that classifier", "about", 0.5, _truth),
+    "holdout-reusable": Figure(
+        "Thresholdout of 2000: distance from the truth, mean of 12 analyses",
+        "at most",
+        0.01,
+        lambda: _reusable(12, 2000, 1000),
+        private=True,
+    ),
+    "holdout-reusable-large": Figure(
+        "Thresholdout of 20,000: distance from the truth, one analysis",
+        "at most",
+        0.01,
+        lambda: _reusable(1, 20_000, 500),
+        private=True,
+    ),
+    "low-bits-textbook": Figure(
+        "textbook noise: zeros proved by the bits of one answer",
+        "at least",
+        0.3,
+        lambda: Measured.of(play("low-bits", "raw")),
+    ),
+    "low-bits-grid": Figure(
+        "a curator's noise", "about", 0.0, lambda: Measured.of(_private("low-bits")), private=True
+    ),
+    "repeated-zero-textbook": Figure(
+        "textbook noise: zeros proved by 20 answers",
+        "at least",
+        0.98,
+        lambda: Measured.of(play("repeated-zero", "raw")),
+    ),
+    "repeated-zero-grid": Figure(
+        "a curator's noise",
+        "about",
+        0.0,
+        lambda: Measured.of(_private("repeated-zero")),
+        private=True,
+    ),
+}
 
 
 def main() -> None:
-    """Play everything and rewrite the page."""
-    lines = [HEAD, "|---|---|---|---|---|---|---|"]
-    for name in PLAYS:
-        outcomes = {against: play(name, against) for against in AGAINST}
-        lines.append(row(name, outcomes))
-        print(lines[-1], flush=True)
-    PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), "\n".join(lines)), encoding="utf-8")
+    """Run everything and rewrite the page, or run what is named and print it."""
+    if names := sys.argv[1:]:
+        for name in names:
+            print(figure_row(name, FIGURES[name].run()) if name in FIGURES else _played(name))
+        return
+    page = PAGE.read_text(encoding="utf-8")
+    page = replaced(page, "\n".join(_plays()), (BEGIN, END))
+    page = replaced(page, "\n".join(_figures()), (FIGURES_BEGIN, FIGURES_END))
+    PAGE.write_text(page, encoding="utf-8")
+
+
+def _plays() -> Iterator[str]:
+    yield from (HEAD, RULE)
+    yield from map(_played, PLAYS)
+
+
+def _played(name: str) -> str:
+    line = row(name, {against: play(name, against) for against in AGAINST})
+    print(line, file=sys.stderr, flush=True)
+    return line
+
+
+def _figures() -> Iterator[str]:
+    yield from (FIGURES_HEAD, FIGURES_RULE)
+    for name, figure in FIGURES.items():
+        line = figure_row(name, figure.run())
+        print(line, file=sys.stderr, flush=True)
+        yield line
 
 
 def row(name: str, outcomes: dict[str, Outcome]) -> str:
-    """One line of the table; chance and bound are those of the private arm."""
+    """One line of the first table; chance and bound are those of the private arm."""
     raw, rounded, private = (outcomes[against].success for against in AGAINST)
     last = outcomes["private"]
     return (
@@ -33,11 +411,22 @@ def row(name: str, outcomes: dict[str, Outcome]) -> str:
     )
 
 
-def replaced(page: str, table: str) -> str:
+def figure_row(name: str, found: Measured) -> str:
+    """One line of the second table."""
+    figure = FIGURES[name]
+    side = "" if figure.side == "about" else f"{figure.side} "
+    return (
+        f"| `{name}` | {figure.what} | {side}{figure.expected:.3f} | {found.rate:.3f} "
+        f"| {found.error:.4f} |"
+    )
+
+
+def replaced(page: str, table: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
     """The page with another table between its markers."""
-    before, rest = page.split(BEGIN)
-    _, after = rest.split(END)
-    return f"{before}{BEGIN}\n{table}\n{END}{after}"
+    begin, end = marks
+    before, rest = page.split(begin)
+    _, after = rest.split(end)
+    return f"{before}{begin}\n{table}\n{end}{after}"
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from discreet.attacks.claims import Promise
 from discreet.attacks.differencing import Differencing
 from discreet.attacks.exponential import Exponential
 from discreet.attacks.holdout import Holdout
+from discreet.attacks.holdout_label import HoldoutLabel
 from discreet.attacks.intersection import Intersection
 from discreet.attacks.leaderboard import Leaderboard
 from discreet.attacks.least_squares import LeastSquares
@@ -29,6 +30,7 @@ __all__ = [
     "Differencing",
     "Exponential",
     "Holdout",
+    "HoldoutLabel",
     "Intersection",
     "Leaderboard",
     "LeastSquares",

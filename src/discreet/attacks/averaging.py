@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.attacks.differencing import Differencing, WardSums, mean_answer, score
+from discreet.attacks.differencing import Differencing, WardSums, mean_answer
 from discreet.attacks.outcome import Outcome
 
 
@@ -20,4 +20,4 @@ class Averaging(Differencing):
         """Average, subtract those who are known, and round."""
         everybody = np.ones(self.secret.shape, dtype=np.bool_)
         total = mean_answer(target, everybody, effort)
-        return score(total - self.secret[:, 1:].sum(axis=1) > 0.5, self.secret[:, 0], self.promise)
+        return self.scored(total - self.secret[:, 1:].sum(axis=1) > 0.5)

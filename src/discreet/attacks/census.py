@@ -60,8 +60,9 @@ class Census:
 
     Success is the share of the block's people (age, sex, race, marital status) that are in a block
     that fits, averaged over the first `most` that do; where none fits, nobody is found. Means were
-    rounded by at most `rounding`. The baseline is the share that a block drawn blindly has right.
-    `effort` bounds the search, in ages tried.
+    rounded by at most `rounding`. The baseline is how often somebody is in a block of as many
+    people drawn blindly; the bound is about people of whom as little is known as that. `effort`
+    bounds the search, in ages tried.
 
     Reference: Garfinkel, Abowd, Martindale 2019, Understanding Database Reconstruction Attacks on
     Public Data.
@@ -79,7 +80,8 @@ class Census:
         statistics = [target(pattern) for pattern in PUBLISHED]
         found = solve(statistics, rounding=self.rounding, effort=effort, most=self.most)
         rights = [sum((Counter(one) & Counter(self.block)).values()) for one in found]
-        people, chance = len(self.block), 1 / (len(KINDS) * (OLDEST + 1))
+        people = len(self.block)
+        chance = 1 - (1 - 1 / (len(KINDS) * (OLDEST + 1))) ** people
         success = sum(rights) / (people * len(found)) if found else 0.0
         return Outcome(success, chance, self.promise.of_event(chance), people)
 

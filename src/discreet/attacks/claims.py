@@ -28,15 +28,18 @@ class Promise:
                 f"delta is {self.delta}", why="it is a probability", fix="keep it in [0, 1]"
             )
 
-    def of_bit(self) -> float:
-        """The most often that one fair secret bit is guessed: e^epsilon/(1 + e^epsilon) + delta.
+    def of_bit(self, prior: float = 0.5) -> float:
+        """The most often that a secret bit is guessed: e^epsilon/(1 + e^epsilon) + delta if fair.
 
         For answers that see a person through the bit alone, such as sums of it: there, a bit that
-        flips is a person who joins or leaves.
+        flips is a person who joins or leaves. `prior` is how probable a 1 is before any answer; a
+        constant guess is right that often, or else the rest of the time. In between are the errors
+        that epsilon allows, a polygon: the best of them is the one or the other or its corner.
         """
         if self.epsilon is None:
             return 1.0
-        return min(1.0, 1 / (1 + math.exp(-self.epsilon)) + self.delta)
+        corner = 1 / (1 + math.exp(-self.epsilon))
+        return min(1.0, max(prior, 1 - prior, corner) + self.delta)
 
     def of_event(self, without: float) -> float:
         """The most probable an event can be with a person in the data, from that without them."""
@@ -49,6 +52,20 @@ class Promise:
     def of_measured(self, hits: int, n: int) -> float:
         """`of_event` where the rate without was measured: an event never seen is not impossible."""
         return self.of_event((hits + 1) / (n + 1))
+
+
+def check_prior(prior: float, share: float, people: int) -> None:
+    """Refuse secrets that do not look as if they came from where they are said to come from."""
+    if not 0 < prior < 1:
+        raise InputError(
+            f"prior is {prior}", why="it is how probable a 1 is", fix="keep it between 0 and 1"
+        )
+    if abs(share - prior) > 5 * math.sqrt(prior * (1 - prior) / people):
+        raise InputError(
+            f"{share:.0%} of the secrets are 1, and prior is {prior}",
+            why="chance and bound would be those of other secrets",
+            fix=f"pass how common a 1 is, such as prior={share:.2g}",
+        )
 
 
 def _exp(epsilon: float) -> float:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.claims import Promise
+from discreet.attacks.claims import Promise, check_prior
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.simulation import Bits, Reals
 from discreet.errors import InputError
@@ -20,8 +20,9 @@ WardSums: TypeAlias = Callable[[NDArray[np.bool_]], Reals]
 class Differencing:
     """Finds one person's bit in every ward.
 
-    `secret` has a row a ward; the first person of each is the one the attacker is after. Wards
-    have no people in common, so each is a trial of its own under one guarantee.
+    `secret` has a row a ward; the first person of each is the one the attacker is after, and has
+    the secret with probability `prior`. Wards have no people in common, so each is a trial of its
+    own under one guarantee.
 
     Example:
         >>> secret = np.array([[1, 0, 1], [0, 1, 1]])
@@ -31,6 +32,7 @@ class Differencing:
 
     secret: Bits
     promise: Promise = field(default_factory=Promise)
+    prior: float = 0.5
 
     def __post_init__(self) -> None:
         if np.ndim(self.secret) != 2 or not np.isin(self.secret, (0, 1)).all():
@@ -39,6 +41,9 @@ class Differencing:
                 why="each row is a ward, each column a person in it",
                 fix="pass zeros and ones in rows of equal length",
             )
+        if self.secret.size == 0:
+            raise InputError("nobody has a secret", why="each ward has a target", fix="pass some")
+        check_prior(self.prior, float(self.secret[:, 0].mean()), len(self.secret))
 
     def run(self, target: WardSums, effort: int = 1) -> Outcome:
         """Ask both questions `effort` times and subtract the means."""
@@ -46,7 +51,13 @@ class Differencing:
         others = everybody.copy()
         others[:, 0] = False
         gap = mean_answer(target, everybody, effort) - mean_answer(target, others, effort)
-        return score(gap > 0.5, self.secret[:, 0], self.promise)
+        return self.scored(gap > 0.5)
+
+    def scored(self, guess: NDArray[np.bool_]) -> Outcome:
+        """How often the targets' bits were guessed."""
+        truth = self.secret[:, 0].astype(np.bool_)
+        chance, bound = max(self.prior, 1 - self.prior), self.promise.of_bit(self.prior)
+        return Outcome(float(np.mean(guess == truth)), chance, bound, truth.size)
 
 
 def mean_answer(target: WardSums, subset: NDArray[np.bool_], effort: int) -> Reals:
@@ -57,9 +68,3 @@ def mean_answer(target: WardSums, subset: NDArray[np.bool_], effort: int) -> Rea
     for _ in range(effort):
         total += target(subset)
     return total / effort
-
-
-def score(guess: NDArray[np.bool_], truth: Bits, promise: Promise) -> Outcome:
-    """How often a bit was guessed."""
-    right = float(np.mean(guess == truth.astype(np.bool_)))
-    return Outcome(right, 0.5, promise.of_bit(), truth.size)

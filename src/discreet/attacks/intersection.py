@@ -67,13 +67,11 @@ def mondrian(k: int) -> Hospital:
         raise InputError(f"k is {k}", why="a class has somebody in it", fix="pass k >= 1")
 
     def publish(places: Reals, conditions: Bits, values: int) -> Cells:
-        leaves: list[tuple[Reals, Reals, Reals]] = []
-        _cut(places, conditions, (np.zeros(2), np.ones(2)), k, values, leaves)
+        tree = _cut(places, conditions, (np.zeros(2), np.ones(2)), k, values)
 
         def look(wanted: Reals) -> Reals:
             found = np.zeros((len(wanted), values))
-            for low, high, counts in leaves:
-                found[((wanted >= low) & (wanted < high)).all(axis=1)] = counts
+            _look_up(tree, wanted, np.arange(len(wanted)), found)
             return found
 
         return look
@@ -81,24 +79,43 @@ def mondrian(k: int) -> Hospital:
     return publish
 
 
+@dataclass(frozen=True, slots=True)
+class _Halves:
+    """A box that was cut across one side at the middle: what is below it, and what is not."""
+
+    side: int
+    middle: float
+    below: "_Halves | Reals"
+    above: "_Halves | Reals"
+
+
 def _cut(
-    places: Reals,
-    conditions: Bits,
-    box: tuple[Reals, Reals],
-    k: int,
-    values: int,
-    leaves: list[tuple[Reals, Reals, Reals]],
-) -> None:
-    """Split a box until no half has k people."""
+    places: Reals, conditions: Bits, box: tuple[Reals, Reals], k: int, values: int
+) -> "_Halves | Reals":
+    """Split a box until no half has k people; what is not split are counts of conditions."""
     low, high = box
     side = int(np.argmax(high - low))
-    middle = float(np.median(places[:, side]))
-    left = places[:, side] < middle
-    if min(left.sum(), (~left).sum()) < k:
-        leaves.append((low, high, np.bincount(conditions, minlength=values).astype(np.float64)))
+    across = np.sort(places[:, side])
+    middle = float(across[(across.size - 1) // 2] + across[across.size // 2]) / 2
+    below = places[:, side] < middle
+    if not k <= np.count_nonzero(below) <= across.size - k:
+        return np.bincount(conditions, minlength=values).astype(np.float64)
+    edge = np.where(np.arange(low.size) == side, middle, high)
+    start = np.where(np.arange(low.size) == side, middle, low)
+    halves = ((below, (low, edge)), (~below, (start, high)))
+    return _Halves(
+        side,
+        middle,
+        *(_cut(places[half], conditions[half], inner, k, values) for half, inner in halves),
+    )
+
+
+def _look_up(tree: "_Halves | Reals", wanted: Reals, rows: Bits, found: Reals) -> None:
+    """Write to `found` what each of these rows of `wanted` finds in the box it is in."""
+    if not isinstance(tree, _Halves):
+        found[rows] = tree
         return
-    for half, edge, at in ((left, high, 1), (~left, low, 0)):
-        moved = edge.copy()
-        moved[side] = middle
-        inner = (low, moved) if at else (moved, high)
-        _cut(places[half], conditions[half], inner, k, values, leaves)
+    below = wanted[rows, tree.side] < tree.middle
+    for half, inner in ((below, tree.below), (~below, tree.above)):
+        if half.any():
+            _look_up(inner, wanted, rows[half], found)

@@ -1,8 +1,14 @@
-"""Checks of tables that were coarsened: k-anonymity, l-diversity, and whom they still tell on."""
+"""Checks of tables that were coarsened: k-anonymity, l-diversity, and whom they still tell on.
+
+A missing value is a value like others: somebody of whom nothing is said stands with those of whom
+nothing is said either, and may stand alone. Missing is None, and NaN.
+"""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeAlias
+
+import numpy as np
 
 from discreet.errors import InputError
 
@@ -15,10 +21,19 @@ def classes(
     """The sensitive values in each class: rows that are alike in all quasi-identifiers."""
     found: dict[tuple[Hashable, ...], list[Hashable]] = defaultdict(list)
     for row in rows:
-        found[tuple(row[name] for name in quasi)].append(row[sensitive])
+        *alike, value = (_value(row, name) for name in (*quasi, sensitive))
+        found[tuple(alike)].append(value)
     if not found:
         raise InputError("a table without rows", why="it has no classes", fix="pass some rows")
     return dict(found)
+
+
+def _value(row: Row, name: str) -> Hashable:
+    """What a row says; NaN is None, as it would differ from itself and count again every time."""
+    if name not in row:
+        raise InputError(f"a row without {name}", why="all are compared by it", fix="name a column")
+    value = row[name]
+    return None if isinstance(value, (float, np.floating)) and np.isnan(value) else value
 
 
 def k_of(rows: Iterable[Row], quasi: Sequence[str], sensitive: str) -> int:

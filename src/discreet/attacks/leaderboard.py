@@ -1,6 +1,6 @@
 """Climbing a leaderboard without looking at the data."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -39,13 +39,20 @@ class Leaderboard:
         return self._climb(target, effort)
 
     def _climb(self, target: Callable[[Bits], Board], effort: int) -> Outcome:
-        draws = Draws(self.seed)
-        labels = draws.bits(self.examples)
+        labels, coins = Draws(self.seed).bits(2, self.examples)
         board = target(labels)
         votes = np.zeros(self.examples)
-        for _ in range(effort):
-            guess = draws.bits(self.examples)
+        for guess in self._submitted(effort):
             votes += (2 * guess - 1) * np.sign(board(guess) - 0.5)
-        final = np.where(votes == 0, draws.bits(self.examples), votes > 0)
+        final = np.where(votes == 0, coins, votes > 0)
         learnt = float(np.mean(final == labels))
         return Outcome(learnt, 0.5, self.promise.of_bit(), self.examples)
+
+    def submissions(self, effort: int) -> Bits:
+        """What is submitted, a row each; it waits for no score."""
+        return np.stack(list(self._submitted(effort)))
+
+    def _submitted(self, effort: int) -> Iterator[Bits]:
+        draws = Draws(self.seed)
+        draws.words(2 * self.examples)  # the labels, and a coin for each
+        return (draws.bits(self.examples) for _ in range(effort))

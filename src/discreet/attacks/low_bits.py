@@ -25,8 +25,9 @@ class LowBits:
 
     The logarithm of the 2^53 doubles (k + 1)/2^53 hits few of the doubles there are, and adding 1
     to it hits others. An answer with low-order bits that 0 + noise can have and 1 + noise cannot
-    is a proof. `scale` is that of the noise. Success is how often the proof is found when the
-    count is 0, the baseline how often when it is 1.
+    is a proof. So is 0 itself, to the last bit: noise that fine is next to never nothing, so none
+    was added. `scale` is that of the noise. Success is how often the proof is found when the count
+    is 0, the baseline how often when it is 1.
 
     Reference: Mironov 2012, On Significance of the Least Significant Bits for Differential Privacy.
     """
@@ -47,10 +48,11 @@ class LowBits:
         return Outcome(zeros / effort, ones / effort, bound, effort)
 
     def proves_zero(self, answers: Reals) -> NDArray[np.bool_]:
-        """Which answers have low-order bits, and such as come from 0 alone."""
+        """Which answers have low-order bits such as come from 0 alone, or are 0 themselves."""
         seen = np.asarray(answers, dtype=np.float64)
         low = seen * _COARSE != np.rint(seen * _COARSE)
-        return np.asarray(low & self._reachable(seen, 0) & ~self._reachable(seen, 1))
+        porous = low & self._reachable(seen, 0) & ~self._reachable(seen, 1)
+        return np.asarray(porous | (seen == 0))
 
     def _reachable(self, answers: Reals, count: int) -> NDArray[np.bool_]:
         """Which answers are count + noise for some uniform double, by trying those next to it."""

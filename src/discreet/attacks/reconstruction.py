@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.claims import Promise
+from discreet.attacks.claims import Promise, check_prior
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.simulation import Bits, Draws, Reals
 from discreet.errors import InputError
@@ -21,12 +21,14 @@ SubsetSum: TypeAlias = Callable[[NDArray[np.bool_]], float]
 class Reconstruction(ABC):
     """Guesses everybody's secret bit from answers to subset questions.
 
-    `secret` is for scoring alone; the attacker's part is `guess`, which never sees it.
+    `secret` is for scoring alone; the attacker's part is `guess`, which never sees it. `prior` is
+    how probable a 1 is to who has seen no answers: who has, guesses a skewed secret well anyhow.
     """
 
     secret: Bits
     promise: Promise = field(default_factory=Promise)
     seed: int = 0
+    prior: float = 0.5
 
     def __post_init__(self) -> None:
         bits = np.asarray(self.secret)
@@ -36,6 +38,7 @@ class Reconstruction(ABC):
                 why="the attack rebuilds one bit a person",
                 fix="pass zeros and ones, one a person",
             )
+        check_prior(self.prior, float(bits.mean()), bits.size)
 
     def run(self, target: SubsetSum, effort: int) -> Outcome:
         """Ask `effort` questions, guess, and score: the share of people whose bit is right."""
@@ -45,7 +48,8 @@ class Reconstruction(ABC):
             )
         guess = self.guess(target, effort)
         right = float(np.mean(guess == np.asarray(self.secret)))
-        return Outcome(right, 0.5, self.promise.of_bit(), self.people)
+        chance = max(self.prior, 1 - self.prior)
+        return Outcome(right, chance, self.promise.of_bit(self.prior), self.people)
 
     @property
     def people(self) -> int:

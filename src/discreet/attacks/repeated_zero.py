@@ -20,7 +20,8 @@ class RepeatedZero:
 
     Doubles near 0 have bits far below 2^-53. Noise added to 0 keeps them; noise added to 1 loses
     them when the sum is rounded, and no answer within 1/2 of 0 has one. The noise itself may be
-    perfect: the addition tells. Each answer is a fresh chance for the event.
+    perfect: the addition tells. Each answer is a fresh chance for the event. Answers that are all
+    0, to the last bit, prove it too: nothing was added.
 
     Reference: Haney, Desfontaines, Hartman, Shrestha, Hay 2022, Precision-based Attacks and
     Interval Refining.
@@ -41,5 +42,6 @@ class RepeatedZero:
     @staticmethod
     def _proofs(target: Noisy, count: int, effort: int) -> int:
         answers = np.asarray(target(count, TRIALS * effort), dtype=np.float64)
-        fine = (np.abs(answers) < 0.5) & (answers * _LAST != np.rint(answers * _LAST))
-        return int(fine.reshape(TRIALS, effort).any(axis=1).sum())
+        trials = answers.reshape(TRIALS, effort)
+        fine = (np.abs(trials) < 0.5) & (trials * _LAST != np.rint(trials * _LAST))
+        return int((fine.any(axis=1) | (trials == 0).all(axis=1)).sum())

@@ -36,7 +36,9 @@ class Draws:
         """So many 64-bit words."""
         steps = np.arange(self._count + 1, self._count + count + 1, dtype=np.uint64)
         self._count += count
-        return _mixed(self._start + steps * _GOLDEN)
+        steps *= _GOLDEN
+        steps += self._start
+        return _mixed(steps)
 
     def uniform(self, *shape: int) -> Reals:
         """Doubles in [0, 1), multiples of 2^-53."""
@@ -48,8 +50,9 @@ class Draws:
         return np.floor(self.uniform(*shape) * limit).astype(np.int64)
 
     def bits(self, *shape: int) -> Bits:
-        """Fair coins, 0 or 1."""
-        return self.below(2, *shape)
+        """Fair coins, 0 or 1: the first bit of each word."""
+        first = self.words(math.prod(shape)) >> np.uint64(63)
+        return first.view(np.int64).reshape(shape)
 
     def normal(self, *shape: int) -> Reals:
         """Standard normal draws, by Box and Muller."""
@@ -74,6 +77,9 @@ class Draws:
 
 
 def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    words = (words ^ (words >> np.uint64(30))) * _FIRST
-    words = (words ^ (words >> np.uint64(27))) * _SECOND
-    return np.asarray(words ^ (words >> np.uint64(31)))
+    """The same words, mixed in place: there may be millions."""
+    for shift, factor in ((30, _FIRST), (27, _SECOND)):
+        words ^= words >> np.uint64(shift)
+        words *= factor
+    words ^= words >> np.uint64(31)
+    return words

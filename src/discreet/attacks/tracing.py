@@ -26,6 +26,10 @@ class Tracing:
     of (y_j - p_j)(mean_j - p_j)/(p_j (1 - p_j)). Its mean is attributes/n for a member and 0 for a
     stranger, so exact means are traced at a rate near Phi(sqrt(attributes/n) - 2.33).
 
+    The bound holds for one person added or removed. To a study without y, y is a stranger like the
+    others, and scores above the k-th highest of m of them with probability k/(m + 1), which is the
+    baseline. With y in the study that grows by e^epsilon (+ delta) at most.
+
     Reference: Homer et al. 2008; Dwork, Smith, Steinke, Ullman, Vadhan 2015, Robust Traceability.
     """
 
@@ -53,9 +57,11 @@ class Tracing:
         members = self._bits(share, self.people, draws)
         lean = (np.asarray(target(members), dtype=np.float64) - share) / (share * (1 - share))
         strangers = (self._bits(share, self.strangers, draws) - share) @ lean
-        bar = np.sort(strangers)[-int(RATE * self.strangers) - 1]
+        place = int(RATE * (self.strangers + 1))
+        bar = np.sort(strangers)[-place]
         found = float(np.mean((members - share) @ lean > bar))
-        return Outcome(found, RATE, self.promise.of_event(RATE), self.people)
+        chance = place / (self.strangers + 1)
+        return Outcome(found, chance, self.promise.of_event(chance), self.people)
 
     @staticmethod
     def _bits(share: Reals, people: int, draws: Draws) -> Bits:

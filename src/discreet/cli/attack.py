@@ -131,7 +131,7 @@ def _caller(name: str, one: "Play"):  # type: ignore[no-untyped-def] # noqa: ANN
         outcome = one.run(Setting(against, effort, promise, seed))  # type: ignore[arg-type]
         if plot is not None:
             title = f"{name}: what an attacker finds out, epsilon {epsilon}"
-            picture.save(picture.draw(title, {against: outcome}), plot)
+            picture.save(picture.draw(title, {against: outcome}, one.success), plot)
         facts = {"attack": name, "against": against, "epsilon": float(promise)}
         facts |= {**asdict(outcome), "refutes": outcome.refutes}
         if as_json or as_csv:

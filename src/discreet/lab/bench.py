@@ -51,7 +51,8 @@ _WATCHED = {
     "intersection": Watched(partial(releases.intersection, patients=1500), (100, 300)),
     "census": Watched(releases.census, (5_000, 100_000)),
     "holdout": Watched(samples.holdout, (1, 2)),
-    "leaderboard": Watched(samples.leaderboard, (200, 800, 2000)),
+    "holdout-label": Watched(samples.holdout_label, (50, 200)),
+    "leaderboard": Watched(samples.leaderboard, (100, 400, 1000)),
     "low-bits": Watched(wards.low_bits, (200, 1000)),
     "repeated-zero": Watched(wards.repeated_zero, (1, 2, 4)),
 }

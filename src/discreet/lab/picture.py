@@ -1,5 +1,6 @@
-"""A picture of outcomes: how far the attacker came, from chance to what the promise allows."""
+"""A picture of outcomes: how far the attacker came, beside a baseline and a bound."""
 
+import math
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
@@ -7,22 +8,25 @@ from pathlib import Path
 from discreet.attacks.outcome import Outcome
 from discreet.errors import InputError
 
-WIDTH, LEFT, RIGHT, TOP, ROW = 720, 150, 70, 64, 46
+WIDTH, LEFT, RIGHT, TOP, ROW = 720, 90, 190, 78, 50
 _FONT = "font-family='system-ui, sans-serif'"
 _COLOURS = {"raw": "#c8553d", "rounded": "#d9a441", "private": "#7aa6c2"}
+_LEGEND = "bar: success, ± a standard error · dotted: baseline · line: bound"
 
 
-def draw(title: str, outcomes: Mapping[str, Outcome]) -> str:
-    """Bars of success, one a defence, with chance (dotted) and the bound (solid)."""
-    height = TOP + ROW * len(outcomes) + 30
-    legend = "bar: success · dotted: without any answers · line: the most the promise allows"
+def draw(title: str, outcomes: Mapping[str, Outcome], success: str = "rate of success") -> str:
+    """Bars of success, one a defence, with the baseline (dotted) and the bound (solid)."""
+    foot = TOP + ROW * len(outcomes)
+    size = f"0 0 {WIDTH} {foot + 34}"
     return "\n".join(
         [
-            f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {height}' role='img'>",
+            f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='{size}' role='img'>",
             f"<title>{escape(title)}</title>",
-            f"<rect width='{WIDTH}' height='{height}' fill='white'/>",
-            f"<text x='16' y='24' font-size='16' fill='#333' {_FONT}>{escape(title)}</text>",
-            f"<text x='16' y='44' font-size='12' fill='#333' {_FONT}>{legend}</text>",
+            f"<rect width='{WIDTH}' height='{foot + 34}' fill='white'/>",
+            _text(16, 24, title, size=16),
+            _text(16, 43, success, size=12),
+            _text(16, 60, _LEGEND, size=12),
+            *(_tick(share / 4, foot) for share in range(5)),
             *(_bar(i, name, outcome) for i, (name, outcome) in enumerate(outcomes.items())),
             "</svg>",
             "",
@@ -30,20 +34,38 @@ def draw(title: str, outcomes: Mapping[str, Outcome]) -> str:
     )
 
 
+def _text(x: float, y: float, text: str, *, size: int = 13, anchor: str = "start") -> str:
+    return (
+        f"<text x='{x:.1f}' y='{y}' font-size='{size}' text-anchor='{anchor}' fill='#333' {_FONT}>"
+        f"{escape(text)}</text>"
+    )
+
+
+def _tick(share: float, foot: int) -> str:
+    line = f"<line x1='{_x(share):.1f}' x2='{_x(share):.1f}' y1='{TOP - 8}' y2='{foot}'"
+    return f"{line} stroke='#ddd'/>" + _text(
+        _x(share), foot + 16, f"{share:g}", size=11, anchor="middle"
+    )
+
+
 def _bar(place: int, name: str, outcome: Outcome) -> str:
     y = TOP + ROW * place
-    success, chance, bound = map(_x, (outcome.success, outcome.baseline, outcome.bound))
-    colour = _COLOURS.get(name, "#888")
+    error = max(math.sqrt(outcome.success * (1 - outcome.success) / outcome.n), 1 / outcome.n)
+    low, high = max(0.0, outcome.success - error), min(1.0, outcome.success + error)
+    chance, bound, right = _x(outcome.baseline), _x(outcome.bound), WIDTH - RIGHT + 14
     return (
-        f"<text x='{LEFT - 10}' y='{y + 19}' text-anchor='end' font-size='13' fill='#333' {_FONT}>"
-        f"{escape(name)}</text>"
-        f"<rect x='{LEFT}' y='{y}' width='{max(success - LEFT, 1):.1f}' height='28' "
-        f"fill='{colour}'/>"
+        _text(LEFT - 10, y + 19, name, anchor="end")
+        + f"<rect x='{LEFT}' y='{y}' width='{max(_x(outcome.success) - LEFT, 1):.1f}' height='28' "
+        f"fill='{_COLOURS.get(name, '#888')}'/>"
+        f"<line x1='{_x(low):.1f}' x2='{_x(high):.1f}' y1='{y + 14}' y2='{y + 14}' stroke='#333' "
+        f"stroke-width='3'/>"
         f"<path d='M{chance:.1f} {y - 5}v38' stroke='#333' stroke-width='2' "
         f"stroke-dasharray='2 3'/>"
         f"<path d='M{bound:.1f} {y - 5}v38' stroke='#1b2a41' stroke-width='2'/>"
-        f"<text x='{WIDTH - RIGHT + 12}' y='{y + 19}' font-size='13' fill='#333' {_FONT}>"
-        f"{outcome.success:.3f}</text>"
+        + _text(right, y + 11, f"{outcome.success:.3f} ± {error:.3f} (n {outcome.n:,})")
+        + _text(
+            right, y + 28, f"baseline {outcome.baseline:.3f}, bound {outcome.bound:.3f}", size=11
+        )
     )
 
 

@@ -100,8 +100,8 @@ def _noisy(ratings: Ratings, films: int, setting: Setting) -> Ratings:
     return Ratings(np.repeat(np.arange(people), LINES), best.ravel(), stars.ravel(), days)
 
 
-def intersection(setting: Setting, patients: int = 4000) -> Outcome:
-    """What do patients of two hospitals have?"""
+def intersection(setting: Setting, patients: int = 5000, cell: int = CLASS) -> Outcome:
+    """What do patients of two hospitals have? Private counts are in cells of `cell` or so."""
     attack = Intersection(patients=patients, promise=setting.pure, seed=setting.seed)
     match setting.against:
         case "raw":
@@ -109,14 +109,14 @@ def intersection(setting: Setting, patients: int = 4000) -> Outcome:
         case "rounded":
             return attack.run(mondrian(CLASS), setting.effort)
         case "private":
-            return attack.run(_histogram(setting), setting.effort)
+            return attack.run(_histogram(setting, cell), setting.effort)
 
 
-def _histogram(setting: Setting) -> Hospital:
+def _histogram(setting: Setting, cell: int) -> Hospital:
     """Hospitals that publish private counts; two share epsilon, as a patient may be in both."""
 
     def publish(places: Reals, conditions: Bits, values: int) -> Cells:
-        side = max(1, math.isqrt(len(places) // CLASS))
+        side = max(1, math.isqrt(len(places) // cell))
         desk = Curated.of(
             "patients",
             {"id": np.arange(len(places)), "cell": _cell(places, side), "condition": conditions},

@@ -1,41 +1,53 @@
-"""Plays about overfitting: a holdout, and a leaderboard."""
+"""Plays about data that judge others: holdouts, and a leaderboard."""
+
+import math
 
 import numpy as np
 
 from discreet.attacks.holdout import Examples, Holdout, Query, Score
+from discreet.attacks.holdout_label import HoldoutLabel
 from discreet.attacks.leaderboard import Board, Leaderboard
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.simulation import Bits
-from discreet.curator.budgets import Budget
 from discreet.errors import BudgetError
-from discreet.lab.curated import DELTA
+from discreet.lab.curated import Curated
 from discreet.lab.setting import Setting
-from discreet.mechanisms import Gaussian
 from discreet.mechanisms.reusable_holdout import ReusableHoldout
+from discreet.plan.schema import Bounds, Keys, Limits
 
-THRESHOLD, HITS = 0.1, 2
-"""When the holdout contradicts the training data, and how often it may."""
+THRESHOLD, HITS = 4.0, 2
+"""When the holdout contradicts the training data, in multiples of 1/sqrt(examples), as sampling
+error is, and how often it may."""
 
 
 def holdout(setting: Setting, examples: int = 2000, features: int = 1000) -> Outcome:
     """Features are chosen with the help of the holdout that judges them."""
     attack = Holdout(examples, features, kept=features // 5, seed=setting.seed)
+    return attack.run(lambda train, hold: _judge(train, hold, setting), setting.effort)
+
+
+def holdout_label(setting: Setting, examples: int = 200) -> Outcome:
+    """One label is read from a holdout whose other labels are known."""
+    attack = HoldoutLabel(examples, promise=setting.pure, seed=setting.seed)
+    return attack.run(lambda train, hold: _judge(train, hold, setting), setting.effort)
+
+
+def _judge(train: Examples, hold: Examples, setting: Setting) -> Score:
+    """A plain holdout, one that rounds, or a reusable one."""
     match setting.against:
         case "raw":
-            return attack.run(lambda _, hold: hold.mean, setting.effort)
+            return hold.mean
         case "rounded":
-            return attack.run(
-                lambda _, hold: lambda query: round(hold.mean(query), 2), setting.effort
-            )
+            return lambda query: round(hold.mean(query), 2)
         case "private":
-            return attack.run(lambda train, hold: _reusable(train, hold, setting), setting.effort)
+            return _reusable(train, hold, setting)
 
 
 def _reusable(train: Examples, hold: Examples, setting: Setting) -> Score:
     judge = ReusableHoldout(
         (train.features, train.labels),
         (hold.features, hold.labels),
-        threshold=THRESHOLD,
+        threshold=THRESHOLD / math.sqrt(hold.labels.size),
         epsilon=setting.epsilon,
         hits=HITS,
     )
@@ -49,7 +61,7 @@ def _reusable(train: Examples, hold: Examples, setting: Setting) -> Score:
     return score
 
 
-def leaderboard(setting: Setting, examples: int = 1000) -> Outcome:
+def leaderboard(setting: Setting, examples: int = 500) -> Outcome:
     """Random submissions, and the majority of the good ones."""
     attack = Leaderboard(examples, promise=setting.approximate, seed=setting.seed)
     match setting.against:
@@ -60,15 +72,42 @@ def leaderboard(setting: Setting, examples: int = 1000) -> Outcome:
                 lambda labels: lambda guess: round(_share(guess, labels), 2), setting.effort
             )
         case "private":
-            return attack.run(lambda labels: _private_board(labels, setting), setting.effort)
+            submitted = attack.submissions(setting.effort)
+            return attack.run(lambda labels: _curated(labels, submitted, setting), setting.effort)
 
 
 def _share(guess: Bits, labels: Bits) -> float:
     return float(np.mean(guess == labels))
 
 
-def _private_board(labels: Bits, setting: Setting) -> Board:
-    """Each score is a noisy count; all of them share one budget."""
-    rho = Budget(epsilon=setting.epsilon, delta=DELTA).cap().amount / setting.effort
-    count = Gaussian(rho=rho, sensitivity=1)
-    return lambda guess: float(count.release(int((guess == labels).sum()))) / labels.size
+def _curated(labels: Bits, submitted: Bits, setting: Setting) -> Board:
+    """A curator who is handed all submissions at once: one question with a group for each.
+
+    Votes of 1 or -1 are summed over the examples whose label is 1. Those who are right are the
+    others' votes for 0 and this sum, and an example is seen through its label alone.
+    """
+    many, examples = submitted.shape
+    desk = Curated.of(
+        "examples",
+        {
+            "id": np.tile(np.arange(examples), many),
+            "submission": np.repeat(np.arange(many), examples),
+            "vote": 2 * submitted.ravel() - 1,
+            "label": np.tile(labels, many),
+        },
+        {
+            "submission": Keys(list(range(many))),
+            "vote": Bounds(-1, 1),
+            "label": Bounds(0, 1),
+        },
+        epsilon=setting.epsilon,
+        limits=Limits(many, 1),
+        gaussian=True,
+    )
+    question = "SELECT submission, SUM(vote) AS s FROM examples WHERE label = 1 GROUP BY submission"
+    right = desk.cells(question, (many,)) + (submitted == 0).sum(axis=1)
+    said = {
+        guess.tobytes(): float(count) / examples
+        for guess, count in zip(submitted, right, strict=True)
+    }
+    return lambda guess: said[guess.tobytes()]

@@ -141,6 +141,16 @@ _STORIES = {
         "limit drawn is the truth plus 5 in 100, and no theorem.",
         proved=False,
     ),
+    "holdout-label": Story(
+        "Make a holdout speak",
+        "The attacker knows every example of a holdout but one label, and asks a question that the "
+        "training data cannot answer. From the holdout's own answer they subtract what they know.",
+        "The attacker read the hidden label of {hits} of {n} holdouts right.",
+        "A coin would guess half of the labels right.",
+        control=False,
+        caution="A holdout that seldom speaks is hard to wear out, noise or none. Noise is what "
+        "hides its examples when it does speak.",
+    ),
     "leaderboard": Story(
         "Climb a leaderboard",
         "Random guesses are submitted, and those that score well are combined. Nobody looks at the "

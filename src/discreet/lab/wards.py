@@ -84,11 +84,11 @@ def low_bits(setting: Setting) -> Outcome:
 
 def repeated_zero(setting: Setting) -> Outcome:
     """The same zero, asked about again and again."""
-    return RepeatedZero(promise=setting.pure).run(_noisy(setting), setting.effort)
+    return RepeatedZero(promise=setting.pure).run(_noisy(setting, setting.effort), setting.effort)
 
 
-def _noisy(setting: Setting) -> Noisy:
-    """Textbook noise, the same rounded to 1/1024, or a curator."""
+def _noisy(setting: Setting, questions: int = 1) -> Noisy:
+    """Textbook noise, the same rounded to 1/1024, or a curator with a budget for each number."""
     scale, coins = 1 / float(setting.epsilon), setting.draws(71)
     match setting.against:
         case "raw":
@@ -96,18 +96,22 @@ def _noisy(setting: Setting) -> Noisy:
         case "rounded":
             return lambda count, runs: np.rint(1024 * (count + coins.laplace(scale, runs))) / 1024
         case "private":
-            return lambda count, runs: _zeros(setting.epsilon, count, runs)
+            return lambda count, runs: _curated_numbers(setting.epsilon, count, runs, questions)
 
 
-def _zeros(epsilon: Fraction, count: int, runs: int) -> Reals:
-    """A curator over as many wards as runs, each with one person whose number is `count`."""
-    wards = np.arange(runs)
+def _curated_numbers(epsilon: Fraction, count: int, runs: int, questions: int) -> Reals:
+    """A curator over wards of one person each, whose number is `count`, asked so many questions.
+
+    They are worded differently, or all would get the answer of the first; one budget pays for all.
+    """
+    wards = np.arange(runs // questions)
     desk = Curated.of(
         "people",
-        {"id": wards, "ward": wards, "number": np.full(runs, float(count))},
-        {"ward": Keys(list(range(runs))), "number": Bounds(-1, 1)},
+        {"id": wards, "ward": wards, "number": np.full(wards.size, float(count))},
+        {"ward": Keys(list(range(wards.size))), "number": Bounds(-1, 1)},
         epsilon=epsilon,
+        questions=questions,
     )
-    return np.asarray(
-        desk.cells("SELECT ward, SUM(number) AS s FROM people GROUP BY ward", (runs,))
-    )
+    sums = "SELECT ward, SUM(number) AS s FROM people WHERE id > -{} GROUP BY ward"
+    answers = [desk.cells(sums.format(1 + again), wards.shape) for again in range(questions)]
+    return np.stack(answers, axis=1).ravel()

@@ -1,7 +1,9 @@
+import numpy as np
 import pytest
 
 from discreet.attacks import Census, Promise
-from discreet.attacks.census import BLOCK, PUBLISHED, Statistic, solve, tabulate
+from discreet.attacks.census import BLOCK, KINDS, OLDEST, PUBLISHED, Statistic, solve, tabulate
+from discreet.attacks.simulation import Draws
 from discreet.errors import InputError
 
 OFFICE = tabulate(BLOCK)
@@ -30,6 +32,17 @@ def test_the_attack_rebuilds_seven_of_seven():
 
     assert (outcome.success, outcome.n) == (1.0, 7)
     assert outcome.refutes
+
+
+def test_a_block_drawn_blindly_finds_as_few_as_the_baseline_says():
+    # Seven draws from 928 kinds of people; three standard errors of 4000 blocks.
+    draws, people = Draws(1), sorted((age, kind) for kind in KINDS for age in range(OLDEST + 1))
+    blocks = draws.below(len(people), 4000, len(BLOCK))
+    wanted = [people.index(person) for person in BLOCK]
+    rate = np.mean([np.isin(wanted, block).mean() for block in blocks])
+    baseline = Census().run(OFFICE, effort=1).baseline
+
+    assert abs(rate - baseline) < 3 * np.sqrt(baseline / (4000 * len(BLOCK)))
 
 
 def test_small_blocks_are_solved_as_brute_force_solves_them():

@@ -35,7 +35,7 @@ def test_one_noisy_count_is_guessed_as_often_as_its_law_says():
     assert abs(outcome.success - 0.697) < 3 * np.sqrt(0.697 * 0.303 / 4000)
 
 
-@pytest.mark.parametrize(("repeats", "rate"), [(100, 0.640), (1000, 0.869), (4000, 0.988)])
+@pytest.mark.parametrize(("repeats", "rate"), [(100, 0.640), (1000, 0.869)])
 def test_repeats_wear_fresh_noise_down(repeats, rate):
     # Each answer alone keeps epsilon = 0.1. Three standard errors of 500 wards.
     secret = Draws(4).bits(500, 2)
@@ -46,8 +46,20 @@ def test_repeats_wear_fresh_noise_down(repeats, rate):
 
 
 @pytest.mark.parametrize("kind", [Differencing, Averaging])
+def test_a_rare_secret_is_told_by_its_prior(kind):
+    secret = (Draws(6).uniform(300, 3) < 0.1).astype(np.int64)
+    outcome = kind(secret, Promise(1), prior=0.1).run(lambda who: (secret * who).sum(axis=1), 1)
+
+    assert (outcome.success, outcome.baseline, outcome.bound) == (1.0, 0.9, 0.9)
+    with pytest.raises(InputError, match=r"prior is 0.5"):
+        kind(secret)
+
+
+@pytest.mark.parametrize("kind", [Differencing, Averaging])
 def test_bad_secrets_and_no_effort_are_refused(kind):
     with pytest.raises(InputError, match="table of bits"):
         kind(np.array([0, 1]))
+    with pytest.raises(InputError, match="nobody"):
+        kind(np.zeros((0, 2)))
     with pytest.raises(InputError, match="effort"):
         kind(np.array([[0, 1]])).run(lambda who: who.sum(axis=1), 0)

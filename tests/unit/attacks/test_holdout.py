@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
 
-from discreet.attacks import Holdout, Leaderboard, Promise
+from discreet.attacks import Holdout, HoldoutLabel, Leaderboard, Promise
 from discreet.attacks.holdout import Examples, agreement, majority
+from discreet.attacks.holdout_label import Untrained
 from discreet.attacks.simulation import Draws
 from discreet.errors import InputError
+from discreet.lab import Setting, samples
 
 
 def test_a_plain_holdout_reports_skill_that_is_not_there():
@@ -53,8 +55,49 @@ def test_a_board_that_says_nothing_teaches_nothing():
     assert not outcome.refutes
 
 
+def test_submissions_are_those_that_the_board_sees():
+    attack, seen = Leaderboard(40), []
+    attack.run(lambda _: lambda guess: seen.append(guess.tolist()) or 0.5, 6)
+
+    assert seen == attack.submissions(6).tolist()
+
+
+def test_an_exact_holdout_gives_its_hidden_label_away():
+    outcome = HoldoutLabel(50, promise=Promise(1)).run(lambda _, hold: hold.mean, 60)
+
+    assert (outcome.success, outcome.n) == (1.0, 60)
+    assert outcome.refutes
+
+
+def test_who_hears_the_training_mean_alone_learns_nothing():
+    outcome = HoldoutLabel(50, promise=Promise(0)).run(lambda train, _: train.mean, 200)
+
+    assert not outcome.refutes
+
+
+def test_the_question_that_makes_a_holdout_speak_says_nothing_of_training_examples():
+    train, hold = (Examples.drawn(30, 40, Draws(seed)) for seed in (1, 2))
+    query = Untrained.on(train)
+
+    assert train.mean(query) == 0
+    assert hold.mean(query) == np.mean(hold.labels > 0)
+
+
+@pytest.mark.usefixtures("fixed_bits")
+def test_one_noisy_answer_is_guessed_as_often_as_its_law_says():
+    # Noise of scale 2 x 2 examples at epsilon 1: P(it keeps the side) = 1 - e^(-1/8)/2; the holdout
+    # stays silent now and then, which costs a little.
+    outcome = samples.holdout_label(Setting("private", 400))
+
+    assert abs(outcome.success - 0.559) < 3 * 0.5 / np.sqrt(400)
+
+
 def test_impossible_settings_are_refused():
     with pytest.raises(InputError, match="features"):
         Holdout(features=3, kept=4)
     with pytest.raises(InputError, match="effort"):
         Leaderboard().run(lambda _: lambda _guess: 0.5, 0)
+    with pytest.raises(InputError, match="examples with 8 features"):
+        HoldoutLabel(features=8)
+    with pytest.raises(InputError, match="effort"):
+        HoldoutLabel().run(lambda _, hold: hold.mean, 0)

@@ -1,3 +1,6 @@
+import math
+
+import numpy as np
 import pytest
 
 from discreet.attacks import Intersection, Promise
@@ -13,6 +16,7 @@ from discreet.attacks.k_anonymity import (
 )
 from discreet.attacks.simulation import Draws
 from discreet.errors import InputError
+from pycanon_answers import MISSING, SENSITIVE, asked, kept, tables
 
 ABOUT = (["age"], "condition")
 
@@ -38,6 +42,50 @@ def test_several_quasi_identifiers_make_finer_classes():
 
     assert k_of(rows, ["a"], "c") == 6
     assert k_of(rows, ["a", "b"], "c") == 2
+
+
+def checked(rows):
+    quasi = [name for name in rows[0] if name != SENSITIVE]
+    return [k_of(rows, quasi, SENSITIVE), l_of(rows, quasi, SENSITIVE)]
+
+
+def test_k_and_l_are_those_of_pycanon():
+    answers = {
+        i: (checked(rows), theirs)
+        for i, (rows, theirs) in enumerate(zip(tables(), kept(), strict=True))
+        if rows is not MISSING
+    }
+
+    assert [i for i, (ours, theirs) in answers.items() if ours != theirs] == []
+    assert len({tuple(ours) for ours, _ in answers.values()}) > 20
+
+
+def test_somebody_whose_quasi_identifier_is_missing_is_still_somebody():
+    # pycanon leaves the row out and says 5: on the side that puts the person at risk.
+    assert kept()[tables().index(MISSING)][0] == 5
+    assert k_of(MISSING, ["postcode"], SENSITIVE) == 1
+
+
+@pytest.mark.audit
+def test_pycanon_still_says_what_it_said(tmp_path):
+    assert asked(tmp_path) == kept()
+
+
+def test_values_that_are_missing_are_one_value_however_they_are_written():
+    rows = [{"q": 1, "s": missing} for missing in (None, math.nan, float("nan"), np.float32("nan"))]
+
+    assert l_of(rows, ["q"], "s") == 1
+    assert k_of(rows, ["s"], "q") == 4
+    assert homogeneous(rows, ["q"], "s") == {(1,): None}
+
+
+def test_a_column_that_is_not_there_is_refused():
+    with pytest.raises(InputError, match="a row without postcode"):
+        k_of(HOSPITAL_A, ["postcode"], "condition")
+
+
+def test_without_quasi_identifiers_everybody_is_alike():
+    assert k_of(HOSPITAL_A, [], "condition") == 12
 
 
 def test_a_table_without_rows_is_refused():

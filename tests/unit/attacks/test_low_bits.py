@@ -51,6 +51,26 @@ def test_noise_on_a_grid_has_no_such_event(attack):
     assert (outcome.success, outcome.baseline) == (0.0, 0.0)
 
 
+@pytest.mark.parametrize("attack", [LowBits(promise=Promise(1)), RepeatedZero(Promise(1))])
+def test_a_count_that_comes_without_noise_is_proof_enough(attack):
+    outcome = attack.run(lambda count, runs: np.full(runs, float(count)), 20)
+
+    assert (outcome.success, outcome.baseline) == (1.0, 0.0)
+    assert outcome.refutes
+
+
+@pytest.mark.parametrize("attack", [LowBits(promise=Promise(1)), RepeatedZero(Promise(1))])
+@pytest.mark.usefixtures("fixed_bits")
+def test_whole_noise_that_is_often_nothing_proves_no_more_than_it_may(attack):
+    # Here the count itself is a likely answer, about 0 and about 1, and the baseline says so.
+    whole = Laplace(epsilon=1, sensitivity=1)
+    effort = 500 if isinstance(attack, LowBits) else 1
+    outcome = attack.run(lambda count, runs: np.asarray(whole.draw(count, runs)), effort)
+
+    assert outcome.success > 0.4
+    assert not outcome.refutes
+
+
 @pytest.mark.parametrize("scale", [0, -1, np.inf, np.nan])
 def test_a_scale_that_is_no_width_is_refused(scale):
     with pytest.raises(InputError, match="scale"):

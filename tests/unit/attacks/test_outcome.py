@@ -47,6 +47,17 @@ def test_a_bit_is_guessed_at_most_as_often_as_randomized_response_tells_it(epsil
     assert Promise(epsilon).of_bit() == pytest.approx(rate, abs=5e-4)
 
 
+@pytest.mark.parametrize("prior", [0.05, 0.3, 0.5, 0.8])
+@pytest.mark.parametrize("epsilon", [0.1, 1, 3])
+def test_a_skewed_bit_is_guessed_as_often_as_the_best_pair_of_errors_allows(prior, epsilon):
+    # All false alarms on a fine grid, each with the most hits that epsilon lets it have.
+    alarms = [i / 10_000 for i in range(10_001)]
+    hits = [min(math.exp(epsilon) * a, 1 - math.exp(-epsilon) * (1 - a)) for a in alarms]
+    best = max(prior * h + (1 - prior) * (1 - a) for h, a in zip(hits, alarms, strict=True))
+
+    assert Promise(epsilon).of_bit(prior) == pytest.approx(best, abs=1e-4)
+
+
 def test_an_event_grows_by_e_to_the_epsilon_and_its_opposite_shrinks_no_faster():
     promise = Promise(1, 1e-6)
 

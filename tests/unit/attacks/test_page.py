@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ PAGE = (ROOT / "docs" / "attacks.md").read_text(encoding="utf-8")
 
 def script():
     spec = importlib.util.spec_from_file_location("figures", ROOT / "docs/figures/attacks.py")
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
@@ -56,5 +57,14 @@ def test_rewriting_keeps_what_is_around_the_table():
     assert figures.row("x", dict.fromkeys(("raw", "rounded", "private"), Outcome(1, 0.5, 0.7, 9)))
 
 
-def test_every_class_of_the_room_can_be_imported_from_it():
-    assert all(hasattr(discreet.attacks, name) for name in discreet.attacks.__all__)
+def test_every_class_of_the_room_can_be_imported_from_it_and_its_target_is_told():
+    for name in discreet.attacks.__all__:
+        one = getattr(discreet.attacks, name)
+        assert not hasattr(one, "run") or f"`{name}`" in PAGE.split("## Your own system")[1]
+
+
+def test_every_figure_is_on_the_page():
+    figures = script()
+    table = PAGE.split(figures.FIGURES_BEGIN)[1].split(figures.FIGURES_END)[0]
+
+    assert re.findall(r"^\| `([\w-]+)` \|", table, flags=re.MULTILINE) == list(figures.FIGURES)

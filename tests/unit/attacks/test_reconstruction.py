@@ -100,6 +100,30 @@ def test_a_secret_that_is_no_list_of_bits_is_refused(secret):
         LeastSquares(np.array(secret))
 
 
+def skewed(people=200, share=0.1):
+    return (Draws(3).uniform(people) < share).astype(np.int64)
+
+
+def test_a_skewed_secret_that_is_called_fair_is_refused():
+    with pytest.raises(InputError, match=r"prior is 0.5"):
+        LeastSquares(skewed())
+    with pytest.raises(InputError, match="between 0 and 1"):
+        LeastSquares(skewed(), prior=0)
+
+
+def test_who_knows_that_a_secret_is_rare_refutes_no_promise_by_guessing_that_nobody_has_it():
+    class Nobody(LeastSquares):
+        def guess(self, target, effort):
+            del target, effort
+            return np.zeros(self.people, dtype=np.int64)
+
+    outcome = Nobody(skewed(), Promise(1), prior=0.1).run(lambda _: 0, 1)
+
+    assert outcome.success > 0.85
+    assert outcome.baseline == outcome.bound == 0.9
+    assert not outcome.refutes
+
+
 @pytest.mark.parametrize("kind", EVERY)
 def test_no_effort_is_refused(kind):
     with pytest.raises(InputError, match="effort"):
