@@ -2,7 +2,8 @@
 
 `python -m benchmarks query` runs the jobs of one and five million rows, and peers on the same rows
 (see `benchmarks.peer_query`; `python -m benchmarks.query ours` leaves them out); `python -m
-benchmarks.query large` the one of a hundred million. Each job runs in a process of its own.
+benchmarks.query large` the one of a hundred million, and those of ten million groups. Each job runs
+in a process of its own.
 """
 
 import json
@@ -114,13 +115,44 @@ def grouped(rows: int, users: int, _: str) -> dict[str, object]:
     return {"cpu": seconds, "first": seconds, "mb": 0, "errors": {}}
 
 
+def many(groups: int, rows: int, kind: str) -> dict[str, object]:
+    """Count and sum of very many groups: pairs of known keys, or groups that have to be found."""
+    each = {"a": f"i // 3 % {groups}", "b": "0"}
+    if kind == "known":
+        each = {"a": "hash(i) % 1000", "b": f"hash(i + 1) % {groups // 1000}"}
+    path = DATA / f"groups-{kind}-{groups}.parquet"
+    if not path.exists():
+        DATA.mkdir(parents=True, exist_ok=True)
+        columns = ", ".join(f"CAST({text} AS BIGINT) AS {name}" for name, text in each.items())
+        made = f"SELECT i // 10 AS user_id, {columns}, 1.0 AS x FROM range({rows}) AS r(i)"
+        duckdb.sql(f"COPY ({made}) TO '{path}' (FORMAT parquet)")
+    keys = {"a": Keys(range(1000)), "b": Keys(range(groups // 1000))} if kind == "known" else {}
+    types = {
+        "user_id": column_type("user_id", Kind.INTEGER),
+        **{name: column_type(name, Kind.INTEGER, keys.get(name)) for name in ("a", "b")},
+        "x": column_type("x", Kind.REAL, Bounds(0, 100), nullable=False),
+    }
+    unit = Person("user_id") if kind == "known" else EachRow()
+    schema = Schema({"t": Table("t", types, unit)})
+    engine = DuckDBEngine()
+    engine.store("t", path)
+    engine.open(schema)
+    price = Price(1 if kind == "known" else 100, 1e-6)
+    query = read("SELECT a, b, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY a, b", schema)
+    before = time.process_time()
+    shown = answer(query, engine, price).table.num_rows
+    seconds = time.process_time() - before
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"cpu": seconds, "first": seconds, "mb": peak, "errors": {}, "rows": shown}
+
+
 def planning() -> float:
     """Milliseconds from SQL text to compiled statements."""
     _, schema = open_engine(make(10**6, 10**5))
 
     def plan() -> str:
         query = read(FIVE, schema)
-        return Compiled(query, tuple(needed(query)), DuckDBEngine.dialect).pairs()
+        return Compiled(query, needed(query), DuckDBEngine.dialect).pairs()
 
     return cpu_seconds(plan, 20) * 1000
 
@@ -145,6 +177,8 @@ LARGE = {
         THREE,
     ),
     "100M rows, plain GROUP BY user, city": (grouped, 10**8, 10**6, THREE),
+    "10M groups of known keys, by user": (many, 10**7, 10**6, "known"),
+    "10M groups that are found, by row": (many, 10**7, 3 * 10**7, "found"),
 }
 
 

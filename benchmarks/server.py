@@ -21,13 +21,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="discreet-bench-") as place:
         folder = Path(place) / "clinic.discreet"
         with dp.Curator(folder) as curator:
-            crowd.furnish(curator, ANALYSTS, pocket=200)
+            crowd.furnish(curator, ANALYSTS, pocket=200, poor=ANALYSTS // 4)
         with serving.serving(folder, workers=WORKERS) as server:
             names = [f"analyst {n}" for n in range(ANALYSTS)]
             tokens = [server.token(name, "analyst") for name in names]
             tally = crowd.ask_all(server.url, tokens, SECONDS)
         with dp.Curator(folder) as curator:
             crowd.check(curator, tally)
+        if not tally.refusals:
+            raise SystemExit("nobody ran out of budget, and a quarter of them should have")
         show(tally)
 
 

@@ -34,7 +34,7 @@ from reference.plans import statistics_of_groups
 ROWS = 60
 GONE = 1
 WIDE = Weighing(Law.LAPLACE, 1 << 40, 1 << 40)
-FREE = Budget(Fraction(0), None, Fraction(1), Fraction(0), {})
+FREE = Budget(Fraction(0), None, Fraction(1), Fraction(0), {}, {})
 
 
 @cache
@@ -55,7 +55,7 @@ def data(*, without=None):
 
 
 def compiled_of(query):
-    return Compiled(query, tuple(needed(query)), DuckDBEngine.dialect)
+    return Compiled(query, needed(query), DuckDBEngine.dialect)
 
 
 def disagreement(query):

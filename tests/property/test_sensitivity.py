@@ -85,7 +85,7 @@ def recorded(compiled, weighing, rows):
 
 def budget_of(compiled):
     keys = None if compiled.known else Price(100, 0.01)
-    return Budget(Fraction(0), keys, Fraction(1), Fraction(0), {})
+    return Budget(Fraction(0), keys, Fraction(1), Fraction(0), {}, {})
 
 
 def distance(statistic, left, right, law):
@@ -102,7 +102,7 @@ def distance(statistic, left, right, law):
 def refute(question, rows, gone, weighing):
     """The statistics that move further than declared when one person goes."""
     query = read(question, SCHEMA)
-    compiled = Compiled(query, tuple(needed(query)), DuckDBEngine.dialect)
+    compiled = Compiled(query, needed(query), DuckDBEngine.dialect)
     left = recorded(compiled, weighing, rows)
     right = recorded(compiled, weighing, [row for row in rows if row[0] != gone])
     broken = [
@@ -193,7 +193,7 @@ def test_the_order_of_rows_changes_nothing():
     ]
     for question in QUESTIONS:
         query = read(question, SCHEMA)
-        compiled = Compiled(query, tuple(needed(query)), DuckDBEngine.dialect)
+        compiled = Compiled(query, needed(query), DuckDBEngine.dialect)
         weighing = Weighing(Law.GAUSSIAN, 5, 2)
         expected = recorded(compiled, weighing, rows)
         shuffled = [rows[i] for i in rng.permutation(len(rows))]
@@ -202,7 +202,7 @@ def test_the_order_of_rows_changes_nothing():
 
 def test_a_full_weight_is_the_plain_count():
     query = read("SELECT city, COUNT(*) FROM visits GROUP BY city", SCHEMA)
-    compiled = Compiled(query, tuple(needed(query)), DuckDBEngine.dialect)
+    compiled = Compiled(query, needed(query), DuckDBEngine.dialect)
     found = recorded(compiled, Weighing(Law.LAPLACE, 100, 5), CROWD)
 
     assert found[0, ("Haifa",), None] == 10 * FULL

@@ -10,6 +10,7 @@ import datetime as dt
 import math
 import operator
 import re
+from fractions import Fraction
 
 from discreet.plan.expressions import (
     Call,
@@ -189,6 +190,12 @@ def real(apply, defined=lambda _: True):
     return value
 
 
+def half_away(x):
+    """ROUND of SQL: halves away from 0."""
+    size = math.floor(abs(Fraction(x)) + Fraction(1, 2))
+    return -size if x < 0 else size
+
+
 def whole(rounding):
     """Exact: a whole number, as INTEGER or as the double that it is."""
     return lambda kind, x: as_kind(rounding(x), kind)
@@ -240,7 +247,7 @@ FUNCTIONS = {
     Function.SIGN: lambda _, x: (x > 0) - (x < 0),
     Function.FLOOR: whole(math.floor),
     Function.CEIL: whole(math.ceil),
-    Function.ROUND: whole(round),
+    Function.ROUND: whole(half_away),
     Function.SQRT: real(math.sqrt, lambda x: x >= 0),
     Function.EXP: real(math.exp),
     Function.LN: real(math.log, lambda x: x > 0),

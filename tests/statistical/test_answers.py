@@ -128,3 +128,73 @@ def test_quantiles_are_off_by_no_more_ranks_than_they_say():
 
     assert off < 100
     assert missed <= 8
+
+
+# --- quantiles in values --------------------------------------------------------------------------
+
+BESIDE = (
+    "SELECT COUNT(amount) AS n, QUANTILE_CONT(amount, [0.1, 0.3, 0.5, 0.7, 0.9]) AS q FROM visits"
+)
+
+
+@pytest.fixture(scope="module")
+def bracketed():
+    """Five quantiles of 600 values of which half are 40, with a count beside them."""
+    rows = clinic(people=300)
+    values = [40.0 if i % 2 else float(i % 101) for i in range(600)]
+    rows = rows.set_column(rows.column_names.index("amount"), "amount", pa.array(values))
+    engine = engine_of(rows)
+    stream = Keystream(b"quantiles in values".ljust(32))
+    with replaced(lambda: stream):
+        yield np.sort(values), [ask(BESIDE, engine, epsilon=20) for _ in range(60)]
+    engine.close()
+
+
+@pytest.mark.parametrize("percent", [10, 30, 50, 70, 90])
+def test_intervals_of_quantiles_hold_in_values(bracketed, percent):
+    """Of 60 intervals that hold 95 times in 100, 9 or more fail with probability 4e-3; by union
+    bounds and the worst case over all data they hold far more often than that."""
+    values, releases = bracketed
+    truth = values[len(values) * percent // 100]
+    table = pa.concat_tables([release.to_arrow() for release in releases])
+    low, high = (table[f"q_{percent}_{end}"].to_numpy() for end in ("low", "high"))
+
+    assert np.sum((truth < low) | (truth > high)) < 9
+
+
+def test_intervals_of_quantiles_are_narrower_than_the_bounds(bracketed):
+    _, releases = bracketed
+    middle = [release.half_widths["q_50"][0].as_py() for release in releases]
+
+    assert np.median(middle) < 45
+    assert all(release.how["q_50"].startswith("by the quantiles beside it") for release in releases)
+
+
+def test_neighbours_that_may_have_missed_bound_nothing():
+    """For little budget nobody knows that they are on their side: bounds are all there is."""
+    engine = engine_of(clinic(people=20))
+    release = ask(BESIDE, engine, epsilon=1)
+    engine.close()
+    value, width = release.table["q_50"][0].as_py(), release.half_widths["q_50"][0].as_py()
+
+    assert width == pytest.approx(max(value, 100 - value))
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "MEDIAN(amount) AS q",
+        "COUNT(amount) AS n, MEDIAN(amount) AS q",
+        "QUANTILE_CONT(amount, [0.4, 0.5]) AS q",
+        "COUNT(amount) FILTER (WHERE amount > 1) AS n, QUANTILE_CONT(amount, [0.4, 0.5]) AS q",
+        "COUNT(*) AS n, MEDIAN(amount) * 2 AS q",
+        "COUNT(*) AS n, MEDIAN(amount) - AVG(amount) AS q",
+    ],
+)
+def test_quantiles_that_nothing_bounds_have_no_interval_in_values(what):
+    engine = engine_of(clinic(people=50))
+    release = ask(f"SELECT {what} FROM visits", engine)  # noqa: S608 - ours
+    engine.close()
+
+    assert not {name for name in release.half_widths if name.startswith("q")}
+    assert all("rows" in why for name, why in release.how.items() if name.startswith("q"))

@@ -8,6 +8,7 @@ from fractions import Fraction
 from discreet.answer.ask import is_stated, limits_of, plan_budget, weigh
 from discreet.answer.budget import Price
 from discreet.answer.explain import Sealed
+from discreet.answer.feasible import is_feasible
 from discreet.answer.limits import Law
 from discreet.answer.measure import Measurement, measurements
 from discreet.answer.release import Release
@@ -15,8 +16,7 @@ from discreet.answer.sets import single_sets
 from discreet.engines.engine import Engine
 from discreet.errors import InputError
 from discreet.plan.query import Aggregate, Measure, Query
-from discreet.plan.relations import columns_of
-from discreet.plan.statistics import Grid, Statistic, Total, needed, statistics_of
+from discreet.plan.statistics import Grid, Statistic, Total, needed, statistics_in
 from discreet.privacy import Neighbours
 from discreet.rationals import Real, positive, whole
 from discreet.sql.compile import Compiled
@@ -102,7 +102,10 @@ def price_for(
     def good(place: int) -> bool:
         price = Price(_epsilon(place), delta).over(len(parts))
         plans = (planned(part, dialect, price, neighbours, laws) for part in parts)
-        return all(_fits(*both, targets, accuracy) for both in zip(parts, plans, strict=True))
+        return all(
+            plan is not None and _fits(part, plan, targets, accuracy)
+            for part, plan in zip(parts, plans, strict=True)
+        )
 
     return Price(_epsilon(_first(good)), delta)
 
@@ -175,7 +178,7 @@ def _asked(query: Query, accuracy: Accuracy) -> list[Aggregate]:
 
 
 def _check_limits(query: Query, dialect: DuckDB) -> None:
-    if Compiled(query, tuple(needed(query)), dialect).by_row or is_stated(limits_of(query)):
+    if Compiled(query, needed(query), dialect).by_row or is_stated(limits_of(query)):
         return
     raise InputError(
         "an accuracy is asked for and one person's rows and groups have no stated limits",
@@ -189,11 +192,16 @@ def _check_limits(query: Query, dialect: DuckDB) -> None:
 
 def planned(
     query: Query, dialect: DuckDB, price: Price, neighbours: Neighbours, laws: Sequence[Law]
-) -> Mapping[Statistic, Measurement]:
-    """How each statistic of a query with stated limits will be measured for a price."""
-    compiled = Compiled(query, tuple(needed(query)), dialect)
+) -> Mapping[Statistic, Measurement] | None:
+    """How each statistic of a query with stated limits will be measured for a price.
+
+    None where the price is so low, or high, that no noise is made for it.
+    """
+    compiled = Compiled(query, needed(query), dialect)
     budget = plan_budget(compiled, price)
     weighing, _, _ = weigh(compiled, budget, Sealed(), neighbours, laws)
+    if not is_feasible(budget, weighing, neighbours):
+        return None
     return measurements(budget, weighing, neighbours)
 
 
@@ -221,7 +229,7 @@ def certain_half_width(
     half of the failures. A mean is c + T/N with |T/N| <= r, so noises x and y move it by |Nx -
     Ty|/(N(N + y)) <= (|x| + r|y|)/(N - |y|).
     """
-    needs = statistics_of(aggregate, columns_of(query.relation))
+    needs = statistics_in(query)[aggregate]
     first, confidence = plan[needs[0]], accuracy.confidence
     if aggregate.measure in _COUNTS:
         return first.error(confidence) + _ROUNDING
@@ -231,6 +239,8 @@ def certain_half_width(
             why=f"how far noise moves a {aggregate.measure.value} depends on the data",
             fix="name counts, sums or means in columns=..., or pass epsilon instead",
         )
+    if aggregate.measure is Measure.SUM and len(needs) == 1:
+        return first.error(confidence)
     each = (1 + confidence) / 2
     rows, total, grid = first.error(each), plan[needs[1]].error(each), _grid(needs[1])
     if aggregate.measure is Measure.SUM:

@@ -8,8 +8,10 @@ import pyarrow as pa
 from discreet.answer.ask import Measured, measure
 from discreet.answer.budget import Price
 from discreet.answer.facts import facts_of
+from discreet.answer.figures import counted
 from discreet.answer.limits import Law
-from discreet.answer.post import arrange, evaluate, outputs_of
+from discreet.answer.parts import kept
+from discreet.answer.post import arrange, evaluate, outputs_of, shows_all
 from discreet.answer.release import Cost, Release
 from discreet.answer.sets import single_sets
 from discreet.answer.tabulate import Simulation, tabulate
@@ -31,18 +33,24 @@ def answer(
     share = price.over(len(query.sets))
     parts = [measure(one, engine, share, neighbours, laws) for one in single_sets(query)]
     central = pa.concat_tables([tabulate(query, part) for part in parts])
-    rows = arrange(central, query)
     widths, how = Simulation.of(query, parts).half_widths(central)
+    shown = evaluate(central, outputs_of(query), released_columns(query))
+    half_widths = {name: pa.array(width) for name, width in widths.items()}
+    if not shows_all(query):  # nothing is copied where nothing moves
+        rows = arrange(central, query)
+        shown = shown.take(rows)
+        half_widths = {name: width.take(rows) for name, width in half_widths.items()}
     costs = tuple(cost for part in parts for cost in _costs(part))
     return Release(
-        table=evaluate(central, outputs_of(query), released_columns(query)).take(rows),
-        half_widths={name: pa.array(width).take(rows) for name, width in widths.items()},
+        table=shown,
+        half_widths=half_widths,
         how=how,
         price=price,
         guarantee=compose([cost.guarantee for cost in costs]),
         costs=costs,
         notes=tuple(_note(part) for part in parts),
         facts=facts_of(query),
+        parts=kept(parts),
     )
 
 
@@ -58,7 +66,7 @@ def _note(part: Measured) -> str:
     weighing = part.weighing
     if isinstance(unit_of(part.query.relation), EachRow):
         return f"{weighing.law.value} noise; one row is in one group{_shown(part)}"
-    most = f"{weighing.rows} rows and {weighing.groups} groups"
+    most = f"{counted(weighing.rows, 'row')} and {counted(weighing.groups, 'group')}"
     return (
         f"{weighing.law.value} noise; one person weighs at most {most}{_over(part)}{_shown(part)}"
     )

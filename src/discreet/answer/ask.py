@@ -5,25 +5,34 @@ goes through a mechanism before anything else sees it.
 """
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.answer.budget import KEYS, LEAST_KEYS, Budget, Price, split
-from discreet.answer.limits import LADDER, Law, Spread, Weighing, by_row, chosen, stated
-from discreet.answer.measure import Measurement, measurements, quantile_cells, quantile_scale
+from discreet.answer.choosing import chosen
+from discreet.answer.feasible import check_feasible, widest
+from discreet.answer.limits import LADDER, Law, Spread, Weighing, by_row, stated
+from discreet.answer.measure import (
+    Measurement,
+    histogram,
+    measurements,
+    quantile_cells,
+    quantile_scale,
+)
 from discreet.answer.showing import Showing, shared_count
+from discreet.answer.totals import found_totals, known_totals, put_domains
 from discreet.engines.engine import Engine, Session
 from discreet.errors import InputError
 from discreet.mechanisms import KeySelection, Laplace
 from discreet.mechanisms.unknown_keys import read_delta
-from discreet.plan.kinds import Kind, Value
-from discreet.plan.query import Aggregate, Query, key_types
-from discreet.plan.relations import columns_of, tables_of
+from discreet.plan.query import Aggregate, Query, key_types, level_of
+from discreet.plan.relations import columns_of, has_one_row_each, tables_of
 from discreet.plan.schema import Limits
 from discreet.plan.statistics import Distinct, Ranks, Statistic, needed, statistics_of
 from discreet.privacy import Guarantee, Neighbours
@@ -31,15 +40,6 @@ from discreet.sql.compile import Compiled
 
 _TYPICAL_GROUPS = 100
 """How many groups are reckoned with where their number is not public."""
-
-ARROW = {
-    Kind.BOOLEAN: pa.bool_(),
-    Kind.INTEGER: pa.int64(),
-    Kind.REAL: pa.float64(),
-    Kind.TEXT: pa.string(),
-    Kind.DATE: pa.date32(),
-    Kind.TIMESTAMP: pa.timestamp("us"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +60,34 @@ class Measured:
     showing: Showing | None = None
     beyond: float | None = None
 
+    def sliced(self, first: int, count: int) -> "Measured":
+        """The same of some of the groups."""
+        some = slice(first, first + count)
+        return replace(
+            self,
+            keys={name: column.slice(first, count) for name, column in self.keys.items()},
+            groups=min(count, self.groups - first),
+            statistics={of: values[some] for of, values in self.statistics.items()},
+            quantiles={name: values[some] for name, values in self.quantiles.items()},
+        )
+
 
 # --- before data is touched ---------------------------------------------------------------------
 
 
 def limits_of(query: Query) -> Limits:
-    """The limits that are stated: by the question, else by all its tables."""
+    """The limits that are stated: by the question, else by all its tables.
+
+    Nobody is in more groups than there are, or has more rows than a subquery leaves them.
+    """
+    if has_one_row_each(query.relation):
+        return Limits(1, 1)
     limits = [table.limits for table in tables_of(query.relation)]
     groups = [limit.max_groups for limit in limits]
     rows = [limit.max_rows for limit in limits]
+    stated = query.limits.max_groups or (max(g or 0 for g in groups) if all(groups) else None)
     return Limits(
-        query.limits.max_groups or (max(g or 0 for g in groups) if all(groups) else None),
+        None if stated is None else within_groups(stated, query),
         query.limits.max_rows or (max(r or 0 for r in rows) if all(rows) else None),
     )
 
@@ -99,11 +116,17 @@ def plan_budget(compiled: Compiled, price: Price) -> Budget:
         )
     return split(
         price,
-        needed(compiled.query),
+        compiled.query,
         choose_limits=not compiled.by_row and not is_stated(limits_of(compiled.query)),
         find_keys=not compiled.known,
         shared=shared,
     )
+
+
+def within_groups(limit: int, query: Query) -> int:
+    """A limit on one person's groups, no higher than the number of groups where that is public."""
+    public = all(of.keys is not None for of in key_types(query))
+    return min(limit, group_count(query)) if public else limit
 
 
 def group_count(query: Query) -> int:
@@ -125,27 +148,43 @@ def measure(
     laws: Sequence[Law] = tuple(Law),
 ) -> Measured:
     """Measure a query that has one grouping set."""
-    compiled = Compiled(query, tuple(needed(query)), engine.dialect)
+    compiled = Compiled(query, needed(query), engine.dialect)
     budget = plan_budget(compiled, price)
     salt = os.urandom(16).hex()
     with engine.session() as session:
+        put_domains(compiled, session)
         if not compiled.by_row:
             session.run(compiled.pairs())
             session.run(compiled.norms())
         weighing, choices, beyond = weigh(compiled, budget, session, neighbours, laws)
+        check_feasible(budget, weighing, neighbours)
         plan = measurements(budget, weighing, neighbours)
         selection = selecting(budget, plan, weighing, neighbours)
         _settle(compiled, budget, weighing, session, salt)
-        keys, noisy, groups = _totals(compiled, plan, session, selection)
-        names = {"place": pa.array(np.arange(groups, dtype=np.int64)), **keys}
-        session.put("groups", pa.table(names))
-        noisy |= _distincts(compiled, plan, session, groups, salt)
-        quantiles = _quantiles(compiled, plan, session, groups)
+        if selection is None:
+            totals = known_totals(compiled, plan, session)
+        else:
+            totals = found_totals(compiled, plan, session, selection)
+        if any(isinstance(statistic, Ranks | Distinct) for statistic in plan):
+            places = pa.array(np.arange(totals.groups, dtype=np.int64))
+            session.put("groups", pa.table({"place": places, **totals.keys}))
+        noisy = {**totals.statistics, **_distincts(compiled, plan, session, totals.groups, salt)}
+        quantiles = _quantiles(compiled, plan, session, totals.groups)
     if selection is not None:
         choices.append(("which groups there are", selection.guarantee))
     showing = selection if isinstance(selection, Showing) else None
-    costs = tuple(choices)
-    return Measured(query, keys, groups, noisy, quantiles, plan, costs, weighing, showing, beyond)
+    return Measured(
+        query,
+        totals.keys,
+        totals.groups,
+        noisy,
+        quantiles,
+        plan,
+        tuple(choices),
+        weighing,
+        showing,
+        beyond,
+    )
 
 
 def weigh(
@@ -170,11 +209,10 @@ def weigh(
     if compiled.by_row or is_stated(limits):
         options = [by_row(law) if compiled.by_row else stated(limits, law) for law in laws]
         return min(options, key=lambda option: _expected(option, budget)), [], None
-    buckets = 1 if neighbours is Neighbours.ADD_REMOVE else 2
-    histogram = Laplace(epsilon=budget.choice / 3, sensitivity=buckets, neighbours=neighbours)
+    people = histogram(budget, neighbours)
     norms = {"l1": LADDER, "l2": tuple(step * step for step in LADDER), "l0": LADDER}
     spreads = {
-        name: _spread(session, compiled.spread(name, steps), histogram)
+        name: _spread(session, compiled.spread(name, steps), people)
         for name, steps in norms.items()
     }
     count = group_count(compiled.query)
@@ -183,23 +221,26 @@ def weigh(
         (chosen(law, rows[law], spreads["l0"], budget, count) for law in laws),
         key=lambda option: option[1],
     )
-    weighing, _ = best
+    most = widest(budget, best[0].law, neighbours)
+    groups = within_groups(min(best[0].groups, most), compiled.query)
+    weighing = replace(best[0], rows=min(best[0].rows, most), groups=groups)
     costs: list[tuple[str, Guarantee]]
-    costs = [(f"people by {name}", histogram.guarantee) for name in norms]
+    costs = [(f"people by {name}", people.guarantee) for name in norms]
     return weighing, costs, rows[weighing.law].beyond(weighing.rows)
 
 
 def _expected(weighing: Weighing, budget: Budget) -> float:
-    """The size of the noise, each relative to what one row or person adds."""
+    """How far noise moves all aggregates, relative to what one row or person adds."""
     plan = measurements(budget, weighing, Neighbours.ADD_REMOVE)
-    return sum(m.typical() for m in plan.values())
+    sizes = {statistic: measurement.typical() for statistic, measurement in plan.items()}
+    return sum(one.weight * one.error(sizes) for one in budget.influences[weighing.law])
 
 
-def _spread(session: Session, statement: str, histogram: Laplace) -> Spread:
+def _spread(session: Session, statement: str, mechanism: Laplace) -> Spread:
     people = np.zeros(len(LADDER) + 1, dtype=np.int64)
     for batch in session.stream(statement):
         people[batch.column(0).to_numpy()] = batch.column(1).to_numpy()
-    return Spread(np.asarray(histogram.release(people), dtype=np.float64), float(histogram.scale))
+    return Spread(np.asarray(mechanism.release(people), dtype=np.float64), float(mechanism.scale))
 
 
 def selecting(
@@ -243,59 +284,6 @@ def _settle(
     session.run(compiled.weights("roaming", "l0", weighing.groups, square=square))
 
 
-def _totals(
-    compiled: Compiled,
-    plan: Mapping[Statistic, Measurement],
-    session: Session,
-    selection: KeySelection | Showing | None,
-) -> tuple[dict[str, pa.Array], dict[Statistic, NDArray[np.float64]], int]:
-    """Stream the exact totals, batch by batch through their mechanisms."""
-    counted = [
-        (i, s) for i, s in enumerate(compiled.statistics) if not isinstance(s, Ranks | Distinct)
-    ]
-    statement = compiled.totals()
-    if selection is None:
-        for i, of in enumerate(key_types(compiled.query)):
-            session.put(f"d{i}", _domain(of.keys or (), of.kind))
-        statement = compiled.everywhere(statement, ["people", *(f"t{i}" for i, _ in counted)])
-    batches = []
-    noisy: dict[Statistic, list[NDArray[np.float64]]] = {s: [] for _, s in counted}
-    for whole in session.stream(statement):
-        batch = whole
-        measured = {}
-        match selection:
-            case Showing():
-                shared = selection.measurement.statistic
-                counts = selection.measurement.release(_column(whole, compiled, shared))
-                shown = selection.shows(counts)
-                measured[shared] = counts[shown]
-                batch = whole.filter(pa.array(shown))
-            case KeySelection():
-                batch = whole.filter(pa.array(selection.keeps(whole.column("people").to_numpy())))
-        batches.append(batch.select(compiled.keys))
-        for _, statistic in counted:
-            if statistic not in measured:
-                totals = _column(batch, compiled, statistic)
-                measured[statistic] = plan[statistic].release(totals)
-            noisy[statistic].append(plan[statistic].scaled(measured[statistic]))
-    groups = sum(batch.num_rows for batch in batches)
-    # A chunked array of no chunks still has a type: there may be no groups at all.
-    kinds = [ARROW[of.kind] for of in key_types(compiled.query)]
-    keys = {
-        name: pa.chunked_array([batch.column(name) for batch in batches], kind).combine_chunks()
-        for name, kind in zip(compiled.keys, kinds, strict=True)
-    }
-    empty = np.empty(0)
-    return keys, {s: np.concatenate([empty, *parts]) for s, parts in noisy.items()}, groups
-
-
-def _column(batch: pa.RecordBatch, compiled: Compiled, statistic: Statistic) -> NDArray[np.int64]:
-    """The exact totals of a statistic."""
-    name = f"t{compiled.statistics.index(statistic)}"
-    totals: NDArray[np.int64] = batch.column(name).to_numpy(zero_copy_only=False)
-    return totals
-
-
 def _distincts(
     compiled: Compiled,
     plan: Mapping[Statistic, Measurement],
@@ -319,13 +307,6 @@ def _distincts(
 # --- quantiles ----------------------------------------------------------------------------------
 
 
-def level_of(aggregate: Aggregate) -> Fraction:
-    """The quantile that an aggregate asks for; MIN and MAX are the ends of the middle 99.9 %."""
-    if aggregate.level is not None:
-        return aggregate.level
-    return {"min": Fraction(1, 2000), "max": Fraction(1999, 2000)}[aggregate.measure.value]
-
-
 def _quantiles(
     compiled: Compiled, plan: Mapping[Statistic, Measurement], session: Session, groups: int
 ) -> dict[str, NDArray[np.float64]]:
@@ -336,20 +317,18 @@ def _quantiles(
         (first, *_) = statistics_of(aggregate, scope)
         if isinstance(first, Ranks):
             wanted.setdefault(first, []).append(aggregate)
-    answers: dict[str, NDArray[np.float64]] = {}
+    answers = {one.name: np.empty(groups) for all_ in wanted.values() for one in all_}
     for statistic, aggregates in wanted.items():
-        ranked = _ranked(compiled.ranks(statistic), session, groups)
-        for aggregate in aggregates:
-            scale = quantile_scale(plan[statistic], level_of(aggregate), len(aggregates))
-            answers[aggregate.name] = np.array(
-                [_quantile(statistic, aggregate, cells, scale) for cells in ranked]
-            )
+        scales = [quantile_scale(plan[statistic], level_of(a), len(aggregates)) for a in aggregates]
+        for place, cells in enumerate(_ranked(compiled.ranks(statistic), session, groups)):
+            for aggregate, scale in zip(aggregates, scales, strict=True):
+                answers[aggregate.name][place] = _quantile(statistic, aggregate, cells, scale)
     return answers
 
 
 def _ranked(
     statement: str, session: Session, groups: int
-) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """The occupied cells of every group and the weight in each, in the order of the groups."""
     columns: list[list[NDArray[np.int64]]] = [[], [], []]
     for batch in session.stream(statement):
@@ -357,10 +336,9 @@ def _ranked(
             column.append(part.to_numpy())
     empty = np.empty(0, dtype=np.int64)
     places, cells, weights = (np.concatenate([empty, *column]) for column in columns)
-    if not groups:
-        return []
-    ends = np.searchsorted(places, np.arange(1, groups))
-    return list(zip(np.split(cells, ends), np.split(weights, ends), strict=True))
+    ends = np.searchsorted(places, np.arange(groups + 1))
+    for first, end in pairwise(ends):
+        yield cells[first:end], weights[first:end]
 
 
 def _quantile(
@@ -373,10 +351,3 @@ def _quantile(
     cell = quantile_cells(*group, statistic.cells, level_of(aggregate), scale)
     width = (statistic.high - statistic.low) / statistic.cells
     return statistic.low + (cell + 0.5) * width
-
-
-def _domain(values: tuple[Value, ...], kind: Kind) -> pa.Table:
-    """The known values of one key and their places."""
-    return pa.table(
-        {"c": pa.array(range(len(values)), pa.int64()), "k": pa.array(values, ARROW[kind])}
-    )

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from discreet.answer.influence import Influence, best_shares, influences
+from discreet.answer.limits import Law
 from discreet.errors import InputError
+from discreet.plan.query import Query
 from discreet.plan.statistics import Statistic
 from discreet.privacy import ZCDP
 from discreet.rationals import Real, non_negative, positive
@@ -17,9 +20,11 @@ CHOICE = Fraction(1, 20)
 KEYS = Fraction(1, 4)
 """The share of epsilon that buys a list of groups which nobody has stated."""
 
-
 LEAST_KEYS = Fraction(1, 1000)
 """The least epsilon for finding one of a person's groups."""
+
+_PARTS = 1 << 12
+"""Shares are multiples of one part in so many, or nearly, so that every machine has the same."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -42,7 +47,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A price, split: limits, then keys, then each statistic's share of the rest.
+    """A price, split: limits, then keys, then each statistic's share of the rest under a law.
 
     The three add up by basic composition; `epsilon` and `delta` are for all statistics together.
     Where the count `shared` decides which groups are shown, keys cost the delta `hidden` alone.
@@ -52,7 +57,8 @@ class Budget:
     keys: Price | None
     epsilon: Fraction
     delta: Fraction
-    shares: Mapping[Statistic, Fraction]
+    shares: Mapping[Law, Mapping[Statistic, Fraction]]
+    influences: Mapping[Law, tuple[Influence, ...]]
     shared: Statistic | None = None
     hidden: Fraction = Fraction(0)
 
@@ -69,44 +75,41 @@ class Budget:
 
 def split(
     price: Price,
-    uses: Mapping[Statistic, Fraction],
+    query: Query,
     *,
     choose_limits: bool,
     find_keys: bool,
     shared: Statistic | None = None,
 ) -> Budget:
-    """Split a price.
-
-    Why: the error of a statistic falls as 1/share (1/sqrt(share) for Gaussian noise) and counts
-    with the weight of every aggregate that rests on it. The weighted sum of errors is least for
-    shares that grow as the root of the weights (as weight^(2/3) for Gaussian noise, a few percent
-    from that).
-    """
+    """Split a price so that the relative errors to expect of all aggregates add up to the least."""
     choice = price.epsilon * CHOICE if choose_limits else Fraction(0)
     apart = find_keys and shared is None
     keys = Price(price.epsilon * KEYS, price.delta / 2) if apart else None
     spent = choice + (keys.epsilon if keys else 0)
+    on = {law: influences(query, law) for law in Law}
     return Budget(
         choice,
         keys,
         price.epsilon - spent,
         price.delta / 2 if find_keys else price.delta,
-        _shares(uses, shared if find_keys else None),
+        {law: _shares(on[law], law, shared if find_keys else None) for law in Law},
+        on,
         shared if find_keys else None,
         price.delta / 2 if find_keys and not apart else Fraction(0),
     )
 
 
 def _shares(
-    uses: Mapping[Statistic, Fraction], shared: Statistic | None
+    on: tuple[Influence, ...], law: Law, shared: Statistic | None
 ) -> dict[Statistic, Fraction]:
     """The share of each statistic; one that finds the groups has what finding them is worth."""
-    weights = {statistic: Fraction(float(use) ** 0.5) for statistic, use in uses.items()}
-    rest = sum((w for s, w in weights.items() if s != shared), Fraction(0))
+    best = best_shares(on, law)
+    parts = {statistic: Fraction(max(1, round(_PARTS * best[statistic]))) for statistic in best}
+    rest = sum((part for s, part in parts.items() if s != shared), Fraction(0))
     if shared is not None and rest:
-        weights[shared] = max(weights[shared], rest * KEYS / (1 - KEYS))
-    whole = sum(weights.values(), Fraction(0))
-    return {statistic: weight / whole for statistic, weight in weights.items()}
+        parts[shared] = max(parts[shared], rest * KEYS / (1 - KEYS))
+    whole = sum(parts.values(), Fraction(0))
+    return {statistic: part / whole for statistic, part in parts.items()}
 
 
 @lru_cache(maxsize=256)

@@ -4,25 +4,36 @@ Counts have one noise, whose law gives the half-width exactly. What is computed 
 numbers is computed again from many simulated ones: noise of the same laws on top of the released.
 """
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.estimate import Floats, estimate
+from discreet.answer.estimate import Floats, compute, confine, estimate
+from discreet.answer.expected import scale_of, spread_evenly
 from discreet.answer.measure import Measurement
 from discreet.answer.showing import Showing
 from discreet.plan.kinds import Type
 from discreet.plan.query import Aggregate, Measure
-from discreet.plan.statistics import Statistic, statistics_of
+from discreet.plan.statistics import Statistic, plain_total, statistics_of
 
 CONFIDENCE = 0.95
 _DRAWS = 1000
 _CELLS = 4_000_000
 _FEWEST = 200
 
+POINTS = 1024
+"""Points over which noise is laid out where there are too many groups to draw it for each."""
+
+SLICE = 1 << 10
+"""Groups whose error bars are computed at once, where there are many."""
+
 _EXACT = {Measure.COUNT, Measure.COUNT_PEOPLE, Measure.COUNT_DISTINCT}
 RANKED = {Measure.QUANTILE, Measure.MIN, Measure.MAX}
+
+SAME_EVERYWHERE = _EXACT | RANKED | {Measure.SUM}
+"""Measures whose error bars need no simulation, or that of one group for all."""
 
 
 def draws_for(groups: int) -> int:
@@ -50,10 +61,28 @@ def simulate(
     return found
 
 
+def lay_out(
+    statistics: Mapping[Statistic, Floats],
+    measurements: Mapping[Statistic, Measurement],
+    showing: Showing | None = None,
+) -> dict[Statistic, Floats]:
+    """As `simulate`, with the same noise for all groups: evenly over its law, a row a point."""
+    found = {}
+    for i, (statistic, values) in enumerate(statistics.items()):
+        measurement = measurements[statistic]
+        even = spread_evenly(len(statistics), POINTS)[measurement.law][i, 1:]
+        noise = scale_of(measurement) * even[:, None]
+        if showing is not None and showing.measurement.statistic == statistic:
+            plain = measurement.error(CONFIDENCE)
+            noise = noise * (showing.half_widths(values, plain) / plain)
+        found[statistic] = values + noise
+    return found
+
+
 def half_width(
     aggregate: Aggregate,
     statistics: Mapping[Statistic, Floats],
-    simulated: Mapping[Statistic, Floats] | None,
+    simulated: Mapping[Statistic, Floats],
     measurements: Mapping[Statistic, Measurement],
     scope: Mapping[str, Type],
     showing: Showing | None = None,
@@ -61,20 +90,38 @@ def half_width(
     """The half-width of each group's interval, and how it was found."""
     if aggregate.measure in RANKED:
         return None, "its error is in ranks"
+    if aggregate.measure is Measure.SUM and (alone := plain_total(aggregate, scope)) in statistics:
+        size = statistics[alone].size
+        return np.full(size, measurements[alone].error(CONFIDENCE)), "exact"
     first = statistics_of(aggregate, scope)[0]
     size = statistics[first].size
     if aggregate.measure in _EXACT:
         plain = np.full(size, measurements[first].error(CONFIDENCE))
-        if showing is not None and showing.measurement.statistic == first:
-            plain = showing.half_widths(statistics[first], float(plain[0])) if size else plain
+        if showing is not None and showing.measurement.statistic == first and size:
+            plain = showing.half_widths(statistics[first], float(plain[0]))
         # Counts are shown as whole numbers, which moves them by half of one at most.
         return plain + 0.5, "exact"
-    if simulated is None:
-        return None, "not computed: too many groups to simulate"
-    middle = estimate(aggregate, statistics, scope)
-    return spread(estimate(aggregate, simulated, scope), middle), "by simulation"
+    shared = showing is not None and showing.measurement.statistic == first
+    if aggregate.measure is Measure.SUM and not shared:  # the same in every group
+        statistics = {of: values[:1] for of, values in statistics.items()}
+        simulated = {of: draws[:, :1] for of, draws in simulated.items()}
+        one = spread(estimate(aggregate, simulated, scope), estimate(aggregate, statistics, scope))
+        return np.resize(one, size), "by simulation"
+    computed = compute(aggregate, statistics, scope)
+    width = spread(compute(aggregate, simulated, scope), computed)
+    # Around what was computed, not what is shown: where a variance came out below 0 and is shown
+    # as 0, most of the simulated ones are below 0 too, and would say that nothing is off.
+    low, high = (confine(aggregate, computed + way, scope) for way in (-width, width))
+    middle = confine(aggregate, computed, scope)
+    return np.maximum(high - middle, middle - low), "by simulation"
 
 
 def spread(simulated: Floats, middle: Floats) -> NDArray[np.float64]:
-    """The distance from the middle that holds the stated share of simulated values."""
-    return np.quantile(np.abs(simulated - middle), CONFIDENCE, axis=0)
+    """The distance from the middle that holds the stated share of simulated values, a row a draw.
+
+    It is NaN where a value could not be computed in one of the draws.
+    """
+    away = np.ascontiguousarray(np.abs(simulated - middle).T)
+    place, last = math.ceil(CONFIDENCE * (away.shape[1] - 1)), away.shape[1] - 1
+    away.partition((place, last), axis=1)  # NaN comes last
+    return np.where(np.isnan(away[:, last]), np.nan, away[:, place])

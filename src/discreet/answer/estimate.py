@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.plan.kinds import Type
 from discreet.plan.query import Aggregate, Measure
-from discreet.plan.statistics import Grid, Statistic, Total, statistics_of
+from discreet.plan.statistics import Grid, Statistic, Total, plain_total, statistics_of
 
 Floats = NDArray[np.float64]
 
@@ -23,8 +23,31 @@ def estimate(
     """One aggregate of every group, from statistics in their own units (rows, people, values).
 
     Edge cases: a mean of fewer than one value is a mean of one; means stay in the range of their
-    values, variances are not negative, correlations stay within -1 and 1.
+    values, variances between 0 and the largest that it allows, correlations stay within -1 and 1.
     """
+    return confine(aggregate, compute(aggregate, statistics, scope), scope)
+
+
+def confine(aggregate: Aggregate, computed: Floats, scope: Mapping[str, Type]) -> Floats:
+    """What was computed, brought to where the truth must be; it grows with it."""
+    match aggregate.measure:
+        case Measure.MEAN:
+            grid = _grid(statistics_of(aggregate, scope)[1])
+            return np.clip(computed, grid.low, grid.high)
+        case Measure.VARIANCE:
+            return np.clip(computed, 0.0, _most(aggregate, scope))
+        case Measure.STDDEV:
+            return np.sqrt(np.clip(computed, 0.0, _most(aggregate, scope)))
+        case _:
+            return computed
+
+
+def compute(
+    aggregate: Aggregate, statistics: Mapping[Statistic, Floats], scope: Mapping[str, Type]
+) -> Floats:
+    """One aggregate, wherever noise has led it; of a deviation the square."""
+    if aggregate.measure is Measure.SUM and (plain := plain_total(aggregate, scope)) in statistics:
+        return statistics[plain]
     needs = statistics_of(aggregate, scope)
     first = statistics[needs[0]]
     match aggregate.measure:
@@ -36,13 +59,10 @@ def estimate(
             return _sum(needs[1], statistics, first)
         case Measure.MEAN:
             grid = _grid(needs[1])
-            mean = grid.centre + statistics[needs[1]] / np.maximum(first, 1.0)
-            return np.clip(mean, grid.low, grid.high)
+            return grid.centre + statistics[needs[1]] / np.maximum(first, 1.0)
         case Measure.VARIANCE | Measure.STDDEV:
             x, xx = needs[1:]
-            variance = _moment((x, x), xx, statistics, first) * _bessel(first, aggregate)
-            variance = np.maximum(variance, 0.0)
-            return np.sqrt(variance) if aggregate.measure is Measure.STDDEV else variance
+            return _moment((x, x), xx, statistics, first) * _bessel(first, aggregate)
         case Measure.COVARIANCE:
             x, y, xy = needs[1:]
             return _moment((x, y), xy, statistics, first) * _bessel(first, aggregate)
@@ -78,6 +98,12 @@ def _bessel(rows: Floats, aggregate: Aggregate) -> Floats:
     return n / (n - 1) if aggregate.sample else np.ones_like(n)
 
 
+def _most(aggregate: Aggregate, scope: Mapping[str, Type]) -> float:
+    """No variance of values in a range is larger: half of them at each end; of two for a sample."""
+    grid = _grid(statistics_of(aggregate, scope)[1])
+    return (grid.high - grid.low) ** 2 / (2 if aggregate.sample else 4)
+
+
 def _grid(statistic: Statistic) -> Grid:
-    assert isinstance(statistic, Total)  # noqa: S101 - narrowing: see statistics_of
+    assert isinstance(statistic, Total)  # noqa: S101 - narrowing: see plain_total, statistics_of
     return statistic.grid

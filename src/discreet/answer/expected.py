@@ -13,12 +13,11 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.ask import level_of
 from discreet.answer.estimate import estimate
 from discreet.answer.limits import Law
 from discreet.answer.measure import Measurement, quantile_scale
 from discreet.plan.kinds import Type
-from discreet.plan.query import Aggregate, Measure
+from discreet.plan.query import Aggregate, Measure, level_of
 from discreet.plan.statistics import Ranks, Statistic, Total
 from discreet.sql.compile import FULL
 
@@ -103,7 +102,7 @@ def rank_error(
 
 
 @lru_cache(maxsize=16)
-def spread_evenly(dimensions: int) -> dict[Law, Floats]:
+def spread_evenly(dimensions: int, points: int = _POINTS) -> dict[Law, Floats]:
     """Noise of scale 1, a row for each dimension: first none at all, then evenly over the law.
 
     The points are multiples of a generalised golden ratio: x is the root above 1 of
@@ -113,7 +112,7 @@ def spread_evenly(dimensions: int) -> dict[Law, Floats]:
     for _ in range(64):
         root = (1 + root) ** (1 / (dimensions + 1))
     steps = root ** -np.arange(1.0, dimensions + 1)
-    even = (0.5 + steps[:, None] * np.arange(1, _POINTS + 1)) % 1.0
+    even = (0.5 + steps[:, None] * np.arange(1, points + 1)) % 1.0
     none = np.zeros((dimensions, 1))
     return {law: np.hstack([none, _shaped(even, law)]) for law in Law}
 

@@ -9,7 +9,14 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from discreet.answer.ask import group_count, is_stated, limits_of, plan_budget, weigh
+from discreet.answer.ask import (
+    group_count,
+    is_stated,
+    limits_of,
+    plan_budget,
+    weigh,
+    within_groups,
+)
 from discreet.answer.budget import Budget, Price
 from discreet.answer.expected import Expected, expect, scale_of
 from discreet.answer.explained import render_explanation
@@ -25,7 +32,7 @@ from discreet.mechanisms import KeySelection
 from discreet.plan.query import Query
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import Limits
-from discreet.plan.statistics import Ranks, Statistic, needed, statistics_of
+from discreet.plan.statistics import Ranks, Statistic, needed, statistics_in
 from discreet.privacy import Neighbours
 from discreet.sql.compile import Compiled
 from discreet.sql.duckdb import DuckDB
@@ -160,7 +167,7 @@ def _touched() -> InvariantBroken:
 def _part(
     query: Query, dialect: DuckDB, price: Price, neighbours: Neighbours, laws: Sequence[Law]
 ) -> Part:
-    compiled = Compiled(query, tuple(needed(query)), dialect)
+    compiled = Compiled(query, needed(query), dialect)
     budget = plan_budget(compiled, price)
     limits = limits_of(query)
     settled = compiled.by_row or is_stated(limits)
@@ -168,7 +175,11 @@ def _part(
         weighings = [weigh(compiled, budget, Sealed(), neighbours, laws)[0]]
     else:
         possible = [law for law in laws if law is Law.LAPLACE or budget.rho]
-        weighings = [Weighing(law, limit, limit) for law in possible for limit in EXAMPLES]
+        weighings = [
+            Weighing(law, limit, within_groups(limit, query))
+            for law in possible
+            for limit in EXAMPLES
+        ]
     return Part(
         tuple(key.name for key in query.keys),
         group_count(query) if compiled.known else None,
@@ -197,7 +208,7 @@ def _options(
     query: Query, budget: Budget, weighings: list[Weighing], neighbours: Neighbours
 ) -> tuple[Option, ...]:
     scope = columns_of(query.relation)
-    needs = {aggregate: statistics_of(aggregate, scope) for aggregate in query.aggregates}
+    needs = statistics_in(query)
     users: dict[Statistic, list[str]] = {}
     for aggregate, statistics in needs.items():
         for statistic in statistics:
@@ -209,7 +220,9 @@ def _options(
             one.name: expect(one, plan, scope, all_, sharing=len(users[all_[0]]))
             for one, all_ in needs.items()
         }
-        lines = tuple(_line(one, budget.shares[s], users[s]) for s, one in plan.items())
+        lines = tuple(
+            _line(one, budget.shares[weighing.law][s], users[s]) for s, one in plan.items()
+        )
         options.append(Option(weighing, lines, expected))
     return tuple(options)
 

@@ -4,7 +4,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from discreet.answer.expected import GROUP, Expected
-from discreet.answer.figures import columns, cost, half, pad, plain
+from discreet.answer.figures import columns, cost, counted, half, pad, plain
 from discreet.answer.limits import Law
 
 if TYPE_CHECKING:
@@ -81,13 +81,16 @@ def _limits(part: "Part") -> list[str]:
         return [
             _item("limits", "not stated: rows and groups of one person are limited to what"),
             _item("", f"three noisy histograms of people suggest, for epsilon {cost(part.choice)}"),
+            _item("", "the answer tells about what share of people has more"),
         ]
     if part.limits is None:
         return [_item("limits", "each row counts by itself")]
-    groups, rows = part.limits.max_groups, part.limits.max_rows
+    groups, rows = part.limits.max_groups or 1, part.limits.max_rows or 1
+    where = "it" if groups == 1 else "each"
+    most = f"{counted(groups, 'group')} with {counted(rows, 'row')} in {where}"
     return [
-        _item("limits", f"one person weighs at most {groups} groups with {rows} rows in each;"),
-        _item("", "whoever has more counts for less"),
+        _item("limits", f"one person weighs at most {most};"),
+        _item("", "whoever has more counts for less; how many have is not public"),
     ]
 
 

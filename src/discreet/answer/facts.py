@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from discreet.answer.ask import level_of
 from discreet.answer.post import outputs_of
 from discreet.plan.calendar import moment
 from discreet.plan.kinds import Kind, Range
-from discreet.plan.query import Measure, Query, groupings
+from discreet.plan.query import Measure, Query, groupings, level_of
 from discreet.plan.reads import mentions, reads
 from discreet.plan.relations import tables_of, unit_of
 from discreet.plan.schema import EachRow, Path, Person, Table

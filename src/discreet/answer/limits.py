@@ -13,9 +13,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.budget import Budget
 from discreet.plan.schema import Limits
-from discreet.plan.statistics import People
 
 LADDER: tuple[int, ...] = tuple(sorted({math.ceil(2 ** (j / 4)) for j in range(81)}))
 """Limits to choose from: up to 2^20, each about a fifth above the last."""
@@ -98,16 +96,6 @@ def middles() -> NDArray[np.float64]:
     return np.sqrt(steps * before)
 
 
-def chosen(
-    law: Law, rows: Spread, groups: Spread, budget: Budget, count: int
-) -> tuple[Weighing, float]:
-    """The best limits for a law, and the error to expect with them."""
-    row_noise, people_noise = typical_noise(budget, law)
-    best_rows = choose(rows, row_noise, count)
-    best_groups = choose(groups, people_noise, count, root=law is Law.GAUSSIAN)
-    return Weighing(law, best_rows.limit, best_groups.limit), best_rows.error + best_groups.error
-
-
 def choose(spread: Spread, noise: float, groups: int, *, root: bool = False) -> Choice:
     """The step of the ladder with the least noise and bias in a typical group.
 
@@ -125,23 +113,3 @@ def choose(spread: Spread, noise: float, groups: int, *, root: bool = False) -> 
     errors = (steps * noise * groups + lost) / total
     best = int(np.argmin(errors))
     return Choice(LADDER[best], float(errors[best]))
-
-
-def typical_noise(budget: Budget, law: Law) -> tuple[float, float]:
-    """The median size of the noise for a limit of 1, on statistics of rows and of people."""
-    return _median(budget, law, people=False), _median(budget, law, people=True)
-
-
-def _median(budget: Budget, law: Law, *, people: bool) -> float:
-    shares = [
-        float(share)
-        for statistic, share in budget.shares.items()
-        if isinstance(statistic, People) is people
-    ]
-    if not shares:
-        return 0.0
-    if law is Law.LAPLACE:
-        sizes = [math.log(2) / (float(budget.epsilon) * share) for share in shares]
-    else:
-        sizes = [0.6745 / math.sqrt(2 * float(budget.rho) * share) for share in shares]
-    return sum(sizes) / len(sizes)

@@ -123,8 +123,14 @@ def measurements(
     whole = budget.epsilon if weighing.law is Law.LAPLACE else budget.rho
     return {
         statistic: Measurement(statistic, weighing, whole * share, neighbours)
-        for statistic, share in budget.shares.items()
+        for statistic, share in budget.shares[weighing.law].items()
     }
+
+
+def histogram(budget: Budget, neighbours: Neighbours) -> Laplace:
+    """The mechanism of each of the three histograms of people that limits are chosen by."""
+    buckets = 1 if neighbours is Neighbours.ADD_REMOVE else 2
+    return Laplace(epsilon=budget.choice / 3, sensitivity=buckets, neighbours=neighbours)
 
 
 def quantile_scale(measurement: Measurement, level: Fraction, levels: int) -> Fraction:

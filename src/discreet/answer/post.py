@@ -43,9 +43,14 @@ def evaluate(table: pa.Table, outputs: tuple[Named, ...], columns: Mapping[str, 
     return _run(table, f"SELECT {', '.join(parts)} FROM released ORDER BY {PLACE}")
 
 
+def shows_all(query: Query) -> bool:
+    """Whether all rows are shown, in the order they come in."""
+    return query.having is None and not query.order and query.limit is None and not query.offset
+
+
 def arrange(table: pa.Table, query: Query) -> pa.Array:
     """Which rows are shown, in which order, as places."""
-    if query.having is None and not query.order and query.limit is None and not query.offset:
+    if shows_all(query):
         return pa.array(np.arange(table.num_rows, dtype=np.int64))
     dialect, columns = DuckDB(), released_columns(query)
     text = f"SELECT {PLACE} FROM released"

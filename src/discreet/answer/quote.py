@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from discreet.answer.ask import plan_budget
+from discreet.answer.ask import plan_budget, weigh
 from discreet.answer.budget import Price
+from discreet.answer.explain import Sealed
+from discreet.answer.feasible import check_feasible, widest
 from discreet.answer.limits import Law
 from discreet.answer.sets import single_sets
 from discreet.errors import InputError
@@ -34,7 +36,7 @@ def quote(
 def _parts(
     query: Query, price: Price, law: Law, dialect: DuckDB, neighbours: Neighbours
 ) -> Sequence[Charged]:
-    compiled = Compiled(query, tuple(needed(query)), dialect)
+    compiled = Compiled(query, needed(query), dialect)
     budget = plan_budget(compiled, price)
     if law is Law.GAUSSIAN and not budget.rho:
         raise InputError(
@@ -44,12 +46,17 @@ def _parts(
         )
     found: list[Charged] = []
     if budget.choice:
+        widest(budget, law, neighbours)  # refused now, where hardly any limit could be chosen
+    else:
+        weighing, _, _ = weigh(compiled, budget, Sealed(), neighbours, (law,))
+        check_feasible(budget, weighing, neighbours)
+    if budget.choice:
         found += [Pure(budget.choice / 3, neighbours=neighbours)] * 3
     if budget.keys is not None:
         found.append(Approximate(budget.keys.epsilon, budget.keys.delta, neighbours=neighbours))
     if budget.shared is not None:
         found.append(Approximate(0, budget.hidden, neighbours=neighbours))
-    for share in budget.shares.values():
+    for share in budget.shares[law].values():
         if law is Law.LAPLACE:
             found.append(Pure(budget.epsilon * share, neighbours=neighbours))
         else:

@@ -13,6 +13,7 @@ from discreet.answer.budget import Price
 from discreet.answer.chart import draw
 from discreet.answer.facts import Facts
 from discreet.answer.page import render_page
+from discreet.answer.parts import Part
 from discreet.answer.statement import statement
 from discreet.answer.text import render_text
 from discreet.errors import InputError
@@ -39,7 +40,8 @@ class Release:
 
     `table` holds keys and answers, `half_widths` for each answer how far it is from what it would
     be without noise, 95 times in 100, NULL where that is not known. `how` tells for each answer
-    whether that was computed exactly or by simulation. Two releases are equal when their bytes are.
+    whether that was computed exactly or by simulation. `parts` are the measurements behind it,
+    where they are kept. Two releases are equal when their bytes are.
     """
 
     table: pa.Table
@@ -50,6 +52,7 @@ class Release:
     costs: tuple[Cost, ...]
     notes: tuple[str, ...] = field(default=())
     facts: Facts | None = None
+    parts: tuple[Part, ...] = ()
 
     def __post_init__(self) -> None:
         _check(self.table, self.half_widths)

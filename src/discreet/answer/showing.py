@@ -8,6 +8,7 @@ questions pay for a selection of its own (`KeySelection`).
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,10 +147,13 @@ def _laplace_below(above: Floats, scale: float) -> Floats:
 
 def _gaussian_below(above: Floats, scale: float) -> Floats:
     """The same for Gaussian noise, read off a table and rounded up."""
-    heights = np.linspace(0.0, _FAR, _POINTS)
-    table = np.array([_standard_below(height) for height in heights])
-    place = np.minimum(above / scale / heights[1], _POINTS - 1).astype(np.int64)
-    return np.asarray(scale * table[np.maximum(place, 0)], dtype=np.float64)
+    place = np.minimum(above / scale * ((_POINTS - 1) / _FAR), _POINTS - 1).astype(np.int64)
+    return np.asarray(scale * _standard_table()[np.maximum(place, 0)], dtype=np.float64)
+
+
+@cache
+def _standard_table() -> Floats:
+    return np.array([_standard_below(height) for height in np.linspace(0.0, _FAR, _POINTS)])
 
 
 def _standard_below(above: float) -> float:

@@ -40,14 +40,7 @@ def _limiting(compiled: Compiled, weighing: Weighing) -> list[str]:
 
 
 def _asking(compiled: Compiled, weighing: Weighing) -> list[str]:
-    totals = compiled.totals()
-    if compiled.known:
-        counted = [
-            f"t{i}"
-            for i, statistic in enumerate(compiled.statistics)
-            if not isinstance(statistic, Ranks | Distinct)
-        ]
-        totals = compiled.everywhere(totals, ["people", *counted])
+    totals = compiled.placed_totals() if compiled.known else compiled.totals()
     kinds = compiled.statistics
     distincts = [
         compiled.distincts(s, weighing.rows, SECRET) for s in kinds if isinstance(s, Distinct)

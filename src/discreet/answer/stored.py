@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from discreet.answer import parts
 from discreet.answer.budget import Price
 from discreet.answer.facts import Facts
 from discreet.errors import InputError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from discreet.answer.release import Release
 
 _PLACE = b"discreet.release"
+_PARTS = b"discreet.parts"
 _VERSION = 1
 
 
@@ -30,7 +32,8 @@ def pack(release: "Release") -> bytes:
     titles = [*release.table.column_names, *(f"{name} \N{PLUS-MINUS SIGN}" for name in names)]
     about = json.dumps(_about(release, names), sort_keys=True, separators=(",", ":"))
     fields = [pa.field(title, c.type) for title, c in zip(titles, columns, strict=True)]
-    schema = pa.schema(fields, metadata={_PLACE: about.encode()})
+    measured = {_PARTS: parts.pack(release.parts)} if release.parts else {}
+    schema = pa.schema(fields, metadata={_PLACE: about.encode(), **measured})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as writer:
         writer.write_table(pa.table(columns, schema=schema))
@@ -42,7 +45,9 @@ def unpack(stored: bytes) -> dict[str, Any]:
     """The fields of the release that `pack` wrote."""
     try:
         table = pa.ipc.open_stream(stored).read_all()
-        return _fields(table, json.loads((table.schema.metadata or {})[_PLACE]))
+        metadata = table.schema.metadata or {}
+        measured = parts.unpack(metadata[_PARTS]) if _PARTS in metadata else ()
+        return {**_fields(table, json.loads(metadata[_PLACE])), "parts": measured}
     except InputError:
         raise
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, IndexError) as wrong:

@@ -1,28 +1,35 @@
 """Noisy statistics of all grouping sets as one table of keys and aggregates."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
-from discreet.answer.ask import ARROW, Measured
+from discreet.answer.ask import Measured
+from discreet.answer.brackets import Bracket
 from discreet.answer.errorbars import (
     CONFIDENCE,
+    POINTS,
     RANKED,
+    SAME_EVERYWHERE,
+    SLICE,
     draws_for,
     half_width,
+    lay_out,
     simulate,
     spread,
 )
 from discreet.answer.estimate import Floats, estimate
 from discreet.answer.expected import rank_error
 from discreet.answer.post import evaluate, outputs_of
+from discreet.answer.totals import ARROW
 from discreet.plan.expressions import Column
 from discreet.plan.kinds import Kind
 from discreet.plan.query import (
     Aggregate,
+    Measure,
     Query,
     grouping_name,
     groupings,
@@ -32,7 +39,7 @@ from discreet.plan.query import (
 )
 from discreet.plan.reads import mentions
 from discreet.plan.relations import Named, columns_of
-from discreet.plan.statistics import statistics_of
+from discreet.plan.statistics import Rows, Statistic, statistics_of
 
 _LARGEST = 2.0**62
 """Counts are whole numbers of 64 bits; noise beyond that is too rare to matter and stays here."""
@@ -72,7 +79,7 @@ class Simulation:
     """Many tables as they might have come out: what error bars are read off.
 
     `many` holds, for each grouping set, statistics with a row a draw; it is empty where there are
-    too many groups to simulate.
+    too many groups to simulate all at once.
     """
 
     query: Query
@@ -96,29 +103,65 @@ class Simulation:
 
     def half_widths(self, central: pa.Table) -> tuple[dict[str, Floats], dict[str, str]]:
         """Half-widths of all shown numbers that have one, and how each was found."""
+        if not self.many:
+            return self._by_slices(central)
         aggregates = {aggregate.name: aggregate for aggregate in self.query.aggregates}
         widths: dict[str, Floats] = {}
         how: dict[str, str] = {}
+        ranked = {name for name, one in aggregates.items() if one.measure in RANKED}
         derived: list[Named] = []
         for output in outputs_of(self.query):
             match output.expression:
                 case Column(name) if name in aggregates:
                     width, how[output.name] = self._plain(aggregates[name])
                     widths |= {} if width is None else {output.name: width}
+                case other if mentions(other) & ranked:
+                    how[output.name] = "it is computed from a quantile, whose error is in rows"
                 case other if mentions(other) & aggregates.keys():
                     derived.append(output)
-        if derived and self.many and central.num_rows:
-            for name, width in self._derived(tuple(derived), central).items():
+        if derived and central.num_rows:
+            for name, width in self.derived(tuple(derived), central).items():
                 widths[name], how[name] = width, "by simulation"
         return widths, how
 
+    def _by_slices(self, central: pa.Table) -> tuple[dict[str, Floats], dict[str, str]]:
+        """The same for very many groups: some at a time, with one layout of the noise for all."""
+        found: dict[str, list[Floats]] = {}
+        how: dict[str, str] = {}
+        row = 0
+        for part in self.parts:
+            for first in range(0, part.groups, SLICE):
+                some = part.sliced(first, SLICE)
+                drawn = some if self._varies(part) else some.sliced(0, 1)
+                laid = lay_out(drawn.statistics, some.measurements, some.showing)
+                one = Simulation(self.query, [some], [replace(some, statistics=laid)], POINTS)
+                widths, how = one.half_widths(central.slice(row, some.groups))
+                row += some.groups
+                for name, width in widths.items():
+                    found.setdefault(name, []).append(width)
+        return {name: np.concatenate(widths) for name, widths in found.items()}, how
+
+    def _varies(self, part: Measured) -> bool:
+        """Whether an error bar differs from group to group for what was measured of them."""
+        same = {a.name for a in self.query.aggregates if a.measure in SAME_EVERYWHERE}
+        keys = {*(key.name for key in self.query.keys), *groupings(self.query)}
+        shown = (output.expression for output in outputs_of(self.query))
+        plain = all(
+            (isinstance(one, Column) and one.name in same) or mentions(one) <= keys for one in shown
+        )
+        found = part.showing is not None and isinstance(part.showing.measurement.statistic, Rows)
+        return not plain or found
+
     def _plain(self, aggregate: Aggregate) -> tuple[Floats | None, str]:
         """The error bar of an aggregate that is shown as it is."""
+        if aggregate.measure in RANKED:
+            width, how = self._bracketed(aggregate), self._ranked(aggregate)
+            return width, how if width is None else f"by the quantiles beside it; {how}"
         found = [
             half_width(
                 aggregate,
                 part.statistics,
-                self.many[i].statistics if self.many else None,
+                self._simulated(i, aggregate),
                 part.measurements,
                 columns_of(part.query.relation),
                 part.showing,
@@ -126,8 +169,25 @@ class Simulation:
             for i, part in enumerate(self.parts)
         ]
         known = [width for width, _ in found if width is not None]
-        how = self._ranked(aggregate) if aggregate.measure in RANKED else found[0][1]
-        return (np.concatenate(known) if len(known) == len(found) else None), how
+        return (np.concatenate(known) if len(known) == len(found) else None), found[0][1]
+
+    def _simulated(self, place: int, aggregate: Aggregate) -> Mapping[Statistic, Floats]:
+        """Statistics as they might have come out; for a sum that is as wide everywhere, laid out.
+
+        Drawn noise would make equal answers wander, and here one group is enough.
+        """
+        part = self.parts[place]
+        needs = statistics_of(aggregate, columns_of(part.query.relation))
+        shared = part.showing is not None and part.showing.measurement.statistic in needs
+        if aggregate.measure is not Measure.SUM or shared or needs[0] not in part.statistics:
+            return self.many[place].statistics
+        return lay_out({of: part.statistics[of][:1] for of in needs}, part.measurements)
+
+    def _bracketed(self, aggregate: Aggregate) -> Floats | None:
+        """The error bar of a quantile in values, where its neighbours and a count give one."""
+        brackets = [Bracket.of(aggregate, part) for part in self.parts]
+        known = [bracket.half_widths(aggregate) for bracket in brackets if bracket is not None]
+        return np.concatenate(known) if len(known) == len(brackets) else None
 
     def _ranked(self, aggregate: Aggregate) -> str:
         """How far a quantile is off, in rows: in values it depends on the data."""
@@ -138,7 +198,7 @@ class Simulation:
         off = max(rank_error(plan, aggregate, sharing, 1 - CONFIDENCE) for plan in plans)
         return f"it is off by {math.ceil(off):,} rows in sorted order at most, 95 times in 100"
 
-    def _derived(self, outputs: tuple[Named, ...], central: pa.Table) -> dict[str, Floats]:
+    def derived(self, outputs: tuple[Named, ...], central: pa.Table) -> dict[str, Floats]:
         """The error bars of numbers that are computed from several aggregates."""
         columns = released_columns(self.query)
         middle = evaluate(central, outputs, columns)

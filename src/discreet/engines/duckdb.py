@@ -14,7 +14,13 @@ from discreet.errors import EngineError, InputError
 from discreet.plan.schema import Path as KeyPath
 from discreet.plan.schema import PublicTable, Schema, Table
 from discreet.sql.duckdb import DuckDB
-from discreet.sql.stored import render_view, stored_name
+from discreet.sql.stored import (
+    SCHEMAS,
+    render_repeated,
+    render_view,
+    stored_name,
+    view_name,
+)
 
 if TYPE_CHECKING:
     import duckdb
@@ -44,6 +50,8 @@ class DuckDBEngine:
                 "allow_community_extensions": "false",
             }
         )
+        for place in SCHEMAS:
+            self._database.execute(f"CREATE SCHEMA {place}")
         self._files: list[str] = []
         self._physical: dict[str, dict[str, str]] = {}
         self._locked = False
@@ -57,7 +65,7 @@ class DuckDBEngine:
         Returns the engine's types of its columns, which are public.
         """
         self._check_open()
-        target = self.dialect.identifier(stored_name(name))
+        target = stored_name(name, self.dialect)
         if isinstance(source, str | Path):
             self._database.execute(f"CREATE VIEW {target} AS SELECT * FROM {self._file(source)}")
         else:
@@ -82,14 +90,39 @@ class DuckDBEngine:
         """Make the tables of a schema ready for questions, and lock the database."""
         self._check_open()
         for table in schema.tables.values():
-            self._check_keys(table)
             view = render_view(table, schema, self._physical, self.dialect)
-            self._database.execute(f"CREATE VIEW {self.dialect.identifier(table.name)} AS {view}")
+            self._database.execute(f"CREATE VIEW {view_name(table.name, self.dialect)} AS {view}")
+            self._check_keys(table, schema)
         paths = ", ".join(self.dialect.text(path) for path in self._files)
         self._database.execute(f"SET allowed_paths = [{paths}]")
         self._database.execute("SET enable_external_access = false")
         self._database.execute("SET lock_configuration = true")
         self._locked = True
+
+    def check_readable(self, table: Table | PublicTable) -> None:
+        """Read every value of a table once, so that none makes a question fail later.
+
+        A file is not read when it is stored, and some values in it (texts that are no UTF-8, times
+        that the engine has none of) are errors and not values: a question would fail, or not,
+        depending on one row. This is the owner's business, before anybody asks.
+        """
+        odd = [column for column in table.columns if not self._is_readable(table.name, column)]
+        if odd:
+            raise InputError(
+                f"{table.name} holds a value that cannot be read ({', '.join(odd)})",
+                why="a question about it would fail or not, depending on one row",
+                fix="mend the file, or leave the column out",
+            )
+
+    def _is_readable(self, table: str, column: str) -> bool:
+        import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
+
+        name, view = self.dialect.identifier(column), view_name(table, self.dialect)
+        try:
+            self._database.execute(f"SELECT MAX(hash({name})) FROM {view}").fetchall()
+        except duckdb.Error:
+            return False
+        return True
 
     def _check_open(self) -> None:
         if self._locked:
@@ -118,22 +151,30 @@ class DuckDBEngine:
         function, options = reader
         return f"{function}({self.dialect.text(path)}{options})"
 
-    def _check_keys(self, table: Table | PublicTable) -> None:
-        """Keys that joins rely on must be unique; this is the owner's business, not an answer."""
-        if isinstance(table, PublicTable):
-            self._check_unique(table.name, table.key)
-        elif isinstance(table.unit, KeyPath):
-            self._check_unique(table.unit.table, (table.unit.key,))
+    def _check_keys(self, table: Table | PublicTable, schema: Schema) -> None:
+        """Keys that joins rely on must be unique; this is the owner's business, not an answer.
 
-    def _check_unique(self, table: str, key: tuple[str, ...]) -> None:
-        columns = ", ".join(self.dialect.identifier(column) for column in key)
-        source = self.dialect.identifier(stored_name(table))
-        statement = f"SELECT 1 FROM {source} GROUP BY {columns} HAVING COUNT(*) > 1 LIMIT 1"
+        They are looked at as joins see them: what is stored may differ and be read as one.
+        """
+        if isinstance(table, PublicTable):
+            columns = [self.dialect.identifier(column) for column in table.key]
+            listed, known = ", ".join(columns), " AND ".join(f"{c} IS NOT NULL" for c in columns)
+            self._check_unique(
+                f"SELECT 1 FROM {view_name(table.name, self.dialect)} WHERE {known} "
+                f"GROUP BY {listed} HAVING COUNT(*) > 1 LIMIT 1",
+                f"{table.name}.{', '.join(table.key)}",
+            )
+        elif isinstance(table.unit, KeyPath):
+            target, key = schema.tables[table.unit.table], table.unit.key
+            statement = render_repeated(target, key, self._physical, self.dialect)
+            self._check_unique(statement, f"{target.name}.{key}")
+
+    def _check_unique(self, statement: str, what: str) -> None:
         if self._database.execute(statement).fetchone() is not None:
             raise InputError(
-                f"{table}.{', '.join(key)} is not unique",
+                f"{what} is not unique",
                 why="a key that names two rows would give one person the rows of another",
-                fix="name a key that is unique in its table",
+                fix="name a key that is unique in its table, as values of its kind and bounds",
             )
 
     # --- questions ------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from discreet.errors import InputError
 from discreet.plan import intervals
 from discreet.plan.calendar import DAY
-from discreet.plan.keylists import mapped, truth
+from discreet.plan.keylists import few, mapped, truth
 from discreet.plan.kinds import Kind, Range, Type, Value
 from discreet.plan.numeric import Outcome, as_kind, declared, fits, reach, stated
 
@@ -47,13 +47,16 @@ def _integer_to_boolean(of: Type) -> Outcome:
 def _real_to_integer(of: Type) -> Outcome:
     strays = not fits(intervals.whole(round, reach(of)), Kind.INTEGER)
     bounds = stated(intervals.whole(round, declared(of)), Kind.INTEGER)
-    return Outcome(Type(Kind.INTEGER, of.nullable or strays, bounds), strays)
+    nullable = of.nullable or strays
+    keys = few(bounds, Kind.INTEGER, nullable=nullable)
+    return Outcome(Type(Kind.INTEGER, nullable, bounds, keys), strays)
 
 
 def _timestamp_to_date(of: Type) -> Outcome:
-    bounds = intervals.whole(_day, declared(of))
+    bounds = stated(intervals.whole(_day, declared(of)), Kind.DATE)
     keys = mapped(of, dt.datetime.date, nullable=of.nullable)
-    return Outcome(Type(Kind.DATE, of.nullable, stated(bounds, Kind.DATE), keys))
+    keys = few(bounds, Kind.DATE, nullable=of.nullable) if keys is None else keys
+    return Outcome(Type(Kind.DATE, of.nullable, bounds, keys))
 
 
 def _day(microseconds: float) -> int:

@@ -27,7 +27,7 @@ class Function(Enum):
     SIGN = "sign"  # INTEGER: -1, 0 or 1
     FLOOR = "floor"  # INTEGER where it fits, else REAL
     CEIL = "ceil"  # likewise
-    ROUND = "round"  # likewise; to the nearest whole number, halves to even
+    ROUND = "round"  # likewise; to the nearest whole number, halves away from 0
     SQRT = "sqrt"  # of a negative number: NULL
     EXP = "exp"  # the last bit is that of the engine's mathematical library
     LN = "ln"  # likewise; of a number <= 0: NULL

@@ -9,7 +9,7 @@ from discreet.errors import InputError
 from discreet.plan import numeric, texts
 from discreet.plan.calendar import DAY, PARTS, SECOND, moment
 from discreet.plan.expressions import Call, Expression, Function, Literal
-from discreet.plan.keylists import counting, truth, united
+from discreet.plan.keylists import counting, few, truth, united
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.numeric import Outcome
 from discreet.plan.operands import NUMBERS, TIMES, Rule, expect, literal, names
@@ -143,7 +143,7 @@ def _extreme(call: Call, operands: Sequence[Type]) -> Outcome:
     bounds = None
     if solid and kind is not Kind.TEXT:
         bounds = numeric.extreme(call.function, solid)
-    return Outcome(Type(kind, nullable, bounds))
+    return Outcome(Type(kind, nullable, bounds, few(bounds, kind, nullable=nullable)))
 
 
 def _compare(call: Call, operands: Sequence[Type]) -> Outcome:

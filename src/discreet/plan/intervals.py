@@ -111,7 +111,7 @@ def logarithm(x: Range, step: float, log: Callable[[float], float] = math.log) -
 
 
 def whole(rounding: Callable[[float], int], x: Range) -> Range:
-    """Floor, ceiling or rounding to even: each exact, and growing in x."""
+    """Floor, ceiling or rounding to the nearest: each exact, and growing in x."""
     return Range(*(end if math.isinf(end) else rounding(end) for end in (x.low, x.high)))
 
 

@@ -1,11 +1,18 @@
 """Public lists of all values that an expression can be asked for as groups."""
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from itertools import product
 
+from discreet.plan.calendar import moment
 from discreet.plan.kinds import Kind, Range, Type, Value
 
 MOST = 100_000
 """No longer list is made up; one that an owner states may be as long as they like."""
+
+FEW = 1 << 10
+"""Bounded whole numbers and days are listed where they are no more than this."""
 
 
 def listed(values: Iterable[Value], *, nullable: bool) -> tuple[Value, ...] | None:
@@ -27,6 +34,33 @@ def listed(values: Iterable[Value], *, nullable: bool) -> tuple[Value, ...] | No
 def counting(bounds: Range, *, nullable: bool) -> tuple[Value, ...] | None:
     """The whole numbers of a bounded range."""
     return listed(range(int(bounds.low), int(bounds.high) + 1), nullable=nullable)
+
+
+@lru_cache(maxsize=256)
+def few(bounds: Range | None, kind: Kind, *, nullable: bool) -> tuple[Value, ...] | None:
+    """All whole numbers or days of a range, where they are few.
+
+    Example:
+        >>> few(Range(0, 2), Kind.INTEGER, nullable=False)
+        (0, 1, 2)
+    """
+    if kind not in {Kind.INTEGER, Kind.DATE} or bounds is None or not bounds.width < FEW:
+        return None
+    places = range(math.ceil(bounds.low), math.floor(bounds.high) + 1)
+    days = kind is Kind.DATE
+    return listed((moment(at, kind) if days else at for at in places), nullable=nullable)
+
+
+def combined(
+    operands: Sequence[Type], function: Callable[..., float | None], *, nullable: bool
+) -> tuple[Value, ...] | None:
+    """The keys of a number made from several values that have few together, in order."""
+    lists = [of.keys for of in operands]
+    known = [[key for key in keys if key is not None] for keys in lists if keys is not None]
+    if len(known) < len(lists) or math.prod(map(len, known)) > FEW:
+        return None
+    found = (function(*keys) for keys in product(*known))
+    return listed(sorted(value for value in found if value is not None), nullable=nullable)
 
 
 def mapped(of: Type, function: Callable[..., Value], *, nullable: bool) -> tuple[Value, ...] | None:

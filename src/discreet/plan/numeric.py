@@ -8,6 +8,7 @@ declared, so that a value nobody bounded stays unbounded.
 
 import datetime as dt
 import math
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,7 +19,7 @@ from discreet.plan.calendar import DAY, FIRST_TO_LAST, moment, position
 from discreet.plan.calendar import months_later as months_on
 from discreet.plan.expressions import Function
 from discreet.plan.intervals import EVERYTHING, TINY
-from discreet.plan.keylists import counting, mapped
+from discreet.plan.keylists import combined, counting, few, mapped
 from discreet.plan.kinds import INT64, Kind, Range, Type, Value
 
 REACH = {
@@ -26,10 +27,19 @@ REACH = {
     Kind.REAL: Range(-sys.float_info.max, sys.float_info.max),
     **FIRST_TO_LAST,
 }
+
+
+def nearest(x: float) -> int:
+    """The nearest whole number, halves away from 0; the difference of a double is exact."""
+    below = math.floor(abs(x))
+    size = below + (abs(x) - below >= 1 / 2)
+    return -size if x < 0 else size
+
+
 ROUNDING: dict[Function, Callable[[float], int]] = {
     Function.FLOOR: math.floor,
     Function.CEIL: math.ceil,
-    Function.ROUND: round,  # halves to even, as Python does
+    Function.ROUND: nearest,
 }
 
 
@@ -107,28 +117,41 @@ ARITHMETIC: dict[Function, Callable[..., Range | None]] = {
 }
 
 
+_PYTHON: dict[Function, Callable[..., float]] = {
+    Function.ADD: operator.add,
+    Function.SUBTRACT: operator.sub,
+    Function.MULTIPLY: operator.mul,
+    Function.NEGATE: operator.neg,
+    Function.ABS: abs,
+}
+"""The same on values: exact on whole numbers, and on doubles the IEEE operation of engines."""
+
+
 def arithmetic(function: Function, operands: Sequence[Type]) -> Outcome:
     """INTEGER of INTEGER where every result fits 64 bits, else REAL with operands as doubles."""
     operation = ARITHMETIC[function]
     whole_numbers = all(of.kind is Kind.INTEGER for of in operands)
     if whole_numbers and fits(operation(*map(reach, operands)), Kind.INTEGER):
         bounds = stated(operation(*map(declared, operands)), Kind.INTEGER)
-        return Outcome(Type(Kind.INTEGER, _any_nullable(operands), bounds))
-    return _real(operation, operands, defined=True)
+        nullable = _any_nullable(operands)
+        keys = combined(operands, _PYTHON[function], nullable=nullable)
+        return Outcome(Type(Kind.INTEGER, nullable, bounds, keys))
+    return _real(operation, operands, defined=True, value=_PYTHON[function])
 
 
 def quotient(operands: Sequence[Type]) -> Outcome:
     """A quotient of doubles: NULL where y is 0, or where the quotient overflows."""
     divisor = operands[1]
     operation = partial(intervals.divide, step=_least_above_zero(divisor))
-    return _real(operation, operands, defined=not _holds_zero(divisor))
+    defined = not _holds_zero(divisor)
+    return _real(operation, operands, defined=defined, value=operator.truediv)
 
 
 def remainder(operands: Sequence[Type]) -> Outcome:
     """A remainder of INTEGER: NULL where the divisor is 0."""
     strays = _holds_zero(operands[1])
     bounds = stated(intervals.remainder(*map(declared, operands)), Kind.INTEGER)
-    return Outcome(Type(Kind.INTEGER, strays or _any_nullable(operands), bounds), strays)
+    return Outcome(_bounded(bounds, nullable=strays or _any_nullable(operands)), strays)
 
 
 def whole_quotient(operands: Sequence[Type]) -> Outcome:
@@ -136,7 +159,13 @@ def whole_quotient(operands: Sequence[Type]) -> Outcome:
     fit = fits(intervals.quotient(*map(reach, operands)), Kind.INTEGER)
     strays = _holds_zero(operands[1]) or not fit
     bounds = stated(intervals.quotient(*map(declared, operands)), Kind.INTEGER)
-    return Outcome(Type(Kind.INTEGER, strays or _any_nullable(operands), bounds), strays)
+    return Outcome(_bounded(bounds, nullable=strays or _any_nullable(operands)), strays)
+
+
+def _bounded(bounds: Range | None, *, nullable: bool) -> Type:
+    """A whole number in a range, all of which it can be."""
+    keys = few(bounds, Kind.INTEGER, nullable=nullable)
+    return Type(Kind.INTEGER, nullable, bounds, keys)
 
 
 def sign(of: Type) -> Outcome:
@@ -153,8 +182,8 @@ def whole(function: Function, of: Type) -> Outcome:
     kind = Kind.REAL
     if fits(intervals.whole(ROUNDING[function], reach(of)), Kind.INTEGER):
         kind = Kind.INTEGER
-    bounds = intervals.whole(ROUNDING[function], declared(of))
-    return Outcome(Type(kind, of.nullable, stated(bounds, kind)))
+    bounds = stated(intervals.whole(ROUNDING[function], declared(of)), kind)
+    return Outcome(Type(kind, of.nullable, bounds, few(bounds, kind, nullable=of.nullable)))
 
 
 def square_root(of: Type) -> Outcome:
@@ -240,14 +269,31 @@ def days_between(later: Type, earlier: Type) -> Outcome:
 
 
 def _real(
-    operation: Callable[..., Range | None], operands: Sequence[Type], *, defined: bool
+    operation: Callable[..., Range | None],
+    operands: Sequence[Type],
+    *,
+    defined: bool,
+    value: Callable[..., float] | None = None,
 ) -> Outcome:
-    """A result in doubles; `defined` says that no operand is outside the function's domain."""
+    """A result in doubles; `defined` says that no operand is outside the function's domain.
+
+    Where `value`, the operation on two doubles, is the same on all engines, it has their keys.
+    """
     furthest = operation(*(intervals.as_real(reach(of)) for of in operands))
     strays = not (defined and fits(furthest, Kind.REAL))
     bounds = operation(*(intervals.as_real(declared(of)) for of in operands))
     nullable = strays or _any_nullable(operands)
-    return Outcome(Type(Kind.REAL, nullable, stated(bounds, Kind.REAL)), strays)
+    keys = combined(operands, partial(_double, value), nullable=nullable) if value else None
+    return Outcome(Type(Kind.REAL, nullable, stated(bounds, Kind.REAL), keys), strays)
+
+
+def _double(operation: Callable[..., float], *operands: float) -> float | None:
+    """A result in doubles; None where there is none."""
+    try:
+        found = operation(*map(float, operands))
+    except (ZeroDivisionError, OverflowError):
+        return None
+    return found if math.isfinite(found) else None
 
 
 def _any_nullable(operands: Sequence[Type]) -> bool:

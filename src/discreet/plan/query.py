@@ -166,6 +166,13 @@ def released_kind(aggregate: Aggregate) -> Kind:
     return Kind.INTEGER if aggregate.measure in counts else Kind.REAL
 
 
+def level_of(aggregate: Aggregate) -> Fraction:
+    """The quantile that an aggregate asks for; MIN and MAX are the ends of the middle 99.9 %."""
+    if aggregate.level is not None:
+        return aggregate.level
+    return {"min": Fraction(1, 2000), "max": Fraction(1999, 2000)}[aggregate.measure.value]
+
+
 _ARGUMENTS = {
     Measure.COUNT: (0, 1),
     Measure.COUNT_PEOPLE: (0, 0),

@@ -12,9 +12,9 @@ from enum import Enum
 from typing import TypeAlias, assert_never
 
 from discreet.errors import InputError
-from discreet.plan.expressions import Expression
+from discreet.plan.expressions import Column, Expression
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.schema import EachRow, PublicTable, Table, distinct
+from discreet.plan.schema import EachRow, Person, PublicTable, Table, distinct
 from discreet.plan.typing import infer
 
 
@@ -79,8 +79,9 @@ class JoinPublic:
 
     def __post_init__(self) -> None:
         distinct([*columns_of(self.input), *(name for name, _ in self.columns)])
-        for expression in self.on:
-            infer(expression, columns_of(self.input))
+        scope = columns_of(self.input)
+        for expression, key in zip(self.on, self.table.key, strict=True):
+            _meet(infer(expression, scope), self.table.columns[key])
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +101,7 @@ class JoinPerson:
         same_people(self.left, self.right)
         distinct([*columns_of(self.left), *columns_of(self.right)])
         for left, right in self.on:
-            infer(left, columns_of(self.left))
-            infer(right, columns_of(self.right))
+            _meet(infer(left, columns_of(self.left)), infer(right, columns_of(self.right)))
 
 
 class Summary(Enum):
@@ -161,6 +161,20 @@ class Union:
 
 
 Relation: TypeAlias = Scan | Filter | Project | JoinPublic | JoinPerson | PerPerson | Union
+
+
+def _meet(here: Type, there: Type) -> None:
+    """Rows meet where values are equal, which engines can only tell of values of one kind.
+
+    Why: as doubles many whole numbers are equal, so that one row would meet many rows of a table
+    whose key names one.
+    """
+    if here.kind is not there.kind:
+        raise InputError(
+            f"a join compares {here.kind.value} with {there.kind.value}",
+            why="rows meet where values of one kind are equal",
+            fix=f"cast the left side: CAST(... AS {there.kind.name}) = ...",
+        )
 
 
 def columns_of(relation: Relation) -> Mapping[str, Type]:
@@ -258,6 +272,39 @@ def expect(expression: Expression, scope: Mapping[str, Type], kind: Kind, role: 
         why=f"it has to be {kind.value}",
         fix="compare the value with something",
     )
+
+
+def has_one_row_each(relation: Relation) -> bool:
+    """Whether nobody has more than one row, whatever the data."""
+    match relation:
+        case Scan() | Union():
+            return False
+        case Filter(below, _) | Project(below, _) | JoinPublic(below, _, _, _, _):
+            return has_one_row_each(below)
+        case JoinPerson(left, right, _, _):
+            return has_one_row_each(left) and has_one_row_each(right)
+        case PerPerson(below, keys, _):
+            return all(_names_person(key.expression, below) for key in keys)
+        case _:
+            assert_never(relation)
+
+
+def _names_person(expression: Expression, relation: Relation) -> bool:
+    """Whether an expression is the column that names the person, the same in all their rows."""
+    if not isinstance(expression, Column):
+        return False
+    match relation:
+        case Scan(table):
+            return isinstance(table.unit, Person) and table.unit.column == expression.name
+        case Filter(below, _) | JoinPublic(below, _, _, _, _) | JoinPerson(below, _, _, _):
+            return expression.name in columns_of(below) and _names_person(expression, below)
+        case Project(below, columns) | PerPerson(below, columns, _):
+            same = (one.expression for one in columns if one.name == expression.name)
+            return any(_names_person(one, below) for one in same)
+        case Union():
+            return False
+        case _:
+            assert_never(relation)
 
 
 def same_people(left: Relation, right: Relation) -> None:

@@ -6,13 +6,14 @@ a key and belongs to nobody.
 """
 
 import datetime as dt
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from discreet.errors import InputError
-from discreet.plan.kinds import Kind, Range, Type, Value
+from discreet.plan.kinds import INT64, Kind, Range, Type, Value
 from discreet.rationals import Real, rational, whole
 
 EPOCH = dt.date(1970, 1, 1)
@@ -66,6 +67,27 @@ class Keys:
             )
         object.__setattr__(self, "values", keys)
 
+    @staticmethod
+    def of(column: Any) -> "Keys":
+        """All values of a column of a public table, in order of appearance; a gap is NULL.
+
+        Arrow, pandas, polars and numpy columns are taken, and any list.
+
+        Example:
+            >>> import pyarrow as pa
+            >>> Keys.of(pa.table({"name": ["Austin", "Haifa", "Austin", None]})["name"]).values
+            ('Austin', 'Haifa', None)
+        """
+        ways = (getattr(column, name, None) for name in ("to_pylist", "to_list", "tolist"))
+        listing = next((way for way in ways if way is not None), None)
+        values = column if listing is None else listing()
+        return Keys(dict.fromkeys(None if _is_gap(value) else value for value in values))
+
+
+def _is_gap(value: Any) -> bool:
+    """Whether a value stands for a missing one: NaN and NaT are not equal to themselves."""
+    return value is None or bool(value != value)  # noqa: PLR0124 - see above
+
 
 @dataclass(frozen=True, slots=True)
 class Person:
@@ -108,7 +130,16 @@ class Limits:
         for name in ("max_groups", "max_rows"):
             if getattr(self, name) is not None:
                 whole(getattr(self, name), name, at_least=1)
+        if (self.max_groups or 1) * (self.max_rows or 1) > MOST_ROWS:
+            raise InputError(
+                f"one person may have {self.max_groups} groups of {self.max_rows} rows",
+                why=f"noise that hides more than {MOST_ROWS:,} rows hides everything",
+                fix="state lower limits, or none, so that they are chosen privately",
+            )
 
+
+MOST_ROWS = 1 << 30
+"""No limits allow one person more."""
 
 PERSON = "_person"
 """The name under which the owner of a row travels; no column may have it."""
@@ -192,9 +223,43 @@ class Schema:
                     fix="add that table first, with its unit",
                 )
             _known(hop.key, target.columns, target.name)
+            _meet(table, hop, target)
             hops.append(hop)
             table = target
         return tuple(hops), table.unit
+
+    def check_same_people(self, names: Iterable[str]) -> None:
+        """Refuse private tables that name people in different kinds, in which none is the same."""
+        kinds: dict[Kind, str] = {}
+        for name in names:
+            table = self.tables[name]
+            if isinstance(table, Table) and not isinstance(table.unit, EachRow):
+                kinds.setdefault(self._person_kind(table), name)
+        if len(kinds) > 1:
+            named = " and ".join(f"{name} by {kind.value}" for kind, name in kinds.items())
+            raise InputError(
+                f"people are named in different kinds: {named}",
+                why="equal names are one person, and a text is never equal to a number",
+                fix="say of which kind the names are with kinds={...}, the same for all tables",
+            )
+
+    def _person_kind(self, table: Table) -> Kind:
+        """The kind of the names of people whose rows a table holds."""
+        hops, unit = self.path(table)
+        last = self.tables[hops[-1].table] if hops else table
+        assert isinstance(unit, Person)  # noqa: S101 - narrowing: the caller has no single rows
+        return last.columns[unit.column].kind
+
+
+def _meet(table: Table, hop: Path, target: Table) -> None:
+    """Keys of different kinds have no meaning that all engines share."""
+    here, there = table.columns[hop.column].kind, target.columns[hop.key].kind
+    if here is not there:
+        raise InputError(
+            f"{hop.column} is {here.value} and {hop.table}.{hop.key} is {there.value}",
+            why="a key path compares values of one kind",
+            fix="say of which kind both are with kinds={...}, or cast one of them first",
+        )
 
 
 def column_type(
@@ -220,9 +285,9 @@ def _position(end: Real | dt.date, kind: Kind, name: str) -> float:
         case Kind.DATE, dt.date():
             day = end.date() if isinstance(end, dt.datetime) else end
             return (day - EPOCH).days
-        case Kind.TIMESTAMP, dt.datetime():
+        case Kind.TIMESTAMP, dt.datetime() if end.tzinfo is None:
             return (end - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)  # noqa: DTZ001 - timestamps have no zone
-        case Kind.TIMESTAMP, dt.date():
+        case Kind.TIMESTAMP, dt.date() if not isinstance(end, dt.datetime):
             return (end - EPOCH).days * _MICROSECONDS
         case ((Kind.INTEGER | Kind.REAL), _) if not isinstance(end, dt.date):
             exact = rational(end, f"bound of {name}")
@@ -243,15 +308,38 @@ def _check_key(value: Value, kind: Kind, name: str) -> None:
         Kind.DATE: (dt.date,),
         Kind.TIMESTAMP: (dt.datetime,),
     }[kind]
-    if value is None or (
-        isinstance(value, fits) and (kind is Kind.BOOLEAN or type(value) is not bool)
-    ):
+    if value is None:
         return
-    raise InputError(
-        f"a key of {name} is a {type(value).__name__}",
-        why=f"the column is {kind.value}",
-        fix="list keys of the column's kind",
-    )
+    if not isinstance(value, fits) or (kind is not Kind.BOOLEAN and type(value) is bool):
+        raise InputError(
+            f"a key of {name} is a {type(value).__name__}",
+            why=f"the column is {kind.value}",
+            fix="list keys of the column's kind",
+        )
+    if not _is_held(value, kind):
+        raise InputError(
+            f"a key of {name} is no {kind.value} value that engines hold",
+            why="integers have 64 bits, reals are finite doubles, texts Unicode, times no zone",
+            fix="list keys that a row can have",
+        )
+
+
+def _is_held(value: Value, kind: Kind) -> bool:
+    """Whether a column of a kind can hold a value, as it is."""
+    match kind, value:
+        case Kind.INTEGER, int():
+            return INT64[0] <= value <= INT64[1]
+        case Kind.REAL, int():
+            return abs(value) <= 1 << 1023 and float(value) == value
+        case Kind.REAL, float():
+            return math.isfinite(value)
+        case Kind.TEXT, str():
+            return not any("\ud800" <= character <= "\udfff" for character in value)
+        case Kind.DATE, dt.date():
+            return not isinstance(value, dt.datetime)
+        case Kind.TIMESTAMP, dt.datetime():
+            return value.tzinfo is None
+    return kind is Kind.BOOLEAN
 
 
 def _known(column: str, columns: Mapping[str, Type], table: str) -> None:

@@ -10,15 +10,17 @@ centred total. What a row adds is bounded by public facts:
     Distinct  the value itself (for counting different values)
 """
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias, assert_never
 
 from discreet.plan.expressions import Call, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.query import Aggregate, Measure, Query
-from discreet.plan.relations import columns_of
+from discreet.plan.relations import columns_of, unit_of
+from discreet.plan.schema import EachRow
 from discreet.plan.typing import infer
 
 _GRID_BITS = 20
@@ -45,8 +47,8 @@ class People:
 class Grid:
     """Values in [low, high] as integers: round((value - centre) / step), within -reach and reach.
 
-    `step` is a power of two, so that dividing by it is exact; `centre` is the double nearest to the
-    middle.
+    `step` is a power of two, so that dividing by it is exact; `centre` is a multiple of it near
+    the middle.
     """
 
     low: float
@@ -87,14 +89,26 @@ class Distinct:
 Statistic: TypeAlias = Rows | People | Total | Ranks | Distinct
 
 
-def needed(query: Query) -> dict[Statistic, Fraction]:
-    """Each statistic that a query needs, and the weight of the aggregates that rest on it."""
+def needed(query: Query) -> tuple[Statistic, ...]:
+    """Each statistic that a query needs, once."""
+    return tuple(dict.fromkeys(s for needs in statistics_in(query).values() for s in needs))
+
+
+def statistics_in(query: Query) -> dict[Aggregate, tuple[Statistic, ...]]:
+    """The statistics of each aggregate of a query.
+
+    Why: a centred total needs a count, which pays where the count serves others too. A sum that
+    would be the only one to need it is measured as it is, for the largest value.
+    """
     scope = columns_of(query.relation)
-    uses: dict[Statistic, Fraction] = {}
-    for aggregate in query.aggregates:
-        for statistic in statistics_of(aggregate, scope):
-            uses[statistic] = uses.get(statistic, Fraction(0)) + aggregate.weight
-    return uses
+    found = {aggregate: statistics_of(aggregate, scope) for aggregate in query.aggregates}
+    if isinstance(unit_of(query.relation), EachRow):
+        return found  # there the count may also find the groups
+    uses = Counter(statistic for needs in found.values() for statistic in set(needs))
+    for aggregate, needs in found.items():
+        if aggregate.measure is Measure.SUM and uses[needs[0]] == 1:
+            found[aggregate] = (plain_total(aggregate, scope),)
+    return found
 
 
 def statistics_of(aggregate: Aggregate, scope: Mapping[str, Type]) -> tuple[Statistic, ...]:
@@ -147,6 +161,17 @@ def total(value: Expression, where: Expression | None, scope: Mapping[str, Type]
     return Total(value, where, grid(bounds.low, bounds.high, whole=whole))
 
 
+def plain_total(aggregate: Aggregate, scope: Mapping[str, Type]) -> Total:
+    """The total of a sum's values as they are, on a grid around 0."""
+    (value,) = aggregate.arguments
+    bounds = range_of(value, scope)
+    far = max(abs(bounds.low), abs(bounds.high))
+    around = grid(-far, far, whole=infer(value, scope).kind is Kind.INTEGER)
+    return Total(
+        value, present(aggregate, scope), replace(around, low=bounds.low, high=bounds.high)
+    )
+
+
 def product(
     x: Expression, y: Expression, where: Expression | None, scope: Mapping[str, Type]
 ) -> Total:
@@ -158,15 +183,20 @@ def product(
 
 
 def grid(low: float, high: float, *, whole: bool) -> Grid:
-    """A grid of about 2^21 points over [low, high]; whole numbers that fit keep their own."""
-    centre = float((Fraction(low) + Fraction(high)) / 2)
+    """A grid of about 2^21 points over [low, high]; whole numbers that fit keep their own.
+
+    Its points are multiples of the step, so that 0, which many rows have, is one of them.
+    """
     if whole and high - low < 1 << (_GRID_BITS + 1):
         middle = (int(low) + int(high)) // 2
         return Grid(low, high, float(middle), 1.0, int(high) - middle)
-    half = max(Fraction(high) - Fraction(centre), Fraction(centre) - Fraction(low))
+    half = (Fraction(high) - Fraction(low)) / 2
     step = Fraction(2) ** max(ceil_log2(half) - _GRID_BITS, _FINEST)
+    # A double that is no multiple of the step has a coarser unit, and is the nearest to one.
+    centre = float(round((Fraction(low) + half) / step) * step) if half else low
+    farthest = max(Fraction(high) - Fraction(centre), Fraction(centre) - Fraction(low))
     # One step more than the exact quotient covers the rounding of value - centre.
-    return Grid(low, high, centre, float(step), -(-half // step) + 1)
+    return Grid(low, high, centre, float(step), -(-farthest // step) + 1)
 
 
 def ceil_log2(value: Fraction) -> int:

@@ -30,7 +30,7 @@ from discreet.plan.expressions import (
     Unit,
 )
 from discreet.plan.functions import call_type, common_kind, either, is_null
-from discreet.plan.keylists import listed, truth
+from discreet.plan.keylists import few, listed, truth
 from discreet.plan.kinds import Kind, Range, Type, Value
 from discreet.plan.numeric import Outcome
 from discreet.plan.patterns import tokens
@@ -131,7 +131,8 @@ def settled(of: Type) -> Type:
     """A declared type with the ends of its range made values of its kind.
 
     What stands outside a kind bounds nothing: INTEGER from 0 to 2^70 is open above. This is the
-    range that a stored column is clamped into when it is read.
+    range that a stored column is clamped into when it is read; where it holds few whole numbers or
+    days, those are all that can be asked for.
 
     Example:
         >>> settled(Type(Kind.INTEGER, range=Range(0.5, 9.5))).range
@@ -149,7 +150,9 @@ def settled(of: Type) -> Type:
             why=f"it holds no {of.kind.value} value",
             fix="widen the bounds",
         )
-    return replace(of, range=numeric.stated(Range(low, high), of.kind))
+    bounds = numeric.stated(Range(low, high), of.kind)
+    keys = few(bounds, of.kind, nullable=of.nullable) if of.keys is None else of.keys
+    return replace(of, range=bounds, keys=keys)
 
 
 def literal_type(literal: Literal) -> Type:

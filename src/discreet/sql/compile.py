@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from discreet.plan.expressions import Expression
-from discreet.plan.kinds import Kind
+from discreet.plan.kinds import Kind, Value
 from discreet.plan.query import Query, key_types
 from discreet.plan.relations import columns_of, unit_of
 from discreet.plan.schema import PERSON, EachRow
@@ -30,6 +30,10 @@ from discreet.sql.relations import render_relation
 
 FULL = 1 << 10
 """The weight of a person within the limits."""
+
+
+_WRITTEN = 1000
+"""The longest list of keys that is written out; longer ones are tables of the session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +72,8 @@ class Compiled:
         if self.by_row and self.known:
             return text  # what is no known key finds no place later, at no cost a row
         known = [
-            self.dialect.is_one_of(name, of.keys, of.kind)
-            for name, of in zip(self.keys, key_types(self.query), strict=True)
+            self._listed(i, of.keys, of.kind)
+            for i, of in enumerate(key_types(self.query))
             if of.keys is not None
         ]
         return f"SELECT * FROM ({text}) WHERE {' AND '.join(known)}" if known else text
@@ -144,8 +148,13 @@ class Compiled:
     def totals(self) -> str:
         """The weighted statistics of each group that has rows, t0, t1, ..., as integers.
 
-        `people` is how many people (rows, where each is protected by itself) a group has.
+        `people` is how many people (rows, where each is protected by itself) a group has. Groups
+        are in the order of their keys.
         """
+        order = f" ORDER BY {_places(len(self.keys))}" if self.keys else ""
+        return self._sums() + order
+
+    def _sums(self) -> str:
         if self.by_row:
             parts = {i: f"{self._sum(i)} * {FULL}" for i in self._of(Rows, Total)}
             parts |= {i: f"COUNT(*) FILTER (WHERE p{i}) * {FULL}" for i in self._of(People)}
@@ -236,24 +245,25 @@ class Compiled:
             f"JOIN groups AS g ON {match} ORDER BY ALL"
         )
 
-    def everywhere(self, grouped: str, columns: Sequence[str]) -> str:
-        """One row for every combination of known keys, in the order they were listed; 0 if empty.
+    def placed_totals(self) -> str:
+        """The totals of groups whose keys are known, by the place of their combination, in order.
 
         The known values of key i are the session's table `d{i}`, with columns `c` (place) and `k`.
+        Groups without rows are not among them; where there is nothing to group by, all rows are one
+        group.
         """
+        columns = [f"t{i}" for i in self._of(Rows, Total, People)]
         zeros = [f"COALESCE({column}, 0) AS {column}" for column in columns]
         if not self.keys:
-            return f"SELECT {', '.join(zeros)} FROM ({grouped})"
-        places = range(len(self.keys))
-        known = [f"d{i}.k AS k{i}" for i in places]
-        domain = " CROSS JOIN ".join(f"d{i}" for i in places)
-        # NULL is a key like any other.
-        match = " AND ".join(f"t.k{i} IS NOT DISTINCT FROM d{i}.k" for i in places)
-        order = ", ".join(f"d{i}.c" for i in places)
-        return (
-            f"SELECT {', '.join([*known, *zeros])} FROM {domain} LEFT JOIN ({grouped}) AS t "
-            f"ON {match} ORDER BY {order}"
-        )
+            shown = ", ".join(["CAST(0 AS BIGINT) AS place", *zeros])
+            return f"SELECT {shown} FROM ({self._sums()})"
+        place, joins = "", ""
+        for i, of in enumerate(key_types(self.query)):
+            place = f"({place} * {len(of.keys or ())} + d{i}.c)" if place else f"d{i}.c"
+            # NULL is a key like any other.
+            joins += f" JOIN d{i} ON t.k{i} IS NOT DISTINCT FROM d{i}.k"
+        shown = ", ".join([f"{place} AS place", *zeros])
+        return f"SELECT {shown} FROM ({self._sums()}) AS t{joins} ORDER BY place"
 
     # --- texts ----------------------------------------------------------------------------------
 
@@ -272,6 +282,13 @@ class Compiled:
     def _of(self, *kinds: type) -> list[int]:
         return [i for i, statistic in enumerate(self.statistics) if isinstance(statistic, kinds)]
 
+    def _listed(self, place: int, keys: Sequence[Value], kind: Kind) -> str:
+        """Whether a key is one of those known: written out, or looked up where they are many."""
+        if len(keys) <= _WRITTEN:
+            return self.dialect.is_one_of(f"k{place}", keys, kind)
+        null = f" OR k{place} IS NULL" if None in keys else ""
+        return f"(k{place} IN (SELECT k FROM d{place} WHERE k IS NOT NULL){null})"
+
     def _holds(self, where: Expression | None) -> str:
         if where is None:
             return "TRUE"
@@ -288,10 +305,10 @@ class Compiled:
         return f"LEFT JOIN {table} AS {alias} USING ({self._person})"
 
     def _grouped(self, columns: Sequence[str], source: str, extra: int = 0) -> str:
-        """Columns by group, in order; one row in all where there is nothing to group by."""
+        """Columns by group; one row in all where there is nothing to group by."""
         text = f"SELECT {', '.join([*self.keys, *columns]) or '1'} FROM {source}"
         count = len(self.keys) + extra
-        return f"{text} GROUP BY {_places(count)} ORDER BY {_places(count)}" if count else text
+        return f"{text} GROUP BY {_places(count)}" if count else text
 
 
 def _places(count: int) -> str:

@@ -94,7 +94,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def whole(self, function: Function, text: str) -> str:
-        """FLOOR, CEIL or ROUND of a double, a double."""
+        """FLOOR, CEIL or ROUND (halves away from 0) of a double, a double."""
 
     @abstractmethod
     def remainder(self, x: str, y: str, *, wide: bool) -> str:

@@ -54,9 +54,7 @@ class DuckDB(Dialect):
         return f"TRY_CAST({text} AS BIGINT)"
 
     def whole(self, function: Function, text: str) -> str:
-        """`round` would take halves away from 0."""
-        if function is Function.ROUND:
-            return f"round_even({text}, 0)"
+        """`round` takes halves away from 0."""
         return f"{function.value}({text})"
 
     def remainder(self, x: str, y: str, *, wide: bool) -> str:

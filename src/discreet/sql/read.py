@@ -8,6 +8,7 @@ or a refusal.
 
 from discreet.errors import DiscreetError, InputError, QueryRefused
 from discreet.plan.query import Query
+from discreet.plan.relations import tables_of
 from discreet.plan.schema import Schema
 
 
@@ -47,7 +48,17 @@ def _read(text: str, schema: Schema) -> Query:
     answer = Reading(syntax, schema).answer(syntax.tree)
     syntax.finish()
     check_words(syntax, tokens)
+    _check_people(answer.query, schema, len(text))
     return answer.query
+
+
+def _check_people(query: Query, schema: Schema, length: int) -> None:
+    try:
+        schema.check_same_people(table.name for table in tables_of(query.relation))
+    except InputError as wrong:
+        raise QueryRefused(
+            wrong.what, why=wrong.why, fix=wrong.fix, code="people", start=0, end=length
+        ) from None
 
 
 def _unreadable(code: str, what: str, text: str) -> QueryRefused:

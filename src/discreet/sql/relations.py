@@ -28,6 +28,7 @@ from discreet.plan.statistics import grid
 from discreet.plan.typing import infer
 from discreet.sql.duckdb import DuckDB
 from discreet.sql.integers import on_grid, saturated
+from discreet.sql.stored import view_name
 
 
 def render_relation(relation: Relation, dialect: DuckDB) -> str:
@@ -35,7 +36,7 @@ def render_relation(relation: Relation, dialect: DuckDB) -> str:
     name = dialect.identifier
     match relation:
         case Scan(table):
-            return f"SELECT * FROM {name(table.name)}"
+            return f"SELECT * FROM {view_name(table.name, dialect)}"
         case Filter(below, predicate):
             inner = render_relation(below, dialect)
             condition = dialect.render(predicate, columns_of(below))
@@ -76,7 +77,7 @@ def _join_public(join: JoinPublic, dialect: DuckDB) -> str:
     kind = "JOIN" if join.keep is Keep.MATCHED else "LEFT JOIN"
     return (
         f"SELECT {', '.join(['l.*', *columns])} FROM ({render_relation(join.input, dialect)}) AS l "
-        f"{kind} {name(join.table.name)} AS r ON {' AND '.join(conditions)}"
+        f"{kind} {view_name(join.table.name, dialect)} AS r ON {' AND '.join(conditions)}"
     )
 
 

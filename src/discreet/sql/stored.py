@@ -7,34 +7,72 @@ from discreet.plan.schema import PERSON, EachRow, Path, PublicTable, Schema, Tab
 from discreet.sql.dialect import Dialect
 from discreet.sql.scan import render_scan_column
 
+Physical = Mapping[str, Mapping[str, str]]
+"""The engine's types of the columns of each stored table."""
+
 
 def render_view(
-    table: Table | PublicTable,
-    schema: Schema,
-    physical: Mapping[str, Mapping[str, str]],
-    dialect: Dialect,
+    table: Table | PublicTable, schema: Schema, physical: Physical, dialect: Dialect
 ) -> str:
-    """The SELECT of a table's view; `physical` has the engine's types of each stored table.
+    """The SELECT of a table's view.
 
-    Rows without an owner belong to nobody and are left out.
+    Guarantee: each row has one owner at most, and equal owners are one person, whatever is stored.
+
+    Why: the person, and the keys on the path to them, are compared as they are read, in one kind;
+    left to themselves engines would compare 64-bit names as doubles, where many are one, and fail
+    on the text of a number that is none. They are read by kind alone: held to bounds, many people
+    would become one.
+
+    Edge cases: rows without an owner, or with one that is none of the declared kind, belong to
+    nobody and are left out.
     """
     columns = _columns(table.columns, physical[table.name], dialect)
-    # Columns are read in a select of their own, where their names are theirs alone.
-    source = f"{dialect.identifier(stored_name(table.name))} AS s"
-    if isinstance(table, PublicTable):
-        return f"SELECT {', '.join(columns)} FROM {source}"
-    hops, unit = schema.path(table)
+    source = f"{stored_name(table.name, dialect)} AS s"
+    hops, unit = schema.path(table) if isinstance(table, Table) else ((), EachRow())
     if isinstance(unit, EachRow):
         return f"SELECT {', '.join(columns)} FROM {source}"
-    joins, last = _joins(hops, dialect)
-    owner = f"{last}.{dialect.identifier(unit.column)}"
-    columns.insert(0, f"{owner} AS {dialect.identifier(PERSON)}")
-    return f"SELECT {', '.join(columns)} FROM {source}{joins} WHERE {owner} IS NOT NULL"
+    person = dialect.identifier(PERSON)
+    first = hops[0].column if hops else unit.column
+    columns.insert(0, f"{read_name(table, first, physical, dialect)} AS {person}")
+    rows = f"(SELECT {', '.join(columns)} FROM {source}) AS s"
+    joins, last = _joins(hops, unit.column, schema, physical, dialect)
+    shown = [f"{last}.{person}", *(f"s.{dialect.identifier(name)}" for name in table.columns)]
+    return f"SELECT {', '.join(shown)} FROM {rows}{joins} WHERE {last}.{person} IS NOT NULL"
 
 
-def stored_name(table: str) -> str:
+def render_repeated(
+    table: Table | PublicTable, key: str, physical: Physical, dialect: Dialect
+) -> str:
+    """The SELECT of keys on a path that name more than one row, as they are read."""
+    name = read_name(table, key, physical, dialect)
+    source = stored_name(table.name, dialect)
+    return (
+        f"SELECT 1 FROM (SELECT {name} AS k FROM {source}) WHERE k IS NOT NULL "
+        "GROUP BY k HAVING COUNT(*) > 1 LIMIT 1"
+    )
+
+
+def read_name(table: Table | PublicTable, column: str, physical: Physical, dialect: Dialect) -> str:
+    """A column that names somebody, or a row on the way to them: a value of its kind, or NULL."""
+    of = Type(table.columns[column].kind)
+    return render_scan_column(column, physical[table.name][column], of, dialect)
+
+
+SCHEMAS = ("stored", "data")
+"""Where engines keep rows as they came, and views of them; nothing else has these two places.
+
+What a question makes for itself lies elsewhere, so that no table's name is taken.
+"""
+
+
+def stored_name(table: str, dialect: Dialect) -> str:
     """What the engine calls the stored rows behind a table."""
-    return f"stored {table}"
+    return f"{SCHEMAS[0]}.{dialect.identifier(table)}"
+
+
+def view_name(table: str, dialect: Dialect) -> str:
+    """What the engine calls a table that questions read."""
+    return f"{SCHEMAS[1]}.{dialect.identifier(table)}"
 
 
 def _columns(
@@ -46,14 +84,22 @@ def _columns(
     ]
 
 
-def _joins(hops: tuple[Path, ...], dialect: Dialect) -> tuple[str, str]:
-    """Follow key paths, table by table; the last alias holds the person."""
-    text, alias = "", "s"
+def _joins(
+    hops: tuple[Path, ...], owner: str, schema: Schema, physical: Physical, dialect: Dialect
+) -> tuple[str, str]:
+    """Follow key paths, table by table; the last alias holds the person.
+
+    Each table on the path is read as two columns: its key, and where it leads.
+    """
+    text, alias, person = "", "s", dialect.identifier(PERSON)
     for i, hop in enumerate(hops):
-        target = dialect.identifier(stored_name(hop.table))
+        lead = owner if hop is hops[-1] else hops[i + 1].column
+        target = schema.tables[hop.table]
+        key, on = (read_name(target, name, physical, dialect) for name in (hop.key, lead))
+        source = stored_name(hop.table, dialect)
         text += (
-            f" JOIN {target} AS h{i} ON {alias}.{dialect.identifier(hop.column)} = "
-            f"h{i}.{dialect.identifier(hop.key)}"
+            f" JOIN (SELECT {key} AS k, {on} AS {person} FROM {source}) AS h{i} "
+            f"ON {alias}.{person} = h{i}.k"
         )
         alias = f"h{i}"
     return text, alias

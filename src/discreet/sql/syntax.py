@@ -188,3 +188,10 @@ def conjuncts(syntax: Syntax, node: Node, kind: type[exp.Expr]) -> Iterator[Node
             pending += [syntax.part(top, "expression"), syntax.part(top, "this")]
         else:
             yield top
+
+
+def is_null(node: Node) -> bool:
+    """Whether a node is the word NULL, in brackets or not."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return isinstance(node, exp.Null)

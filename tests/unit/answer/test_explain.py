@@ -159,7 +159,7 @@ def test_expected_half_widths_agree_with_simulated_ones(law):
     )
     query = asked(text, Limits(1, 2))
     scope = columns_of(query.relation)
-    compiled = Compiled(query, tuple(needed(query)), DuckDB())
+    compiled = Compiled(query, needed(query), DuckDB())
     plan = measurements(
         plan_budget(compiled, Price(8, 1e-6)), Weighing(law, 2, 1), Neighbours.ADD_REMOVE
     )

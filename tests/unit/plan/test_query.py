@@ -1,6 +1,7 @@
 import pytest
 
 from discreet.answer.budget import Price, split
+from discreet.answer.limits import Law
 from discreet.errors import InputError
 from discreet.plan import canonical
 from discreet.plan.builder import From, count, maximum, mean, minimum
@@ -19,7 +20,7 @@ SCHEMA = Schema({"visits": VISITS})
 
 
 def shares(query):
-    return split(Price(1), needed(query), choose_limits=False, find_keys=False).shares
+    return split(Price(1), query, choose_limits=False, find_keys=False).shares[Law.LAPLACE]
 
 
 def test_what_matters_more_gets_more_of_the_budget():

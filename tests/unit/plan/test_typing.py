@@ -191,7 +191,8 @@ def test_a_case_is_the_hull_of_its_values_and_null_loosens_nothing():
     null = Literal(None, Kind.INTEGER)
     older = Case(((call(F.GREATER, "age", 40), Column("age")),), null)
 
-    assert typed(older) == Type(Kind.INTEGER, nullable=True, range=Range(0, 120))
+    ages = (*range(121), None)
+    assert typed(older) == Type(Kind.INTEGER, nullable=True, range=Range(0, 120), keys=ages)
     assert bounds(Case(((Column("ok"), Column("size")),), part(99.5))) == (-3.0, 99.5)
     assert bounds(call(F.COALESCE, "size", "price")) == (-3, 10)
     assert bounds(call(F.LEAST, Literal(None, Kind.INTEGER), "size")) == (-3, 7)
@@ -209,6 +210,9 @@ def test_dates_are_bounded_in_days():
 
 
 # --- keys -----------------------------------------------------------------------------------------
+
+
+TERM = tuple(dt.date(2023, 11, 5) + dt.timedelta(days=i) for i in range(89))
 
 
 @pytest.mark.parametrize(
@@ -242,7 +246,23 @@ def test_dates_are_bounded_in_days():
             ("Austin", "Haifa", "-"),
         ),
         (Case(((Column("ok"), part(1)),), part(2.5)), (1.0, 2.5)),
-        (call(F.ADD, call(F.MONTH, "term"), 1), None),
+        (call(F.ADD, call(F.MONTH, "term"), 1), tuple(range(2, 14))),
+        (Column("size"), tuple(range(-3, 8))),
+        (call(F.MULTIPLY, call(F.QUOTIENT, "size", 4), 4), (0, 4)),
+        (call(F.MODULO, "age", 3), (0, 1, 2, None)),
+        (call(F.ABS, "size"), tuple(range(8))),
+        (call(F.DIVIDE, "size", 4), tuple(i / 4 for i in range(-3, 8))),
+        (
+            call(F.DIVIDE, 1, "size"),
+            (-1.0, -0.5, -1 / 3, 1 / 7, 1 / 6, 0.2, 0.25, 1 / 3, 0.5, 1.0, None),
+        ),
+        (call(F.FLOOR, "price"), (*range(11), None)),
+        (call(F.ROUND, "share"), (-1, 0, 1)),
+        (Cast(Column("share"), Kind.INTEGER), (0,)),
+        (call(F.LEAST, "age", 2), (0, 1, 2)),
+        (call(F.FLOOR, call(F.MULTIPLY, "price", 1000)), None),
+        (call(F.MULTIPLY, "age", "age"), None),
+        (Cast(Cast(Column("term"), Kind.TIMESTAMP), Kind.DATE), TERM),
     ],
 )
 def test_keys_are_listed_where_the_list_is_public(expression, keys):

@@ -72,10 +72,10 @@ def rows_of(rng, table):
 
 @pytest.fixture(scope="module")
 def engine():
-    """Schema `plain` holds the tables as they are, `owned` the same with the owner of each row."""
+    """Schema `plain` holds the tables as they are, `data` the same with the owner of each row."""
     rng = random.Random(7)  # noqa: S311 - a fixed choice of rows
     connection = duckdb.connect()
-    connection.execute("CREATE SCHEMA plain; CREATE SCHEMA owned")
+    connection.execute("CREATE SCHEMA plain; CREATE SCHEMA data")
     for table in CLINIC.tables.values():
         columns = ", ".join(f'"{n}" {NAMES[of.kind]}' for n, of in table.columns.items())
         connection.execute(f"CREATE TABLE plain.{table.name} ({columns})")
@@ -85,7 +85,7 @@ def engine():
         )
     for table in CLINIC.tables:
         owner = f", {OWNERS[table]} AS _person" if table in OWNERS else ""
-        connection.execute(f"CREATE TABLE owned.{table} AS SELECT *{owner} FROM plain.{table}")
+        connection.execute(f"CREATE TABLE data.{table} AS SELECT *{owner} FROM plain.{table}")
     return connection
 
 
@@ -161,6 +161,6 @@ QUESTIONS = [
 def test_the_plan_answers_what_was_asked(engine, question):
     engine.execute("SET schema = 'plain'")
     theirs = engine.execute(question).fetchall()
-    engine.execute("SET schema = 'owned'")
+    engine.execute("SET schema = 'data'")
     ours = engine.execute(plan_sql(read(question, CLINIC))).fetchall()
     assert tidy(ours) == tidy(theirs)

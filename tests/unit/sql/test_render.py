@@ -227,9 +227,13 @@ def test_integers_and_doubles_compare_as_numbers(engine):
     assert one(engine, IsIn(Column("x"), (lit(2**53 + 1),))) is None
 
 
-def test_halves_round_to_even(engine):
-    for x, whole in ((0.5, 0), (1.5, 2), (2.5, 2), (-2.5, -2), (0.49999999999999994, 0)):
+def test_round_takes_halves_away_from_zero(engine):
+    for x, whole in ((0.5, 1), (1.5, 2), (2.5, 3), (-2.5, -3), (0.49999999999999994, 0)):
         assert one(engine, call(F.ROUND, "x"), x=x) == whole
+
+
+def test_casts_take_halves_to_even(engine):
+    for x, whole in ((0.5, 0), (1.5, 2), (2.5, 2), (-2.5, -2), (0.49999999999999994, 0)):
         assert one(engine, Cast(Column("x"), Kind.INTEGER), x=x) == whole
     assert one(engine, Cast(Column("x"), Kind.INTEGER), x=2.0**63) is None
     assert one(engine, Cast(Column("x"), Kind.INTEGER), x=-(2.0**63)) == LEAST64

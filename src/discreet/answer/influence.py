@@ -1,0 +1,150 @@
+"""How much the error of each aggregate hangs on the noise of each statistic: public facts alone.
+
+Errors are relative to what is usual within the bounds: values about as large as the middle of their
+range, means that are half-way between the middle and an end, deviations of half the half-width,
+correlations of a half, and as many values around a quantile as anywhere.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from discreet.answer.limits import Law
+from discreet.plan.query import Aggregate, Measure, Query, level_of
+from discreet.plan.statistics import Ranks, Statistic, Total, statistics_in
+
+_ROUNDS = 40
+
+_LEAST = 1 / 64
+"""What has to be measured counts for something, even where it hardly matters."""
+
+_MOMENTS = {
+    Measure.VARIANCE: (2.0, 4.0, 2.0),
+    Measure.STDDEV: (1.0, 2.0, 1.0),
+    Measure.COVARIANCE: (1.0, 4.0, 4.0, 8.0),
+    Measure.CORRELATION: (1.0, 2.0, 2.0, 1.0, 1.0, 8.0),
+}
+"""Slopes by the count, centred totals and centred products, in the order of `statistics_of`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Influence:
+    """An aggregate's weight and, for each statistic it needs, how far noise there moves it.
+
+    Noise as large as a thousandth of the statistic at its largest moves the aggregate by `on`
+    thousandths of its usual size.
+    """
+
+    weight: float
+    on: Mapping[Statistic, float]
+
+    def error(self, sizes: Mapping[Statistic, float]) -> float:
+        """The error to expect when the noise of each statistic has these sizes."""
+        return math.hypot(*(part * sizes[statistic] for statistic, part in self.on.items()))
+
+
+def influences(query: Query, law: Law) -> tuple[Influence, ...]:
+    """The influences on all aggregates of a query under a law of noise."""
+    needs = statistics_in(query)
+    sharing = Counter(statistic for all_ in needs.values() for statistic in all_)
+    return tuple(
+        Influence(float(one.weight), _on(one, all_, law, sharing[all_[0]]))
+        for one, all_ in needs.items()
+    )
+
+
+def best_shares(influences: Sequence[Influence], law: Law) -> dict[Statistic, float]:
+    """The shares of a budget that make the weighted sum of expected errors least.
+
+    Why: noise falls as share^-p, p = 1 for Laplace and 1/2 for Gaussian noise. The sum of weight *
+    E, E^2 = sum (on * share^-p)^2, is convex. Where it is least its slopes are equal: share^(1 +
+    2p) is proportional to the sum of weight * on^2 / E. Taking that as the next shares brings
+    their logarithms closer by a factor of p/(1 + 2p) or less each time.
+    """
+    power = 1.0 if law is Law.LAPLACE else 0.5
+    shares = {statistic: 1.0 for one in influences for statistic in one.on}
+    for _ in range(_ROUNDS):
+        noise = {statistic: share**-power for statistic, share in shares.items()}
+        pulls = dict.fromkeys(shares, 0.0)
+        for one in influences:
+            error = one.error(noise)
+            for statistic, part in one.on.items():
+                pulls[statistic] += one.weight * part * (part / error)
+        raised = {statistic: pull ** (1 / (1 + 2 * power)) for statistic, pull in pulls.items()}
+        whole = sum(raised.values())
+        shares = {statistic: share / whole for statistic, share in raised.items()}
+    return shares
+
+
+# --- one aggregate ------------------------------------------------------------------------------
+
+
+def _on(
+    aggregate: Aggregate, needs: tuple[Statistic, ...], law: Law, sharing: int
+) -> dict[Statistic, float]:
+    found: dict[Statistic, float] = {}
+    for statistic, slope in zip(needs, _slopes(aggregate, needs, law, sharing), strict=True):
+        sane = slope if math.isfinite(slope) else 1.0
+        found[statistic] = max(found.get(statistic, _LEAST), sane)
+    return found
+
+
+def _slopes(
+    aggregate: Aggregate, needs: tuple[Statistic, ...], law: Law, sharing: int
+) -> tuple[float, ...]:
+    match aggregate.measure:
+        case Measure.COUNT | Measure.COUNT_PEOPLE | Measure.COUNT_DISTINCT:
+            return (1.0,)
+        case Measure.SUM:
+            centre, half = _bounds(needs[-1])
+            size = _size(centre, half)
+            if len(needs) == 1:
+                return (_over(abs(centre) + half, size),)
+            return _over(abs(centre), size), _over(half, size)
+        case Measure.MEAN:
+            slope = _to_spread(needs[1])
+            return slope / 2, slope
+        case Measure.VARIANCE | Measure.STDDEV | Measure.COVARIANCE | Measure.CORRELATION:
+            return _MOMENTS[aggregate.measure]
+        case Measure.QUANTILE | Measure.MIN | Measure.MAX:
+            return (_rank_noise(aggregate, law, sharing) * 2 * _to_spread(needs[0]),)
+        case _:
+            assert_never(aggregate.measure)
+
+
+def _rank_noise(aggregate: Aggregate, law: Law, sharing: int) -> float:
+    """The noise of one of `sharing` quantiles in ranks, beside that of a count for the same price.
+
+    Why: cells that miss by t ranks have weight exp(-t/scale). For a limit and a price of 1 the
+    scale is r = 2 max(q, 1 - q) beside 1 of Laplace noise; under zCDP it is r/sqrt(8) beside
+    1/sqrt(2) of Gaussian noise. Half of the noise is within 0.69 scales, or 0.67.
+    """
+    moved = 2 * float(max(level_of(aggregate), 1 - level_of(aggregate)))
+    return moved * sharing if law is Law.LAPLACE else moved / 2 * math.sqrt(sharing)
+
+
+def _to_spread(statistic: Statistic) -> float:
+    """The half-width of the bounds beside the usual size of a value, or beside itself if less.
+
+    A mean of 2,015 years is not right to a thousandth if it is off by two.
+    """
+    centre, half = _bounds(statistic)
+    return _over(half, min(_size(centre, half), half))
+
+
+def _size(centre: float, half: float) -> float:
+    """How large values usually are."""
+    return max(abs(centre), half / 2)
+
+
+def _bounds(statistic: Statistic) -> tuple[float, float]:
+    """The middle and the half-width of a statistic's range."""
+    assert isinstance(statistic, Total | Ranks)  # noqa: S101 - narrowing: see statistics_of
+    of = statistic.grid if isinstance(statistic, Total) else statistic
+    return of.low / 2 + of.high / 2, of.high / 2 - of.low / 2
+
+
+def _over(part: float, whole: float) -> float:
+    return part / whole if whole else math.inf

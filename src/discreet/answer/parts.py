@@ -1,0 +1,211 @@
+"""What was measured, kept with a release: noisy statistics of each group, and their noise.
+
+They came out of the same mechanisms as the numbers that are shown, so they are as private and cost
+nothing more. With them the same question, asked again, can be merged with what was told before.
+"""
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.answer.ask import Measured
+from discreet.answer.brackets import Bracket
+from discreet.answer.errorbars import CONFIDENCE
+from discreet.answer.expected import rank_error
+from discreet.answer.frames import blanked
+from discreet.answer.limits import Law, Weighing
+from discreet.answer.measure import Measurement
+from discreet.mechanisms import Gaussian, Laplace
+from discreet.plan.query import Aggregate
+from discreet.plan.relations import columns_of
+from discreet.plan.statistics import Statistic, statistics_of
+
+Floats = NDArray[np.float64]
+
+MOST_GROUPS: Final = 200_000
+"""Answers with more groups are stored without their parts, which would double them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noisy:
+    """One statistic of all groups in its own unit (rows, people, values), and its noise.
+
+    `scale` is b of Laplace and sigma of Gaussian noise. `excess` is how much wider than the noise
+    the interval of each group is, where groups are shown because their noise was high.
+    """
+
+    values: Floats
+    law: Law
+    scale: float
+    excess: Floats | None = None
+
+    @property
+    def variance(self) -> float:
+        """Of the noise on each group."""
+        return self.scale**2 * (2 if self.law is Law.LAPLACE else 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One quantile of all groups, and how many rows it is off at most, 95 times in 100.
+
+    `widths` are half-widths in values, where what was released beside it gives them.
+    """
+
+    values: Floats
+    off: float
+    widths: Floats | None = None
+
+    def sliced(self, first: int, size: int) -> "Ranked":
+        """The same of some of the groups."""
+        some = slice(first, first + size)
+        widths = None if self.widths is None else self.widths[some]
+        return Ranked(self.values[some], self.off, widths)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """What was measured of one grouping set.
+
+    `keys` are called k0, k1 and so on, `statistics` by `called`, `quantiles` as the aggregates are.
+    """
+
+    keys: Mapping[str, pa.Array]
+    groups: int
+    statistics: Mapping[str, Noisy]
+    quantiles: Mapping[str, Ranked]
+    weighing: Weighing
+
+
+def called(statistic: Statistic) -> str:
+    """A name for a statistic: what it is, and a digest of what it is made of."""
+    digest = hashlib.sha256(repr(statistic).encode()).hexdigest()[:16]
+    return f"{type(statistic).__name__} {digest}"
+
+
+def kept(measured: Sequence[Measured]) -> tuple[Part, ...]:
+    """The parts of an answer that are stored with it; none where there are very many groups."""
+    small = sum(one.groups for one in measured) <= MOST_GROUPS
+    return tuple(part_of(one) for one in measured) if small else ()
+
+
+def part_of(measured: Measured) -> Part:
+    """What is kept of a measurement."""
+    noisy = {
+        called(statistic): _noisy(statistic, values, measured)
+        for statistic, values in measured.statistics.items()
+    }
+    ranked = {
+        one.name: Ranked(measured.quantiles[one.name], _off(one, measured), _widths(one, measured))
+        for one in measured.query.aggregates
+        if one.name in measured.quantiles
+    }
+    keys = {name: blanked(column) for name, column in measured.keys.items()}
+    return Part(keys, measured.groups, noisy, ranked, measured.weighing)
+
+
+def _noisy(statistic: Statistic, values: Floats, measured: Measured) -> Noisy:
+    measurement, showing = measured.measurements[statistic], measured.showing
+    excess = None
+    if showing is not None and showing.measurement.statistic == statistic and values.size:
+        plain = measurement.error(CONFIDENCE)
+        excess = showing.half_widths(values, plain) - plain
+    return Noisy(values, measurement.law, _scale(measurement, values.size), excess)
+
+
+def _scale(measurement: Measurement, groups: int) -> float:
+    match measurement.mechanism(max(1, groups)):
+        case Laplace() as law:
+            return float(law.scale) / measurement.unit
+        case Gaussian() as law:
+            return math.sqrt(law.variance) / measurement.unit
+
+
+def _widths(aggregate: Aggregate, measured: Measured) -> Floats | None:
+    bracket = Bracket.of(aggregate, measured)
+    return None if bracket is None else bracket.half_widths(aggregate)
+
+
+def _off(aggregate: Aggregate, measured: Measured) -> float:
+    query = measured.query
+    scope = columns_of(query.relation)
+    (ranks,) = statistics_of(aggregate, scope)
+    sharing = sum(ranks in statistics_of(other, scope) for other in query.aggregates)
+    return rank_error(measured.measurements[ranks], aggregate, sharing, 1 - CONFIDENCE)
+
+
+# --- as text inside a stored release --------------------------------------------------------------
+
+
+def pack(parts: tuple[Part, ...]) -> bytes:
+    """Parts as a text: a JSON list of Arrow streams."""
+    return json.dumps([base64.b64encode(_stream(part)).decode() for part in parts]).encode()
+
+
+def unpack(stored: bytes) -> tuple[Part, ...]:
+    """The parts that `pack` wrote."""
+    return tuple(_part(base64.b64decode(one)) for one in json.loads(stored))
+
+
+def _stream(part: Part) -> bytes:
+    columns: dict[str, Any] = dict(part.keys)
+    noisy, ranked = [], []
+    for i, (name, one) in enumerate(part.statistics.items()):
+        columns[f"s{i}"] = one.values
+        if one.excess is not None:
+            columns[f"e{i}"] = one.excess
+        noisy.append([name, one.law.value, one.scale])
+    for i, (name, quantile) in enumerate(part.quantiles.items()):
+        columns[f"q{i}"] = quantile.values
+        if quantile.widths is not None:
+            columns[f"w{i}"] = quantile.widths
+        ranked.append([name, quantile.off])
+    weighing = part.weighing
+    about = {
+        "keys": len(part.keys),
+        "groups": part.groups,
+        "statistics": noisy,
+        "quantiles": ranked,
+        "weighing": [weighing.law.value, weighing.rows, weighing.groups],
+    }
+    table = pa.table(columns).replace_schema_metadata({b"about": json.dumps(about).encode()})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def _part(stream: bytes) -> Part:
+    table = pa.ipc.open_stream(stream).read_all()
+    about = json.loads(table.schema.metadata[b"about"])
+    law, rows, groups = about["weighing"]
+    return Part(
+        {f"k{i}": table.column(f"k{i}").combine_chunks() for i in range(about["keys"])},
+        about["groups"],
+        {
+            name: Noisy(_floats(table, f"s{i}"), Law(law), scale, _perhaps(table, f"e{i}"))
+            for i, (name, law, scale) in enumerate(about["statistics"])
+        },
+        {
+            name: Ranked(_floats(table, f"q{i}"), off, _perhaps(table, f"w{i}"))
+            for i, (name, off) in enumerate(about["quantiles"])
+        },
+        Weighing(Law(law), rows, groups),
+    )
+
+
+def _floats(table: pa.Table, name: str) -> Floats:
+    return np.asarray(table.column(name).to_numpy(), dtype=np.float64)
+
+
+def _perhaps(table: pa.Table, name: str) -> Floats | None:
+    return _floats(table, name) if name in table.column_names else None

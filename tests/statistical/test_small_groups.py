@@ -1,0 +1,80 @@
+"""Intervals of means, variances and deviations hold in groups that are small beside their noise.
+
+Each size has 100 intervals: of true 95 % intervals fewer than 85 cover with probability 2e-5.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from discreet.answer import errorbars
+from discreet.answer.answer import answer
+from discreet.answer.budget import Price
+from discreet.answer.limits import Law
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.plan.kinds import Kind
+from discreet.plan.schema import Bounds, Keys, Limits, Person, Schema, Table, column_type
+from discreet.sql.read import read
+
+SIZES = (2, 3, 5, 50)
+GROUPS = [f"{size} people, {i}" for size in SIZES for i in range(10)]
+TEXT = """SELECT ward, AVG(cost) AS mean, VARIANCE(cost) AS variance, STDDEV(cost) AS deviation
+          FROM visits GROUP BY ward"""
+
+
+@pytest.fixture(scope="module", params=["in the middle", "near a bound", "all the same"])
+def wards(request):
+    """An engine with wards of few people, the question, and what is true."""
+    rng = np.random.default_rng(7)
+    ward = [group for group in GROUPS for _ in range(int(group.split()[0]))]
+    cost = {
+        "in the middle": rng.uniform(0, 100, len(ward)),
+        "near a bound": rng.exponential(2, len(ward)).clip(0, 100),
+        "all the same": np.full(len(ward), 30.0),
+    }[request.param]
+    columns = {
+        "person": column_type("person", Kind.INTEGER),
+        "ward": column_type("ward", Kind.TEXT, Keys(GROUPS)),
+        "cost": column_type("cost", Kind.REAL, Bounds(0, 100)),
+    }
+    about = Schema({"visits": Table("visits", columns, Person("person"), Limits(1, 1))})
+    engine = DuckDBEngine()
+    engine.store("visits", pa.table({"person": range(len(ward)), "ward": ward, "cost": cost}))
+    engine.open(about)
+    truth = {}
+    for group in GROUPS:
+        values = cost[np.array(ward) == group]
+        spread = values.var(ddof=1)
+        truth[group] = {"mean": values.mean(), "variance": spread, "deviation": spread**0.5}
+    yield engine, read(TEXT, about), truth
+    engine.close()
+
+
+def covered(wards, law):
+    """Which share of the intervals holds the truth, by column and size of the ward."""
+    engine, query, truth = wards
+    found = {}
+    for _ in range(10):
+        for row in answer(query, engine, Price(1, 1e-6), laws=(law,)).to_arrow().to_pylist():
+            for name, true in truth[row["ward"]].items():
+                inside = row[f"{name}_low"] - 1e-9 <= true <= row[f"{name}_high"] + 1e-9
+                found.setdefault((name, row["ward"].split()[0]), []).append(inside)
+    return {cell: np.mean(inside) for cell, inside in found.items()}
+
+
+@pytest.mark.usefixtures("fixed_bits")
+@pytest.mark.parametrize("law", list(Law))
+def test_intervals_hold_in_small_groups(wards, law):
+    shares = covered(wards, law)
+
+    assert len(shares) == 3 * len(SIZES)
+    assert min(shares.values()) >= 0.85
+
+
+@pytest.mark.usefixtures("fixed_bits")
+@pytest.mark.parametrize("wards", ["in the middle"], indirect=True)
+def test_noise_simulated_around_what_is_shown_would_be_caught(wards, monkeypatch):
+    monkeypatch.setattr(errorbars, "compute", errorbars.estimate)
+    monkeypatch.setattr(errorbars, "confine", lambda _aggregate, computed, _scope: computed)
+
+    assert min(covered(wards, Law.GAUSSIAN).values()) < 0.85

@@ -1,0 +1,33 @@
+"""Values as integers on a grid."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from discreet.plan.statistics import grid
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(FINITE, FINITE, st.floats(0, 1))
+def test_every_value_lies_within_reach(one, other, share):
+    low, high = sorted((one, other))
+    assume(Fraction(high) - Fraction(low) < Fraction(2) ** 1023)
+    fine = grid(low, high, whole=False)
+    for value in (low, high, low + share * (high - low)):
+        steps = round((value - fine.centre) / fine.step)
+        assert abs(steps) <= fine.reach
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1e9), (-3.3, 7.7), (0.0, 0.1), (-1e-300, 5.0)])
+def test_zero_is_a_point_of_the_grid(low, high):
+    fine = grid(low, high, whole=False)
+    zero = round((0.0 - fine.centre) / fine.step)
+    assert fine.centre + zero * fine.step == 0
+    assert (Fraction(fine.centre) / Fraction(fine.step)).denominator == 1
+
+
+def test_a_range_of_one_value_keeps_it():
+    assert grid(0.1, 0.1, whole=False).centre == 0.1
