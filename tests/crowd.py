@@ -33,11 +33,15 @@ def question(analyst, n):
     return f"SELECT city, COUNT(*) AS n FROM visits WHERE amount < {below} GROUP BY city"  # noqa: S608 - a number
 
 
-def furnish(curator, analysts, pocket, people=200):
-    """A clinic whose analysts have caps of their own, within a budget for all of them."""
+def furnish(curator, analysts, pocket, people=200, poor=0):
+    """A clinic whose analysts have caps of their own, within a budget for all of them.
+
+    The first `poor` of them can pay for a fortieth of what the others can.
+    """
     curator.add("visits", clinic(people), **ABOUT, budget=dp.Budget(epsilon=1000))
     for n in range(analysts):
-        curator.grant(f"analyst {n}", "visits", dp.Budget(epsilon=EPSILON * pocket))
+        cap = EPSILON * pocket / (40 if n < poor else 1)
+        curator.grant(f"analyst {n}", "visits", dp.Budget(epsilon=cap))
     return curator
 
 

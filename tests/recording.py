@@ -2,7 +2,8 @@
 
 import pyarrow as pa
 
-from discreet.answer.ask import ARROW, _settle
+from discreet.answer.ask import _settle
+from discreet.answer.totals import ARROW
 from discreet.plan.query import key_types
 from discreet.plan.statistics import Distinct, Ranks
 

@@ -81,6 +81,8 @@ def test_a_question_is_confirmed_run_and_shown_with_its_noise(visit, curator):
     table = page.get_by_role("region", name="Answer as a table")
     expect(table.locator("tbody tr")).to_have_count(4)
     expect(table).to_contain_text("± noise")
+    for number in table.locator("tbody td.n").all_inner_texts():
+        assert re.search(r"\d\s*± [\d.,]*\d", number), number
     expect(page.locator("#answer")).to_contain_text("Sampling error: not shown")
     expect(page.locator("#chart svg")).to_contain_text("95 % noise interval")
     assert spent(curator) == pytest.approx(0.1)

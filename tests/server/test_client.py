@@ -143,6 +143,16 @@ def test_a_plan_with_a_join_is_told_to_be_asked_in_sql(alice, local):
     assert alice.sql(text, epsilon=0.1) == local.sql(text, epsilon=0.1, analyst="alice")
 
 
+def test_weights_are_the_same(alice, local):
+    asked = {"epsilon": 0.2, "weights": {"s": Fraction(7, 3)}}
+    answer = alice.sql(BY_CITY, **asked)
+
+    assert answer == local.sql(BY_CITY, **asked, analyst="alice")
+    assert answer != alice.sql(BY_CITY, epsilon=0.2)
+    assert alice.explain(BY_CITY, **asked) == local.explain(BY_CITY, **asked)
+    assert alice.cost(BY_CITY, **asked) == local.cost(BY_CITY, **asked, analyst="alice")
+
+
 def test_measuring_again_merges_the_same(alice, local, server):
     text = fresh()
     alice.sql(text, epsilon=0.1)
@@ -249,9 +259,9 @@ WRONG = {
     "an accuracy that cannot be": lambda c: c.sql(
         "SELECT AVG(amount) AS a FROM visits", accuracy=dp.Accuracy(1)
     ),
-    "measured again without its keys": lambda c: c.remeasure(
-        "SELECT COUNT(*) AS n FROM visits GROUP BY city", epsilon=0.1
-    ),
+    "a weight for no column": lambda c: c.sql(BY_CITY, epsilon=0.1, weights={"x": 4}),
+    "a weight of nothing": lambda c: c.explain(BY_CITY, epsilon=0.1, weights={"n": 0}),
+    "a weight that is no number": lambda c: c.remeasure(BY_CITY, epsilon=0.1, weights={"n": "4"}),
     "an unknown dataset": lambda c: c.budget("nowhere"),
     "an unknown table in Python": lambda c: c.table("nowhere"),
     "a public table in Python": lambda c: c.table("cities"),
@@ -344,6 +354,7 @@ def test_what_makes_no_sense_from_afar_says_so(alice):
     for odd in (
         lambda: alice.ledger,
         alice.recover,
+        lambda: alice.keep_time(1.0),
         lambda: alice.window("alice"),
         lambda: alice.as_analyst("bob"),
         lambda: alice.as_owner("bob"),
@@ -450,10 +461,61 @@ def test_what_may_not_be_sent_twice_is_told(proxy, server, local):
     with dp.Curator(proxy.url, token=server.token("ann", "owner")) as far:
         far.datasets()
         proxy.cuts = 1
-        with pytest.raises(ServiceError):
+        with pytest.raises(ServiceError, match="look first whether it was done"):
             far.raise_budget("visits", dp.Budget(epsilon=61, delta=1e-6), reason="once")
     reasons = [e.facts["reason"] for e in local.ledger.entries() if e.kind == "raised"]
     assert reasons.count("once") == 1
+
+
+@pytest.mark.parametrize(
+    ("ending", "lost", "before"),
+    [
+        ("csv", "the file", False),
+        ("csv", "what is said about it", True),
+        ("parquet", "what is said about it", False),
+    ],
+)
+def test_a_table_is_added_once_over_lost_connections(
+    proxy, server, local, tmp_path, before, lost, ending, monkeypatch
+):
+    name = f"{ending} {lost} {before}"
+    path = tmp_path / f"rows.{ending}"
+    write = pa.csv.write_csv if ending == "csv" else pa.parquet.write_table
+    write(clinic(20), path)
+    said = {**ABOUT, "kinds": {"person": "integer", "amount": "real"}, "budget": BUDGET}
+    with dp.Curator(proxy.url, token=server.token("ann", "owner")) as far:
+        sent = far._link.upload
+
+        def upload(*call):
+            reply = sent(*call)
+            if lost != "the file":
+                proxy.cuts, proxy.before = 2, before
+            return reply
+
+        monkeypatch.setattr(far._link, "upload", upload)
+        proxy.cuts, proxy.before = (2 if lost == "the file" else 0), before
+        far.add(name, path, **said)
+
+        assert proxy.cuts == 0
+        added = [e for e in local.ledger.entries(limit=9999) if e.facts.get("table") == name]
+        assert len(added) == 1
+        assert local.datasets()[name] == [name]
+        monkeypatch.undo()
+        with pytest.raises(InputError, match="already"):
+            far.add(name, path, **said)
+
+
+def test_an_upload_that_was_used_makes_no_other_table_of_the_same_name(server, tmp_path):
+    path, token = tmp_path / "rows.parquet", server.token("ann", "owner")
+    pa.parquet.write_table(clinic(20), path)
+    with dp.Curator(server.url, token=token) as far:
+        upload = far._uploaded("rows", path, None)
+        said = {"name": "used", "unit": "person", "budget": {"epsilon": "1"}, "upload": upload}
+        first, again = (server.post("/v1/datasets", token=token, json=said) for _ in range(2))
+        other = server.post("/v1/datasets", token=token, json={**said, "budget": {"epsilon": "2"}})
+
+    assert (first.status, again.status, other.status) == (201, 201, 422)
+    assert first.body == again.body
 
 
 def test_a_connection_that_stays_lost_is_told(proxy, server, monkeypatch):

@@ -96,6 +96,8 @@ def test_a_release_can_be_had_in_every_form(house):
 def test_python_to_paste_finds_the_same_answer_for_nothing(house, monkeypatch):
     curator, server, alice, _ = house
     monkeypatch.setenv("DISCREET_TOKEN", alice)
+    ratio = "SELECT SUM(amount) / COUNT(*) AS r, COUNT(DISTINCT person) AS u FROM visits"
+    curator.as_analyst("alice").sql(ratio, epsilon=0.1, weights={"r": 4, "u": 0.5})
     before = curator.budget("visits")
     for one in newest(house):
         text = read(house, f"/v1/releases/{one['id']}?format=python").body.decode()

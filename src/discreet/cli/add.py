@@ -13,8 +13,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from discreet.cli.completion import datasets
-from discreet.cli.options import End, budget_options, curator_option, open_curator, read_budget
+from discreet.cli.options import (
+    End,
+    budget_options,
+    curator_option,
+    open_curator,
+    read_budget,
+    shape_options,
+)
 from discreet.cli.progress import shown
+from discreet.cli.rows import tell
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -84,6 +92,7 @@ def table_options(command: F) -> F:
 )
 @click.option("--public-key", multiple=True, metavar="COLUMN", help="A public table's unique key.")
 @table_options
+@shape_options
 def add(
     *,
     name: str,
@@ -94,6 +103,8 @@ def add(
     rho: Fraction | None,
     within: str | None,
     public_key: tuple[str, ...],
+    as_json: bool,
+    as_csv: bool,
     **said: Any,
 ) -> None:
     """Protect one more table.
@@ -112,7 +123,9 @@ def add(
         copied(source, folder, name, wanted=said.pop("copy")) as file,
     ):
         add_table(curator, name, file, budget, within, public_key, **said)
-    click.echo(f"{name} is in {folder}.")
+    dataset = None if public_key else within or name
+    facts = {"curator": str(folder), "table": name, "dataset": dataset}
+    tell(f"{name} is in {folder}.", facts, as_json=as_json, as_csv=as_csv)
 
 
 @contextmanager

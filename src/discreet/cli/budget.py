@@ -18,7 +18,7 @@ from discreet.cli.options import (
     read_budget,
     shape_options,
 )
-from discreet.cli.rows import write_csv
+from discreet.cli.rows import tell, write_csv
 
 if TYPE_CHECKING:
     from discreet.curator.accounts import Account
@@ -58,6 +58,7 @@ def budget(ctx: click.Context, *, folder: Path, as_json: bool, as_csv: bool) -> 
 @click.argument("dataset", shell_complete=complete_datasets)
 @curator_option
 @budget_options
+@shape_options
 def grant(
     *,
     analyst: str,
@@ -66,14 +67,17 @@ def grant(
     epsilon: Fraction | None,
     delta: Fraction | None,
     rho: Fraction | None,
+    as_json: bool,
+    as_csv: bool,
 ) -> None:
     """Give ANALYST a cap of their own within the cap of DATASET.
 
     Example: discreet budget grant alice visits --epsilon 1 --delta 1e-7
     """
     with open_curator(folder) as curator:
-        curator.grant(analyst, dataset, _needed(epsilon, delta, rho))
-    click.echo(f"{analyst} has a cap within {dataset}.")
+        account = curator.grant(analyst, dataset, _needed(epsilon, delta, rho))
+    told = f"{analyst} has a cap within {dataset}."
+    tell(told, facts(account), as_json=as_json, as_csv=as_csv)
 
 
 @budget.command(name="raise")
@@ -82,6 +86,7 @@ def grant(
 @click.option("--analyst", help="Raise the cap of this analyst instead.")
 @curator_option
 @budget_options
+@shape_options
 def raise_(
     *,
     dataset: str,
@@ -91,6 +96,8 @@ def raise_(
     epsilon: Fraction | None,
     delta: Fraction | None,
     rho: Fraction | None,
+    as_json: bool,
+    as_csv: bool,
 ) -> None:
     """Give DATASET another cap for ever; the ledger keeps the reason.
 
@@ -98,8 +105,9 @@ def raise_(
     """
     with open_curator(folder) as curator:
         cap = _needed(epsilon, delta, rho)
-        curator.raise_budget(dataset, cap, reason=reason, analyst=analyst)
-    click.echo(f"The cap of {analyst or dataset} is changed, and the ledger says why.")
+        account = curator.raise_budget(dataset, cap, reason=reason, analyst=analyst)
+    told = f"The cap of {analyst or dataset} is changed, and the ledger says why."
+    tell(told, facts(account), as_json=as_json, as_csv=as_csv)
 
 
 @budget.command()
@@ -108,6 +116,7 @@ def raise_(
 @click.argument("analysts", nargs=-1, required=True, metavar="ANALYST...")
 @curator_option
 @budget_options
+@shape_options
 def group(
     *,
     name: str,
@@ -117,14 +126,17 @@ def group(
     epsilon: Fraction | None,
     delta: Fraction | None,
     rho: Fraction | None,
+    as_json: bool,
+    as_csv: bool,
 ) -> None:
     """Hold several analysts of DATASET to one cap, or count what they learn together.
 
     Example: discreet budget group lab visits alice bob --epsilon 2 --delta 1e-6
     """
     with open_curator(folder) as curator:
-        curator.group(name, dataset, analysts, read_budget(epsilon, delta, rho))
-    click.echo(f"{name} is a group within {dataset}.")
+        account = curator.group(name, dataset, analysts, read_budget(epsilon, delta, rho))
+    told = f"{name} is a group within {dataset}."
+    tell(told, facts(account), as_json=as_json, as_csv=as_csv)
 
 
 @budget.command()
@@ -134,6 +146,7 @@ def group(
 )
 @curator_option
 @budget_options
+@shape_options
 def link(
     *,
     name: str,
@@ -142,14 +155,17 @@ def link(
     epsilon: Fraction | None,
     delta: Fraction | None,
     rho: Fraction | None,
+    as_json: bool,
+    as_csv: bool,
 ) -> None:
     """Say that datasets hold the same people; cap, or count, what one of them loses in all.
 
     Example: discreet budget link people visits bills --epsilon 5 --delta 1e-6
     """
     with open_curator(folder) as curator:
-        curator.link(name, datasets, read_budget(epsilon, delta, rho))
-    click.echo(f"{name} links {', '.join(datasets)}.")
+        account = curator.link(name, datasets, read_budget(epsilon, delta, rho))
+    told = f"{name} links {', '.join(datasets)}."
+    tell(told, facts(account), as_json=as_json, as_csv=as_csv)
 
 
 def _needed(epsilon: Fraction | None, delta: Fraction | None, rho: Fraction | None) -> "Budget":

@@ -1,7 +1,8 @@
 """`discreet demo`: what a newcomer runs first."""
 
+import json
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -9,6 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from discreet import noise
+from discreet.cli.options import shape_options
+from discreet.cli.rows import write_csv
 from discreet.mechanisms import Laplace
 
 if TYPE_CHECKING:
@@ -29,20 +32,27 @@ NOSY = f"SELECT * FROM patients WHERE id = {TARGET}"  # noqa: S608 - our own num
 
 
 @click.command()
-def demo() -> None:
+@shape_options
+def demo(*, as_json: bool, as_csv: bool) -> None:
     """See a curator answer and an attack fail.
+
+    JSON and CSV have the figures of the story alone; CSV those of the answers.
 
     Example: discreet demo
     """
-    console = Console()
+    console = Console(quiet=as_json or as_csv)
     console.print("[bold]discreet[/]: answers about people that give none of them away\n")
     show_noise(console)
     patients = make_patients()
     curator = open_clinic(patients)
-    show_answers(console, curator, patients)
+    answers = show_answers(console, curator, patients)
     show_refusal(console, curator)
-    show_attack(console, curator, patients)
+    attack = show_attack(console, curator, patients)
     report = curator.ledger.verify()
+    if as_json:
+        click.echo(json.dumps({"answers": answers, "attack": attack}, indent=2))
+    if as_csv:
+        click.echo(write_csv(answers), nl=False)
     console.print(
         f"\nThe ledger of this session: {report.entries} entries, "
         f"{'whole' if report.ok else 'NOT whole'}."
@@ -98,7 +108,9 @@ def show_noise(console: Console) -> None:
         console.print(f"  {k:>3} {'█' * round(44 * seen / most)} {seen}")
 
 
-def show_answers(console: Console, curator: "Curator", patients: "pa.Table") -> None:
+def show_answers(
+    console: Console, curator: "Curator", patients: "pa.Table"
+) -> list[dict[str, Any]]:
     """Private answers with error bars beside the truth, and the same again for nothing."""
     console.print(
         f"\n{PATIENTS:,} made-up patients, one row each. The owner allows epsilon 3 in all:"
@@ -109,8 +121,11 @@ def show_answers(console: Console, curator: "Curator", patients: "pa.Table") -> 
     truth = true_answers(patients)
     table = Table("ward", "smokers", "truth", "mean age", "truth")
     widths = {name: release.half_widths[name].to_pylist() for name in ("smokers", "age")}
+    told = []
     for i, row in enumerate(release.table.to_pylist()):
         count, age = truth[row["ward"]]
+        errors = {f"{name}_half_width": width[i] for name, width in widths.items()}
+        told.append({**row, **errors, "true_smokers": count, "true_age": age})
         table.add_row(
             row["ward"],
             f"{row['smokers']} ± {math.ceil(widths['smokers'][i])}",
@@ -122,6 +137,7 @@ def show_answers(console: Console, curator: "Curator", patients: "pa.Table") -> 
     console.print("± holds 95 times in 100. Asking the same again gives the same, for nothing:")
     assert curator.sql(SMOKERS, epsilon=EPSILON) == release  # noqa: S101 - what the line says
     show_budget(console, curator)
+    return told
 
 
 def true_answers(patients: "pa.Table") -> dict[str, tuple[int, float]]:
@@ -153,7 +169,7 @@ def show_refusal(console: Console, curator: "Curator") -> None:
         console.print(f"  refused, nothing is charged:\n  {escape(refused.why)}")
 
 
-def show_attack(console: Console, curator: "Curator", patients: "pa.Table") -> None:
+def show_attack(console: Console, curator: "Curator", patients: "pa.Table") -> dict[str, float]:
     """Differencing: ask with and without one person, and subtract."""
     smokes = patients.column("smokes").to_pylist()
     exact = sum(smokes), sum(smokes) - smokes[TARGET]
@@ -174,6 +190,7 @@ def show_attack(console: Console, curator: "Curator", patients: "pa.Table") -> N
         f"  private answers  {rate:.1%} guessed right; a coin guesses 50 %\n"
         f"                   nobody can pass {bound:.1%} (give or take {chance:.1%} here)"
     )
+    return {"exact": 1.0, "private": rate, "coin": 0.5, "bound": bound, "tries": TRIES}
 
 
 def guessed_right(count: Laplace) -> float:

@@ -37,6 +37,7 @@ def explain(
     epsilon: Fraction | None,
     within: Fraction | None,
     delta: Fraction | None,
+    weights: tuple[tuple[str, Fraction], ...],
     analyst: str,
     as_json: bool,
     as_csv: bool,
@@ -49,7 +50,7 @@ def explain(
     """
     from discreet.curator.telling import explanation_facts  # noqa: PLC0415 - heavy room
 
-    price = read_price(epsilon, delta, within)
+    price = read_price(epsilon, delta, within, weights)
     text = read_sql(sql)
     with open_curator(folder) as curator:
         told = curator.explain(text, analyst=analyst, **price)

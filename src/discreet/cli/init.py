@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from discreet.cli.add import add_table, copied, table_options
-from discreet.cli.options import budget_options, curator_option, read_budget
+from discreet.cli.options import budget_options, curator_option, read_budget, shape_options
 from discreet.cli.progress import shown
+from discreet.cli.rows import tell
 
 
 @click.command()
@@ -20,6 +21,7 @@ from discreet.cli.progress import shown
 @click.option("--ledger", help="Keep charges in Postgres: postgresql://host/database.")
 @click.option("--change-one", is_flag=True, help="Neighbours change one person's rows.")
 @table_options
+@shape_options
 def init(
     *,
     source: Path | None,
@@ -30,6 +32,8 @@ def init(
     rho: Fraction | None,
     ledger: str | None,
     change_one: bool,
+    as_json: bool,
+    as_csv: bool,
     **said: Any,
 ) -> None:
     """Make a curator.
@@ -59,13 +63,14 @@ def init(
     neighbours = Neighbours.CHANGE_ONE if change_one else Neighbours.ADD_REMOVE
     if source is not None:
         _try_out(source, name, budget, said, neighbours)
-    copy = said.pop("copy")
+    copy, table = said.pop("copy"), None
     with Curator(folder, ledger=ledger, neighbours=neighbours) as curator, shown():
         if source is not None:
             table = name or _stem(source)
             with copied(source, folder, table, wanted=copy) as file:
                 add_table(curator, table, file, budget, None, (), **said)
-    click.echo(f"{folder} is ready. {_next(source, name)}")
+    facts = {"curator": str(folder), "table": table, "dataset": table}
+    tell(f"{folder} is ready. {_next(table)}", facts, as_json=as_json, as_csv=as_csv)
 
 
 def _try_out(source: Path, name: str | None, budget: Any, said: Any, neighbours: Any) -> None:
@@ -80,8 +85,7 @@ def _stem(source: Path) -> str:
     return source.name.partition(".")[0] or "table"
 
 
-def _next(source: Path | None, name: str | None) -> str:
-    if source is None:
+def _next(table: str | None) -> str:
+    if table is None:
         return "Next: discreet add NAME FILE --unit COLUMN --epsilon 3"
-    table = name or _stem(source)
     return f"Next: discreet describe {table}"

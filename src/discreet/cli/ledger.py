@@ -2,8 +2,9 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -15,9 +16,10 @@ from rich.table import Table
 from discreet.cli.completion import datasets
 from discreet.cli.options import curator_option, open_curator, shape_options
 from discreet.cli.progress import shown
-from discreet.cli.rows import write_csv
+from discreet.cli.rows import tell, write_csv
 
 if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
     from discreet.curator.entries import Entry
 
 _HEAD = ("entry", "time", "kind", "by", "about")
@@ -62,34 +64,45 @@ def list_(*, folder: Path, after: int | None, limit: int, as_json: bool, as_csv:
 def verify(*, folder: Path, as_json: bool, as_csv: bool) -> None:
     """Read everything and compare; exit status 1 if an entry was changed, removed or moved.
 
+    What the folder says about tables is compared with what the ledger says was added.
+
     Example: discreet ledger verify
     """
+    from discreet.errors import LedgerError  # noqa: PLC0415 - used here alone
+
+    problem = None
     with open_curator(folder) as curator, shown():
         report = curator.ledger.verify()
+        try:
+            curator.check_tables()
+        except LedgerError as wrong:
+            problem = str(wrong)
+    problem = problem if report.problem is None else str(report.problem)
     facts = {
-        "ok": report.ok,
+        "ok": problem is None,
         "entries": report.entries,
         "head": report.head.hash,
         "pending": report.pending,
-        "problem": None if report.problem is None else str(report.problem),
+        "problem": problem,
     }
     if as_json:
         click.echo(json.dumps(facts, indent=2))
     elif as_csv:
         click.echo(write_csv([facts]), nl=False)
-    elif report.ok:
+    elif problem is None:
         click.echo(f"Whole: {report.entries} entries, {report.pending} answers still to finish.")
         click.echo(f"Head: {report.head.hash}")
     else:
-        click.echo(f"NOT whole: {report.problem}", err=True)
-    if not report.ok:
+        click.echo(f"NOT whole: {problem}", err=True)
+    if problem is not None:
         raise SystemExit(1)
 
 
 @ledger.command()
 @curator_option
 @click.option("--reason", required=True, help="Why; the ledger keeps it.")
-def adopt(*, folder: Path, reason: str) -> None:
+@shape_options
+def adopt(*, folder: Path, reason: str, as_json: bool, as_csv: bool) -> None:
     """Believe the ledger as it stands, after a newer one was lost.
 
     What the lost entries spent is spent and no longer counted. A ledger that is not whole in itself
@@ -102,7 +115,9 @@ def adopt(*, folder: Path, reason: str) -> None:
     if not is_curator(folder):
         raise click.UsageError(f"There is no curator in {folder}.")
     with open_folder(folder).adopt_ledger(by="owner", reason=reason) as adopted:
-        click.echo(f"Adopted with {adopted.head().sequence} entries; the last one says why.")
+        head = adopted.head()
+    told = f"Adopted with {head.sequence} entries; the last one says why."
+    tell(told, {"entries": head.sequence, "head": head.hash}, as_json=as_json, as_csv=as_csv)
 
 
 @ledger.command()
@@ -121,23 +136,34 @@ def adopt(*, folder: Path, reason: str) -> None:
 @click.option("--region", default="", help="Where the people live, or whose laws apply.")
 @click.option("--sector", default="", help="Technology, Healthcare, Education, Government ...")
 @click.option("--author", "authors", multiple=True, help="Who filled in the record.")
+@shape_options
 def export(
-    *, folder: Path, out: Path | None, deployment: str | None, name: str | None, **said: Any
+    *,
+    folder: Path,
+    out: Path | None,
+    deployment: str | None,
+    name: str | None,
+    as_json: bool,
+    as_csv: bool,
+    **said: Any,
 ) -> None:
     """Write every entry as a line of JSON with its hash, or a deployment record.
 
     The record has the fields of the public registry of deployments of differential privacy, which
-    takes it as a file of YAML.
+    takes it as a file of YAML. JSON is what is written anyway; CSV has a row for each entry, or for
+    each field of a record, and is to look at: only JSON can be checked.
 
     Example: discreet ledger export --out ledger.jsonl
     """
+    del as_json  # there is no table that it would stand instead of
     with open_curator(folder) as curator:
         if deployment is not None:
-            text = _record(curator, deployment, {"name": name or deployment, **said})
+            record = _record(curator, deployment, {"name": name or deployment, **said})
+            text = write_csv(list(_fields(record))) if as_csv else _pretty(record)
             _write(out, lambda file: file.write(text))
         else:
             with nullcontext() if out is None else shown():
-                _write(out, curator.ledger.export)
+                _write(out, partial(_write_rows, curator) if as_csv else curator.ledger.export)
 
 
 def _write(out: Path | None, write: Callable[[TextIO], Any]) -> None:
@@ -145,7 +171,35 @@ def _write(out: Path | None, write: Callable[[TextIO], Any]) -> None:
         write(file)
 
 
-def _record(curator: Any, dataset: str, said: dict[str, Any]) -> str:
+def _write_rows(curator: "Curator", file: TextIO) -> None:
+    """Every entry as a row, a page at a time."""
+    names, after = ("sequence", "time", "kind", "by", "facts", "previous"), 0
+    file.write(write_csv([], names))
+    while page := curator.ledger.entries(after=after):
+        rows = [
+            {**{name: getattr(one, name) for name in names}, "facts": json.dumps(dict(one.facts))}
+            for one in page
+        ]
+        file.write(write_csv(rows, names).partition("\n")[2])
+        after = page[-1].sequence
+
+
+def _fields(record: Any, place: str = "") -> Iterator[dict[str, Any]]:
+    """The fields of a record, each with its place."""
+    inside = record.items() if isinstance(record, dict) else enumerate(record)
+    for name, value in inside:
+        here = f"{place}.{name}" if place else str(name)
+        if isinstance(value, dict | list):
+            yield from _fields(value, here)
+        else:
+            yield {"field": here, "value": value}
+
+
+def _pretty(record: dict[str, Any]) -> str:
+    return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+
+
+def _record(curator: "Curator", dataset: str, said: dict[str, Any]) -> dict[str, Any]:
     from discreet.curator.deployment import Purpose, deployment_record  # noqa: PLC0415 - heavy room
     from discreet.curator.deployment_fields import blanks  # noqa: PLC0415 - heavy room
 
@@ -153,7 +207,7 @@ def _record(curator: Any, dataset: str, said: dict[str, Any]) -> str:
     empty = [place.rpartition(".")[2] for place in blanks(record)]
     if empty:
         click.echo(f"Still to be filled in: {', '.join(empty)}.", err=True)
-    return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+    return record
 
 
 def _drawn(entries: "tuple[Entry, ...]") -> Table:

@@ -38,6 +38,22 @@ class Exact(click.ParamType[Fraction]):
         return found
 
 
+class Weight(click.ParamType[tuple[str, Fraction]]):
+    """A column and how much its error matters."""
+
+    name = "column=number"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, Fraction]:
+        """Read a name and a number; the name itself may have an equals sign."""
+        name, equals, number = str(value).rpartition("=")
+        found = read_number(number)
+        if not equals or not name or found is None:
+            self.fail(f"{value!r} is not a column and a number, such as m=4", param, ctx)
+        return name, found
+
+
 class End(click.ParamType[Fraction | dt.date]):
     """An end of a range: a number, a date or a time."""
 
@@ -103,6 +119,13 @@ def price_options(command: F) -> F:
     """What a question is asked for."""
     options: tuple[Callable[[F], F], ...] = (
         click.option("--analyst", default="owner", show_default=True, help="Who asks."),
+        click.option(
+            "--weight",
+            "weights",
+            type=Weight(),
+            multiple=True,
+            help="How much the error of a column matters beside the others: m=4.",
+        ),
         click.option("--delta", type=Exact(), help="Its delta; a fiftieth of the dataset's."),
         click.option("--within", type=Exact(), help="Or: how far off each number may be."),
         click.option("--epsilon", type=Exact(), help="The price."),
@@ -155,15 +178,20 @@ def read_budget(
 
 
 def read_price(
-    epsilon: Fraction | None, delta: Fraction | None, within: Fraction | None
+    epsilon: Fraction | None,
+    delta: Fraction | None,
+    within: Fraction | None,
+    weights: tuple[tuple[str, Fraction], ...] = (),
 ) -> dict[str, Any]:
     """The price of a question, as the curator takes it."""
     from discreet.answer.accuracy import Accuracy  # noqa: PLC0415 - heavy room
 
     if (epsilon is None) is (within is None):
         raise click.UsageError("Say what the answer is worth: --epsilon 0.1, or --within 50.")
+    if len(dict(weights)) < len(weights):
+        raise click.UsageError("Give a column one --weight.")
     accuracy = None if within is None else Accuracy(within)
-    return {"epsilon": epsilon, "delta": delta, "accuracy": accuracy}
+    return {"epsilon": epsilon, "delta": delta, "accuracy": accuracy, "weights": dict(weights)}
 
 
 def read_sql(text: str) -> str:

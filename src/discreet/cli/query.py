@@ -37,6 +37,7 @@ def query(
     epsilon: Fraction | None,
     within: Fraction | None,
     delta: Fraction | None,
+    weights: tuple[tuple[str, Fraction], ...],
     analyst: str,
     request: str | None,
     remeasure: bool,
@@ -56,7 +57,7 @@ def query(
     """
     if remeasure and request is not None:
         raise click.UsageError("--request names a first attempt; --remeasure makes another.")
-    price = read_price(epsilon, delta, within)
+    price = read_price(epsilon, delta, within, weights)
     text = read_sql(sql)
     with open_curator(folder) as curator, Console(stderr=True).status("asking"):
         if remeasure:
@@ -66,11 +67,12 @@ def query(
     if as_csv:
         click.echo(release.to_csv(), nl=False)
     elif as_json:
-        click.echo(json.dumps(facts(release), indent=2))
+        said = {"statement": release.statement()} if statement else {}
+        click.echo(json.dumps({**facts(release), **said}, indent=2))
     else:
         Console(file=sys.stdout).print(repr(release), markup=False, highlight=False, soft_wrap=True)
-    if statement:
-        click.echo(release.statement())
+    if statement and not as_json:
+        click.echo(release.statement(), err=as_csv)  # a table stays a table
 
 
 def facts(release: "Release") -> dict[str, Any]:

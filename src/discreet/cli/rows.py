@@ -1,9 +1,12 @@
-"""Rows as CSV."""
+"""Rows as CSV, and what was done in a sentence, as JSON or as a row."""
 
 import csv
 import io
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import click
 
 
 def write_csv(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> str:
@@ -23,3 +26,13 @@ def write_csv(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> s
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
+
+
+def tell(sentence: str, facts: Mapping[str, Any], *, as_json: bool, as_csv: bool) -> None:
+    """Print what was done: a sentence for people, or its facts for programs."""
+    if as_json:
+        click.echo(json.dumps(facts, indent=2))
+    elif as_csv:
+        click.echo(write_csv([facts]), nl=False)
+    else:
+        click.echo(sentence)

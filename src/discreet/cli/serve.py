@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from discreet.cli.options import curator_option, open_curator
+from discreet.cli.options import curator_option, open_curator, shape_options
+from discreet.cli.rows import tell
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _TLS = """A server for other machines needs encryption, or tokens and answers travel in the open.
@@ -53,6 +54,7 @@ Give --certificate and --key, or put a proxy that does TLS in front of it and sa
     show_default=True,
     help="Bytes of the largest file that an owner may send.",
 )
+@shape_options
 def serve(
     *,
     folder: Path,
@@ -68,6 +70,8 @@ def serve(
     quantum: float,
     grace: float,
     upload_limit: int,
+    as_json: bool,
+    as_csv: bool,
 ) -> None:
     """Put the curator behind HTTP, with a page in front.
 
@@ -87,7 +91,8 @@ def serve(
         ) from None
 
     if init:
-        click.echo(_first_token(folder))
+        token = _first_token(folder)
+        tell(token, {"token": token}, as_json=as_json, as_csv=as_csv)
         return
     if not (_is_local(host) or behind_tls or (certificate and key)):
         raise click.UsageError(_TLS)
@@ -95,8 +100,10 @@ def serve(
     settings = Settings(
         hosts=(*LOOPBACK, *names), quantum=quantum, grace=grace, upload_limit=upload_limit
     )
-    scheme = "https" if certificate else "http"
-    click.echo(f"Serving {folder} at {scheme}://{host}:{port} (stop with Ctrl-C)", err=True)
+    url = f"{'https' if certificate else 'http'}://{host}:{port}"
+    click.echo(f"Serving {folder} at {url} (stop with Ctrl-C)", err=True)
+    if as_json or as_csv:
+        tell("", {"curator": str(folder), "url": url}, as_json=as_json, as_csv=as_csv)
     more: dict[str, Any] = {"proxies": proxies, "certificate": certificate, "key": key}
     run(folder, settings, host=host, port=port, workers=workers, **more)
 

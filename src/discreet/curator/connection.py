@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -95,10 +96,10 @@ class Link:
         return self._settled("POST", path, packed, sent, tries=TRIES if safe else 1)
 
     def upload(self, path: str, file: Path) -> Reply:
-        """Send a file."""
+        """Send a file; again, when the connection is lost: what came of the first is swept away."""
         with file.open("rb") as stream:
             length = {"Content-Length": str(file.stat().st_size)}
-            return self._settled("POST", path, stream, length, tries=1)
+            return self._settled("POST", path, stream, length, tries=TRIES)
 
     @contextmanager
     def stream(self, path: str) -> Iterator[http.client.HTTPResponse]:
@@ -111,7 +112,7 @@ class Link:
             response.read()
         except _LOST as wrong:
             self.drop()
-            raise _lost(wrong) from None
+            raise _lost(wrong, safe=True) from None
 
     def close(self) -> None:
         """Let go of all connections."""
@@ -132,7 +133,7 @@ class Link:
             except _LOST as wrong:
                 self.drop()
                 if not left or isinstance(wrong, ssl.SSLCertVerificationError):
-                    raise _lost(wrong) from None
+                    raise _lost(wrong, safe=tries > 1) from None
             else:
                 if reply.status != _BUSY or not left:
                     return _checked(reply)
@@ -145,6 +146,8 @@ class Link:
         self, method: str, path: str, body: Any, headers: Mapping[str, str]
     ) -> http.client.HTTPResponse:
         connection = self._connection()
+        if isinstance(body, BufferedReader):
+            body.seek(0)
         known = {"Authorization": f"Bearer {self._token}", "User-Agent": "discreet"}
         connection.request(method, self._prefix + path, body, {**known, **headers})
         return connection.getresponse()
@@ -256,7 +259,7 @@ def _wait(reply: Reply) -> float:
         return 1.0
 
 
-def _lost(wrong: Exception) -> ServiceError | AccessError:
+def _lost(wrong: Exception, *, safe: bool) -> ServiceError | AccessError:
     if isinstance(wrong, ssl.SSLCertVerificationError):
         return AccessError(
             "the server is not who it says it is",
@@ -267,7 +270,9 @@ def _lost(wrong: Exception) -> ServiceError | AccessError:
         "the server could not be reached, or broke off",
         why=type(wrong).__name__,
         fix="ask again, with the same request name if there was one: what was charged is charged "
-        "once",
+        "once"
+        if safe
+        else "look first whether it was done, in budget() or the ledger, and send it again if not",
     )
 
 

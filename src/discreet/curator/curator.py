@@ -9,15 +9,14 @@ the charge, once. Asking the same again returns the same bytes.
 import copy
 import os
 from collections.abc import Collection, Iterable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from discreet.answer.accuracy import Accuracy
 from discreet.answer.explain import Explanation
 from discreet.answer.release import Release
 from discreet.curator import accounts
 from discreet.curator.accounts import Account
+from discreet.curator.asking import Asking
 from discreet.curator.budgets import Budget
 from discreet.curator.desks import Auditor, Desk
 from discreet.curator.folder import Folder, open_folder
@@ -25,23 +24,21 @@ from discreet.curator.holdings import Holdings, Said, unknown
 from discreet.curator.intake import Incoming
 from discreet.curator.jobs import Jobs
 from discreet.curator.ledger import Ledger
+from discreet.curator.orders import request_name
 from discreet.curator.pricing import Offer, Terms
 from discreet.curator.registry import Registration, Registry
-from discreet.curator.remeasure import check_mergeable, merge, told_before
+from discreet.curator.remeasure import merge, told_before
 from discreet.curator.text import named
 from discreet.curator.till import Till
 from discreet.curator.window import Window
 from discreet.errors import InputError
 from discreet.plan import canonical
-from discreet.plan.builder import From
 from discreet.plan.dummy import ROWS, dummy
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Query
-from discreet.plan.relations import Scan
 from discreet.plan.schema import Bounds, Keys, Limits, Person, PublicTable, Schema, Table, Unit
 from discreet.privacy import Neighbours
 from discreet.privacy.charges import Charge
-from discreet.rationals import Real
 from discreet.sql.read import read
 
 OWNER = "owner"
@@ -50,7 +47,7 @@ _ADDRESSES = ("postgresql://", "postgres://")
 _SERVERS = ("http://", "https://")
 
 
-class Curator:
+class Curator(Asking):
     """Data, budgets, and a ledger: in a folder, in memory, or behind a server.
 
     Guarantee:
@@ -162,10 +159,10 @@ class Curator:
         table = Table(name, said.types(incoming), whose, limits or Limits())
         cap = None if budget is None else budget.cap(self._neighbours)
 
-        def settle(one: Registration) -> None:
+        def settle(one: Registration) -> int:
             if cap is not None:
-                self._open_account(accounts.dataset(name), cap)
-            self._record(one)
+                self._open_account(accounts.dataset(name), cap, one)
+            return self._record(one)
 
         self._holdings.add(table, incoming, within or name, settle)
 
@@ -288,84 +285,23 @@ class Curator:
 
     # --- questions ------------------------------------------------------------------------------
 
-    def sql(
-        self,
-        text: str,
-        *,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        accuracy: Accuracy | None = None,
-        analyst: str | None = None,
-        request: str | None = None,
+    def _answer(
+        self, question: str | Query, terms: Terms, analyst: str | None, request: str | None
     ) -> Release:
-        """Answer a question in SQL, for a price or for the least price of an accuracy."""
-        offer = self._offer(text, Terms(epsilon, delta, accuracy), analyst)
-        return self._till.answer(offer, request, text)
+        offer = self._offer(question, terms, analyst)
+        asked = question if isinstance(question, str) else None
+        return self._till.answer(offer, request_name(offer.at.analyst, request), asked)
 
-    def table(self, name: str, *, analyst: str | None = None) -> From:
-        """Begin a question in Python."""
-        tables = self.schema.tables
-        found = tables.get(name)
-        if not isinstance(found, Table):
-            raise unknown("table", name, [n for n, one in tables.items() if isinstance(one, Table)])
-        return From(Scan(found), ask=partial(self.ask, analyst=analyst))
-
-    def ask(
-        self,
-        query: Query,
-        *,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        accuracy: Accuracy | None = None,
-        analyst: str | None = None,
-        request: str | None = None,
-    ) -> Release:
-        """Answer a plan: charge it durably, compute it, store it; or find the stored answer."""
-        offer = self._offer(query, Terms(epsilon, delta, accuracy), analyst)
-        return self._till.answer(offer, request)
-
-    def remeasure(
-        self,
-        text: str,
-        *,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        accuracy: Accuracy | None = None,
-        analyst: str | None = None,
-    ) -> Release:
-        """Answer again for a further price, and merge with what this analyst was told before.
-
-        Only the new price is charged. Counts and sums are weighed by how well each is known.
-        """
-        query = read(text, self.schema)
-        check_mergeable(query)
-        offer = self._offer(query, Terms(epsilon, delta, accuracy), analyst)
+    def _remeasure(self, text: str, terms: Terms, analyst: str | None) -> Release:
+        offer = self._offer(text, terms, analyst)
         fresh = self._till.answer(offer, asked=text)
-        return merge(query, fresh, told_before(self._ledger, offer.order()))
+        return merge(offer.query, fresh, told_before(self._ledger, offer.order()))
 
-    def explain(
-        self,
-        text: str,
-        *,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        accuracy: Accuracy | None = None,
-        analyst: str | None = None,
-    ) -> Explanation:
-        """What a question would cost and how wrong its answer would be; touches no data."""
-        return self._offer(text, Terms(epsilon, delta, accuracy), analyst).explanation
+    def _explain(self, text: str, terms: Terms, analyst: str | None) -> Explanation:
+        return self._offer(text, terms, analyst).explanation
 
-    def cost(
-        self,
-        text: str,
-        *,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        accuracy: Accuracy | None = None,
-        analyst: str | None = None,
-    ) -> dict[Account, Charge]:
-        """What each account would be charged for a question not asked before; touches no data."""
-        return self._offer(text, Terms(epsilon, delta, accuracy), analyst).bill()
+    def _bill(self, text: str, terms: Terms, analyst: str | None) -> dict[Account, Charge]:
+        return self._offer(text, terms, analyst).bill()
 
     def recover(self, *, patience: float | None = None) -> int:
         """Finish what a crash interrupted, under the charges that were made; how many.
@@ -374,6 +310,14 @@ class Curator:
         else is taken to be computing. What cannot be finished now stays charged, for the next time.
         """
         return self._till.recover(patience=patience)
+
+    def keep_time(self, quantum: float) -> None:
+        """Let recovery store answers at multiples of so many seconds: somebody may be watching."""
+        self._till.quantum = quantum
+
+    def check_tables(self) -> None:
+        """Compare what is said about all tables with the ledger; LedgerError where it is not so."""
+        self._till.check_said(self._holdings.tables.tables.values())
 
     def close(self) -> None:
         """Finish what is being computed and let go of files; what was charged stays."""
@@ -409,23 +353,29 @@ class Curator:
 
     # --- accounts -------------------------------------------------------------------------------
 
-    def _open_account(self, holder: accounts.Holder, cap: Any) -> None:
-        """Open an account; one that a crash left without its table is taken over."""
-        known = {one.holder: one for one in self._ledger.accounts()}
-        if holder not in known:
+    def _open_account(self, holder: accounts.Holder, cap: Charge, one: Registration) -> None:
+        """Open an account; one that a crash left without its table is taken over.
+
+        Where something was spent of it, answers rest on what was said, and it has to be said again.
+        """
+        known = {one.holder: one for one in self._ledger.accounts()}.get(holder)
+        if known is None:
             self._ledger.open_account(holder, cap, by=self._by)
-        elif known[holder].limit != cap:
+            return
+        before = self._ledger.added(one.table.name)
+        same = before is not None and before.facts == one.said and known.limit == cap
+        if known.total.amount and not same:
+            raise InputError(
+                f"{one.table.name} was added before, with other data, words or budget",
+                why="part of its budget is spent, on answers that rest on what was said then",
+                fix="put back tables.json, say the same again, or give the table another name",
+            )
+        if known.limit != cap:
             self._ledger.set_cap(holder, cap, by=self._by, reason="the dataset was added again")
 
-    def _record(self, one: Registration) -> None:
+    def _record(self, one: Registration) -> int:
         """Let the ledger prove what was said about a table, and which data it was."""
-        facts = {
-            "table": one.table.name,
-            "dataset": one.dataset,
-            "about": canonical.table_digest(one.table),
-            "data": one.fingerprint,
-        }
-        self._ledger.record("added", by=self._by, facts=facts)
+        return self._ledger.record("added", by=self._by, facts=one.said).sequence
 
     def _known(self, dataset: str) -> str:
         known = self._tables.datasets()

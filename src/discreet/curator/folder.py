@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import unquote
 
 from discreet.curator import registry
 from discreet.curator.ledger import Ledger
@@ -23,6 +24,7 @@ _FORMAT = 1
 _SETTINGS = "curator.json"
 _DATA = "data"
 _LEDGER = "ledger.sqlite"
+_SECRETS = {"password", "sslpassword"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +141,16 @@ def without_password(address: str) -> str:
     """An address without the secret in it; libpq finds one in PGPASSWORD or .pgpass.
 
     Example:
-        >>> without_password("postgresql://ann:secret@db/clinic")
-        'postgresql://ann@db/clinic'
+        >>> without_password("postgresql://ann:secret@db/clinic?sslmode=require&password=secret")
+        'postgresql://ann@db/clinic?sslmode=require'
     """
     scheme, _, rest = address.partition("://")
-    login, at, place = rest.rpartition("@")
-    return f"{scheme}://{login.partition(':')[0]}{at}{place}"
+    before, _, query = rest.partition("?")
+    login, at, place = before.rpartition("@")
+    said = query.split("&") if query else []
+    kept = [one for one in said if unquote(one.partition("=")[0]).strip().lower() not in _SECRETS]
+    asked = f"?{'&'.join(kept)}" if kept else ""
+    return f"{scheme}://{login.partition(':')[0]}{at}{place}{asked}"
 
 
 def _read(path: Path) -> Folder:

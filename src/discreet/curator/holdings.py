@@ -5,18 +5,20 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from discreet.curator import intake, registry
 from discreet.curator.folder import Folder
 from discreet.curator.registry import Registration, Registry
+from discreet.curator.text import named
 from discreet.curator.witness import sync_file
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import EngineError, InputError
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import (
     Bounds,
+    EachRow,
     Keys,
     PublicTable,
     Schema,
@@ -91,10 +93,21 @@ class Holdings:
         return used
 
     def open(self) -> DuckDBEngine:
-        """An engine over all tables, made when first needed."""
+        """An engine over all tables, made when first needed.
+
+        While the file of one table is gone or damaged, those that do not need it are still there.
+        """
         with self._lock:
-            if self._engine is None:
-                self._engine = self._opened(self.tables)
+            if self._engine is not None:
+                return self._engine
+            tables = self.tables
+            try:
+                self._engine = self._opened(tables)
+            except EngineError:
+                sound = tables.sound(kept=self._frames)
+                if len(sound.tables) == len(tables.tables):
+                    raise
+                return self._opened(sound)  # and again next time, when all may be there
             return self._engine
 
     def close(self) -> None:
@@ -106,6 +119,7 @@ class Holdings:
 
     def look(self, name: str, source: Any, said: Said, inside: str | None) -> intake.Incoming:
         """Look at a source without reading its values."""
+        named(name, "table")
         return intake.take(source, said.columns, said.read_kinds(), inside or name)
 
     def add(
@@ -113,11 +127,12 @@ class Holdings:
         table: Table | PublicTable,
         incoming: intake.Incoming,
         dataset: str | None,
-        settle: Callable[[Registration], None],
+        settle: Callable[[Registration], int],
     ) -> None:
         """Keep one more table; one that cannot be read, or whose keys repeat, is refused.
 
-        `settle` is called once nothing is left to refuse, before the table can be asked about.
+        `settle` is called once nothing is left to refuse, before the table can be asked about, and
+        gives the number of the entry that proves it.
         """
         with self._lock, nullcontext() if self._folder is None else self._folder.held():
             self._add(table, incoming, dataset, settle)
@@ -127,16 +142,18 @@ class Holdings:
         table: Table | PublicTable,
         incoming: intake.Incoming,
         dataset: str | None,
-        settle: Callable[[Registration], None],
+        settle: Callable[[Registration], int],
     ) -> None:
         before = self.tables
         before.check_free(table.name)
         one = self._place(table, incoming, dataset)
         try:
             fresh = before.with_table(one)
-            _check_paths(fresh.schema, table)
+            check_people(fresh, one)
+            _check_units(fresh, one)
             engine = self._opened(fresh)
-            settle(one)
+            engine.check_readable(table)
+            fresh = before.with_table(replace(one, entry=settle(one)))
         except BaseException:
             self._frames.pop(table.name, None)
             raise
@@ -197,22 +214,46 @@ def file_name(table: str) -> str:
     return f"{plain}-{hashlib.sha256(table.encode()).hexdigest()[:8]}.parquet"
 
 
-def _check_paths(schema: Schema, table: Table | PublicTable) -> None:
-    """Keys of different kinds have no meaning that all engines share."""
-    if not isinstance(table, Table):
+def check_people(tables: Registry, one: Registration) -> None:
+    """Refuse a private table whose people are not those of its dataset.
+
+    Why: a budget is about one kind of people. A key path into another dataset would tell of people
+    whose budget pays nothing, and rows that stand for themselves are nobody's.
+    """
+    if not isinstance(one.table, Table):
         return
-    hops, _ = schema.path(table)
-    columns = table.columns
-    for hop in hops:
-        target = schema.tables[hop.table].columns
-        if columns[hop.column].kind is not target[hop.key].kind:
-            raise InputError(
-                f"{hop.column} is {columns[hop.column].kind.value} and {hop.table}.{hop.key} is "
-                f"{target[hop.key].kind.value}",
-                why="a key path compares values of one kind",
-                fix="say of which kind both are with kinds={...}, or cast one of them first",
-            )
-        columns = target
+    hops, unit = tables.schema.path(one.table)
+    outside = [hop.table for hop in hops if tables.tables[hop.table].dataset != one.dataset]
+    if outside:
+        raise InputError(
+            f"the key path of {one.table.name} leads to {outside[0]}, which is another dataset's",
+            why="its people would be told about, and their budget would not pay for it",
+            fix=f"add {one.table.name} within the dataset of {outside[0]}",
+        )
+    if hops and isinstance(unit, EachRow):
+        raise InputError(
+            f"the key path of {one.table.name} ends at {hops[-1].table}, which names nobody",
+            why="rows that are protected one by one belong to no person",
+            fix="lead it to a table with a unit, or protect each row of this one too",
+        )
+    tables.schema.check_same_people(other.name for other in _about_same(tables, one))
+
+
+def _about_same(tables: Registry, one: Registration) -> list[Table]:
+    """The private tables of a table's dataset."""
+    others = [other.table for other in tables.tables.values() if other.dataset == one.dataset]
+    return [other for other in others if isinstance(other, Table)]
+
+
+def _check_units(tables: Registry, one: Registration) -> None:
+    """Refuse to count people and single rows under one budget."""
+    same = _about_same(tables, one) if isinstance(one.table, Table) else []
+    if len({isinstance(tables.schema.path(other)[1], EachRow) for other in same}) > 1:
+        raise InputError(
+            f"{one.table.name} protects others than the tables of {one.dataset} do",
+            why="one budget cannot count people and single rows together",
+            fix="name the person in each of them, or add it as a dataset of its own",
+        )
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> InputError:

@@ -306,6 +306,19 @@ class Ledger:
         bodies = self._store.snapshot(lambda execute: execute(sql, (after, limit)))
         return tuple(Entry.read(body) for (body,) in bodies)
 
+    def added(self, table: str, *, at: int = 0) -> Entry | None:
+        """The newest entry that says what a table is, None where none does.
+
+        `at` is its number if that is known, so that not all entries have to be looked through.
+        """
+        for entry in self.entries(after=at - 1, limit=1) if at else ():
+            if _adds(entry, table):
+                return entry
+        sql = "SELECT body FROM entries WHERE body LIKE ? ORDER BY sequence DESC"
+        bodies = self._store.snapshot(lambda execute: execute(sql, ('%"kind":"added"%',)))
+        found = (Entry.read(body) for (body,) in bodies)
+        return next((entry for entry in found if _adds(entry, table)), None)
+
     def export(self, file: TextIO) -> Head:
         """Write every entry as a line of JSON with its hash, and return the head they lead to."""
         return self._store.snapshot(lambda execute: write_lines(execute, file))
@@ -337,3 +350,7 @@ class Ledger:
         # With no patience every claim has lapsed, whatever the clock did in between.
         lapsed = now - int(wait * 1000) if wait else FOREVER
         return Turn(f"{socket.gethostname()}:{os.getpid()}:{self._nonce}", now, lapsed)
+
+
+def _adds(entry: Entry, table: str) -> bool:
+    return entry.kind == "added" and entry.facts["table"] == table

@@ -105,6 +105,11 @@ class Order:
         )
 
 
+def request_name(analyst: str, request: str | None) -> str | None:
+    """The name of an attempt, which is the analyst's own: others may use the same words."""
+    return None if request is None else canonical([analyst, named(request, "request")])
+
+
 def _ways(price: Charge) -> tuple[str, str]:
     return price.measure.name, price.neighbours.value
 

@@ -1,7 +1,7 @@
 """From a question to an order, by the question and public facts alone."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -14,6 +14,7 @@ from discreet.answer.post import outputs_of
 from discreet.answer.quote import Charged, quote
 from discreet.curator.accounts import Account
 from discreet.curator.orders import Order
+from discreet.curator.weights import weigh_columns
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError
 from discreet.plan import canonical
@@ -34,11 +35,15 @@ LEAST_DELTA = Fraction(1, 10**100)
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a question is asked for: an epsilon, or an accuracy that decides it; and a delta."""
+    """What a question is asked for: an epsilon, or an accuracy that decides it; and a delta.
+
+    `weights` says how much the error of shown columns matters; 1 for those that it does not name.
+    """
 
     epsilon: Real | None = None
     delta: Real | None = None
     accuracy: Accuracy | None = None
+    weights: Mapping[str, Real] | None = None
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) is (self.accuracy is None):
@@ -113,7 +118,8 @@ class Offer:
 
 def make_offer(question: Query, terms: Terms, at: Counter) -> Offer:
     """Price a question; one in SQL and one in Python that mean the same become the same."""
-    query = replace(question, outputs=tuple(outputs_of(question)))
+    asked = replace(question, outputs=tuple(outputs_of(question)))
+    query = weigh_columns(asked, terms.weights or {})
     dialect, about, delta = DuckDBEngine.dialect, at.neighbours, _delta(terms, at.touched)
     law = _law(at.touched, delta)
     if terms.accuracy is None:

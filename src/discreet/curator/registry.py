@@ -9,13 +9,15 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Collection, Iterable, Mapping
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from discreet.curator.progress import open_watched
 from discreet.curator.witness import sync_folder
 from discreet.errors import InputError, LedgerError
+from discreet.plan import canonical
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.schema import EachRow, Limits, Person, PublicTable, Schema, Table
 from discreet.plan.schema import Path as KeyPath
@@ -25,13 +27,24 @@ _FORMAT = 1
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Registration:
-    """A table, where its rows are, and the dataset whose budget it spends (None: public)."""
+    """A table, where its rows are, and the dataset whose budget it spends (None: public).
+
+    `entry` is the number of the entry in the ledger that proves it; 0 where that was not kept.
+    """
 
     table: Table | PublicTable
     source: str
     fingerprint: str
     dataset: str | None
     stamp: str = ""
+    entry: int = 0
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What the ledger is told about it, to prove it later."""
+        about = canonical.table_digest(self.table)
+        named = {"table": self.table.name, "dataset": self.dataset}
+        return {**named, "about": about, "data": self.fingerprint}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,11 +64,19 @@ class Registry:
         return Registry({**self.tables, registration.table.name: registration})
 
     def check_free(self, name: str) -> None:
-        """Refuse a name that is taken."""
+        """Refuse a name that is taken, or that only a very close look tells from one that is."""
         if name in self.tables:
             raise InputError(
                 f"there is a table {name} already",
                 why="a name that is given twice would let a budget be spent twice",
+                fix="give the new table another name",
+            )
+        alike = next((one for one in self.tables if folded(one) == folded(name)), None)
+        if alike is not None:
+            raise InputError(
+                f"{name} reads like {alike}, which is there already",
+                why="names that differ in case, width or what cannot be seen are one name to "
+                "people, and some of them to engines",
                 fix="give the new table another name",
             )
 
@@ -75,9 +96,15 @@ class Registry:
         """
         if datasets is None:
             return self
-        inside = {
-            name: one for name, one in self.tables.items() if one.dataset in {None, *datasets}
-        }
+        return self._only(lambda one: one.dataset in {None, *datasets})
+
+    def sound(self, kept: Collection[str]) -> "Registry":
+        """The tables whose files are what was added; those in `kept` have none."""
+        return self._only(lambda one: one.table.name in kept or is_unchanged(one))
+
+    def _only(self, wanted: Callable[[Registration], bool]) -> "Registry":
+        """Some tables, without those whose key paths lead to others."""
+        inside = {name: one for name, one in self.tables.items() if wanted(one)}
         schema = self.schema
         return Registry(
             {
@@ -98,6 +125,18 @@ class Registry:
                 hops, _ = self.schema.path(table)
                 found |= {hop.table: self.tables[hop.table] for hop in hops}
         return [found[name] for name in sorted(found)]
+
+
+def folded(name: str) -> str:
+    """A name as people read it: without case, width, and what cannot be seen.
+
+    Example:
+        >>> folded("Visits") == folded("\uff56isits") == folded("vis\u200bits") == "visits"
+        True
+    """
+    wide = unicodedata.normalize("NFKC", name).casefold()
+    seen = "".join(c for c in wide if unicodedata.category(c) != "Cf")
+    return unicodedata.normalize("NFKC", seen).strip()
 
 
 def version(used: Iterable[Registration]) -> str:
@@ -141,6 +180,15 @@ def check_unchanged(registration: Registration) -> Registration:
     )
 
 
+def is_unchanged(registration: Registration) -> bool:
+    """Whether data is what was added."""
+    try:
+        check_unchanged(registration)
+    except InputError:
+        return False
+    return True
+
+
 # --- storage ------------------------------------------------------------------------------------
 
 
@@ -178,7 +226,8 @@ def write_whole(path: Path, facts: Mapping[str, Any]) -> None:
 
 
 def _facts(one: Registration) -> dict[str, Any]:
-    kept = {"source": one.source, "fingerprint": one.fingerprint, "stamp": one.stamp}
+    kept: dict[str, Any] = {"source": one.source, "fingerprint": one.fingerprint}
+    kept |= {"stamp": one.stamp, "entry": one.entry}
     return {**kept, **table_facts(one.table, one.dataset)}
 
 
@@ -209,6 +258,7 @@ def _registration(facts: Mapping[str, Any]) -> Registration:
         facts["fingerprint"],
         facts["dataset"],
         facts["stamp"],
+        facts.get("entry", 0),
     )
 
 

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 from urllib.parse import quote, urlencode
 
-from discreet.answer.accuracy import Accuracy
 from discreet.answer.explain import Explanation
 from discreet.answer.release import Release
-from discreet.curator import wire
+from discreet.curator import declarations, wire
 from discreet.curator.accounts import Account, Holder
 from discreet.curator.budgets import Budget
 from discreet.curator.connection import Link
@@ -32,7 +31,6 @@ from discreet.plan.query import Query
 from discreet.plan.schema import Bounds, Keys, Limits, Schema, Unit
 from discreet.privacy import Neighbours
 from discreet.privacy.charges import Charge
-from discreet.rationals import Real
 
 PATIENCE: Final = 600.0
 """Seconds to wait for an answer that is charged."""
@@ -46,7 +44,8 @@ class Remote(Curator):
 
     Edge cases:
         A lost connection is tried again: the same question, or request name, is charged once and
-        finds the same answer. Questions are asked in the name that the token was made for.
+        finds the same answer; the same upload makes one table. Questions are asked in the name that
+        the token was made for.
     """
 
     def __init__(
@@ -63,72 +62,20 @@ class Remote(Curator):
 
     # --- questions ------------------------------------------------------------------------------
 
-    def sql(
-        self,
-        text: str,
-        *,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        accuracy: Accuracy | None = None,
-        analyst: str | None = None,
-        request: str | None = None,
+    def _answer(
+        self, question: str | Query, terms: Terms, analyst: str | None, request: str | None
     ) -> Release:
-        """Answer a question in SQL, for a price or for the least price of an accuracy."""
-        body = self._question(text, Terms(epsilon, delta, accuracy), analyst)
-        return self._asked("/v1/queries", body, request)
+        return self._asked("/v1/queries", self._question(question, terms, analyst), request)
 
-    def ask(
-        self,
-        query: Query,
-        *,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        accuracy: Accuracy | None = None,
-        analyst: str | None = None,
-        request: str | None = None,
-    ) -> Release:
-        """Answer a plan of the fluent interface."""
-        body = self._question(query, Terms(epsilon, delta, accuracy), analyst)
-        return self._asked("/v1/queries", body, request)
+    def _remeasure(self, text: str, terms: Terms, analyst: str | None) -> Release:
+        return self._asked("/v1/remeasure", self._question(text, terms, analyst), None)
 
-    def remeasure(
-        self,
-        text: str,
-        *,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        accuracy: Accuracy | None = None,
-        analyst: str | None = None,
-    ) -> Release:
-        """Answer again for a further price, and merge with what this analyst was told before."""
-        body = self._question(text, Terms(epsilon, delta, accuracy), analyst)
-        return self._asked("/v1/remeasure", body, None)
-
-    def explain(
-        self,
-        text: str,
-        *,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        accuracy: Accuracy | None = None,
-        analyst: str | None = None,
-    ) -> Explanation:
-        """What a question would cost and how wrong its answer would be; touches no data."""
-        body = self._question(text, Terms(epsilon, delta, accuracy), analyst)
+    def _explain(self, text: str, terms: Terms, analyst: str | None) -> Explanation:
+        body = self._question(text, terms, analyst)
         return read_reply(self._link.post("/v1/explain", body, safe=True), _explanation)
 
-    def cost(
-        self,
-        text: str,
-        *,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        accuracy: Accuracy | None = None,
-        analyst: str | None = None,
-    ) -> dict[Account, Charge]:
-        """What each account would be charged for a question not asked before; touches no data."""
-        body = self._question(text, Terms(epsilon, delta, accuracy), analyst)
-        told = self._link.post("/v1/explain", body, safe=True)
+    def _bill(self, text: str, terms: Terms, analyst: str | None) -> dict[Account, Charge]:
+        told = self._link.post("/v1/explain", self._question(text, terms, analyst), safe=True)
         return read_reply(told, lambda facts: wire.read_bill(facts["bill"]))
 
     # --- the owner ------------------------------------------------------------------------------
@@ -150,15 +97,15 @@ class Remote(Curator):
         """Upload a private table: a new dataset with a budget, or one more table of a dataset."""
         said = {
             "name": name,
-            "unit": wire.write_unit(unit),
-            "limits": wire.write_limits(limits or Limits()),
+            "unit": declarations.write_unit(unit),
+            "limits": declarations.write_limits(limits or Limits()),
             "required": list(required),
-            "budget": None if budget is None else wire.write_budget(budget),
+            "budget": None if budget is None else declarations.write_budget(budget),
             "within": within,
             **_columns(columns, kinds),
         }
         upload = self._uploaded(name, source, inside)
-        self._link.post("/v1/datasets", {**_known(said), "upload": upload})
+        self._link.post("/v1/datasets", {**_known(said), "upload": upload}, safe=True)
 
     def add_public(
         self,
@@ -174,11 +121,11 @@ class Remote(Curator):
         keys = [key] if isinstance(key, str) else list(key)
         said = {"name": name, "key": keys, **_columns(columns, kinds)}
         upload = self._uploaded(name, source, inside)
-        self._link.post("/v1/public-tables", {**said, "upload": upload})
+        self._link.post("/v1/public-tables", {**said, "upload": upload}, safe=True)
 
     def grant(self, analyst: str, dataset: str, budget: Budget) -> Account:
         """Give an analyst a cap of their own within a dataset."""
-        said = {"analyst": analyst, "dataset": dataset, "budget": wire.write_budget(budget)}
+        said = {"analyst": analyst, "dataset": dataset, "budget": declarations.write_budget(budget)}
         return self._account("/v1/grants", said)
 
     def group(
@@ -198,7 +145,7 @@ class Remote(Curator):
         self, dataset: str, budget: Budget, *, reason: str, analyst: str | None = None
     ) -> Account:
         """Change a budget for ever; the ledger keeps who did it and why."""
-        said = {**wire.write_budget(budget), "reason": reason, "analyst": analyst}
+        said = {**declarations.write_budget(budget), "reason": reason, "analyst": analyst}
         return self._account(f"/v1/budgets/{_escaped(dataset)}/raise", _known(said))
 
     def as_owner(self, name: str) -> Curator:
@@ -231,6 +178,15 @@ class Remote(Curator):
         """Refuse: the server finishes what is charged by itself."""
         del patience
         _refuse("what a crash interrupted", "asking again: the server finishes what is charged")
+
+    def check_tables(self) -> None:
+        """Refuse: the server checks what it is asked about."""
+        _refuse("what was said about tables", "as_auditor(), whose entries have it")
+
+    def keep_time(self, quantum: float) -> None:
+        """Refuse: the server keeps its own."""
+        del quantum
+        _refuse("when answers are stored", "the settings of the server")
 
     # --- public facts ---------------------------------------------------------------------------
 
@@ -307,7 +263,7 @@ class Remote(Curator):
         return read_reply(self._link.post(path, said), wire.read_account)
 
     def _facts(self) -> tuple[Schema, dict[str, list[str]], Neighbours]:
-        return read_reply(self._link.get("/v1/schema"), wire.read_schema)
+        return read_reply(self._link.get("/v1/schema"), declarations.read_schema)
 
     def _check_name(self, name: str) -> None:
         if self._me is None:
@@ -337,11 +293,11 @@ def _columns(
 ) -> dict[str, Any]:
     said = (kinds or {}).items()
     spelled = {name: kind.value if isinstance(kind, Kind) else kind for name, kind in said}
-    return {"columns": wire.write_columns(columns or {}), "kinds": spelled}
+    return {"columns": declarations.write_columns(columns or {}), "kinds": spelled}
 
 
 def _capped(budget: Budget | None) -> dict[str, Any]:
-    return {} if budget is None else {"budget": wire.write_budget(budget)}
+    return {} if budget is None else {"budget": declarations.write_budget(budget)}
 
 
 def _known(said: Mapping[str, Any]) -> dict[str, Any]:

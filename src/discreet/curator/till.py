@@ -4,6 +4,8 @@ offer (public facts alone) -> charge (durable) -> engine -> noise -> release (st
 """
 
 import json
+import time
+from collections.abc import Iterable
 from fractions import Fraction
 
 from discreet.answer.answer import answer
@@ -11,10 +13,11 @@ from discreet.answer.budget import Price
 from discreet.answer.limits import Law
 from discreet.answer.release import Release
 from discreet.curator import registry
-from discreet.curator.holdings import Holdings
+from discreet.curator.holdings import Holdings, check_people
 from discreet.curator.ledger import Ledger
 from discreet.curator.orders import Receipt, State
 from discreet.curator.pricing import Counter, Offer, Terms, make_offer, tables_named
+from discreet.curator.registry import Registration
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import (
     DiscreetError,
@@ -47,6 +50,14 @@ def _measured(
         ) from None
 
 
+def _unsaid(table: str) -> LedgerError:
+    return LedgerError(
+        f"what is said about {table} is not what the ledger has",
+        why="answers rest on what was said, and on which data, when it was added",
+        fix="put back tables.json from an intact copy",
+    )
+
+
 class Till:
     """Prices, charges and answers questions, in this order.
 
@@ -63,14 +74,30 @@ class Till:
         self._neighbours = neighbours
         self._failed: set[int] = set()
         self._looked = False
+        self._proved: dict[str, object] = {}
+        self.quantum = 0.0
+        """Where there is one, recovery stores answers so many seconds apart, or a multiple."""
 
     def offer(self, query: Query, terms: Terms, analyst: str) -> Offer:
         """Price a question, from public facts."""
         dataset = self._dataset_of(query)
+        tables = self._holdings.tables
+        for one in tables_of(query.relation):  # they may have been added before this was refused
+            check_people(tables, tables.tables[one.name])
         touched = self._ledger.touched(dataset, analyst)
         used = self._holdings.check(tables_named(canonical.write(query)))
+        self.check_said(used)
         at = Counter(analyst, dataset, registry.version(used), touched, self._neighbours)
         return make_offer(query, terms, at)
+
+    def check_said(self, used: Iterable[Registration]) -> None:
+        """Refuse tables that are not what the ledger says was added."""
+        for one in used:
+            if self._proved.get(one.table.name) is not one.table:
+                entry = self._ledger.added(one.table.name, at=one.entry)
+                if entry is None or entry.facts != one.said:
+                    raise _unsaid(one.table.name)
+                self._proved[one.table.name] = one.table
 
     def answer(self, offer: Offer, request: str | None = None, asked: str | None = None) -> Release:
         """Charge a question durably, compute it, store it; or find the stored answer."""
@@ -96,12 +123,20 @@ class Till:
         """Finish charges whose worker is gone; how many could be finished."""
         done = 0
         for receipt in self._ledger.recover(patience=patience):
+            began = time.monotonic()
             try:
-                self.finish(receipt)
+                release = self.compute(receipt)
+                self._settle(began)
+                self.store(receipt, release)
                 done += 1
             except DiscreetError:
                 self._failed.add(receipt.sequence)
         return done
+
+    def _settle(self, began: float) -> None:
+        """Wait, so that when an answer is stored does not tell how long it took to compute."""
+        if self.quantum:
+            time.sleep(-(time.monotonic() - began) % self.quantum)
 
     def is_mine(self, receipt: Receipt) -> bool:
         """Whether computing a charge is this process's turn, for the first time or again."""

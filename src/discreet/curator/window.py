@@ -17,9 +17,9 @@ from discreet.curator.accounts import Account, Holder
 from discreet.curator.filing import NEWEST, Filed
 from discreet.curator.jobs import AT_ONCE, Jobs, Pace
 from discreet.curator.ledger import Ledger
-from discreet.curator.orders import Receipt, State
+from discreet.curator.orders import Order, Receipt, State
 from discreet.curator.pricing import Offer, Terms
-from discreet.curator.remeasure import check_mergeable, merge, told_before
+from discreet.curator.remeasure import merge, told_before
 from discreet.curator.till import Till
 from discreet.plan import canonical
 from discreet.plan.query import Query
@@ -89,18 +89,10 @@ class Window:
         found = self._ledger.find_question(offer.order())
         return None if found is None else found.sequence
 
-    def merged(self, query: Query, receipt: Receipt, fresh: Release, analyst: str) -> Release:
+    def merged(self, order: Order, fresh: Release, analyst: str) -> Release:
         """An answer, merged with what an analyst was told for the same question before."""
-        order = replace(receipt.order, analyst=analyst)
-        return merge(query, fresh, told_before(self._ledger, order))
-
-    def remerged(self, filed: Filed, release: Release, analyst: str) -> Release:
-        """As `merged`, for an answer that was found again; QueryRefused if it cannot be merged."""
-        plan = json.loads(filed.order.plan)["query"]
-        query = canonical.read(plan, self.curator.schema)
-        check_mergeable(query)
-        found = Receipt(filed.sequence, filed.order, State.RELEASED)
-        return self.merged(query, found, release, analyst)
+        query = canonical.read(json.loads(order.plan)["query"], self.curator.schema)
+        return merge(query, fresh, told_before(self._ledger, replace(order, analyst=analyst)))
 
     def resume(
         self, sequence: int, *, patience: float = 0.0, pace: Pace = AT_ONCE

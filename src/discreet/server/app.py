@@ -66,6 +66,7 @@ def build_app(
     tokens are in memory.
     """
     chosen = settings or Settings()
+    curator.keep_time(chosen.quantum)
     house = House(
         curator,
         folder,

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from discreet.curator import wire
+from discreet.curator import declarations
 from discreet.curator.budgets import Budget
 from discreet.engines.describe import describe
 from discreet.errors import InputError
@@ -44,7 +44,7 @@ class BudgetSaid(Strict):
 
     def read(self) -> Budget:
         """The budget."""
-        return wire.read_budget(self.model_dump(exclude_none=True))
+        return declarations.read_budget(self.model_dump(exclude_none=True))
 
 
 class LimitsSaid(Strict):
@@ -118,7 +118,7 @@ class TableSaid(Columns):
     def read_unit(self) -> str | Unit:
         """Who is protected."""
         unit = self.unit if isinstance(self.unit, str) else self.unit.model_dump()
-        return wire.read_unit(unit)
+        return declarations.read_unit(unit)
 
 
 class PublicSaid(Columns):
@@ -141,7 +141,7 @@ def _said(name: str, one: ColumnSaid, kind: Kind | None) -> Bounds | Keys:
             fix="give a column bounds or keys, or leave it out",
         )
     if one.bounds is not None:
-        return wire.read_columns({name: {"bounds": one.bounds}})[name]
+        return declarations.read_columns({name: {"bounds": one.bounds}})[name]
     return Keys([_key(name, key, kind) for key in one.keys or ()])
 
 

@@ -14,7 +14,6 @@ from discreet.curator.filing import Filed
 from discreet.curator.jobs import Pace
 from discreet.curator.plans import read_plan
 from discreet.curator.pricing import Terms
-from discreet.curator.text import canonical
 from discreet.curator.window import Window
 from discreet.errors import InputError
 from discreet.plan.query import Query
@@ -63,6 +62,11 @@ class Question(BaseModel):
     epsilon: Number | None = None
     delta: Number | None = None
     accuracy: AccuracyBody | None = None
+    weights: dict[Annotated[str, Field(max_length=400)], Number] | None = Field(
+        None,
+        max_length=200,
+        description="How much the error of columns matters; 1 for those that are not named.",
+    )
 
     def read(self, schema: Schema) -> str | Query:
         """The SQL, or the plan against what may be asked about."""
@@ -170,11 +174,6 @@ def until_tick(elapsed: float, quantum: float) -> float:
         (0.2, 0.0, 0.24)
     """
     return round(-(elapsed - (1 - AHEAD) * quantum) % quantum, 9)
-
-
-def request_name(caller: Caller, key: str | None) -> str | None:
-    """The name of an attempt, which is the caller's own: others may use the same words."""
-    return None if key is None else canonical([caller.name, key])
 
 
 def wants_arrow(accept: str | None) -> bool:

@@ -52,7 +52,14 @@ class Uploads:
 
     @contextmanager
     def kept(self, name: str) -> Iterator[Path]:
-        """The file where it will stay; it goes back if what is done with it fails."""
+        """The file where it will stay; it goes back if what is done with it fails.
+
+        Sent twice, because the reply to the first was lost, it is found where it stays.
+        """
+        used = self.used(name)
+        if used is not None:
+            yield used
+            return
         found = self.find(name)
         place = self._here("data") / f"upload-{found.name}"
         try:
@@ -64,6 +71,12 @@ class Uploads:
         except BaseException:
             place.rename(found)
             raise
+
+    def used(self, name: str) -> Path | None:
+        """The file that a table was made of, or is being made, or would be but for a crash."""
+        if not _NAME.match(name):
+            return None
+        return next(iter(self._here("data").glob(f"upload-{name}.*")), None)
 
     def close(self) -> None:
         """Remove what was temporary."""

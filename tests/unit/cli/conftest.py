@@ -1,6 +1,7 @@
 """A shell for tests: real processes, or the same command line within this one."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -34,11 +35,19 @@ def shell(tmp_path):
     return run
 
 
-@pytest.fixture
-def clinic_folder(tmp_path):
-    """A curator's folder with the clinic's visits."""
-    with add_visits(dp.Curator(tmp_path / "c")):
+@pytest.fixture(scope="session")
+def furnished(tmp_path_factory):
+    """A curator's folder with the clinic's visits, which nobody touches."""
+    folder = tmp_path_factory.mktemp("clinic") / "c"
+    with add_visits(dp.Curator(folder)):
         pass
+    return folder
+
+
+@pytest.fixture
+def clinic_folder(furnished, tmp_path):
+    """A copy of that folder; its rows are read from the original."""
+    shutil.copytree(furnished, tmp_path / "c")
     return tmp_path / "c"
 
 

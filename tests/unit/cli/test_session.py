@@ -16,12 +16,13 @@ SAID = [
 ]
 
 
-def test_a_session_from_nothing_to_a_verified_ledger(shell, tmp_path):
+def test_a_session_from_nothing_to_a_verified_ledger(shell, discreet, tmp_path):
     made = shell("init", "visits.parquet", *SAID)
     assert (made.returncode, made.stderr) == (0, "")
 
     first = shell("query", COUNT, "--epsilon", "0.1", "--json")
-    again = shell("query", "-", "--epsilon", "0.1", "--json", text=COUNT)
+    folder = tmp_path / "curator.discreet"
+    again = discreet("query", "-", "--epsilon", "0.1", "--json", text=COUNT, folder=folder)
     assert first.returncode == 0
     assert first.stdout == again.stdout
     told = json.loads(first.stdout)
@@ -33,9 +34,8 @@ def test_a_session_from_nothing_to_a_verified_ledger(shell, tmp_path):
     assert "left to dataset visits" in poor.stderr
     assert "Traceback" not in poor.stderr
 
-    ledger = tmp_path / "curator.discreet" / "ledger.sqlite"
-    assert shell("ledger", "verify").returncode == 0
-    _tamper(ledger)
+    assert discreet("ledger", "verify", folder=folder).exit_code == 0
+    _tamper(folder / "ledger.sqlite")
     wrong = shell("ledger", "verify")
     assert wrong.returncode == 1
     assert "NOT whole" in wrong.stderr
@@ -71,15 +71,17 @@ def test_a_terminal_that_knows_no_blocks_gets_no_error(shell, clinic_folder):
     assert "█" not in drawn.stdout
 
 
+@pytest.mark.usefixtures("shell")  # which puts the file there
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
-def test_init_asks_the_few_questions_that_matter_in_a_terminal(shell, tmp_path):
+def test_init_asks_the_few_questions_that_matter_in_a_terminal(discreet, tmp_path):
     answers = ["visits.parquet", "person", "4", "2", "Austin,Haifa,Oslo", "", "0 100", "2", "1e-6"]
     asked = answered(["init"], answers, tmp_path)
 
     assert asked.returncode == 0, asked.stderr
     for question in ("names the person", "rows of one person", "given away in all"):
         assert question in asked.stdout + asked.stderr
-    told = json.loads(shell("describe", "visits", "--json").stdout)["visits"]
+    shown = discreet("describe", "visits", "--json", folder=tmp_path / "curator.discreet")
+    told = json.loads(shown.stdout)["visits"]
     assert told["unit"] == "the person that person names"
     assert told["limits"] == {"max_groups": 2, "max_rows": 4}
     assert told["columns"]["amount"]["range"] == "0 .. 100"
@@ -101,7 +103,7 @@ def test_a_reader_that_goes_away_is_no_error(clinic_folder):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
-def test_what_cannot_be_read_is_asked_again(shell, tmp_path):
+def test_what_cannot_be_read_is_asked_again(discreet, tmp_path):
     (tmp_path / "v.csv").write_text("who,age,city\n1,30,Oslo\n2,40,Haifa\n")
     answers = [
         *("nowhere.csv", "v.csv"),
@@ -114,7 +116,8 @@ def test_what_cannot_be_read_is_asked_again(shell, tmp_path):
 
     assert told.returncode == 0, told.stderr
     assert told.stdout.count("Error: ") + told.stderr.count("Error: ") == 12
-    facts = json.loads(shell("describe", "v", "--json").stdout)["v"]
+    shown = discreet("describe", "v", "--json", folder=tmp_path / "curator.discreet")
+    facts = json.loads(shown.stdout)["v"]
     assert facts["limits"] == {"max_groups": None, "max_rows": 4}
     assert facts["columns"]["age"]["range"] == "0 .. 120"
     assert facts["columns"]["age"]["kind"] == "integer"
@@ -148,8 +151,8 @@ def test_an_interruption_has_a_status_of_its_own(tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as asked:
-        while not asked.stdout.read(1).endswith(b":"):
-            pass
+        while (shown := asked.stdout.read(1)) != b":":
+            assert shown, asked.stderr.read()  # it ended before it asked anything
         for _ in range(20):  # one that comes just before it begins to wait is noticed by nobody
             asked.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):

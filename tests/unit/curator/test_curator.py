@@ -146,7 +146,7 @@ def test_a_request_id_stands_for_one_question(curator):
         lambda c: c.sql(COUNT, epsilon=0.1, analyst=""),
         lambda c: c.sql(COUNT, epsilon=0.1, request=""),
         lambda c: c.explain(COUNT, epsilon=0.1),
-        lambda c: c.remeasure(f"{BY_CITY} LIMIT 1", epsilon=0.1),
+        lambda c: c.remeasure(BY_CITY, epsilon=0.1, weights={"nothing": 4}),
         lambda c: c.dummy().sql(COUNT, epsilon=0.1),
     ],
 )
@@ -261,13 +261,15 @@ def test_a_key_path_between_keys_of_different_kinds_is_refused(curator):
     import pyarrow as pa
 
     people = pa.table({"id": [str(i) for i in range(9)]})
-    curator.add("people", people, unit="id", within="visits")
-    with pytest.raises(InputError, match=r"integer and people\.id is text"):
+    with pytest.raises(InputError, match="visits by integer and people by text"):
+        curator.add("people", people, unit="id", within="visits")
+    curator.add("people", people, unit="id", budget=BUDGET)
+    with pytest.raises(InputError, match=r"owner is integer and people\.id is text"):
         curator.add(
             "bills",
             pa.table({"owner": range(9)}),
             unit=dp.Path("owner", "people", "id"),
-            within="visits",
+            within="people",
         )
     assert "bills" not in curator.schema.tables
     assert set(curator._holdings._frames) == {"visits", "people"}
@@ -377,3 +379,51 @@ def test_a_file_that_is_swapped_while_it_is_read_gives_no_answer(tmp_path, monke
         with pytest.raises((InputError, LedgerError)):
             curator.sql(COUNT, epsilon=0.1)
         assert curator.ledger.verify().pending == 1
+
+
+def test_a_key_path_into_another_dataset_is_refused(curator):
+    """Its people would be told about, and their budget would not pay."""
+    import pyarrow as pa
+
+    notes = pa.table({"visit": range(9)})
+    with pytest.raises(InputError, match="leads to visits, which is another dataset's"):
+        curator.add("notes", notes, unit=dp.Path("visit", "visits", "person"), budget=BUDGET)
+    assert list(curator.datasets()) == ["visits"]
+
+
+def test_rows_that_name_nobody_do_not_mix_with_people(curator):
+    import pyarrow as pa
+
+    rows = pa.table({"k": range(9)})
+    with pytest.raises(InputError, match="protects others than the tables of visits do"):
+        curator.add("rows", rows, unit=dp.EachRow(), within="visits")
+    curator.add("rows", rows, unit=dp.EachRow(), budget=BUDGET)
+    with pytest.raises(InputError, match="ends at rows, which names nobody"):
+        curator.add("more", rows, unit=dp.Path("k", "rows", "k"), within="rows")
+    curator.add("others", rows, unit=dp.EachRow(), within="rows")
+    assert curator.datasets()["rows"] == ["rows", "others"]
+
+
+def test_a_table_that_was_added_before_it_was_refused_is_not_asked_about(curator, monkeypatch):
+    import pyarrow as pa
+
+    with monkeypatch.context() as past:
+        past.setattr("discreet.curator.holdings.check_people", lambda *_: None)
+        people = pa.table({"id": range(9), "person": range(9)})
+        curator.add("people", people, unit="person", budget=BUDGET)
+        notes = pa.table({"visit": range(9)})
+        curator.add("notes", notes, unit=dp.Path("visit", "people", "id"), budget=BUDGET)
+    before = curator.ledger.head()
+    with pytest.raises(InputError, match="another dataset's"):
+        curator.sql("SELECT COUNT(*) AS n FROM notes", epsilon=0.1)
+    with pytest.raises(InputError, match="another dataset's"):
+        curator.table("notes").agg(n=dp.count()).release(epsilon=0.1)
+    assert curator.ledger.head() == before
+
+
+def test_names_of_requests_are_each_analysts_own(curator):
+    alice, bob = curator.as_analyst("alice"), curator.as_analyst("bob")
+    alice.sql(COUNT, epsilon=0.1, request="monday")
+    bob.sql(BY_CITY, epsilon=0.1, request="monday")
+    with pytest.raises(InputError, match="used again"):
+        alice.sql(BY_CITY, epsilon=0.2, request="monday")

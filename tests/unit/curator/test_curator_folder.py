@@ -6,6 +6,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -13,8 +14,10 @@ import pytest
 import discreet as dp
 import postgres_server
 from desk import ABOUT, BUDGET, BY_CITY, COUNT, add_cities, add_visits, spent
+from discreet.curator.folder import without_password
 from discreet.curator.registry import fingerprint
-from discreet.errors import BudgetError, InputError, LedgerError
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.errors import BudgetError, EngineError, InputError, LedgerError
 from visits import clinic
 
 
@@ -207,6 +210,7 @@ def test_a_table_that_another_process_adds_can_be_asked_at_once(tmp_path):
 SCRIPT = """
 import sys
 import discreet as dp
+from discreet.curator.folder import without_password
 from discreet.curator.registry import fingerprint
 from discreet.errors import BudgetError
 curator = dp.Curator(sys.argv[1])
@@ -363,3 +367,130 @@ def test_a_file_elsewhere_is_read_where_it_is(tmp_path):
         assert curator.sql("SELECT COUNT(*) AS n FROM v", epsilon=0.2).table.num_rows == 1
     stored = json.loads((tmp_path / "c" / "tables.json").read_text())
     assert stored["tables"]["v"]["source"] == str((tmp_path / "data" / "v.parquet").resolve())
+
+
+def test_a_damaged_file_stops_its_own_dataset_alone(tmp_path):
+    """What is charged about other data is answered, and nothing is charged about this."""
+    pq.write_table(clinic(50), tmp_path / "v.parquet")
+    whole = (tmp_path / "v.parquet").read_bytes()
+    with dp.Curator(tmp_path / "c") as curator:
+        add_visits(curator, tmp_path / "v.parquet")
+        curator.add("bills", clinic(20), **ABOUT, budget=BUDGET)
+    (tmp_path / "v.parquet").write_bytes(b"something else")
+    with dp.Curator(tmp_path / "c") as curator:
+        before = spent(curator)
+        assert curator.sql("SELECT COUNT(*) AS n FROM bills", epsilon=0.1).table.num_rows == 1
+        with pytest.raises(InputError, match="has changed or is gone"):
+            curator.sql(COUNT, epsilon=0.1)
+        assert spent(curator) == before
+        (tmp_path / "v.parquet").write_bytes(whole)
+        assert curator.sql(COUNT, epsilon=0.1).table.num_rows == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["VISITS", "\uff56isits", "vis\u200bits", "visits ", "Visits\u00ad"]
+)
+def test_names_that_only_a_close_look_tells_apart_are_refused(tmp_path, name):
+    with dp.Curator(tmp_path / "c") as curator:
+        add_visits(curator)
+        with pytest.raises(InputError, match="reads like visits"):
+            curator.add(name, clinic(20), **ABOUT, budget=BUDGET)
+        assert list(curator.datasets()) == ["visits"]
+
+
+@pytest.mark.parametrize("name", ["", "\ud800", "a\0b", 7, None])
+def test_what_is_no_name_is_refused_before_anything_is_kept(tmp_path, name):
+    with dp.Curator(tmp_path / "c") as curator:
+        with pytest.raises(InputError, match="not a name"):
+            curator.add(name, clinic(20), **ABOUT, budget=BUDGET)
+        with pytest.raises(InputError, match="not a name"):
+            curator.add_public(name, clinic(20), key="person")
+        assert not curator.datasets()
+    assert not list((tmp_path / "c").rglob("*.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("address", "kept"),
+    [
+        ("postgresql://ann:secret@db:5432/clinic", "postgresql://ann@db:5432/clinic"),
+        ("postgres://ann:se@cret/x@db/clinic", "postgres://ann@db/clinic"),
+        ("postgresql:///clinic?host=/tmp/x&user=ann", "postgresql:///clinic?host=/tmp/x&user=ann"),
+        ("postgresql://db/clinic?password=secret", "postgresql://db/clinic"),
+        ("postgresql://db/c?%70assword=secret&a=b@c:1", "postgresql://db/c?a=b@c:1"),
+        ("postgresql://db/c?PASSWORD=secret&sslpassword=secret", "postgresql://db/c"),
+    ],
+)
+def test_no_secret_of_an_address_is_kept(address, kept):
+    assert without_password(address) == kept
+    assert without_password(kept) == kept
+
+
+def test_an_engine_that_does_not_open_whole_files_is_told(tmp_path, monkeypatch):
+    with add_visits(dp.Curator(tmp_path / "c")):
+        pass
+
+    def broken(*_):
+        raise duckdb.IOException("no memory")
+
+    monkeypatch.setattr(DuckDBEngine, "open", broken)
+    with dp.Curator(tmp_path / "c") as curator:
+        with pytest.raises(EngineError, match="cannot be opened"):
+            curator.sql(COUNT, epsilon=0.1)
+        monkeypatch.undo()
+        assert curator.sql(COUNT, epsilon=0.1).table.num_rows == 1
+
+
+def _edited(folder, **changes):
+    """Change what tables.json says about the visits."""
+    path = folder / "tables.json"
+    stored = json.loads(path.read_text())
+    stored["tables"]["visits"] |= changes
+    path.write_text(json.dumps(stored))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"unit": {"kind": "EachRow"}},
+        {"limits": {"max_groups": 1, "max_rows": 1}},
+        {"limits": {"max_groups": 1, "max_rows": 1}, "entry": 0},
+        {"limits": {"max_groups": 1, "max_rows": 1}, "entry": 2},
+        {"dataset": "others"},
+    ],
+)
+def test_what_was_said_cannot_be_changed_in_the_folder(tmp_path, changes):
+    """The ledger has the proof, and it is looked at before anything is charged."""
+    with add_visits(dp.Curator(tmp_path / "c")) as curator:
+        curator.sql(COUNT, epsilon=0.1)
+        curator.check_tables()
+    _edited(tmp_path / "c", **changes)
+    with dp.Curator(tmp_path / "c") as curator:
+        head = curator.ledger.head()
+        with pytest.raises(LedgerError, match="is not what the ledger has"):
+            curator.check_tables()
+        with pytest.raises((LedgerError, InputError)):
+            curator.sql(COUNT, epsilon=0.2)
+        assert curator.ledger.head() == head
+
+
+def test_a_folder_that_kept_no_numbers_of_entries_is_read_as_before(tmp_path):
+    with add_visits(dp.Curator(tmp_path / "c")):
+        pass
+    _edited(tmp_path / "c", entry=0)
+    with dp.Curator(tmp_path / "c") as curator:
+        curator.check_tables()
+        assert curator.sql(COUNT, epsilon=0.1).table.num_rows == 1
+
+
+def test_a_dataset_is_not_added_anew_in_other_words_once_something_is_spent(tmp_path):
+    with add_visits(dp.Curator(tmp_path / "c")) as curator:
+        curator.sql(COUNT, epsilon=0.1)
+        before = curator.budget("visits")
+    (tmp_path / "c" / "tables.json").unlink()
+    with dp.Curator(tmp_path / "c") as curator:
+        for other in ({"limits": dp.Limits(1, 1)}, {"budget": dp.Budget(epsilon=9, delta=1e-6)}):
+            with pytest.raises(InputError, match="was added before"):
+                add_visits(curator, **other)
+        add_visits(curator)
+        assert curator.budget("visits") == before
+        curator.sql(COUNT, epsilon=0.2)

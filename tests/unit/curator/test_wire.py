@@ -1,6 +1,5 @@
 """What travels is read back as what was sent; whatever else comes is refused."""
 
-import datetime as dt
 import json
 from decimal import Decimal
 from fractions import Fraction
@@ -10,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dp
-from desk import ABOUT, BUDGET, BY_CITY, COUNT, add_cities, add_visits
+from desk import ABOUT, BY_CITY, COUNT, add_cities, add_visits
 from discreet import errors
 from discreet.curator import portable, telling, wire
 from discreet.curator.pricing import Terms
@@ -158,83 +157,6 @@ def test_accounts_bills_entries_and_reports_are_exact(curator):
         assert wire.read_entry(through(wire.write_entry(entry))) == entry
     report = auditor.verify()
     assert wire.read_report(through(wire.write_report(report))) == report
-
-
-def test_what_is_said_about_data_is_exact(curator):
-    schema, datasets, neighbours = wire.read_schema(through(wire.write_schema(curator)))
-
-    assert (schema, datasets, neighbours) == (
-        curator.schema,
-        curator.datasets(),
-        curator.neighbours,
-    )
-
-
-def test_where_rows_are_does_not_travel(tmp_path):
-    with dp.Curator(tmp_path / "secret-place") as curator:
-        add_visits(curator)
-        text = json.dumps(wire.write_schema(curator))
-
-    assert "secret-place" not in text
-    assert not any(word in text for word in ("fingerprint", "stamp", "source"))
-
-
-UNITS = ["person", dp.Path("visit", "visits", "id"), dp.EachRow()]
-
-
-@pytest.mark.parametrize("unit", UNITS)
-def test_units_travel(unit):
-    assert wire.read_unit(through(wire.write_unit(unit))) == unit
-
-
-COLUMNS = {
-    "age": dp.Bounds(0, Fraction(1, 3)),
-    "day": dp.Bounds(dt.date(2020, 1, 1), dt.date(2025, 12, 31)),
-    "seen": dp.Bounds(dt.datetime(2020, 1, 1, 12), dt.datetime(2021, 1, 1)),  # noqa: DTZ001
-    "city": dp.Keys(["Austin", None, "2020-01-01"]),
-    "n": dp.Keys([1, 2]),
-    "on": dp.Keys([dt.date(2020, 1, 1), dt.datetime(2020, 1, 1, 1)]),  # noqa: DTZ001
-}
-
-
-def test_bounds_and_keys_travel():
-    assert wire.read_columns(through(wire.write_columns(COLUMNS))) == COLUMNS
-
-
-def test_people_may_write_dates_as_text():
-    assert wire.read_columns({"day": {"bounds": ["2020-01-01", "2020-12-31"]}}) == {
-        "day": dp.Bounds(dt.date(2020, 1, 1), dt.date(2020, 12, 31))
-    }
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        None,
-        {},
-        {"bounds": [1]},
-        {"bounds": ["x", 1]},
-        {"bounds": ["2020-99-99", 1]},
-        {"keys": 7},
-        {"keys": [{"date": "x"}]},
-        {"keys": [[1]]},
-        {"bounds": [None, 1]},
-    ],
-)
-def test_what_says_nothing_about_a_column_is_refused(said):
-    with pytest.raises(InputError):
-        wire.read_columns({"x": said})
-
-
-@pytest.mark.parametrize("budget", [BUDGET, dp.Budget(epsilon=Fraction(1, 3)), dp.Budget(rho=0.5)])
-def test_budgets_are_exact(budget):
-    assert wire.read_budget(through(wire.write_budget(budget))) == budget
-
-
-@pytest.mark.parametrize("facts", [{}, {"epsilon": 1, "rho": 1}, {"epsilon": "x"}, {"epsilon": 0}])
-def test_what_is_no_budget_is_refused(facts):
-    with pytest.raises(InputError):
-        wire.read_budget(facts)
 
 
 QUESTIONS = [

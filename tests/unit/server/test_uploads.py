@@ -62,7 +62,20 @@ def test_what_was_made_of_an_upload_keeps_it(uploads, tmp_path):
     assert place.parent == tmp_path / "data"
     assert place.exists()
     assert not path.exists()
-    with pytest.raises(Refusal), uploads.kept(made):
+    with pytest.raises(Refusal):
+        uploads.find(made)
+    with uploads.kept(made) as again:
+        assert again == place
+    with pytest.raises(ZeroDivisionError), uploads.kept(made):
+        _ = 1 / 0
+    assert place.exists()  # a table may rest on it
+
+
+@pytest.mark.parametrize("name", ["*", "", "../data/x", "0" * 31])
+def test_only_whole_names_of_uploads_are_looked_for(uploads, name):
+    put(uploads)
+    assert uploads.used(name) is None
+    with pytest.raises(Refusal), uploads.kept(name):
         pass
 
 

@@ -1,6 +1,6 @@
 """The owner's tables: added once, described once, tried on made-up rows before."""
 
-from typing import Any
+from pathlib import Path
 
 import pyarrow as pa
 from fastapi import APIRouter, Request
@@ -9,9 +9,10 @@ from pydantic import BaseModel
 from discreet.curator.curator import Curator
 from discreet.curator.holdings import Said
 from discreet.curator.intake import Incoming
+from discreet.errors import InputError
 from discreet.plan.dummy import dummy
 from discreet.plan.kinds import Kind
-from discreet.plan.schema import Limits, Person, Schema, Table
+from discreet.plan.schema import Limits, Person, PublicTable, Schema, Table
 from discreet.server.described import PublicSaid, TableSaid, kinds_of
 from discreet.server.guard import Owner
 from discreet.server.house import House, house_of
@@ -52,26 +53,46 @@ class Preview(BaseModel):
 def add(said: TableSaid, request: Request, caller: Owner) -> Added:
     """Protect a table: a new dataset with a budget, or one more table within a dataset."""
     house = house_of(request)
-    curator = house.curator.as_owner(caller.name)
+    curator, again = house.curator.as_owner(caller.name), house.uploads.used(said.upload)
     with (
         house.work.taken(patience=house.settings.patience),
         house.uploads.kept(said.upload) as path,
     ):
-        curator.add(said.name, path, **said.facts(kinds_of(path, said)))
+        try:
+            curator.add(said.name, path, **said.facts(kinds_of(path, said)))
+        except InputError:
+            if again is None or not _was_added(curator, said, path):
+                raise
     return Added(name=said.name, dataset=said.within or said.name)
+
+
+def _was_added(curator: Curator, said: TableSaid, path: Path) -> bool:
+    """Whether the table is there in just these words: then the first reply was lost."""
+    if said.name not in curator.datasets().get(said.within or said.name, ()):
+        return False
+    cap = None if said.budget is None else said.budget.read().cap(curator.neighbours)
+    same = curator.schema.tables[said.name] == _table(said, kinds_of(path, said))
+    return same and (cap is None or curator.budget(said.name).limit == cap)
 
 
 @router.post("/public-tables", status_code=201)
 def add_public(said: PublicSaid, request: Request, caller: Owner) -> Added:
     """Add a table that belongs to nobody."""
     house = house_of(request)
-    curator = house.curator.as_owner(caller.name)
+    curator, again = house.curator.as_owner(caller.name), house.uploads.used(said.upload)
     with (
         house.work.taken(patience=house.settings.patience),
         house.uploads.kept(said.upload) as path,
     ):
-        columns = said.read_columns(kinds_of(path, said))
-        curator.add_public(said.name, path, key=said.key, columns=columns, kinds=dict(said.kinds))
+        kinds = kinds_of(path, said)
+        columns, spelled = said.read_columns(kinds), dict(said.kinds)
+        try:
+            curator.add_public(said.name, path, key=said.key, columns=columns, kinds=spelled)
+        except InputError:
+            types = Said(columns, spelled, frozenset(said.key)).types(Incoming(kinds))
+            made = PublicTable(said.name, types, tuple(said.key))
+            if again is None or curator.schema.tables.get(said.name) != made:
+                raise
     return Added(name=said.name, dataset=None)
 
 
@@ -93,15 +114,18 @@ def preview(said: TableSaid, request: Request, caller: Owner) -> Preview:
 
 def _made_up(house: House, said: TableSaid, kinds: dict[str, Kind]) -> tuple[Curator, pa.Table]:
     """A curator over made-up rows that has the table too."""
-    facts: dict[str, Any] = said.facts(kinds)
-    columns = Said(facts["columns"], said.kinds, frozenset(said.required))
-    unit = facts["unit"]
-    whose = Person(unit) if isinstance(unit, str) else unit
-    table = Table(said.name, columns.types(Incoming(kinds)), whose, facts["limits"] or Limits())
     made = house.curator.dummy()
-    rows = dummy(Schema({**made.schema.tables, said.name: table}))[said.name]
-    made.add(said.name, rows, **facts)
+    rows = dummy(Schema({**made.schema.tables, said.name: _table(said, kinds)}))[said.name]
+    made.add(said.name, rows, **said.facts(kinds))
     return made, rows
+
+
+def _table(said: TableSaid, kinds: dict[str, Kind]) -> Table:
+    """The table that is described."""
+    columns = Said(said.read_columns(kinds), said.kinds, frozenset(said.required))
+    unit = said.read_unit()
+    whose = Person(unit) if isinstance(unit, str) else unit
+    return Table(said.name, columns.types(Incoming(kinds)), whose, said.limits.read() or Limits())
 
 
 def _tried(made: Curator, said: TableSaid) -> Tried:

@@ -6,7 +6,7 @@ import pyarrow as pa
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel
 
-from discreet.curator import wire
+from discreet.curator import declarations
 from discreet.plan.dummy import dummy
 from discreet.server.guard import Caller, Member
 from discreet.server.house import House, house_of
@@ -107,7 +107,7 @@ plain = (str, bool, int, float)
 
 def _described(house: House, caller: Caller) -> dict[str, Any]:
     desk = house.curator.as_analyst(caller.name, datasets=caller.datasets)
-    return wire.write_schema(desk)
+    return declarations.write_schema(desk)
 
 
 def _dataset(house: House, said: dict[str, Any], name: str) -> Dataset:

@@ -9,9 +9,8 @@ from pydantic import BaseModel
 from discreet.answer.release import Release
 from discreet.curator import telling, wire
 from discreet.curator.filing import NEWEST
-from discreet.curator.orders import Receipt, State
+from discreet.curator.orders import Receipt, State, request_name
 from discreet.curator.portable import write_explanation
-from discreet.curator.remeasure import check_mergeable
 from discreet.curator.window import Window
 from discreet.errors import InputError
 from discreet.server.guard import Asker, Caller
@@ -21,12 +20,10 @@ from discreet.server.questions import (
     Question,
     pace_of,
     pending,
-    request_name,
     tell,
     window_of,
 )
 from discreet.server.replies import missing
-from discreet.sql.read import read
 
 router = APIRouter(tags=["questions"])
 
@@ -88,7 +85,7 @@ def ask(
     """
     window = window_of(request, caller)
     asked = question.read(window.curator.schema)
-    receipt = window.submit(asked, question.terms(), caller.name, request_name(caller, key))
+    receipt = window.submit(asked, question.terms(), caller.name, request_name(caller.name, key))
     waits = "respond-async" not in (prefer or "").lower()
     release = _pursued(window, receipt, request, waits=waits)
     return _told(window, receipt, release, caller, accept)
@@ -122,11 +119,9 @@ def remeasure(
             why="only questions in SQL are",
             fix="send sql",
         )
-    query = read(question.sql, window.curator.schema)
-    check_mergeable(query)
     receipt = window.submit(question.sql, question.terms(), caller.name)
     fresh = _pursued(window, receipt, request, waits=True)
-    merged = None if fresh is None else window.merged(query, receipt, fresh, caller.name)
+    merged = None if fresh is None else window.merged(receipt.order, fresh, caller.name)
     return _told(window, receipt, merged, caller, accept)
 
 

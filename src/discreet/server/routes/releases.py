@@ -90,7 +90,7 @@ def again(
     if release is None:
         return pending(charge)
     if merged:
-        release = window.remerged(filed, release, caller.name)
+        release = window.merged(filed.order, release, caller.name)
     chosen = form or _accepted(accept or "")
     if chosen in _WRITERS:
         return _WRITERS[chosen](release, filed)
@@ -143,7 +143,7 @@ def _file(content: bytes, media: str, name: str) -> Response:
 def _snippet(filed: Filed, address: str) -> str:
     """Python that asks the same question of the same server, for nothing."""
     plan = json.loads(filed.order.plan)
-    price = f"epsilon={_typed(plan['epsilon'])}, delta={_typed(plan['delta'])}"
+    price = f"epsilon={_typed(plan['epsilon'])}, delta={_typed(plan['delta'])}{_weights(plan)}"
     lines: list[Any] = ["import os"]
     if "Fraction" in price:
         lines.append("from fractions import Fraction")
@@ -160,6 +160,14 @@ def _snippet(filed: Filed, address: str) -> str:
             f"answer = curator.ask(query, {price})",
         ]
     return "\n".join([*lines, "print(answer)", ""])
+
+
+def _weights(plan: dict[str, Any]) -> str:
+    """Weights as they are typed; a question in Python carries its own."""
+    aggregates = json.loads(plan["query"])["aggregates"]
+    found = {one["name"]: one["weight"]["fraction"] for one in aggregates if "weight" in one}
+    typed = ", ".join(f"{name!r}: {_typed(weight)}" for name, weight in found.items())
+    return f", weights={{{typed}}}" if found else ""
 
 
 def _typed(text: str) -> str:
