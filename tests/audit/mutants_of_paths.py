@@ -1,4 +1,4 @@
-"""More planted bugs: on the way from data to noise (blocks, holdouts, keys), and in `release`."""
+"""More planted bugs: on the way from data to noise (blocks, keys), in `release`, in runs."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,6 +17,7 @@ from discreet.mechanisms.mechanism import fill
 from discreet.mechanisms.noisy_max import ReportNoisyMax
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.reusable_holdout import Thresholdout
+from discreet.mechanisms.sparse_vector import Run, SparseVector
 from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold
 from discreet.mechanisms.subsample_aggregate import SubsampleAggregate
 from discreet.mechanisms.top_k import TopK
@@ -188,7 +189,67 @@ class ComparedAnswers(Sparse):
         return shaken
 
 
+# --- question by question, step by step ----------------------------------------------------------
+
+
+class LazyRun(Run):
+    """No noise for a question that is far from the threshold."""
+
+    __slots__ = ()
+
+    def _answer(self, value):
+        return False if value < FAR else Run._answer(self, value)
+
+
+FAR = -50
+
+
+def asked(kind: type, *, rows: bool) -> tuple[Callable, Any, Any]:
+    """A sparse vector asked once for every row, or three times about how many there are."""
+
+    def call(data):
+        run = kind(SparseVector(threshold=0, epsilon=1))
+        values = data if rows else [len(data) + FAR - 4] * 3
+        return [run.ask(value) for value in values]
+
+    return call, [FAR] * 3, [FAR] * 3 + [-1]
+
+
+def counted(times: int) -> tuple[Callable, Any, Any]:
+    """A person who comes so many times, in a stream charged for one event."""
+
+    def call(data):
+        stream = TreeCount(horizon=4, epsilon=1).open()
+        return [stream.release(step) for step in data]
+
+    return call, [0] * 4, [1] * times + [0] * (4 - times)
+
+
+def sum_of_four(value: float, runs: int) -> np.ndarray:
+    """Floating-point noise from four uniforms, which was to hide what one of them shows."""
+    a, b, c, d = (noise.below(1 << 53, size=runs).astype(np.float64) * 2.0**-53 for _ in range(4))
+    return value + np.log1p(-a) * np.cos(np.pi * b) + np.log1p(-c) * np.cos(np.pi * d)
+
+
+def on_a_grid(value: float, runs: int) -> np.ndarray:
+    return Laplace(epsilon=1, sensitivity=1, grid=2.0**-40).draw(value, runs)
+
+
 MUTANTS = (
+    Mutant(
+        "float-noise-of-four-samples",
+        samples,
+        Claim("four", Pure(1), (Pair(0.0, 1.0),), sum_of_four),
+        Claim("grid", Pure(1), (Pair(0.0, 1.0),), on_a_grid),
+    ),
+    Mutant(
+        "question-answered-without-noise",
+        replaying,
+        asked(LazyRun, rows=False),
+        asked(Run, rows=False),
+    ),
+    Mutant("a-question-a-row", replaying, asked(Run, rows=True), asked(Run, rows=False)),
+    Mutant("stream-charged-for-one-event-of-two", replaying, counted(2), counted(1)),
     Mutant(
         "release-thinner-than-its-claim",
         paths,

@@ -66,6 +66,27 @@ def test_there_are_many_mutants_and_every_tool_is_needed():
     }
 
 
+KNOWN = {
+    "noise scale off by 2": "scale-halved",
+    "sensitivity ignoring one side": "sensitivity-of-one-side",
+    "threshold > for >=": "key-threshold-at-least-for-above",
+    "sparse vector with re-used noise": "sparse-vector-noise-reused",
+    "sparse vector with noise not scaled by c": "sparse-vector-not-scaled-by-hits",
+    "sparse vector with no query noise": "sparse-vector-no-query-noise",
+    "clamp after noise": "clamped-after-the-noise",
+    "NaN passing through": "nan-passes-through",
+    "float sum": "float-sum",
+    "missing last bit of a bit vector": "last-bit-not-randomized",
+    "eps^2/8 for permute-and-flip": "permute-and-flip-charged-as-bounded-range",
+    "seed reuse across fork": "noise-repeated-after-fork",
+    "rounding toward less noise": "scale-rounded-down",
+}
+
+
+def test_every_known_class_of_bugs_has_its_mutant():
+    assert set(KNOWN.values()) <= {one.name for one in MUTANTS}
+
+
 @pytest.mark.audit
 @sampled
 def test_every_mutant_is_caught_with_fresh_bits(mutant):

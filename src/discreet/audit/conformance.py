@@ -12,6 +12,7 @@ import numpy as np
 
 from discreet.audit.releases import compare_paths
 from discreet.audit.replay import replay
+from discreet.audit.steps import step_by_step
 from discreet.audit.trace import picture
 from discreet.errors import DiscreetError, InputError, InvariantBroken
 from discreet.mechanisms.claim import Claim, Pair
@@ -24,6 +25,16 @@ _CONFIDENCES: Final = (0.5, 0.9, 0.95, 0.99, 0.999)
 _SECTIONS: Final = ("Guarantee:", "Neighbours:", "Reference:")
 _CANARY: Final = 77_777_777_777
 _STRANGE: Final = (math.nan, math.inf, -math.inf)
+_EXTREMES: Final = (10**400, -(10**400), 2**63, 1e308, -1e308, 5e-324)
+_ODD: Final[tuple[Any, ...]] = (
+    *([], (), {}, np.array([]), None, object(), [None], {1, 2}, True, [True]),
+    *([[1, 2], [3]], [[1, 2], [3, 4]], np.array(5), np.zeros((0, 3)), np.array(["2020"], "M8[Y]")),
+    *((0, 5), (0, []), ((1, 2), 3), ((1, 2), (3,)), (0, None), (0, -1), (0, (2, 1))),
+    *({"a": [1]}, {"a": "b"}, {1: -1}, {(): 1.5}, ([0], [0], [len]), ([], [], [])),
+)
+"""Nothing at all, and data of the wrong kind, nesting or order."""
+
+_PLACES: Final = 6
 
 
 def check_mechanism(mechanism: Mechanism) -> None:
@@ -107,6 +118,21 @@ def check_release(mechanism: Mechanism) -> None:
     _require(not found.refuted, mechanism, f"releases otherwise than its claim: {found.reason}")
 
 
+def check_steps(mechanism: Mechanism) -> None:
+    """Question by question a mechanism answers as it does at once, and shows nothing else either.
+
+    Where questions can be asked at all; a sound mechanism fails with probability at most 1e-6.
+    """
+    path = step_by_step(mechanism)
+    if path is None:
+        return
+    found = compare_paths(mechanism, alpha=_RATE, release=path)
+    _require(not found.refuted, mechanism, f"answers questions otherwise: {found.reason}")
+    for pair in mechanism.claim.pairs:
+        leaks = replay(path, pair.left, pair.right)
+        _require(not leaks, mechanism, f"leaks beside its answers: {leaks}")
+
+
 def check_docstring(mechanism: Mechanism) -> None:
     """Guarantee, neighbours, reference and an example that runs are part of the mechanism."""
     text = type(mechanism).__doc__ or ""
@@ -127,6 +153,23 @@ def check_strange_values(mechanism: Mechanism) -> None:
         said = {str(_refusal(mechanism, _planted(example, where, x))) for x in _STRANGE}
         _require("None" not in said, mechanism, "releases something about NaN or infinity")
         _require(len(said) == 1, mechanism, "refuses NaN and infinity in different words")
+
+
+def check_odd_data(mechanism: Mechanism) -> None:
+    """Numbers of any size, no data and data of another kind: finite answers, or own refusals."""
+    example = mechanism.claim.pairs[0].right
+    places = range(min(_PLACES, len(_numbers(example))))
+    huge = [_planted(example, where, number) for where in places for number in _EXTREMES]
+    for value in (*huge, *_ODD):
+        answer, error = _tried(mechanism, value)
+        _own_words(mechanism, error)
+        _require(_is_finite(answer), mechanism, "answers with NaN or infinity")
+
+
+def _is_finite(answer: Any) -> bool:
+    """Whether all floats in an answer are finite."""
+    parts = answer.tolist() if isinstance(answer, np.ndarray) else answer
+    return all(math.isfinite(part) for part in _numbers(parts) if isinstance(part, float))
 
 
 def check_quiet_errors(mechanism: Mechanism) -> None:
@@ -176,11 +219,15 @@ def _planted(value: Any, where: int, strange: Any) -> Any:
 
 def _ending(mechanism: Mechanism, value: Any) -> Exception | None:
     """What a release of this value raises; None where it answers."""
+    return _tried(mechanism, value)[1]
+
+
+def _tried(mechanism: Mechanism, value: Any) -> tuple[Any, Exception | None]:
+    """What a release of this value answers, or what it raises."""
     try:
-        mechanism.release(value)
+        return mechanism.release(value), None
     except Exception as error:  # noqa: BLE001 - whatever it is must not quote
-        return error
-    return None
+        return None, error
 
 
 def check_replay(mechanism: Mechanism) -> None:
@@ -193,8 +240,14 @@ def check_replay(mechanism: Mechanism) -> None:
 def _refusal(mechanism: Mechanism, value: Any) -> Exception | None:
     """How a release of this value is refused; None where it is not."""
     error = _ending(mechanism, value)
+    _own_words(mechanism, error)
+    return error
+
+
+def _own_words(mechanism: Mechanism, error: Exception | None) -> None:
+    """Refusals are made here, and never something else that went wrong."""
     if error is None or isinstance(error, DiscreetError):
-        return error
+        return
     raise InvariantBroken(
         f"{type(mechanism).__name__} raises {type(error).__name__}",
         why="what data can provoke has to be refused in fixed words",
@@ -226,8 +279,10 @@ CHECKS: Final = (
     check_claim,
     check_docstring,
     check_strange_values,
+    check_odd_data,
     check_quiet_errors,
     check_replay,
     check_release,
+    check_steps,
 )
 """All checks, in the order they run."""

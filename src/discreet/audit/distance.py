@@ -106,11 +106,24 @@ def _keys(mechanism: Any, left: Any, right: Any) -> str:
     return _compare(max(up, down), mechanism.max_groups_per_unit, "l1 over keys")
 
 
+def _increments(mechanism: Any, left: Any, right: Any) -> str:
+    """The sum of all differences; how long a stream has lasted is public."""
+    gaps = _gaps(left, right)
+    if gaps is None:
+        return _shapes()
+    return _compare(sum(map(abs, gaps)), mechanism.sensitivity, "l1 over steps")
+
+
 def _holdout(mechanism: Any, left: Any, right: Any) -> str:
     """How many holdout examples differ; training examples and queries are public."""
     if picture((left[0], left[2])) != picture((right[0], right[2])):
         return "its training examples or its queries depend on the holdout"
-    return _rows(mechanism, left[1], right[1])
+    return _rows(mechanism, *(_examples(side[1]) for side in (left, right)))
+
+
+def _examples(holdout: Any) -> Any:
+    """One entry an example, also where its parts are in arrays of their own."""
+    return list(zip(*holdout, strict=True)) if isinstance(holdout, tuple) else holdout
 
 
 def _anything(mechanism: Any, left: Any, right: Any) -> str:
@@ -155,6 +168,7 @@ METRICS: Final[dict[str, Metric]] = {
     "TestedMedian": _rows,
     "AutomaticBounds": _rows,
     "SubsampleAggregate": _rows,
+    "ContinualCount": _increments,
     "Thresholdout": _holdout,
     "RandomizedResponse": _entries,
     "KeySelection": _keys,

@@ -7,24 +7,59 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import RLock
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
+from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.noise.bits import BitSource, Keystream, Words, replaced
 
 _PATCHING: Final = RLock()
 _OUTSIDE: Final = "outside"
 
+Wrapper: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One release: who was asked, about what, how it ended, and how many random words it took."""
+    """One release: who was asked, about what, how it ended, and how many random words it took.
+
+    A mechanism that was used question by question is one release as well: `inputs` is all that was
+    asked, and `steps` how each answer came about.
+    """
 
     mechanism: Mechanism
     inputs: tuple[Any, ...]
     outcome: Any
     raised: BaseException | None
     words: int
+    steps: "tuple[Step, ...]" = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One question of an interaction: how it ended, and how many random words it took."""
+
+    value: Any
+    outcome: Any
+    raised: BaseException | None
+    words: int
+
+
+@dataclass(slots=True)
+class Conversation:
+    """An interaction while it lasts: all questions so far."""
+
+    interaction: Interaction
+    steps: list[Step] = field(default_factory=list)
+
+    def release(self) -> Release:
+        """All of it as one release."""
+        told = [step for step in self.steps if step.raised is None]
+        inputs = self.interaction.asked([step.value for step in told])
+        answers = [step.outcome for step in told]
+        words = sum(step.words for step in self.steps)
+        rule = self.interaction.rule
+        return Release(rule, (inputs,), answers, None, words, tuple(self.steps))
 
 
 class FrozenBits:
@@ -55,11 +90,13 @@ class Recorder:
 
     Each release draws from bits of its own, so what happens in one does not shift the next. A
     release inside a release is recorded as well. The mechanism always runs, whatever is answered,
-    so that its own outcome and its use of randomness are known on both sides.
+    so that its own outcome and its use of randomness are known on both sides. An interaction is one
+    release with as many steps as there are questions; each is answered with the tape's answer, and
+    what the interaction keeps of its answers follows that.
     """
 
     tape: tuple[Release, ...] | None = None
-    releases: list[Release | None] = field(default_factory=list)
+    releases: list[Release | Conversation | None] = field(default_factory=list)
     sources: list[FrozenBits] = field(default_factory=list)
     _label: str = _OUTSIDE
 
@@ -76,29 +113,53 @@ class Recorder:
 
     def release(self, run: Callable[[], Any], mechanism: Mechanism, inputs: tuple[Any, ...]) -> Any:
         """Run one release and write it down; answer with the tape's outcome, if there is one."""
-        at, first, label = len(self.releases), len(self.sources), self._label
+        at = len(self.releases)
         self.releases.append(None)  # keeps its place before any release inside it
-        self._label = f"release {at}"
-        outcome, raised = None, None
-        try:
-            outcome = run()
-        except Exception as error:  # noqa: BLE001 - however it ends is what is being compared
-            raised = error
-        self._label = label
-        words = sum(source.count for source in self.sources[first:])
+        outcome, raised, words = self._ending(run, f"release {at}")
         self.releases[at] = Release(mechanism, inputs, outcome, raised, words)
         if raised is not None:
             raise raised
-        return self._frozen(at, outcome)
+        return _frozen(self._taped(at), outcome)
 
-    def _frozen(self, at: int, outcome: Any) -> Any:
-        if self.tape is None or at >= len(self.tape) or self.tape[at].raised is not None:
-            return outcome
-        return self.tape[at].outcome
+    def answer(self, run: Callable[[], Any], interaction: Interaction, value: Any) -> Any:
+        """Run one step of an interaction, likewise; what it is made of is the same step."""
+        at, talk = self._conversation(interaction)
+        step = len(talk.steps)
+        if self._label == (label := f"release {at}, step {step}"):
+            return run()
+        outcome, raised, words = self._ending(run, label)
+        talk.steps.append(Step(value, outcome, raised, words))
+        if raised is not None:
+            raise raised
+        taped = self._taped(at)
+        return _frozen(taped.steps[step] if taped and step < len(taped.steps) else None, outcome)
+
+    def _conversation(self, interaction: Interaction) -> tuple[int, Conversation]:
+        """Where an interaction is written down; at the end, if it is heard for the first time."""
+        for at, one in enumerate(self.releases):
+            if isinstance(one, Conversation) and one.interaction is interaction:
+                return at, one
+        self.releases.append(talk := Conversation(interaction))
+        return len(self.releases) - 1, talk
+
+    def _ending(self, run: Callable[[], Any], label: str) -> tuple[Any, Exception | None, int]:
+        """How a run with bits of its own ends, and how many words it takes."""
+        first, outside = len(self.sources), self._label
+        self._label = label
+        try:
+            outcome, raised = run(), None
+        except Exception as error:  # noqa: BLE001 - however it ends is what is being compared
+            outcome, raised = None, error
+        self._label = outside
+        return outcome, raised, sum(source.count for source in self.sources[first:])
+
+    def _taped(self, at: int) -> Release | None:
+        return self.tape[at] if self.tape is not None and at < len(self.tape) else None
 
     def finished(self) -> tuple[Release, ...]:
         """The tape."""
-        return tuple(one for one in self.releases if one is not None)
+        told = [one.release() if isinstance(one, Conversation) else one for one in self.releases]
+        return tuple(one for one in told if one is not None)
 
     @contextmanager
     def recording(self) -> Iterator[None]:
@@ -111,33 +172,45 @@ class Recorder:
                 _current.reset(token)
 
 
+def _frozen(taped: Release | Step | None, outcome: Any) -> Any:
+    """What the tape says, unless it says nothing or tells of a failure."""
+    return outcome if taped is None or taped.raised is not None else taped.outcome
+
+
 _current: ContextVar[Recorder | None] = ContextVar("_current", default=None)
 
 
 @contextmanager
 def _listening() -> Iterator[None]:
-    """Wrap `release` of every mechanism class, and unwrap it again."""
-    root: type = Mechanism
-    originals = [(kind, kind.__dict__["release"]) for kind in _kinds(root)]
-    for kind, original in originals:
-        setattr(kind, "release", _wrapped(original))  # noqa: B010 - assignment is no method to mypy
+    """Wrap every mechanism's `release` and every interaction's `_answer`, and unwrap them again."""
+    roots: tuple[tuple[type, str, Wrapper], ...] = (
+        (Mechanism, "release", _heard_release),
+        (Interaction, "_answer", _heard_answer),
+    )
+    originals = [
+        (kind, name, kind.__dict__[name], wrap)
+        for root, name, wrap in roots
+        for kind in _kinds(root, name)
+    ]
+    for kind, name, original, wrap in originals:
+        setattr(kind, name, wrap(original))
     try:
         yield
     finally:
-        for kind, original in originals:
-            setattr(kind, "release", original)  # noqa: B010 - the same
+        for kind, name, original, _ in originals:
+            setattr(kind, name, original)
 
 
-def _kinds(root: type) -> list[type]:
-    """Every class below `root` that has a release of its own."""
+def _kinds(root: type, name: str) -> list[type]:
+    """Every class below `root` that has a method of this name of its own."""
     found: dict[type, None] = {}
     children: list[type] = root.__subclasses__()
     for child in children:
-        found |= dict.fromkeys([child, *_kinds(child)])
-    return [kind for kind in found if "release" in kind.__dict__]
+        found |= dict.fromkeys([child, *_kinds(child, name)])
+    return [kind for kind in found if name in kind.__dict__]
 
 
-def _wrapped(original: Callable[..., Any]) -> Callable[..., Any]:
+def _heard_release(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def release(mechanism: Mechanism, *inputs: Any, **named: Any) -> Any:
         recorder = _current.get()
@@ -148,3 +221,14 @@ def _wrapped(original: Callable[..., Any]) -> Callable[..., Any]:
         )
 
     return release
+
+
+def _heard_answer(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def answer(interaction: Interaction, value: Any) -> Any:
+        recorder = _current.get()
+        if recorder is None:
+            return original(interaction, value)
+        return recorder.answer(lambda: original(interaction, value), interaction, value)
+
+    return answer

@@ -9,6 +9,7 @@ from discreet.audit.evidence import Evidence, strongest
 from discreet.audit.features import Outputs, rows
 from discreet.audit.profile import points
 from discreet.audit.refute import certify, choose
+from discreet.audit.replay import Call
 from discreet.errors import DiscreetError, InvariantBroken
 from discreet.mechanisms.claim import Claim
 from discreet.mechanisms.mechanism import Mechanism
@@ -30,12 +31,15 @@ def released(mechanism: Mechanism) -> Claim:
         >>> claim.draw({"a": 1000}, 2).tolist()
         [[1, 0], [1, 0]]
     """
-    return replace(mechanism.claim, draw=lambda value, runs: _answers(mechanism, value, runs))
+    release = mechanism.release
+    return replace(
+        mechanism.claim, draw=lambda value, runs: _answers(mechanism, release, value, runs)
+    )
 
 
-def _answers(mechanism: Mechanism, value: Any, runs: int) -> Outputs:
+def _answers(mechanism: Mechanism, release: Call, value: Any, runs: int) -> Outputs:
     """So many answers of `release`, as the rows that `draw` has for them."""
-    answers = [mechanism.release(value) for _ in range(runs)]
+    answers = [release(value) for _ in range(runs)]
     try:
         code = mechanism.claim.code
         table = rows(np.stack([np.asarray(code(value, answer)) for answer in answers]))
@@ -49,8 +53,17 @@ def _answers(mechanism: Mechanism, value: Any, runs: int) -> Outputs:
     return table
 
 
-def compare_paths(mechanism: Mechanism, *, runs: int = RELEASES, alpha: float = 0.01) -> Evidence:
+def compare_paths(
+    mechanism: Mechanism,
+    *,
+    runs: int = RELEASES,
+    alpha: float = 0.01,
+    release: Call | None = None,
+) -> Evidence:
     """Try to tell `release` from the claim's `draw`, on all inputs that the claim is about.
+
+    `release` is the mechanism's own; another way to take the same answers, such as question by
+    question, is examined if it is given.
 
     Guarantee:
         A mechanism whose two paths have one law is refuted with probability at most alpha.
@@ -64,17 +77,18 @@ def compare_paths(mechanism: Mechanism, *, runs: int = RELEASES, alpha: float = 
     claim = mechanism.claim
     sides = [side for pair in claim.pairs for side in (pair.left, pair.right)]
     each = max(_FEWEST, runs // len(claim.pairs))
-    found = strongest([_compare(mechanism, side, each, alpha / len(sides)) for side in sides])
+    path = release or mechanism.release
+    found = strongest([_compare(mechanism, path, side, each, alpha / len(sides)) for side in sides])
     reason = found.reason or (f"release and draw differ: {found.event}" if found.refuted else "")
     top = points(claim.guarantee)[-1]
     event = reason or "release and draw agree"
     return Evidence(claim.name, "release", top, 0.0, event, alpha, each, reason=reason)
 
 
-def _compare(mechanism: Mechanism, side: Any, runs: int, alpha: float) -> Evidence:
+def _compare(mechanism: Mechanism, path: Call, side: Any, runs: int, alpha: float) -> Evidence:
     promised = points(Pure(0))
     try:
-        answers = _answers(mechanism, side, runs)
+        answers = _answers(mechanism, path, side, runs)
     except DiscreetError as error:
         reason = f"release does not take what its claim is about: {error}"
         return Evidence("same", "release", promised[-1], 0.0, "status", reason=reason)

@@ -78,7 +78,8 @@ def replay(call: Call, left: Any, right: Any) -> Differences:
         function of the mechanisms' outputs, then the call is as private as their composition.
     Edge cases:
         The call may raise; it then has to raise the same on both sides. Threads that the call
-        starts by itself draw real bits and are not heard.
+        starts by itself draw real bits and are not heard. A mechanism that is used question by
+        question (a sparse vector's run, a stream, a holdout) has to be started inside the call.
 
     Example:
         >>> print(replay(lambda data: len(data), [1, 2], [1, 2, 3]))
@@ -155,6 +156,7 @@ def _of_releases(first: Run, second: Run) -> Iterator[Difference]:
 
 
 def _of_release(left: Release, right: Release) -> Iterator[str]:
+    yield from _of_steps(left, right)
     if picture(left.mechanism) != picture(right.mechanism):
         yield "the mechanism's parameters depend on the data"
     elif left.raised is None and right.raised is None:
@@ -167,6 +169,20 @@ def _of_release(left: Release, right: Release) -> Iterator[str]:
             yield "the form of its answer (type, shape, finiteness) depends on the data"
         if left.words != right.words and not _tosses_for_rows(left, right):
             yield f"{left.words} random words on one side, {right.words} on the other"
+
+
+def _of_steps(left: Release, right: Release) -> Iterator[str]:
+    """An interaction: answers are frozen, so each step takes the same on both sides."""
+    if len(left.steps) != len(right.steps):
+        yield f"{len(left.steps)} questions on one side, {len(right.steps)} on the other"
+    for at, (one, other) in enumerate(zip(left.steps, right.steps, strict=False)):
+        if picture(one.raised) != picture(other.raised):
+            yield f"question {at} raises differently"
+        if one.words != other.words:
+            yield f"{one.words} random words for question {at} on one side, {other.words} there"
+        numeric = is_numeric(one.outcome) and is_numeric(other.outcome)
+        if numeric and form(one.outcome) != form(other.outcome):
+            yield f"the form of answer {at} depends on the data"
 
 
 def _tosses_for_rows(left: Release, right: Release) -> bool:

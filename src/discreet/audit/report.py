@@ -8,8 +8,11 @@ from typing import Any, Final
 
 from discreet.audit.enumerate import check_law, enumerate_loss
 from discreet.audit.evidence import Evidence, strongest
+from discreet.audit.profile import points
 from discreet.audit.refute import refute
 from discreet.audit.releases import RELEASES, compare_paths
+from discreet.audit.replay import Call, replay
+from discreet.audit.steps import step_by_step
 from discreet.mechanisms.claim import Claim
 from discreet.mechanisms.mechanism import Mechanism
 
@@ -64,13 +67,24 @@ class Audit:
 def audit_mechanism(name: str, mechanism: Mechanism, *, samples: int, alpha: float) -> Audit:
     """Try everything on a mechanism; a sound one is refuted with probability at most alpha.
 
-    Its claim is audited, and that its `release` does what the claim says.
+    Its claim is audited, that its `release` does what the claim says, also where it is taken
+    question by question, and that both show nothing of two neighbours but what they release.
     """
     start, share = time.process_time(), alpha / 4
-    path = compare_paths(mechanism, runs=min(samples, RELEASES), alpha=share)
+    paths = [path for path in (mechanism.release, step_by_step(mechanism)) if path is not None]
+    runs, each = min(samples, RELEASES), share / len(paths)
+    compared = [compare_paths(mechanism, runs=runs, alpha=each, release=path) for path in paths]
     own = audit_claim(name, mechanism.claim, samples=samples, alpha=alpha - share)
-    spent = time.process_time() - start
-    return replace(own, evidence=(path, *own.evidence), seconds=spent)
+    found = (_replayed(mechanism.claim, paths), *compared, *own.evidence)
+    return replace(own, evidence=found, seconds=time.process_time() - start)
+
+
+def _replayed(claim: Claim, paths: list[Call]) -> Evidence:
+    """Every path on every pair, with randomness frozen."""
+    seen = [replay(path, pair.left, pair.right) for pair in claim.pairs for path in paths]
+    reason = "; ".join(str(one) for found in seen for one in found)
+    top, event = points(claim.guarantee)[-1], "neighbours look alike"
+    return Evidence(claim.name, "replay", top, 0.0, event, reason=reason)
 
 
 def audit_claim(name: str, claim: Claim, *, samples: int, alpha: float) -> Audit:

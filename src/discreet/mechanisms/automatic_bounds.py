@@ -142,6 +142,12 @@ class AutomaticBounds(Mechanism):
     def _count(self, values: Any) -> NDArray[np.int64]:
         """People by bin, from the most negative bin to the most positive."""
         data = np.atleast_1d(np.asarray(as_numbers(values)))
+        if data.ndim != 1:
+            raise InputError(
+                "values are not a flat list",
+                why="each row has one number",
+                fix="pass a flat list or array of numbers",
+            )
         if data.dtype == object:
             top = self.largest
             data = np.array([float(max(-top, min(item, top))) for item in data])

@@ -8,11 +8,10 @@ adaptively.
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from discreet.mechanisms.claim import Claim, Pair
 from discreet.mechanisms.gaussian import calibrate, read_delta
 from discreet.mechanisms.gaussian_tail import normal_half_width
 from discreet.mechanisms.grid import INTEGERS, Grid, add, compact
+from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace_sum import half_width
 from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
@@ -42,39 +42,57 @@ _BITS = 20
 _SAFE = 1 << 62
 
 
-class Stream:
+class Stream(Interaction):
     """A running count: `release(increment)` answers with the noisy sum of all increments so far.
 
     Edge cases: increments are ints; after `horizon` of them no more are taken. The stream remembers
     what it needs of the private past: it is as secret as the data.
     """
 
-    __slots__ = ("_advance", "_horizon", "_lock", "time")
+    __slots__ = ("_advance", "_time")
 
-    def __init__(self, horizon: int, advance: Callable[[int], Any]) -> None:
-        self._horizon = horizon
+    rule: "ContinualCount"
+
+    def __init__(self, rule: "ContinualCount", advance: Callable[[int, int], Any]) -> None:
+        super().__init__(rule)
         self._advance = advance
-        self._lock = Lock()
-        self.time = 0
+        self._time = 0
+
+    @property
+    def time(self) -> int:
+        """How many steps were answered."""
+        return self._time
 
     def release(self, increment: int) -> Any:
         """Take one increment and give the running count."""
-        step = INTEGERS.index(increment)
-        if not isinstance(step, int):
+        return self._next(increment)
+
+    def asked(self, values: Sequence[Any]) -> list[Any]:
+        """The increments, in their order."""
+        return list(values)
+
+    def _admit(self) -> None:
+        horizon = self.rule.horizon
+        if self._time == horizon:
             raise InputError(
-                "a vector where one increment belongs",
-                why="a stream goes one step at a time",
-                fix="pass one int, or all increments to the mechanism's own release",
+                f"the stream has had its {horizon} steps",
+                why="noise and guarantee were settled for that many",
+                fix="open another stream and pay for it, or set a larger horizon",
             )
-        with self._lock:  # two threads must not share a step
-            if self.time < self._horizon:
-                self.time += 1
-                return self._advance(step)
+
+    def _answer(self, value: Any) -> Any:
+        step = INTEGERS.index(value)
+        if isinstance(step, int):
+            return self._advance(self._time + 1, step)
         raise InputError(
-            f"the stream has had its {self._horizon} steps",
-            why="noise and guarantee were settled for that many",
-            fix="open another stream and pay for it, or set a larger horizon",
+            "a vector where one increment belongs",
+            why="a stream goes one step at a time",
+            fix="pass one int, or all increments to the mechanism's own release",
         )
+
+    def _note(self, answer: Any) -> None:
+        del answer
+        self._time += 1
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -208,19 +226,17 @@ class TreeCount(ContinualCount):
     def open(self) -> Stream:
         """Start a stream; it remembers one partial sum and one noisy sum a level."""
         sums, noisy = [0] * self.levels, [0] * self.levels
-        time = 0
 
-        def advance(increment: int) -> int:
-            nonlocal time
-            time += 1
+        def advance(time: int, increment: int) -> int:
+            fresh = discrete_laplace(self.scale)  # first, as nothing has changed if it fails
             level = (time & -time).bit_length() - 1
             # Blocks of all lower levels end here and are joined to one of this level.
             sums[level] = sum(sums[:level]) + increment
-            noisy[level] = sums[level] + discrete_laplace(self.scale)
+            noisy[level] = sums[level] + fresh
             sums[:level] = noisy[:level] = [0] * level
             return sum(noisy[i] for i in range(self.levels) if time >> i & 1)
 
-        return Stream(self.horizon, advance)
+        return Stream(self, advance)
 
     def _measure(self, steps: NDArray[Any], runs: tuple[int, ...]) -> NDArray[Any]:
         ends = np.arange(1, steps.size + 1)
@@ -322,19 +338,20 @@ class FactorizedCount(ContinualCount):
         right, left = _right(self.horizon), _left(self.horizon)
         past: NDArray[Any] = np.zeros(self.horizon, dtype=np.int64)
         measured = np.empty(self.horizon)
-        time = reach = 0
+        reach = 0
 
-        def advance(increment: int) -> float:
-            nonlocal past, time, reach
-            time, reach = time + 1, reach + abs(increment)
+        def advance(time: int, increment: int) -> float:
+            nonlocal past, reach
+            fresh = discrete_gaussian(self.variance)
+            reach += abs(increment)
             if reach >= _SAFE >> _BITS and past.dtype != object:
                 past = past.astype(object)
             past[time - 1] = increment
             exact = int(right[time - 1 :: -1] @ past[:time])
-            measured[time - 1] = GRID.value(exact + discrete_gaussian(self.variance))
-            return float(left[time - 1 :: -1] @ measured[:time])
+            measured[time - 1] = GRID.value(exact + fresh)
+            return float(_combine(lambda: left[time - 1 :: -1] @ measured[:time]))
 
-        return Stream(self.horizon, advance)
+        return Stream(self, advance)
 
     def _measure(self, steps: NDArray[Any], runs: tuple[int, ...]) -> NDArray[Any]:
         exact = _convolve(_right(self.horizon)[: steps.size], steps)
@@ -344,9 +361,9 @@ class FactorizedCount(ContinualCount):
     def _counts(self, measured: NDArray[Any]) -> NDArray[Any]:
         left = _left(self.horizon)[: measured.shape[-1]]
         if measured.ndim == 1 and measured.size:
-            return np.convolve(measured, left)[: measured.size]
+            return _combine(lambda: np.convolve(measured, left)[: measured.size])
         lags = np.subtract.outer(np.arange(left.size), np.arange(left.size))
-        return measured @ np.where(lags >= 0, left[lags], 0.0).T
+        return _combine(lambda: measured @ np.where(lags >= 0, left[lags], 0.0).T)
 
 
 _STEP = Fraction(1, 1 << _BITS)
@@ -400,6 +417,13 @@ def _convolve(entries: NDArray[np.int64], steps: NDArray[Any]) -> NDArray[Any]:
     reach = sum(abs(int(step)) for step in steps)
     kind = np.int64 if reach < _SAFE >> _BITS else object
     return np.convolve(entries.astype(kind), steps.astype(kind))[: steps.size]
+
+
+def _combine(product: Callable[[], Any]) -> NDArray[Any]:
+    """A product of noisy numbers; the largest float stands for what lies beyond all of them."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        answers: NDArray[Any] = np.nan_to_num(product())
+    return answers
 
 
 def _within(time: int, horizon: int) -> int:

@@ -11,10 +11,10 @@ from discreet import noise
 from discreet.mechanisms.claim import Law
 from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.selection import Selection, read_scores
-from discreet.noise.selection import Indices
+from discreet.noise.selection import Indices, exactly
 from discreet.privacy import BoundedRange
 from discreet.privacy.rounding import Interval, total
-from discreet.rationals import Real, rational
+from discreet.rationals import Real
 
 _LISTED = 256
 """Outputs up to which the law is written down."""
@@ -34,9 +34,10 @@ class ExponentialMechanism(Selection):
         lie in [-sensitivity, sensitivity], an interval of length 2 sensitivity, and in one of half
         that length where all scores move the same way; so two losses differ by at most epsilon.
     Edge cases:
-        Scores are ints, floats, Fractions or Decimals and are used exactly as they are; a utility
-        computed in floats has to keep its sensitivity with its rounding errors in, so integers are
-        best. NaN and infinite scores are refused. One output is always chosen.
+        Scores are ints, floats, Fractions or Decimals and are used exactly as they are, floats as
+        the doubles they are; a utility computed in floats has to keep its sensitivity with its
+        rounding errors in, so integers are best. NaN and infinite scores are refused, and a utility
+        that fails is, in words that do not quote it. One output is always chosen.
 
     Example:
         >>> colours = ExponentialMechanism(["red", "green", "blue"], epsilon=1)
@@ -85,7 +86,7 @@ def utility_gap(count: int, beta: Fraction, scale: Fraction) -> Interval:
 
 def weights_law(scores: NDArray[Any], scale: Fraction) -> Law:
     """Each position with probability proportional to exp(score/scale)."""
-    exact = [rational(score, "score") for score in scores]
+    exact = [exactly(score) for score in scores]
     best = max(exact)
     weights = [Interval.of((score - best) / scale).exp() for score in exact]
     whole = total(weights)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.mechanisms.grid import Grid, choose_grid
+from discreet.mechanisms.grid import Grid, Steps, choose_grid
 from discreet.privacy import Neighbours
 from discreet.rationals import Real, rational, whole
 
@@ -119,3 +119,25 @@ class Median:
         below = np.zeros(max(0, min(0, last) - first + 1), dtype=np.int64)
         above = np.full(max(0, last - max(cells.size, first - 1)), self.largest, dtype=np.int64)
         return np.concatenate([below, inside, above])
+
+
+def read_pair(value: Any, second: str) -> tuple[Any, Any]:
+    """Read a value and what goes with it, its `second`."""
+    if isinstance(value, (tuple, list)) and len(value) == 2:
+        return value[0], value[1]
+    raise InputError(
+        f"data is not a value and its {second}",
+        why="noise for one dataset rests on how that dataset could change",
+        fix=f"pass a pair, (value, {second})",
+    )
+
+
+def one_number(steps: Steps) -> int:
+    """Refuse a vector: its numbers would share one noise, and their differences be exact."""
+    if isinstance(steps, int):
+        return steps
+    raise InputError(
+        "a vector where one number belongs",
+        why="noise is drawn for one number, and sharing it would give the others away",
+        fix="release each number by itself, and pay for each",
+    )

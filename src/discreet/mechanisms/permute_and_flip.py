@@ -12,10 +12,10 @@ from discreet.mechanisms.claim import Law
 from discreet.mechanisms.exponential import utility_gap
 from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.selection import Selection, read_scores
-from discreet.noise.selection import Indices
+from discreet.noise.selection import Indices, exactly
 from discreet.privacy import Pure
 from discreet.privacy.rounding import Interval, total
-from discreet.rationals import Real, rational
+from discreet.rationals import Real
 
 _LISTED = 12
 """Outputs up to which the law is written down; its alternating sums lose a bit or two for each."""
@@ -80,7 +80,7 @@ class PermuteAndFlip(Selection):
 
 def _law(scores: NDArray[Any], scale: Fraction) -> Law:
     """P(i) = p_i times the integral over u in [0, 1] of the product of 1 - p_j u, j not i."""
-    exact = [rational(score, "score") for score in scores]
+    exact = [exactly(score) for score in scores]
     coins = [Interval.of((score - max(exact)) / scale).exp() for score in exact]
     shares = [coin * _integral(coins[:i] + coins[i + 1 :]) for i, coin in enumerate(coins)]
     return {i: (max(0.0, p.lower), min(1.0, p.upper)) for i, p in enumerate(shares)}

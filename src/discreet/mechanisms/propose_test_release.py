@@ -12,7 +12,7 @@ from discreet.mechanisms.claim import Claim, Pair
 from discreet.mechanisms.grid import INTEGERS, Grid, add, choose_grid
 from discreet.mechanisms.laplace_tail import failure, half_width, tail_steps, upper_tail
 from discreet.mechanisms.mechanism import Mechanism, fill
-from discreet.mechanisms.median import Median, Range
+from discreet.mechanisms.median import Median, Range, one_number, read_pair
 from discreet.mechanisms.selection import plain
 from discreet.mechanisms.unknown_keys import read_delta
 from discreet.noise.exponential import read_scale
@@ -132,7 +132,8 @@ class ProposeTestRelease(Mechanism):
         return Claim("ProposeTestRelease", self.guarantee, pairs, self._draw, code=_answered)
 
     def _run(self, value: tuple[Any, int], runs: int) -> tuple[NDArray[np.bool_], NDArray[Any]]:
-        steps, distance = self.grid.index(value[0]), INTEGERS.index(value[1])
+        given, far = read_pair(value, "distance")
+        steps, distance = one_number(self.grid.index(given)), one_number(INTEGERS.index(far))
         near = noise.discrete_laplace(self.test_scale, size=runs)
         passed = np.asarray(add(distance, near) >= self.cutoff, dtype=np.bool_)
         drawn = noise.discrete_laplace(self.answer_scale, size=runs)

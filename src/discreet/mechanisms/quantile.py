@@ -270,7 +270,8 @@ def draw_cells(
     pieces = ranks.segments(*ends, target)
     temperature = scale * target.denominator
     chosen = noise.choose(pieces.scores, temperature, runs, pieces.widths)
-    inside = noise.below(pieces.widths[chosen])
+    # How wide a piece is tells how far apart two people are, and must not show in the work.
+    inside = noise.below(pieces.widths[chosen], at_most=ends[1] - ends[0] + 1)
     return np.asarray(pieces.starts[chosen] + inside, dtype=np.int64)
 
 

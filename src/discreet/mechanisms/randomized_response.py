@@ -172,7 +172,7 @@ class RandomizedResponse(Mechanism):
         return np.where(lies, others + (others >= answers), answers)
 
     def _read(self, value: Any) -> NDArray[Any]:
-        answers = np.asarray(value)
+        answers = _as_array(value)
         if answers.size == 0 and answers.dtype.kind == "f":
             answers = answers.astype(np.int64)
         if answers.dtype == np.bool_ and self.k == 2:
@@ -184,6 +184,14 @@ class RandomizedResponse(Mechanism):
             why=f"answers are the ints from 0 to {self.k - 1}" + (" or bools" * (self.k == 2)),
             fix="number the possible answers, with one of them for everything else",
         )
+
+
+def _as_array(value: Any) -> NDArray[Any]:
+    """Answers as an array; of a kind that is refused where they cannot be one."""
+    try:
+        return np.asarray(value)
+    except ValueError:  # lists of different lengths, which numpy would quote
+        return np.array(None)
 
 
 def _from_gamma(gamma: Real | None, k: int) -> Fraction:

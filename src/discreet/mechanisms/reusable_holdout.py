@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.mechanisms.claim import Claim, Pair
 from discreet.mechanisms.grid import grid_below
+from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.mechanism import Mechanism, fill
@@ -160,7 +161,7 @@ class Thresholdout(Mechanism):
         return marks + [-1.0] * unasked + means + [0.0] * unasked
 
 
-class ReusableHoldout:
+class ReusableHoldout(Interaction):
     """A `Thresholdout` in use: a holdout, and what is left of its promise.
 
     Guarantee:
@@ -184,7 +185,9 @@ class ReusableHoldout:
     Reference: as for `Thresholdout`.
     """
 
-    __slots__ = ("_holdout", "_run", "_train", "rule")
+    __slots__ = ("_holdout", "_run", "_train")
+
+    rule: Thresholdout
 
     def __init__(
         self, train: Any, holdout: Any, *, threshold: Real, epsilon: Real, hits: int = 10
@@ -208,7 +211,8 @@ class ReusableHoldout:
         return judge
 
     def _begin(self, rule: Thresholdout, train: Any, holdout: Any) -> None:
-        self.rule, self._train, self._holdout = rule, train, holdout
+        Interaction.__init__(self, rule)
+        self._train, self._holdout = train, holdout
         self._run = rule.guard.start()
 
     @property
@@ -228,10 +232,23 @@ class ReusableHoldout:
 
     def ask(self, query: Query) -> float:
         """About the holdout mean of a query, which maps examples to numbers in [0, 1]."""
-        seen, held = self.rule.means(query, self._train, self._holdout)
+        return float(self._next(query))
+
+    def asked(self, values: Sequence[Query]) -> tuple[Any, Any, tuple[Query, ...]]:
+        """Training examples, holdout examples and the queries, in their order."""
+        return self._train, self._holdout, tuple(values)
+
+    def _admit(self) -> None:
+        self._run._admit()  # noqa: SLF001 - what is left is what is left of the sparse vector
+
+    def _answer(self, value: Query) -> float:
+        seen, held = self.rule.means(value, self._train, self._holdout)
         if not self._run.ask(abs(seen - held)):
             return float(seen)
         return float(self.rule.said(held, 1)[0])
+
+    def _note(self, answer: Any) -> None:
+        """The sparse vector has noted it."""
 
     def error(self, confidence: Real = 0.95, queries: int = 1) -> float:
         """How far each of `queries` answers is from the holdout mean at most, all at once."""

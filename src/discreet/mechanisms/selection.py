@@ -85,7 +85,7 @@ class Selection(Mechanism):
         """Read one finite score an output."""
         given = value
         if self.utility is not None and not isinstance(value, Scores):
-            given = [self.utility(value, output) for output in self.outputs]
+            given = _utilities(self.utility, value, self.outputs)
         return read_scores(given, len(self.outputs))
 
     @abstractmethod
@@ -108,6 +108,18 @@ class Selection(Mechanism):
     def law(self) -> Callable[[Any], Law] | None:
         """The exact law of the position for given scores, where it is cheap to write down."""
         return None
+
+
+def _utilities(utility: Utility, data: Any, outputs: tuple[Hashable, ...]) -> list[Real]:
+    """The score of every output; whatever goes wrong is told in fixed words."""
+    try:
+        return [utility(data, output) for output in outputs]
+    except Exception:  # noqa: BLE001 - what a utility raises may quote the data
+        raise InputError(
+            "a utility failed",
+            why="every output has a score, whatever the data; failing on some data shows them",
+            fix="give a score to what cannot be computed, such as the least there is",
+        ) from None
 
 
 def epsilon_and_scale(

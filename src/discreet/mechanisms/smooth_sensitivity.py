@@ -16,9 +16,9 @@ from discreet.mechanisms.claim import Claim, Pair
 from discreet.mechanisms.grid import INTEGERS, Grid, add, choose_grid
 from discreet.mechanisms.laplace_tail import failure, half_width
 from discreet.mechanisms.mechanism import Mechanism, fill
-from discreet.mechanisms.median import Median, Range
+from discreet.mechanisms.median import Median, Range, one_number, read_pair
 from discreet.mechanisms.unknown_keys import read_delta
-from discreet.noise.exponential import read_scale
+from discreet.noise.exponential import draw_afresh, read_scale, words_each
 from discreet.privacy import Approximate, Neighbours
 from discreet.privacy.rounding import Interval
 from discreet.rationals import Real, positive
@@ -108,8 +108,10 @@ class SmoothSensitivity(Mechanism):
 
     def smooth(self, bounds: Sequence[int]) -> Fraction:
         """The smooth sensitivity in steps; private, as the data it comes from."""
-        listed = [int(bound) for bound in np.asarray(INTEGERS.index(bounds))]
-        if any(a > b for a, b in pairwise(listed)) or any(a < 0 for a in listed):
+        given = np.asarray(INTEGERS.index(bounds))
+        listed = [int(bound) for bound in given.ravel()]
+        rising = all(a <= b for a, b in pairwise([0, *listed]))
+        if given.ndim != 1 or not rising:
             raise InputError(
                 "bounds on the local sensitivity are not in order",
                 why="more changes cannot lower how far one person moves a value",
@@ -146,9 +148,16 @@ class SmoothSensitivity(Mechanism):
         return max(_LEAST_SCALE, 2 * Fraction(smooth) / self.epsilon)
 
     def _answer(self, value: tuple[int, Sequence[int]], runs: int | None) -> Any:
-        steps, bounds = value
-        drawn = noise.discrete_laplace(self._scale(self.smooth(bounds)), size=runs)
-        return self.grid.value(add(INTEGERS.index(steps), drawn))
+        steps, bounds = read_pair(value, "bounds")
+        drawn = self._noise(self._scale(self.smooth(bounds)), runs)
+        return self.grid.value(add(one_number(INTEGERS.index(steps)), drawn))
+
+    def _noise(self, scale: Fraction, runs: int | None) -> Any:
+        """Noise of a private scale: the same work, and as many random words, whatever it is."""
+        drawn = draw_afresh(scale, runs)
+        if words_each(scale) < words_each(self._scale(self.global_sensitivity)):
+            noise.below(2, size=runs)  # a word for each
+        return drawn
 
 
 @dataclass(frozen=True, slots=True, init=False)

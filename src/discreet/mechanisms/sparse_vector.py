@@ -1,9 +1,8 @@
 """Sparse vector: many questions, charged for the few answers above a threshold."""
 
-import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from discreet import noise
 from discreet.errors import BudgetError, InputError
 from discreet.mechanisms.claim import Claim, Pair
 from discreet.mechanisms.grid import Grid, add, choose_grid, compact
+from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace_tail import failure, half_width, tail_steps
 from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
 from discreet.mechanisms.selection import plain, read_monotone
@@ -304,17 +304,23 @@ class AboveThreshold(SparseVector):
         return _UNASKED if answers is None else answers
 
 
-class Run:
-    """One run of a sparse vector, question by question; its state is the noise of the threshold."""
+class Run(Interaction):
+    """One run of a sparse vector, question by question; its state is the noise of the threshold.
 
-    __slots__ = ("_bent", "_left", "_lock", "_mechanism", "_process")
+    Example:
+        >>> run = SparseVector(threshold=10_000, epsilon=1).start()
+        >>> run.ask(3), run.ask(250_000), run.hits_left
+        (False, True, 0)
+    """
 
-    def __init__(self, mechanism: SparseVector) -> None:
-        self._mechanism = mechanism
-        self._bent = noise.discrete_laplace(mechanism.threshold_scale)
-        self._left = mechanism.hits
-        self._lock = Lock()
-        self._process = os.getpid()
+    __slots__ = ("_bent", "_left")
+
+    rule: SparseVector
+
+    def __init__(self, rule: SparseVector) -> None:
+        super().__init__(rule)
+        self._bent = noise.discrete_laplace(rule.threshold_scale)
+        self._left = rule.hits
 
     @property
     def hits_left(self) -> int:
@@ -323,39 +329,34 @@ class Run:
 
     def ask(self, value: Any) -> Any:
         """Whether the value reaches the threshold; with `numeric`, its noisy value or None."""
-        if os.getpid() != self._process:
-            raise _copied()
-        with self._lock:
-            return self._ask(value)
+        return self._next(value)
 
-    def _ask(self, value: Any) -> Any:
+    def asked(self, values: Sequence[Any]) -> list[Any]:
+        """The values, in their order."""
+        return list(values)
+
+    def _admit(self) -> None:
         if self._left == 0:
             raise BudgetError(
-                f"{self._mechanism.hits} hits were answered",
+                f"{self.rule.hits} hits were answered",
                 why="the guarantee of this run covers no more",
                 fix="start another run, which is charged again",
                 asked=1,
                 left=0,
             )
-        rule = self._mechanism
+
+    def _answer(self, value: Any) -> Any:
+        rule = self.rule
         bar = int(rule.bars([value])[0])
         hit = noise.discrete_laplace(rule.query_scale) + self._bent >= bar
-        self._left -= hit
         if not rule.numeric:
             return bool(hit)
         fresh = noise.discrete_laplace(rule.answer_scale)
         return rule.grid.value(rule.grid.index(value) + fresh) if hit else None
 
-    def __reduce__(self) -> Any:
-        raise _copied()
-
-
-def _copied() -> InputError:
-    return InputError(
-        "a run cannot be copied, nor carried into a forked process",
-        why="two copies would share the noise of the threshold and answer twice the hits",
-        fix="start another run, which is charged again",
-    )
+    def _note(self, answer: Any) -> None:
+        """A hit is what is not False, or with `numeric` not None."""
+        self._left -= answer is not None if self.rule.numeric else answer
 
 
 def _shares(moves: int, *, numeric: bool) -> tuple[Fraction, Fraction, Fraction]:

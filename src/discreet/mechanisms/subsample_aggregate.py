@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.errors import InputError
 from discreet.mechanisms.claim import Claim, Law, Pair
+from discreet.mechanisms.grid import as_numbers
 from discreet.mechanisms.mechanism import Mechanism, fill
 from discreet.privacy import Composed, Guarantee, Neighbours, compose
 from discreet.privacy.guarantee import about
@@ -47,9 +48,9 @@ class SubsampleAggregate(Mechanism):
         two lists of values differ in one, and `aggregate` keeps what it promises; whatever holds
         given coins that are as good as public holds without them.
     Edge cases:
-        Where the statistic fails, or is not a finite number, the block counts as `default`; a block
-        may be empty. One row is one person. The statistic must not keep state between blocks, nor
-        toss coins of its own.
+        Where the statistic fails, or is not one finite number, the block counts as `default`; a
+        block may be empty. One row is one person. The statistic must not keep state between blocks,
+        nor toss coins of its own.
 
     Example:
         >>> from discreet.mechanisms.quantile import Quantile
@@ -102,7 +103,8 @@ class SubsampleAggregate(Mechanism):
 
     def release(self, value: Rows) -> Any:
         """A private aggregate of the statistic's values on the blocks."""
-        return self.aggregate.release(self._values(value, self._toss(value, 1)[0]))
+        rows = _read_rows(value)
+        return self.aggregate.release(self._values(rows, self._toss(rows, 1)[0]))
 
     def error(self, confidence: Real = 0.95) -> float:
         """That of the aggregate, about the values on the blocks."""
@@ -165,10 +167,21 @@ class SubsampleAggregate(Mechanism):
 
     def _on(self, block: Rows) -> Real:
         try:
-            value = self.statistic(block)
-            return value if isfinite(value) else self.default
+            value = as_numbers(self.statistic(block))
+            one = not isinstance(value, np.ndarray) and isfinite(value)
         except Exception:  # noqa: BLE001 - whatever goes wrong on one block must not be seen outside
             return self.default
+        return value if one else self.default
+
+
+def _read_rows(value: Any) -> Rows:
+    if isinstance(value, Sequence) or (isinstance(value, np.ndarray) and value.ndim):
+        return value
+    raise InputError(
+        "data is not a list of rows",
+        why="each row goes to a block of its own choosing, by its place",
+        fix="pass a list, or an array whose first axis is the rows",
+    )
 
 
 def _numbered(tosses: NDArray[np.int64], blocks: int) -> NDArray[np.int64]:

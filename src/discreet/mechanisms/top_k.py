@@ -127,24 +127,18 @@ class TopK(Mechanism):
     def select(self, scores: NDArray[Any], runs: int) -> Indices:
         """Positions of the outputs of `runs` independent releases, a row each."""
         chosen = np.empty((runs, self.k), dtype=np.int64)
-        self._peel(scores, np.arange(scores.size), chosen, np.arange(runs), 0)
+        # Runs that have the same outputs left go on together.
+        open_runs = [(np.arange(scores.size), np.arange(runs), 0)]
+        while open_runs:
+            left, here, turn = open_runs.pop()
+            picks = left[self._draw(scores[left], here.size)]
+            chosen[here, turn] = picks
+            if turn + 1 < self.k:
+                open_runs += [
+                    (left[left != pick], here[picks == pick], turn + 1)
+                    for pick in reversed(np.unique(picks))
+                ]
         return chosen
-
-    def _peel(
-        self,
-        scores: NDArray[Any],
-        left: Indices,
-        chosen: Indices,
-        runs: Indices,
-        turn: int,
-    ) -> None:
-        """Fill in the rounds from `turn` on of those runs that have the same outputs left."""
-        picks = left[self._draw(scores[left], runs.size)]
-        chosen[runs, turn] = picks
-        if turn + 1 == self.k:
-            return
-        for pick in np.unique(picks):
-            self._peel(scores, left[left != pick], chosen, runs[picks == pick], turn + 1)
 
     def _draw(self, scores: NDArray[Any], runs: int) -> Indices:
         if self.peel is Peel.EXPONENTIAL:

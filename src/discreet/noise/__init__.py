@@ -2,8 +2,9 @@
 
 *Exact* means: given ideal random bits, the law of every draw is the law in its docstring, with
 total variation distance zero. Parameters are integers, fractions, decimals or floats; a float is
-read as the decimal it prints as. There is no seed and no generator to pass: bits come from a
-cryptographic stream that the operating system keys afresh for each call.
+read as the decimal it prints as. Scores are data, and a float there is the double it is. There is
+no seed and no generator to pass: bits come from a cryptographic stream that the operating system
+keys afresh for each call.
 
 >>> from discreet import noise
 >>> noise.discrete_laplace(10, size=3).shape

@@ -62,7 +62,7 @@ _HIGH_BITS = 20  # large scales keep s' in [2^20, 2^21)
 _TRUSTED = 1 << 43  # below it the cell of U is too wide for float64
 _ONES = (1 << _HIGH_BITS) - 1
 _ROUND = 3.0 * 2.0**51  # t + _ROUND has no room for a fraction, for |t| < 2^51
-_FAR = 1 << 40
+_SIGNS = (1, -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +127,11 @@ def read_scale(value: Real) -> Fraction:
     )
 
 
+def words_each(scale: Fraction) -> int:
+    """How many random words one draw takes, but for one draw in 2^20 that starts over."""
+    return 2 if scale >= 2 << _HIGH_BITS else 1
+
+
 def _floor_log2(value: Fraction) -> int:
     """The floor of log2 of a positive rational."""
     guess = value.numerator.bit_length() - value.denominator.bit_length()
@@ -173,20 +178,24 @@ def one(law: Law, source: BitSource) -> int:
         word = source.word()
         high = _high(law, word >> 1, source)
         if law.low_bits == 0:
-            return -high if law.two_sided and word & 1 else high
-        draw = _join(law, high, word & 1, source.word(), source)
+            # Signed before it is an int, so that the same steps make every draw.
+            return int(high * _SIGNS[word & law.two_sided])
+        draw = _join(law, int(high), word & 1, source.word(), source)
         if draw is not None:
             return draw
 
 
-def _high(law: Law, prefix: int, source: BitSource) -> int:
+def _high(law: Law, prefix: int, source: BitSource) -> float:
+    """The high part: a whole float, or an int where float64 is not trusted.
+
+    The same steps for small and large t, which time must not tell apart: rounding is done by a
+    large number, and both conditions are looked at whatever the first one says.
+    """
     if prefix >= _TRUSTED:
         t = law.step_float * (law.origin - math.log(prefix + 0.5))
-        # The same steps for small and large t: rounding by a large number, and an int made from a
-        # large float, since Python keeps small ints ready and is quicker with them.
         nearest = (t + _ROUND) - _ROUND
-        if nearest < 1.0 or abs(t - nearest) >= BAND:
-            return int(max(0.0, nearest - (nearest > t)) + _FAR) - _FAR
+        if not (nearest >= 1.0) & (abs(t - nearest) < BAND):
+            return max(0.0, nearest - (nearest > t))
     return precise(law, prefix, source)
 
 
@@ -196,9 +205,8 @@ def _join(law: Law, high: int, sign: int, word: int, source: BitSource) -> int |
     if word & _ONES == _ONES and not keep(law, low, source):
         return None
     draw = (high << law.low_bits) | low
-    if not (law.two_sided and sign):
-        return draw
-    return -draw if draw else None
+    negative = sign & law.two_sided
+    return None if negative and draw == 0 else draw * _SIGNS[negative]
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +302,18 @@ def _store(values: NDArray[np.int64], large: dict[int, int], position: int, draw
 
 def draw(scale: Any, size: Size, *, two_sided: bool) -> Any:
     """Draw from the law of `scale`, in the shape asked for."""
-    request = ask(scale, size, _TWO_SIDED if two_sided else _ONE_SIDED)
+    return _drawn(ask(scale, size, _TWO_SIDED if two_sided else _ONE_SIDED))
+
+
+def draw_afresh(scale: Fraction, size: Size) -> Any:
+    """Draw two-sided noise of a scale that is private.
+
+    Its law is prepared anew and not kept: else the next draw with the same scale would be quicker.
+    """
+    return _drawn(ask(scale, size, lambda value: law.__wrapped__(value, two_sided=True)))
+
+
+def _drawn(request: Request[Law]) -> Any:
     source = open_source(request.count)
     if request.shape is None:
         return one(request.laws[0], source)

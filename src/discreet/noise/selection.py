@@ -4,11 +4,11 @@ Work is the same whatever the scores: each candidate costs one exponential or on
 time tells nothing about which one is chosen. (Flipping coins until one shows heads would.)
 
 **The error band of the scores.** Write e = 2^-53, x_i = (max - score_i) / t >= 0, M for the
-largest |score| and n for their number. Integer scores are subtracted exactly. A float score is at
-most half a unit in the last place from the decimal it stands for, so the computed x_i is right to
-4e (x_i + M/t).
+largest |score| and n for their number. Integer scores are subtracted exactly. Float scores are the
+doubles they are; a difference of two is rounded, so the computed x_i is right to 4e (x_i + M/t).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -42,11 +42,26 @@ class Scores:
 
     def exact_gap(self, candidate: int, best: Fraction) -> Fraction:
         """x_i of one candidate, as a rational."""
-        return (best - rational(self.given[candidate], "score")) / self.temperature
+        return (best - exactly(self.given[candidate])) / self.temperature
 
     def best(self) -> Fraction:
         """The largest score, as a rational."""
-        return rational(self.given[int(np.argmin(self.gaps))], "score")
+        return exactly(self.given[int(np.argmin(self.gaps))])
+
+
+def exactly(score: Any) -> Fraction:
+    """A score as the number it is: a float is its double, because scores are data.
+
+    How far one person moves a score is known of the numbers that were computed; the decimals they
+    print as can be further apart, if only by a unit in the seventeenth place.
+
+    Example:
+        >>> exactly(0.5), exactly(0.1) == Fraction(1, 10)
+        (Fraction(1, 2), False)
+    """
+    if isinstance(score, (float, np.float32, np.float16)) and math.isfinite(score):
+        return Fraction(float(score))
+    return rational(score, "score")
 
 
 def read_scores(scores: Any, temperature: Real) -> Scores:
@@ -70,7 +85,7 @@ def read_scores(scores: Any, temperature: Real) -> Scores:
 
 def _read_exactly(scores: list[Any], t: Fraction) -> Scores:
     given = np.empty(len(scores), dtype=object)
-    given[:] = [rational(score, "score") for score in scores]
+    given[:] = [exactly(score) for score in scores]
     best = max(given)
     gaps = [float(min((best - score) / t, Fraction(_FAR))) for score in given]
     return Scores(given, t, np.array(gaps), 0.0)

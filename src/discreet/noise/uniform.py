@@ -13,11 +13,14 @@ _WORDS = 1 << 64
 
 
 @overload
-def below(n: int, size: None = None) -> int: ...
+def below(n: int, size: None = None, *, at_most: int | None = None) -> int: ...
 @overload
-def below(n: Any, size: Size = None) -> NDArray[Any]: ...
-def below(n: Any, size: Size = None) -> Any:
+def below(n: Any, size: Size = None, *, at_most: int | None = None) -> NDArray[Any]: ...
+def below(n: Any, size: Size = None, *, at_most: int | None = None) -> Any:
     """Draw an integer from 0 to n - 1, each with probability 1/n, exactly.
+
+    Where n itself must not show, `at_most` is the largest it can be: a few draws then take as many
+    words as that would, whatever n is.
 
     Edge cases: n = 1 gives 0; n < 1 and anything but an int are refused; arrays are int64, or
     Python ints where n exceeds 2^63.
@@ -29,21 +32,20 @@ def below(n: Any, size: Size = None) -> Any:
     request = ask(n, size, lambda value: whole(value, "n", at_least=1))
     source = open_source(request.count)
     if request.shape is None:
-        return _one(request.laws[0], source)
+        return _one(request.laws[0], source, at_most or 1)
     large = max(request.laws, default=1) > 1 << 63
     if large or request.count < FEW:
-        draws = [_one(request.law(i), source) for i in range(request.count)]
+        draws = [_one(request.law(i), source, at_most or 1) for i in range(request.count)]
         return np.array(draws, dtype=object if large else np.int64).reshape(request.shape)
     return _many(request, source).reshape(request.shape)
 
 
-def _one(n: int, source: BitSource) -> int:
+def _one(n: int, source: BitSource, at_most: int = 1) -> int:
     """Reduce whole words modulo n; what is beyond the last whole multiple of n starts over.
 
-    There are at least 32 bits to spare, so that starting over is rare, and the number of words
-    tells next to nothing about n.
+    There are at least 32 bits to spare, so that starting over is rare.
     """
-    words = -(-((n - 1).bit_length() + 32) // 64)
+    words = -(-((max(n, at_most) - 1).bit_length() + 32) // 64)
     whole_multiples = (1 << 64 * words) // n * n
     while True:
         draw = 0

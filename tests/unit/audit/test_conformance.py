@@ -51,6 +51,22 @@ def nan_in_other_words(self, value):
     return Laplace.release(self, value)
 
 
+def raises_overflow(self, value):
+    if not isinstance(value, list):
+        float(value)
+    return Laplace.release(self, value)
+
+
+def raises_on_nothing(self, value):
+    if isinstance(value, list):
+        min(value)
+    return Laplace.release(self, value)
+
+
+def overflows(self, value):
+    return Laplace.release(self, value) if isinstance(value, float) else math.inf
+
+
 BROKEN = {
     "guarantee of no known kind": made(guarantee=3),
     "no section": type("Made", (Laplace,), {"__doc__": "Noise.", "__slots__": ()})(
@@ -74,6 +90,9 @@ BROKEN = {
         epsilon=1, sensitivity=1
     ),
     "about NaN or infinity": made(release=constant(0)),
+    "raises OverflowError": made(release=raises_overflow),
+    "raises ValueError": made(release=raises_on_nothing),
+    "answers with NaN or infinity": made(release=overflows),
     "leaks beside its noise": claimed(pairs=(Pair(0, 5),)),
 }
 

@@ -1,4 +1,5 @@
 import json
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -7,10 +8,11 @@ from click.testing import CliRunner
 
 from discreet.audit import catalogue
 from discreet.audit.chart import claimed_curve, draw_curves
-from discreet.audit.report import as_facts, audit_all, audit_claim
+from discreet.audit.report import as_facts, audit_all, audit_claim, audit_mechanism
 from discreet.cli.audit import audit
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.mechanisms.sparse_vector import Run, SparseVector
 from discreet.privacy import GaussianNoise, Pure
 
 pytestmark = pytest.mark.usefixtures("fixed_bits")
@@ -53,9 +55,50 @@ def test_claims_share_the_error_rate():
 
     assert [one.name for one in audits] == ["a", "b"]
     spent = [one.alpha for one in audits[0].evidence]
-    assert [one.method for one in audits[0].evidence] == ["release", "law", "counts", "samples"]
+    assert [one.method for one in audits[0].evidence] == [
+        "replay",
+        "release",
+        "law",
+        "counts",
+        "samples",
+    ]
     assert sum(spent) == pytest.approx(0.01 / 2)  # the other half is the other claim's
-    assert spent[1] == 0  # enumeration is never wrong
+    assert spent[0] == spent[2] == 0  # replay and enumeration are never wrong
+
+
+class Chatty(Laplace):
+    """Says on the terminal what it was asked."""
+
+    def release(self, value):
+        sys.stdout.write(f"{value}")
+        return Laplace.release(self, value)
+
+
+class Skipping(SparseVector):
+    """Has another threshold for questions that are asked one by one."""
+
+    def start(self):
+        return Run(SparseVector(threshold=9, epsilon=1))
+
+
+def test_what_shows_beside_a_release_refutes_a_mechanism(capsys):
+    found = audit_mechanism("c", Chatty(epsilon=1, sensitivity=1), samples=1000, alpha=0.01)
+    capsys.readouterr()
+
+    assert found.refuted
+    assert found.why == "printed: different text on the terminal"
+
+
+def test_a_mechanism_is_audited_question_by_question_as_well():
+    sound, broken = (
+        audit_mechanism("s", kind(threshold=0, epsilon=1), samples=2000, alpha=0.01)
+        for kind in (SparseVector, Skipping)
+    )
+
+    assert [one.method for one in sound.evidence] == ["replay", "release", "release", "samples"]
+    assert not sound.refuted
+    assert broken.refuted
+    assert "release and draw differ" in broken.why
 
 
 def test_facts_are_plain_json_even_where_a_bound_is_infinite():
@@ -116,7 +159,7 @@ def test_json_holds_the_settings_and_the_evidence():
     assert claim["name"] == "response"
     assert claim["neighbours"] == "change-one"
     assert claim["epsilon_refuted_up_to"] <= claim["epsilon_claimed"]
-    assert [one["refuted"] for one in claim["evidence"]] == [False] * 4
+    assert [one["refuted"] for one in claim["evidence"]] == [False] * 5
 
 
 class Balanced(HTMLParser):

@@ -1,7 +1,9 @@
 """Continual counting: what is released, what it costs, and how wrong it is."""
 
+import copy
 import itertools
 import math
+import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -149,6 +151,16 @@ def test_huge_increments_do_not_wrap(mechanism):
         assert given == pytest.approx(expected, rel=1e-9, abs=2**30)
 
 
+def test_increments_beyond_all_floats_have_finite_answers():
+    counter = FactorizedCount(horizon=4, rho=0.5)
+    increments = [10**400, -(10**400), 10**308, -(10**308)]
+    stream = counter.open()
+
+    assert np.isfinite([stream.release(step) for step in increments]).all()
+    assert np.isfinite(counter.release(increments)).all()
+    assert np.isfinite(counter.claim.draw(increments, 3)).all()
+
+
 @pytest.mark.parametrize("mechanism", BOTH, ids=["tree", "factorization"])
 def test_an_empty_stream_is_an_empty_answer(mechanism):
     assert mechanism.release([]).shape == (0,)
@@ -158,8 +170,52 @@ def test_d2_a_stream_does_not_print_its_past():
     stream = FactorizedCount(horizon=4, rho=0.5).open()
     stream.release(987654321)
     assert "987654321" not in repr(stream)
-    with pytest.raises((AttributeError, TypeError, pickle.PicklingError)):
+    with pytest.raises(InputError, match="cannot be copied"):
         pickle.dumps(stream)
+
+
+@pytest.mark.parametrize("mechanism", BOTH, ids=["tree", "factorization"])
+@pytest.mark.parametrize("copier", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_b8_a_stream_cannot_be_copied_to_measure_an_event_twice(mechanism, copier):
+    with pytest.raises(InputError, match="cannot be copied"):
+        copier(mechanism.open())
+
+
+@pytest.mark.parametrize("mechanism", BOTH, ids=["tree", "factorization"])
+def test_e3_a_stream_does_not_go_on_in_a_forked_process(mechanism, monkeypatch):
+    stream = mechanism.open()
+    stream.release(1)
+    here = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: here + 1)
+    with pytest.raises(InputError, match="forked"):
+        stream.release(1)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "law"),
+    [(TreeCount(horizon=8, epsilon=1), "laplace"), (FactorizedCount(horizon=8, rho=1), "gaussian")],
+    ids=["tree", "factorization"],
+)
+def test_e4_a_step_without_random_bits_is_not_taken(mechanism, law, monkeypatch):
+    """Else an increment that is given again would be counted twice, for the price of once."""
+    from discreet.mechanisms import continual
+
+    def fails(_):
+        raise OSError
+
+    stream, counted = mechanism.open(), 10**9
+    with monkeypatch.context() as patch:
+        patch.setattr(continual, f"discrete_{law}", fails)
+        for _ in range(3):
+            with pytest.raises(OSError):  # noqa: PT011 - it has no words
+                stream.release(counted)
+    assert stream.time == 0
+    assert [round(stream.release(step) / counted) for step in (counted, 0, 0, counted)] == [
+        1,
+        1,
+        1,
+        2,
+    ]
 
 
 def test_threads_never_share_a_step():

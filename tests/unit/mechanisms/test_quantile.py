@@ -8,6 +8,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from discreet.audit import replay
 from discreet.errors import InputError
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.ranks import Ranks
@@ -187,3 +188,10 @@ def test_answers_never_decrease_and_ends_are_allowed():
 def test_quantiles_are_a_rising_list(quantiles):
     with pytest.raises(InputError):
         Quantiles(quantiles, 0, 8, epsilon=1)
+
+
+def test_a4_random_words_do_not_tell_how_far_apart_people_are():
+    """Pieces of more than 2^32 points take two words; so does any other piece of such a range."""
+    rule = Quantile(0.5, 0, 2**33, epsilon=1)
+    for place in (0, 2**20, 2**32, 2**33):
+        assert not replay(rule.release, (), (place,))

@@ -118,3 +118,15 @@ def test_bad_parameters_are_refused_at_birth():
     for parameters in ({"blocks": 0}, {"blocks": 1.5}, {"default": math.nan}):
         with pytest.raises(InputError):
             built(**parameters)
+
+
+@pytest.mark.parametrize(
+    "odd", [True, np.bool_(1), np.array([3.0]), [3], "3", 1j, None, np.float64("nan")]
+)
+def test_c2_a_statistic_of_another_kind_on_one_block_is_the_default(odd):
+    """Else whether there is an answer at all would follow the rows."""
+    middle = Quantile(0.5, 0, 8, epsilon=1, neighbours=Neighbours.CHANGE_ONE)
+    blocks = SubsampleAggregate(lambda _: odd, blocks=3, aggregate=middle, default=5)
+
+    assert blocks._on([1, 2]) == 5
+    assert 0 <= blocks.release([1, 2, 3]) <= 8

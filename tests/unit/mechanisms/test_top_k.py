@@ -69,3 +69,9 @@ def test_the_error_covers_all_rounds():
 def test_bad_parameters_are_refused_at_birth(parameters):
     with pytest.raises(InputError):
         TopK(**parameters)
+
+
+def test_a_long_ranking_is_as_good_as_a_short_one():
+    ranking = TopK(1500, 1600, epsilon=10**9).release(range(1600))
+
+    assert ranking == list(range(1599, 99, -1))

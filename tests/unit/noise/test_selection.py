@@ -107,8 +107,20 @@ def test_what_is_no_temperature_is_refused(temperature):
         noise.choose([1, 2], temperature)
 
 
-def test_a_float_score_is_the_decimal_it_prints_as_and_large_ones_are_doubted():
-    read = read_scores(np.array([0.1, 0.3]), 1)
+@pytest.mark.parametrize("kind", [np.array, list, lambda scores: [*scores[:1], Fraction(0.3)]])
+def test_a_float_score_is_the_double_it_is_and_large_ones_are_doubted(kind):
+    read = read_scores(kind([0.1, 0.3]), 1)
 
-    assert read.exact_gap(0, read.best()) == Fraction(1, 5)
+    assert read.exact_gap(0, read.best()) == Fraction(0.3) - Fraction(0.1)
     assert selection.read_scores(np.array([1e18, 1.0]), 1).size == 1e18
+    assert selection.exactly(np.float32(0.1)) == Fraction(float(np.float32(0.1)))
+
+
+def test_b1_float_scores_are_no_further_apart_than_they_were_computed_to_be():
+    """As decimals these are 1.00000000000000003 apart, and a sensitivity of 1 would be exceeded."""
+    low, high = 3 * 2.0**-52, 1 + 3 * 2.0**-52
+
+    assert Fraction(repr(high)) - Fraction(repr(low)) > 1
+    for kind in (np.array, list):
+        read = read_scores(kind([low, high]), 1)
+        assert read.exact_gap(0, read.best()) == 1

@@ -41,3 +41,22 @@ def test_draws_fit_their_type():
 def test_what_nothing_can_be_drawn_below_is_refused(n):
     with pytest.raises(InputError, match="To mend it"):
         noise.below(n)
+
+
+class Counted(Scripted):
+    count = 0
+
+    def word(self):
+        self.count += 1
+        return Scripted.word(self)
+
+
+@pytest.mark.parametrize("size", [None, 3])
+def test_a4_a_public_bound_settles_how_many_words_are_drawn(size):
+    counts = set()
+    for n in (1, 7, 2**32, 2**40, 2**63):
+        source = Counted()
+        with replaced(lambda source=source: source):
+            assert np.all(np.asarray(noise.below(n, size, at_most=2**63)) < n)
+        counts.add(source.count)
+    assert counts == {2 * (size or 1)}

@@ -1,0 +1,71 @@
+"""A mechanism in use: one question at a time, all answers together for one guarantee."""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any
+
+from discreet.errors import InputError
+from discreet.mechanisms.mechanism import Mechanism
+
+
+class Interaction(ABC):
+    """Answers of a mechanism, one after the other; what comes next may depend on them.
+
+    Guarantee:
+        That of `rule`, once, for all answers together.
+    Why:
+        What an observer can see of the state (what is left, how many were asked) is noted from
+        answers alone, so it is post-processing; and with the answers of another run in their place
+        it is that run's, which is how an audit replays one.
+    Edge cases:
+        Threads wait for each other. An interaction can be neither copied nor pickled, and does not
+        go on in a forked process: two copies would share noise and spend one guarantee twice.
+    """
+
+    __slots__ = ("_lock", "_process", "rule")
+
+    rule: Mechanism
+
+    def __init__(self, rule: Mechanism) -> None:
+        self.rule = rule
+        self._lock = Lock()
+        self._process = os.getpid()
+
+    def _next(self, value: Any) -> Any:
+        """Answer the next question; nothing has changed where that fails."""
+        if os.getpid() != self._process:
+            raise _copied()
+        with self._lock:
+            self._admit()
+            answer = self._answer(value)
+            self._note(answer)
+            return answer
+
+    @abstractmethod
+    def _admit(self) -> None:
+        """Refuse a question that the guarantee does not cover any more."""
+
+    @abstractmethod
+    def _answer(self, value: Any) -> Any:
+        """A fresh private answer about one value."""
+
+    @abstractmethod
+    def _note(self, answer: Any) -> None:
+        """Keep what is public and follows from an answer."""
+
+    @abstractmethod
+    def asked(self, values: Sequence[Any]) -> Any:
+        """What `rule.release` would take to answer the same questions at once; private."""
+
+    def __reduce__(self) -> Any:
+        raise _copied()
+
+
+def _copied() -> InputError:
+    return InputError(
+        "a mechanism in use cannot be copied, nor carried into a forked process",
+        why="two copies would share noise, and spend what one of them was charged",
+        fix="start another one, which is charged again",
+    )
