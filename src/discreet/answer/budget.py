@@ -10,7 +10,7 @@ from discreet.answer.influence import Influence, best_shares, influences
 from discreet.answer.limits import Law
 from discreet.errors import InputError
 from discreet.plan.query import Query
-from discreet.plan.statistics import Statistic
+from discreet.plan.statistics import Statistic, statistics_in
 from discreet.privacy import ZCDP
 from discreet.rationals import Real, non_negative, positive
 
@@ -86,7 +86,8 @@ def split(
     apart = find_keys and shared is None
     keys = Price(price.epsilon * KEYS, price.delta / 2) if apart else None
     spent = choice + (keys.epsilon if keys else 0)
-    on = {law: influences(query, law) for law in Law}
+    needs = statistics_in(query)
+    on = {law: influences(needs, law) for law in Law}
     return Budget(
         choice,
         keys,

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from discreet.answer.limits import Law
-from discreet.plan.query import Aggregate, Measure, Query, level_of
-from discreet.plan.statistics import Ranks, Statistic, Total, statistics_in
+from discreet.plan.query import Aggregate, Measure, level_of
+from discreet.plan.statistics import Ranks, Statistic, Total
 
-_ROUNDS = 40
+_ROUNDS = 24
 
 _LEAST = 1 / 64
 """What has to be measured counts for something, even where it hardly matters."""
@@ -45,9 +45,8 @@ class Influence:
         return math.hypot(*(part * sizes[statistic] for statistic, part in self.on.items()))
 
 
-def influences(query: Query, law: Law) -> tuple[Influence, ...]:
-    """The influences on all aggregates of a query under a law of noise."""
-    needs = statistics_in(query)
+def influences(needs: Mapping[Aggregate, tuple[Statistic, ...]], law: Law) -> tuple[Influence, ...]:
+    """The influences on all aggregates of a query, with what each needs, under a law of noise."""
     sharing = Counter(statistic for all_ in needs.values() for statistic in all_)
     return tuple(
         Influence(float(one.weight), _on(one, all_, law, sharing[all_[0]]))
@@ -64,18 +63,29 @@ def best_shares(influences: Sequence[Influence], law: Law) -> dict[Statistic, fl
     their logarithms closer by a factor of p/(1 + 2p) or less each time.
     """
     power = 1.0 if law is Law.LAPLACE else 0.5
-    shares = {statistic: 1.0 for one in influences for statistic in one.on}
+    places = {statistic: i for i, statistic in enumerate(_measured(influences))}
+    # By place: to look a statistic up by itself is slow, and there are many rounds.
+    needs = [
+        (one.weight, [(places[statistic], part) for statistic, part in one.on.items()])
+        for one in influences
+    ]
+    shares = [1.0] * len(places)
     for _ in range(_ROUNDS):
-        noise = {statistic: share**-power for statistic, share in shares.items()}
-        pulls = dict.fromkeys(shares, 0.0)
-        for one in influences:
-            error = one.error(noise)
-            for statistic, part in one.on.items():
-                pulls[statistic] += one.weight * part * (part / error)
-        raised = {statistic: pull ** (1 / (1 + 2 * power)) for statistic, pull in pulls.items()}
-        whole = sum(raised.values())
-        shares = {statistic: share / whole for statistic, share in raised.items()}
-    return shares
+        noise = [share**-power for share in shares]
+        pulls = [0.0] * len(places)
+        for weight, parts in needs:
+            error = math.hypot(*(part * noise[i] for i, part in parts))
+            for i, part in parts:
+                pulls[i] += weight * part * (part / error)
+        raised = [pull ** (1 / (1 + 2 * power)) for pull in pulls]
+        whole = sum(raised)
+        shares = [share / whole for share in raised]
+    return dict(zip(places, shares, strict=True))
+
+
+def _measured(influences: Sequence[Influence]) -> dict[Statistic, None]:
+    """Each statistic once, in order."""
+    return dict.fromkeys(statistic for one in influences for statistic in one.on)
 
 
 # --- one aggregate ------------------------------------------------------------------------------

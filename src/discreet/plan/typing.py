@@ -152,7 +152,7 @@ def settled(of: Type) -> Type:
         )
     bounds = numeric.stated(Range(low, high), of.kind)
     keys = few(bounds, of.kind, nullable=of.nullable) if of.keys is None else of.keys
-    return replace(of, range=bounds, keys=keys)
+    return Type(of.kind, of.nullable, bounds, keys)
 
 
 def literal_type(literal: Literal) -> Type:

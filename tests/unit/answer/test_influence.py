@@ -20,7 +20,7 @@ from discreet.plan.kinds import Kind
 from discreet.plan.query import Measure
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import Bounds, Limits, Person, Schema, Table, column_type
-from discreet.plan.statistics import Ranks, Rows, Total, needed, statistics_of
+from discreet.plan.statistics import Ranks, Rows, Total, needed, statistics_in, statistics_of
 from discreet.privacy import Neighbours
 from discreet.sql.duckdb import DuckDB
 from discreet.sql.read import read
@@ -55,7 +55,7 @@ def cost(influences_, shares, law):
     ],
 )
 def test_no_other_split_is_expected_to_err_less(law, what):
-    found = influences(question(what), law)
+    found = influences(statistics_in(question(what)), law)
     best = best_shares(found, law)
     least = cost(found, best, law)
     rng = np.random.default_rng(0)
@@ -91,8 +91,8 @@ def test_a_quantile_needs_less_where_noise_is_gaussian():
 
 
 def test_a_mean_far_from_zero_is_as_dear_as_its_spread():
-    (near,) = influences(question("AVG(x)"), Law.LAPLACE)
-    (far,) = influences(question("AVG(year)"), Law.LAPLACE)
+    (near,) = influences(statistics_in(question("AVG(x)")), Law.LAPLACE)
+    (far,) = influences(statistics_in(question("AVG(year)")), Law.LAPLACE)
 
     assert sorted(near.on.values()) == sorted(far.on.values()) == [0.5, 1.0]
 
@@ -121,7 +121,7 @@ def test_slopes_of_moments_are_those_of_the_estimators(what):
     query = question(what)
     aggregate, needs, usual = made_up(query)
     scope = columns_of(query.relation)
-    (influence,) = influences(query, Law.LAPLACE)
+    (influence,) = influences(statistics_in(query), Law.LAPLACE)
     scale = USUAL[aggregate.measure.value]
     if aggregate.measure is not Measure.CORRELATION:
         power = 1 if aggregate.measure is Measure.STDDEV else 2
