@@ -199,7 +199,7 @@ def test_a4_time_tells_nothing_about_the_size_of_the_noise(law):
     # of 8000 independent pairs exceeds 0.05, and one of 1000 0.15, with probability below 8e-6. In
     # single Laplace draws some 20 ns of 4 us are left, as Python's integers have fewer digits where
     # noise is large: 0.01 to 0.1, the quieter the machine the more; a branch on the sign or on the
-    # size gives 0.2.
+    # size gives 0.2. That there is none is tested without a clock in tests/unit/noise.
     repeats = 1000 if law.endswith("vector") else 8000
     most = 0.05 if law == "gaussian" else 0.15
 

@@ -210,7 +210,7 @@ def _join(law: Law, high: int, sign: int, word: int, source: BitSource) -> int |
         return None
     draw = (high << law.low_bits) | low
     negative = sign & law.two_sided
-    return None if negative and draw == 0 else draw * _SIGNS[negative]
+    return None if negative & (draw == 0) else draw * _SIGNS[negative]
 
 
 @dataclass(frozen=True, slots=True)

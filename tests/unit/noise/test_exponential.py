@@ -1,6 +1,7 @@
 """Geometric and Laplace: the fast path against arbitrary precision, word by word, and the edges."""
 
 import math
+import sys
 from decimal import Decimal
 from fractions import Fraction
 
@@ -197,3 +198,51 @@ def test_a_word_that_straddles_a_boundary_is_settled_by_later_bits():
 
     assert exponential.precise(law, edge, Scripted([0])) == 1
     assert exponential.precise(law, edge, Scripted([2**64 - 1])) == 0
+
+
+def steps(law, word):
+    """The operations of the interpreter, one by one, that make a draw from a word."""
+    taken = []
+
+    def follow(frame, event, _argument):
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            taken.append((frame.f_code.co_name, frame.f_lasti))
+        return follow
+
+    source = Scripted([word, word])
+    before = sys.gettrace()
+    sys.settrace(follow)
+    try:
+        exponential.one(law, source)
+    finally:
+        sys.settrace(before)
+    return tuple(taken)
+
+
+def paths_of(scale):
+    """How many different paths single draws take; words that float64 does not settle are left out.
+
+    Every word comes with either sign, and so with small and large noise.
+    """
+    law = exponential.law(scale, two_sided=True)
+    words = Keystream(bytes(32)).words(300) & ~np.uint64(1)
+    _, doubt = exponential.fast(words, law.step_float, law.origin)
+    sure = [int(word) | sign for word in words[~doubt] for sign in (0, 1)]
+    return len({steps(law, word) for word in sure})
+
+
+@pytest.mark.parametrize("scale", [1, 20, 60, 1000, 2**21 - 1, 2**22, 2**40])
+def test_a4_every_draw_takes_the_same_steps_whatever_its_size_and_sign(scale):
+    assert paths_of(Fraction(scale)) == 1
+
+
+def test_a4_a_branch_on_the_sign_or_the_size_is_noticed(monkeypatch):
+    def branching(law, prefix, source):
+        high = straight(law, prefix, source)
+        return high if high < 2 else high + 0.0
+
+    straight = exponential._high
+    monkeypatch.setattr(exponential, "_high", branching)
+
+    assert paths_of(Fraction(1)) == 2
