@@ -64,9 +64,11 @@ lock:
 	$(RUN) -m pip install -q --no-deps --no-build-isolation -e .
 	@touch $@
 
-.venv/test: .venv/run requirements/test.lock
-	$(RUN) -m pip install -q --require-hashes -r requirements/test.lock
-	@touch $@
+# The lock of the tests holds all of the other; modules are compiled when first imported, as most never are.
+.venv/test: .venv/bin/python requirements/test.lock pyproject.toml
+	$(RUN) -m pip install -q --no-compile --require-hashes -r requirements/test.lock
+	$(RUN) -m pip install -q --no-deps --no-build-isolation -e .
+	@touch .venv/run $@
 
 # Chromium comes from the system. Where we may install it we do; where we may not, the tests of the
 # page say that they were skipped (and fail if CI is set).

@@ -25,6 +25,13 @@ def fixed_bits(request):
         yield stream
 
 
+@pytest.fixture(autouse=True)
+def _no_draw_flakes(request):
+    """Tests have fixed bits, but for long runs and for those about freshness."""
+    if not any(map(request.node.get_closest_marker, ("audit", "fresh"))):
+        request.getfixturevalue("fixed_bits")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file():
     """Tests hold no examples: looking for some would import every file of theirs a second time."""

@@ -23,7 +23,8 @@ def load(name):
     return module
 
 
-MUTANTS = load("mutants").MUTANTS + load("mutants_of_paths").MUTANTS
+FILES = ("mutants", "mutants_of_paths", "mutants_of_ranges")
+MUTANTS = tuple(mutant for name in FILES for mutant in load(name).MUTANTS)
 
 RUNS, ALPHA = 200_000, 0.01
 MANY_RUNS, TINY_ALPHA = 2_000_000, 1e-9

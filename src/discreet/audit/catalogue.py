@@ -39,7 +39,7 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "laplace": lambda: Laplace(epsilon=1, sensitivity=1),
         "laplace-wide": lambda: Laplace(epsilon=1, sensitivity=5),
         "laplace-grid": lambda: Laplace(epsilon=1, sensitivity=0.7, grid=Fraction(1, 4)),
-        "laplace-fine": lambda: Laplace(epsilon=1, sensitivity=0.1),
+        "laplace-fine": lambda: Laplace(epsilon=Fraction(1, 2), sensitivity=0.1),
         "laplace-vector": lambda: Laplace(epsilon=1, sensitivity=2, dimension=3),
         "laplace-grid-vector": lambda: Laplace(
             epsilon=1, sensitivity=0.7, grid=Fraction(1, 4), dimension=3

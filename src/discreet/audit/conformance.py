@@ -35,6 +35,7 @@ _ODD: Final[tuple[Any, ...]] = (
 """Nothing at all, and data of the wrong kind, nesting or order."""
 
 _PLACES: Final = 6
+_FAR: Final = 2**62
 
 
 def check_mechanism(mechanism: Mechanism) -> None:
@@ -166,6 +167,27 @@ def check_odd_data(mechanism: Mechanism) -> None:
         _require(_is_finite(answer), mechanism, "answers with NaN or infinity")
 
 
+def check_far_values(mechanism: Mechanism) -> None:
+    """A whole number of any size that shows in an answer shows with noise.
+
+    Floats are left out: noise is lost in the rounding of a very large one.
+    """
+    example = mechanism.claim.pairs[0].right
+    for number in (2**63, -(2**63), 10**400):
+        far = _planted(example, 0, number)
+        first, _ = _tried(mechanism, far)
+        if _shows(first):
+            others = (picture(mechanism.release(far)) for _ in range(_RUNS))
+            varied = any(other != picture(first) for other in others)
+            _require(varied, mechanism, "has no noise far from 0")
+
+
+def _shows(answer: Any) -> bool:
+    """Whether there is a whole number in an answer that is far from 0."""
+    parts = answer.tolist() if isinstance(answer, np.ndarray) else answer
+    return any(abs(part) > _FAR for part in _numbers(parts) if isinstance(part, int))
+
+
 def _is_finite(answer: Any) -> bool:
     """Whether all floats in an answer are finite."""
     parts = answer.tolist() if isinstance(answer, np.ndarray) else answer
@@ -280,6 +302,7 @@ CHECKS: Final = (
     check_docstring,
     check_strange_values,
     check_odd_data,
+    check_far_values,
     check_quiet_errors,
     check_replay,
     check_release,

@@ -126,6 +126,30 @@ def _examples(holdout: Any) -> Any:
     return list(zip(*holdout, strict=True)) if isinstance(holdout, tuple) else holdout
 
 
+def _tested(mechanism: Any, left: Any, right: Any) -> str:
+    """A distance moves by one person; so does the value by its bound, unless both distances are 0.
+
+    Where one person moves the value further than that, the distance has to be 0.
+    """
+    (one, near), (other, far) = left, right
+    if near == far == 0:
+        return ""
+    said = _compare(abs(near - far), 1, "distance to where the bound breaks")
+    gaps = _gaps(mechanism.grid.index(one), mechanism.grid.index(other))
+    return said or _compare(sum(map(abs, gaps or ())), mechanism.steps, "steps of the value")
+
+
+def _smooth(mechanism: Any, left: Any, right: Any) -> str:
+    """The value moves by its local sensitivity, whose bounds hold for a neighbour one step on."""
+    most = mechanism.global_sensitivity
+    steps = range(max(len(left[1]), len(right[1])))
+    one, other = ([*side[1], *[most] * (len(steps) + 1 - len(side[1]))] for side in (left, right))
+    for here, there in ((one, other), (other, one)):
+        if any(min(here[k], most) > there[k + 1] for k in steps):
+            return "a bound on the local sensitivity is above the next one of a neighbour"
+    return _compare(abs(left[0] - right[0]), min(one[0], other[0]), "steps of the value")
+
+
 def _anything(mechanism: Any, left: Any, right: Any) -> str:
     """No sensitivity is declared, so any input is allowed."""
     del mechanism, left, right
@@ -161,13 +185,9 @@ METRICS: Final[dict[str, Metric]] = {
     "Selection": _largest,
     "TopK": _largest,
     "SparseVector": _largest,
-    "Quantile": _rows,
-    "Quantiles": _rows,
-    "UnboundedQuantile": _rows,
-    "SmoothMedian": _rows,
-    "TestedMedian": _rows,
-    "AutomaticBounds": _rows,
-    "SubsampleAggregate": _rows,
+    "RowMechanism": _rows,
+    "ProposeTestRelease": _tested,
+    "SmoothSensitivity": _smooth,
     "ContinualCount": _increments,
     "Thresholdout": _holdout,
     "RandomizedResponse": _entries,

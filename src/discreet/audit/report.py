@@ -16,6 +16,9 @@ from discreet.audit.steps import step_by_step
 from discreet.mechanisms.claim import Claim
 from discreet.mechanisms.mechanism import Mechanism
 
+_DRAWS: Final = 300
+"""So many samples call for one more release beside them, which takes as long as they do."""
+
 _MEASURING: Final = ("law", "samples")
 """Methods whose evidence is an epsilon; the others say whether two things agree."""
 
@@ -72,7 +75,7 @@ def audit_mechanism(name: str, mechanism: Mechanism, *, samples: int, alpha: flo
     """
     start, share = time.process_time(), alpha / 4
     paths = [path for path in (mechanism.release, step_by_step(mechanism)) if path is not None]
-    runs, each = min(samples, RELEASES), share / len(paths)
+    runs, each = min(samples, max(RELEASES, samples // _DRAWS)), share / len(paths)
     compared = [compare_paths(mechanism, runs=runs, alpha=each, release=path) for path in paths]
     own = audit_claim(name, mechanism.claim, samples=samples, alpha=alpha - share)
     found = (_replayed(mechanism.claim, paths), *compared, *own.evidence)

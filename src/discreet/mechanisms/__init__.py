@@ -21,7 +21,7 @@ from discreet.mechanisms.grid import INTEGERS, Grid
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
-from discreet.mechanisms.mechanism import Mechanism
+from discreet.mechanisms.mechanism import Mechanism, RowMechanism
 from discreet.mechanisms.noisy_max import MaxNoise, ReportNoisyMax
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.propose_test_release import ProposeTestRelease, TestedMedian
@@ -63,6 +63,7 @@ __all__ = [
     "Ranks",
     "ReportNoisyMax",
     "ReusableHoldout",
+    "RowMechanism",
     "SmoothMedian",
     "SmoothSensitivity",
     "SparseVector",

@@ -20,7 +20,8 @@ _LISTED = 512
 """Sensitivity and half-width, in steps, up to which the output law is written down."""
 
 SEEN = 8
-"""How many numbers of a vector an audit looks at: the first, where its neighbours differ."""
+"""How many numbers of a vector an audit looks at: the first, and as many of the last, where a
+release that stops short would show."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -70,7 +71,7 @@ class Additive(Mechanism):
         return Claim(name, self.guarantee, self._pairs(), self.draw_seen, law, seen)
 
     def draw_seen(self, value: Any, runs: int) -> Any:
-        """The same of the first numbers alone; every number has noise of its own."""
+        """The same of the first and last numbers alone; every number has noise of its own."""
         return self.draw(seen(value, value), runs)
 
     # --- what each noise fills in ---------------------------------------------------------------
@@ -106,11 +107,14 @@ class Additive(Mechanism):
         )
 
     def _pairs(self) -> tuple[Pair, ...]:
-        """Inputs on which one person weighs most: one number moved as far as allowed, or all."""
+        """Inputs on which one person weighs most: one number moved as far as allowed, or all.
+
+        On both sides of 0, which a sign forgotten on the way tells apart.
+        """
         most = self.sensitivity
         if self.grid.integers:
-            return (Pair(self._whole([0]), self._whole([self.steps])),)
-        plain = Pair(self._whole([Fraction(0)]), self._whole([most]))
+            return (Pair(self._whole([-1]), self._whole([self.steps - 1])),)
+        plain = Pair(self._whole([-most]), self._whole([Fraction(0)]))
         if self.dimension == 1:
             return self._moved([most]), plain
         return self._moved([most]), self._moved(self._shares(most)), plain
@@ -131,10 +135,11 @@ class Additive(Mechanism):
         return Pair(self._whole(starts), self._whole(ends))
 
     def _whole(self, numbers: list[Any]) -> Any:
-        """One number, or a vector with these in front."""
+        """One number, or a vector with these where an audit looks."""
         if self.dimension in (None, 1):
             return numbers[0]
-        return numbers + [type(numbers[0])(0)] * ((self.dimension or 1) - len(numbers))
+        front, back = numbers[: SEEN // 2], numbers[SEEN // 2 :]
+        return front + [type(numbers[0])(0)] * ((self.dimension or 1) - len(numbers)) + back
 
     def _law_if_small(self) -> Any:
         numbers = all(np.ndim(pair.left) == 0 for pair in self._pairs())
@@ -159,9 +164,11 @@ def _start(distance: Fraction, step: Fraction) -> Fraction:
 
 
 def seen(value: Any, answer: Any) -> Any:
-    """The first numbers of a vector; one number as it is."""
+    """The first and last numbers of a vector; one number as it is."""
     del value
-    return answer if np.ndim(answer) == 0 else answer[:SEEN]
+    if np.ndim(answer) == 0 or len(answer) <= SEEN:
+        return answer
+    return [*answer[: SEEN // 2], *answer[-SEEN // 2 :]]
 
 
 def read_dimension(dimension: int | None) -> int | None:

@@ -13,7 +13,7 @@ from discreet.mechanisms.claim import Claim, Pair
 from discreet.mechanisms.grid import Grid, add, as_numbers, choose_grid
 from discreet.mechanisms.laplace_tail import failure as read_failure
 from discreet.mechanisms.laplace_tail import tail_steps
-from discreet.mechanisms.mechanism import Mechanism, fill
+from discreet.mechanisms.mechanism import RowMechanism, fill
 from discreet.mechanisms.selection import epsilon_and_scale
 from discreet.noise.exponential import read_scale
 from discreet.privacy import DiscreteLaplaceNoise, Neighbours
@@ -21,9 +21,12 @@ from discreet.rationals import Real, positive, whole
 
 _BLOCK = 1 << 21
 
+_ROWS = 1 << 16
+"""The most rows of an audit; a tiny epsilon would ask for more than memory holds."""
+
 
 @dataclass(frozen=True, slots=True, init=False)
-class AutomaticBounds(Mechanism):
+class AutomaticBounds(RowMechanism):
     """Bounds that hold most values: the outermost doubling bins that are surely not empty.
 
     Bins are (smallest 2^(j-1), smallest 2^j] for j = 1, 2, ... up to `largest`, [0, smallest], and
@@ -124,13 +127,14 @@ class AutomaticBounds(Mechanism):
     def claim(self) -> Claim:
         """Rows of both bounds, for one person with all rows in one bin."""
         rows = self.max_rows_per_unit
+        many = min(self.threshold, _ROWS) // rows
         outer, inner = (float(self.largest),) * rows, (float(self.smallest),) * rows
-        enough = inner * (self.threshold // rows + 1)
+        enough = inner * (many + 1)
         start = () if self.neighbours is Neighbours.ADD_REMOVE else inner
         pairs = (
             Pair(start, outer),
             Pair((*enough, *start), (*enough, *outer)),
-            Pair((*outer * (self.threshold // rows), *start), outer * (self.threshold // rows + 1)),
+            Pair((*outer * many, *start), outer * (many + 1)),
         )
         return Claim("AutomaticBounds", self.guarantee, pairs, self._draw)
 

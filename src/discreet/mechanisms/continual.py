@@ -11,7 +11,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,13 +18,14 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.mechanisms.claim import Claim, Pair
-from discreet.mechanisms.gaussian import calibrate, read_delta
+from discreet.mechanisms.gaussian import Wanted
 from discreet.mechanisms.gaussian_tail import normal_half_width
 from discreet.mechanisms.grid import INTEGERS, Grid, add, compact
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace_sum import half_width
 from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
+from discreet.mechanisms.prefix_sums import BITS, ROOM, convolve, left_factor, right_factor
 from discreet.noise import discrete_gaussian, discrete_laplace
 from discreet.noise.exponential import read_scale
 from discreet.noise.gaussian import read_variance
@@ -35,9 +35,6 @@ from discreet.rationals import Real, positive, whole
 
 _AUDITED = 8
 """How many steps of a stream an audit looks at: those that tell most."""
-
-_BITS = 20
-"""The factor's entries are multiples of 2^-20."""
 
 _SAFE = 1 << 62
 
@@ -302,8 +299,8 @@ class FactorizedCount(ContinualCount):
         exactly_one(rho=rho, epsilon=epsilon)
         steps = whole(horizon, "horizon", at_least=1)
         most = whole(sensitivity, "sensitivity", at_least=1)
-        square = most**2 * sum(entry**2 for entry in _right(steps).tolist())
-        spread = read_variance(_spread(square, rho, epsilon, delta))
+        square = most**2 * sum(entry**2 for entry in right_factor(steps).tolist())
+        spread = read_variance(_spread(square, Wanted.read(rho, epsilon, delta, None)))
         fill(
             self,
             horizon=steps,
@@ -326,7 +323,8 @@ class FactorizedCount(ContinualCount):
         sums to more than its integral). So the noise is a normal of known variance and at most
         the sum of L's entries in steps.
         """
-        entries = _left(self.horizon)[: _within(time or self.horizon, self.horizon)]
+        last = self.horizon if time is None else time
+        entries = left_factor(self.horizon)[: _within(last, self.horizon)]
         norm, reach = math.fsum(entries**2), math.fsum(np.abs(entries))
         deviation = (Interval.of(self.variance) * Interval.of(norm)).sqrt()
         width = deviation * normal_half_width(failure(confidence)) + reach
@@ -335,7 +333,7 @@ class FactorizedCount(ContinualCount):
 
     def open(self) -> Stream:
         """Start a stream; it remembers all increments and all noisy numbers."""
-        right, left = _right(self.horizon), _left(self.horizon)
+        right, left = right_factor(self.horizon), left_factor(self.horizon)
         past: NDArray[Any] = np.zeros(self.horizon, dtype=np.int64)
         measured = np.empty(self.horizon)
         reach = 0
@@ -344,7 +342,7 @@ class FactorizedCount(ContinualCount):
             nonlocal past, reach
             fresh = discrete_gaussian(self.variance)
             reach += abs(increment)
-            if reach >= _SAFE >> _BITS and past.dtype != object:
+            if reach >= ROOM and past.dtype != object:
                 past = past.astype(object)
             past[time - 1] = increment
             exact = int(right[time - 1 :: -1] @ past[:time])
@@ -354,69 +352,29 @@ class FactorizedCount(ContinualCount):
         return Stream(self, advance)
 
     def _measure(self, steps: NDArray[Any], runs: tuple[int, ...]) -> NDArray[Any]:
-        exact = _convolve(_right(self.horizon)[: steps.size], steps)
+        exact = convolve(right_factor(self.horizon)[: steps.size], steps)
         noisy = add(exact, discrete_gaussian(self.variance, (*runs, steps.size)))
         return np.asarray(GRID.value(noisy))
 
     def _counts(self, measured: NDArray[Any]) -> NDArray[Any]:
-        left = _left(self.horizon)[: measured.shape[-1]]
+        left = left_factor(self.horizon)[: measured.shape[-1]]
         if measured.ndim == 1 and measured.size:
             return _combine(lambda: np.convolve(measured, left)[: measured.size])
         lags = np.subtract.outer(np.arange(left.size), np.arange(left.size))
         return _combine(lambda: measured @ np.where(lags >= 0, left[lags], 0.0).T)
 
 
-_STEP = Fraction(1, 1 << _BITS)
+_STEP = Fraction(1, 1 << BITS)
 GRID = Grid(_STEP)
 """What the noisy numbers of a factorization are multiples of."""
 
 
-def _spread(square: int, rho: Real | None, epsilon: Real | None, delta: Real | None) -> Fraction:
+def _spread(square: int, wanted: Wanted) -> Fraction:
     """The variance in squared steps."""
-    if (epsilon is None) is not (delta is None):
-        raise InputError(
-            "epsilon and delta do not come together",
-            why="Gaussian noise has no epsilon without a delta above 0",
-            fix="pass both epsilon= and delta=, or rho=",
-        )
-    if epsilon is not None and delta is not None:
-        asked = positive(epsilon, "epsilon"), read_delta(delta)
-        spread = calibrate(square, *asked, one_law=False)
-    else:
-        spread = square / (2 * positive(rho or 0, "rho"))
+    spread = wanted.spread(square, one_law=False, step=Fraction(1))
     if spread >= 1:
         return spread
     raise InputError("rho is too large", why="noise would be below the grid", fix="lower it")
-
-
-@lru_cache(maxsize=64)
-def _right(horizon: int) -> NDArray[np.int64]:
-    """The first column of R in steps: (2k choose k)/4^k, rounded."""
-    k = np.arange(1, horizon, dtype=np.float64)
-    column = np.concatenate([np.ones(1), np.cumprod((2 * k - 1) / (2 * k))])
-    entries: NDArray[np.int64] = np.rint(column * (1 << _BITS)).astype(np.int64)
-    entries.setflags(write=False)
-    return entries
-
-
-@lru_cache(maxsize=64)
-def _left(horizon: int) -> NDArray[np.float64]:
-    """The first column of L = A/R: the series with L R = 1 + x + x^2 + ..."""
-    right = _right(horizon) / float(1 << _BITS)
-    entries = np.empty(horizon)
-    for t in range(horizon):
-        entries[t] = 1.0 - right[t:0:-1] @ entries[:t]
-    entries.setflags(write=False)
-    return entries
-
-
-def _convolve(entries: NDArray[np.int64], steps: NDArray[Any]) -> NDArray[Any]:
-    """The exact product of R with the increments."""
-    if steps.size == 0:
-        return np.zeros(0, dtype=np.int64)
-    reach = sum(abs(int(step)) for step in steps)
-    kind = np.int64 if reach < _SAFE >> _BITS else object
-    return np.convolve(entries.astype(kind), steps.astype(kind))[: steps.size]
 
 
 def _combine(product: Callable[[], Any]) -> NDArray[Any]:

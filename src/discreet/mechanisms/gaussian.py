@@ -79,7 +79,7 @@ class Gaussian(Additive):
         dimension: int | None = None,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
-        wanted = _Wanted.read(rho, epsilon, delta, variance)
+        wanted = Wanted.read(rho, epsilon, delta, variance)
         distance, size = positive(sensitivity, "sensitivity"), read_dimension(dimension)
         public = _choose(grid, distance, size or 1, wanted)
         square = max(1, public.squared_steps(distance, size or 1))
@@ -139,7 +139,7 @@ class Gaussian(Additive):
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class Wanted:
     """What a user asked for: rho, or (epsilon, delta), or the variance."""
 
     rho: Fraction | None
@@ -150,15 +150,16 @@ class _Wanted:
     @staticmethod
     def read(
         rho: Real | None, epsilon: Real | None, delta: Real | None, variance: Real | None
-    ) -> "_Wanted":
+    ) -> "Wanted":
+        """Read exactly one of the three; epsilon and delta come together."""
         exactly_one(rho=rho, epsilon=epsilon, variance=variance)
         if (epsilon is None) is not (delta is None):
             raise InputError(
                 "epsilon and delta do not come together",
                 why="Gaussian noise has no epsilon without a delta above 0",
-                fix="pass both epsilon= and delta=, or rho=, or variance=",
+                fix="pass both epsilon= and delta=, or rho=",
             )
-        return _Wanted(
+        return Wanted(
             None if rho is None else positive(rho, "rho"),
             Fraction(0) if epsilon is None else positive(epsilon, "epsilon"),
             Fraction(0) if delta is None else read_delta(delta),
@@ -251,7 +252,7 @@ def _guarantee(
     return ZCDP(square / (2 * variance), neighbours=neighbours)
 
 
-def _choose(grid: "Real | Grid | None", distance: Fraction, size: int, wanted: _Wanted) -> Grid:
+def _choose(grid: "Real | Grid | None", distance: Fraction, size: int, wanted: Wanted) -> Grid:
     if grid is not None or distance.denominator == 1:
         return choose_grid(grid, distance)
     share = distance / sqrt_up(Fraction(size))

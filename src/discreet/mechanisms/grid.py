@@ -1,7 +1,8 @@
 """The public power-of-two grid on which private numbers become integers before noise meets them."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -250,7 +251,8 @@ def as_numbers(value: Any) -> Any:
         if not np.isfinite(array).all():
             raise not_finite()
     elif array.dtype.kind not in "iu":
-        array = _each(_as_number, array)
+        # Times and spans of time would come out of their array as ints.
+        array = _each(_as_number, np.full(array.shape, None) if array.dtype.kind in "mM" else array)
     if array.ndim:
         return array
     item = array.item()
@@ -272,6 +274,12 @@ def _as_array(value: Any) -> NDArray[Any]:
             "a masked array",
             why="what is under the mask would be used",
             fix="fill or drop the masked values first",
+        )
+    if isinstance(value, (Mapping, AbstractSet, bytes, bytearray)):
+        raise InputError(
+            "a mapping, a set or bytes where numbers belong",
+            why="what is listed of them are keys, or numbers in no order that is known",
+            fix="pass a list of the numbers themselves",
         )
     if isinstance(value, np.ndarray):
         return value

@@ -10,7 +10,7 @@ from discreet.mechanisms.claim import Claim, Pair
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.grid import INTEGERS, sqrt_up
 from discreet.mechanisms.laplace import Laplace
-from discreet.mechanisms.mechanism import Mechanism, fill
+from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
 from discreet.privacy import Guarantee, Neighbours
 from discreet.rationals import Real, whole
 
@@ -59,6 +59,7 @@ class Histogram(Mechanism):
         moved = 2 if about is Neighbours.CHANGE_ONE and count > 1 else 1
         noise: Additive
         if delta is None and rho is None:
+            exactly_one(epsilon=epsilon, rho=rho)
             noise = Laplace(epsilon=epsilon, sensitivity=moved, dimension=count, neighbours=about)
         else:
             noise = Gaussian(
@@ -98,7 +99,7 @@ class Histogram(Mechanism):
 
     @property
     def claim(self) -> Claim:
-        """One person comes, or moves from one bin to another; seen in the first bins."""
+        """One person comes, or moves from one bin to another; seen in the outer bins."""
         rest = [0] * (self.bins - 1)
         left, right = [0, *rest], [1, *rest]
         if self.neighbours is Neighbours.CHANGE_ONE and rest:

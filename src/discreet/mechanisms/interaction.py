@@ -3,7 +3,7 @@
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from discreet.errors import InputError
@@ -20,17 +20,19 @@ class Interaction(ABC):
         answers alone, so it is post-processing; and with the answers of another run in their place
         it is that run's, which is how an audit replays one.
     Edge cases:
-        Threads wait for each other. An interaction can be neither copied nor pickled, and does not
-        go on in a forked process: two copies would share noise and spend one guarantee twice.
+        Threads wait for each other; a question that asks the interaction itself is refused. An
+        interaction can be neither copied nor pickled, and does not go on in a forked process: two
+        copies would share noise and spend one guarantee twice.
     """
 
-    __slots__ = ("_lock", "_process", "rule")
+    __slots__ = ("_asking", "_lock", "_process", "rule")
 
     rule: Mechanism
 
     def __init__(self, rule: Mechanism) -> None:
         self.rule = rule
-        self._lock = Lock()
+        self._lock = RLock()
+        self._asking = False
         self._process = os.getpid()
 
     def _next(self, value: Any) -> Any:
@@ -38,9 +40,15 @@ class Interaction(ABC):
         if os.getpid() != self._process:
             raise _copied()
         with self._lock:
-            self._admit()
-            answer = self._answer(value)
-            self._note(answer)
+            if self._asking:
+                raise _nested()
+            self._asking = True
+            try:
+                self._admit()
+                answer = self._answer(value)
+                self._note(answer)
+            finally:
+                self._asking = False
             return answer
 
     @abstractmethod
@@ -61,6 +69,14 @@ class Interaction(ABC):
 
     def __reduce__(self) -> Any:
         raise _copied()
+
+
+def _nested() -> InputError:
+    return InputError(
+        "a question asks the mechanism that it is asked of",
+        why="its own answer would have to come first",
+        fix="ask one question after the other",
+    )
 
 
 def _copied() -> InputError:

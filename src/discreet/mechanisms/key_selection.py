@@ -150,7 +150,7 @@ class KeySelection(Mechanism):
 
 def _length(epsilon: float, delta: float) -> float:
     """About how many counts have p(n) < 1: twice those up to delta (E^n - 1)/(E - 1) = 1/2."""
-    return 2 * math.log1p(math.expm1(epsilon) / (2 * delta)) / epsilon
+    return 2 * math.log1p(math.expm1(epsilon) / (2 * delta)) / epsilon if epsilon else 1 / delta
 
 
 @lru_cache(maxsize=64)

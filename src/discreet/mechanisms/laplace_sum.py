@@ -21,14 +21,16 @@ _SLACK = 1e-11
 
 _RARE = Fraction(1, 10**8)
 
+_ORDERS = tuple(Fraction(n, 32) for n in range(8, 32))
+
 
 def half_width(scale: Fraction, count: int, probability: Fraction) -> int:
     """The smallest w, but for a slack of 1e-11, with P(|sum of `count` noises| > w) <= probability.
 
     Why: a noise is a difference of two geometric draws, and a geometric draw of scale b divided by
     c, rounded down, is one of scale b/c. So the sum at a large scale is c times one at a small
-    scale, give or take count (c - 1). For rare events the exponential bound at the order 1/(2b)
-    answers, where each noise has E e^(Z/(2b)) <= 4/3.
+    scale, give or take count (c - 1). For rare events the exponential bound answers at the best of
+    a few orders o/b: each noise has E e^(o Z/b) <= 1/(1 - o^2), as (cosh(x) - 1)/x^2 grows.
 
     Example:
         >>> half_width(Fraction(10), 4, Fraction(1, 20))
@@ -43,8 +45,9 @@ def half_width(scale: Fraction, count: int, probability: Fraction) -> int:
 
 
 def _exponential_bound(scale: Fraction, count: int, probability: Fraction) -> int:
-    exponent = Interval.of(2 / probability).log() + Interval.of(Fraction(4, 3)).log() * count
-    return math.ceil((exponent * (2 * scale)).upper)
+    rare = Interval.of(2 / probability).log()
+    widths = ((rare - Interval.of(1 - o * o).log() * count) * (scale / o) for o in _ORDERS)
+    return math.ceil(min(width.upper for width in widths))
 
 
 def _transformed(scale: Fraction, count: int, probability: Fraction) -> int:

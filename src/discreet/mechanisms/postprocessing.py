@@ -53,8 +53,12 @@ def to_multiple(values: Any, step: Real = 1) -> Any:
         >>> to_multiple([1.2, 3.7, -0.5]), to_multiple(17.0, step=5)
         (array([1., 4., 0.]), 15.0)
     """
-    width = float(positive(step, "step"))
-    return _like(np.floor(_read(values, "values") / width + 0.5) * width + 0.0)
+    width, given = float(positive(step, "step")), _read(values, "values")
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = given / width
+        rounded = np.floor(steps + 0.5) * width + 0.0
+    # From 2^53 steps on a float is as near to a multiple as it gets.
+    return _like(np.where(np.abs(steps) < 2.0**53, rounded, given))
 
 
 def increasing(values: Any, weights: Any = None) -> Floats:
@@ -79,7 +83,8 @@ def increasing(values: Any, weights: Any = None) -> Floats:
         mean, mass, length = own_mean, own_mass, 1
         while means and means[-1] > mean:
             before, rest = masses.pop(), means.pop()
-            mean = (rest * before + mean * mass) / (before + mass)
+            share = mass / (before + mass)
+            mean = rest * (1 - share) + mean * share
             mass, length = mass + before, length + lengths.pop()
         means.append(mean)
         masses.append(mass)
@@ -133,6 +138,8 @@ def on_simplex(values: Any, total: float) -> Floats:
             why="the total is negative, or there are no values",
             fix="pass at least one value and total >= 0",
         )
+    # Measured from the largest, which moves nothing: a sum far below the values would be lost.
+    measured = measured - measured.max()
     ordered = np.sort(measured)[::-1]
     # The shift that leaves the k largest with the whole sum; the last k that keeps them positive.
     shifts = (np.cumsum(ordered) - whole) / np.arange(1, ordered.size + 1)
@@ -158,12 +165,14 @@ def merge(values: Sequence[Any], variances: Sequence[Any]) -> Merged:
         raise InputError("no measurements", why="there is no mean of none", fix="pass some")
     spread = _read(variances, "variances")
     spread = spread.reshape(spread.shape + (1,) * (measured.ndim - spread.ndim))
-    precision = 1 / _weights(spread, spread.shape)
+    _weights(spread, spread.shape)
     if spread.ndim != measured.ndim or len(spread) != len(measured):
         raise _misshapen("variances")
-    precision = np.broadcast_to(precision, measured.shape)
-    mass = precision.sum(axis=0)
-    return Merged(_like((measured * precision).sum(axis=0) / mass), _like(1 / mass))
+    # In units of the least variance, whose own inverse may be beyond all floats.
+    least = spread.min(axis=0)
+    shares = np.broadcast_to(least / spread, measured.shape)
+    mass = shares.sum(axis=0)
+    return Merged(_like((measured * (shares / mass)).sum(axis=0)), _like(least / mass))
 
 
 def _read(values: Any, name: str) -> Floats:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from discreet import noise
 from discreet.mechanisms.claim import Claim, Pair
 from discreet.mechanisms.grid import INTEGERS, Grid, add, choose_grid
 from discreet.mechanisms.laplace_tail import failure, half_width, tail_steps, upper_tail
-from discreet.mechanisms.mechanism import Mechanism, fill
+from discreet.mechanisms.mechanism import Mechanism, RowMechanism, fill
 from discreet.mechanisms.median import Median, Range, one_number, read_pair
 from discreet.mechanisms.selection import plain
 from discreet.mechanisms.unknown_keys import read_delta
@@ -19,6 +19,9 @@ from discreet.noise.exponential import read_scale
 from discreet.privacy import Approximate, Neighbours
 from discreet.privacy.rounding import Interval
 from discreet.rationals import Real, positive, whole
+
+_ROWS: Final = 1 << 16
+"""The most rows of an audit; a tiny epsilon would ask for more than memory holds."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -151,7 +154,7 @@ def _answered(value: Any, answer: Any) -> tuple[int, Any]:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class TestedMedian(Mechanism):
+class TestedMedian(RowMechanism):
     """The median of values in a public range, if one person can surely not move it beyond `bound`.
 
     Guarantee:
@@ -213,7 +216,7 @@ class TestedMedian(Mechanism):
 
     @property
     def claim(self) -> Claim:
-        """Few values; and so many that the test passes about half of the time.
+        """Few values; and so many that the test passes about half of the time, and fewer of those.
 
         Half of those are at the lower bound and half as far above it as one person may move the
         median, and one person does.
@@ -222,11 +225,12 @@ class TestedMedian(Mechanism):
         low, near, high = (self.median.range.point(cell) for cell in cells)
         # The distance of n values is about n where people come and go, n/2 where they change.
         add = self.median.neighbours is Neighbours.ADD_REMOVE
-        half = max(1, self.trial.cutoff // (2 if add else 1))
-        even = (low,) * half + (near,) * half
-        few = Pair((), (high,)) if add else Pair((low,), (high,))
-        many = Pair(even, (*even, near)) if add else Pair((low, *even), (*even, near))
-        return Claim("TestedMedian", self.guarantee, (few, many), self._draw, code=_answered)
+        half = max(1, min(_ROWS, self.trial.cutoff // (2 if add else 1)))
+        pairs = [Pair((), (high,)) if add else Pair((low,), (high,))]
+        for share in (1, 2, 3):
+            even = (low,) * (half // share) + (near,) * (half // share)
+            pairs.append(Pair(even, (*even, near)) if add else Pair((low, *even), (*even, near)))
+        return Claim("TestedMedian", self.guarantee, tuple(pairs), self._draw, code=_answered)
 
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:
         drawn: NDArray[Any] = self.trial.claim.draw(self._reduce(values), runs)

@@ -1,7 +1,7 @@
 """Quantiles of values in a public range, by the exponential mechanism over its grid points."""
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -16,7 +16,7 @@ from discreet.mechanisms.claim import Claim, Law, Pair
 from discreet.mechanisms.exponential import utility_gap
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.laplace_tail import failure
-from discreet.mechanisms.mechanism import Mechanism, fill
+from discreet.mechanisms.mechanism import RowMechanism, fill
 from discreet.mechanisms.median import Range
 from discreet.mechanisms.ranks import Ranks
 from discreet.mechanisms.selection import epsilon_and_scale
@@ -28,7 +28,7 @@ _LISTED = 512
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Quantile(Mechanism):
+class Quantile(RowMechanism):
     """A grid point g with probability proportional to exp(-miss(g)/scale), exactly.
 
     miss(g) is by how many ranks g misses being the q-quantile of n values: the larger of
@@ -140,7 +140,7 @@ class Quantile(Mechanism):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Quantiles(Mechanism):
+class Quantiles(RowMechanism):
     """Several quantiles of the same values: the middle one splits the data for the others.
 
     Guarantee:
@@ -156,7 +156,7 @@ class Quantiles(Mechanism):
         one more on it is one more on exactly one side.
     Edge cases:
         Answers never decrease. Repeated quantiles are refused. The error is in ranks, all answers
-        at once, where no two people share a grid point; ties can add up to d times the most people
+        at once, where no two people share a grid point; ties can add up to d - 1 times the others
         on one point. Otherwise as `Quantile`.
 
     Example:
@@ -183,7 +183,7 @@ class Quantiles(Mechanism):
         grid: Real | Grid = 1,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
-        targets = tuple(read_quantile(q) for q in quantiles)
+        targets = tuple(map(read_quantile, quantiles if isinstance(quantiles, Iterable) else ()))
         if not targets or any(a >= b for a, b in pairwise(targets)):
             raise InputError(
                 "quantiles are not a rising list",
@@ -224,10 +224,12 @@ class Quantiles(Mechanism):
         """By how many ranks any of the answers misses its quantile at most.
 
         Why: on each level an answer misses by at most (ln size + ln(m/beta)) 2/epsilon' ranks, and
-        a part that is off by so many people moves the targets inside it by no more than that.
+        a part that is off by so many people moves the targets inside it by no more than that. A
+        person on an answer is whole, and goes to one side: another rank for each level below it.
         """
         beta = failure(confidence) / len(self.quantiles)
-        return (utility_gap(self.range.size, beta, 2 / self.round_epsilon) * self.levels).upper
+        missed = utility_gap(self.range.size, beta, 2 / self.round_epsilon) * self.levels
+        return (missed + (self.levels - 1)).upper
 
     def cells(self, ranks: Ranks, runs: int) -> NDArray[np.int64]:
         """Cells of `runs` independent releases, a row each."""

@@ -212,7 +212,7 @@ def _lie(epsilon: Fraction, k: int) -> Fraction:
     if epsilon <= _MOST and rounded * k < 1:
         return rounded
     raise InputError(
-        f"epsilon is about {float(epsilon):.0e}",
+        f"epsilon is {'over 1e5' if epsilon > 1 else 'under 1e-30'}",
         why="the coin would be too near to never or to even to be made exactly",
         fix="pass an epsilon from 1e-30 to 1e5",
     )

@@ -314,10 +314,14 @@ def _mean(query: Query, examples: Any, size: int, default: Fraction) -> Fraction
 def _values(query: Query, examples: Any) -> NDArray[np.float64]:
     """What a query says of examples, as floats; whatever goes wrong is told in fixed words."""
     try:
-        return np.asarray(query(examples), dtype=np.float64)
+        answers = np.asarray(query(examples))
+        numbers = None if np.iscomplexobj(answers) else answers.astype(np.float64)
     except Exception:  # noqa: BLE001 - what a query raises may quote the holdout
-        raise InputError(
-            "a query failed",
-            why="it has to give every example a number, whatever the example",
-            fix="try it on training examples first",
-        ) from None
+        numbers = None
+    if numbers is not None:
+        return numbers
+    raise InputError(
+        "a query failed",
+        why="it has to give every example a number, whatever the example",
+        fix="try it on training examples first",
+    )

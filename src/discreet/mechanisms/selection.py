@@ -136,7 +136,7 @@ def epsilon_and_scale(
 
 def read_monotone(neighbours: Neighbours, *, monotone: bool) -> None:
     """Refuse `monotone` where replacing a person can raise one score and lower another."""
-    if monotone and neighbours is not Neighbours.ADD_REMOVE:
+    if monotone and Neighbours(neighbours) is not Neighbours.ADD_REMOVE:
         raise InputError(
             "monotone scores for change-one neighbours",
             why="a replaced person can raise one score and lower another",
@@ -148,10 +148,14 @@ def read_outputs(outputs: int | Sequence[Hashable]) -> tuple[Hashable, ...]:
     """Read the public outputs: a list of distinct ones, or how many there are."""
     if isinstance(outputs, (int, np.integer)):
         return tuple(range(whole(outputs, "outputs", at_least=1)))
-    listed = tuple(outputs)
-    if not listed or len(set(listed)) != len(listed):
+    try:
+        listed = tuple(outputs)
+        different = len(set(listed))
+    except TypeError:  # what cannot be listed, or not be told apart
+        listed, different = (), 0
+    if not listed or different != len(listed):
         raise InputError(
-            "outputs are " + ("repeated" if listed else "empty"),
+            "outputs are " + ("repeated" if listed else "no list of names or numbers"),
             why="one of them is chosen, and its score has to be its own",
             fix="list every possible output once, from public knowledge",
         )

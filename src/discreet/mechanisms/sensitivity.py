@@ -24,7 +24,7 @@ def count(neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Fraction:
         >>> count()
         Fraction(1, 1)
     """
-    del neighbours
+    Neighbours(neighbours)
     return Fraction(1)
 
 
@@ -35,7 +35,7 @@ def histogram(neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Fraction:
         >>> histogram(Neighbours.CHANGE_ONE)
         Fraction(2, 1)
     """
-    return Fraction(2 if neighbours is Neighbours.CHANGE_ONE else 1)
+    return Fraction(2 if _changes(neighbours) else 1)
 
 
 def total(lower: Real, upper: Real, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Fraction:
@@ -46,7 +46,7 @@ def total(lower: Real, upper: Real, neighbours: Neighbours = Neighbours.ADD_REMO
         (Fraction(5, 1), Fraction(8, 1))
     """
     low, high = _bounds(lower, upper)
-    return high - low if neighbours is Neighbours.CHANGE_ONE else max(abs(low), abs(high))
+    return high - low if _changes(neighbours) else max(abs(low), abs(high))
 
 
 def mean(
@@ -62,7 +62,7 @@ def mean(
     """
     low, high = _bounds(lower, upper)
     people = whole(n, "n", at_least=1)
-    return (high - low) / (people if neighbours is Neighbours.CHANGE_ONE else people + 1)
+    return (high - low) / (people if _changes(neighbours) else people + 1)
 
 
 def proportion(n: int, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Fraction:
@@ -99,7 +99,7 @@ def covariance(
     if ddof not in (0, 1):
         raise InputError(f"ddof is {ddof}", why="sums are divided by n or n - 1", fix="pass 0 or 1")
     people = whole(n, "n", at_least=1 + ddof)
-    largest = people if neighbours is Neighbours.CHANGE_ONE else people + 1
+    largest = people if _changes(neighbours) else people + 1
     return product / largest if ddof else product * _most(largest)
 
 
@@ -158,6 +158,11 @@ def _bounds(lower: Real, upper: Real) -> tuple[Fraction, Fraction]:
         why="values are clamped between them",
         fix="pass lower < upper",
     )
+
+
+def _changes(neighbours: Neighbours) -> bool:
+    """Whether a person is replaced; neighbours may come by name."""
+    return Neighbours(neighbours) is Neighbours.CHANGE_ONE
 
 
 def _range(bounds: tuple[Real, Real]) -> Fraction:

@@ -15,7 +15,7 @@ from discreet.errors import InputError
 from discreet.mechanisms.claim import Claim, Pair
 from discreet.mechanisms.grid import INTEGERS, Grid, add, choose_grid
 from discreet.mechanisms.laplace_tail import failure, half_width
-from discreet.mechanisms.mechanism import Mechanism, fill
+from discreet.mechanisms.mechanism import Mechanism, RowMechanism, fill
 from discreet.mechanisms.median import Median, Range, one_number, read_pair
 from discreet.mechanisms.unknown_keys import read_delta
 from discreet.noise.exponential import draw_afresh, read_scale, words_each
@@ -161,7 +161,7 @@ class SmoothSensitivity(Mechanism):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class SmoothMedian(Mechanism):
+class SmoothMedian(RowMechanism):
     """The median of values in a public range, with noise scaled to its smooth sensitivity.
 
     Guarantee:
@@ -223,13 +223,14 @@ class SmoothMedian(Mechanism):
 
     @property
     def claim(self) -> Claim:
-        """Few values, where one person moves the median far; and values that agree."""
+        """Few values, where one person moves the median far; values that differ, and that agree."""
         low, high = self.median.range.point(0), self.median.range.point(self.median.largest)
-        agreed = (low,) * 25 + (high,) * 24
-        pairs = {
-            Neighbours.ADD_REMOVE: (Pair((), (high,)), Pair(agreed, (*agreed, high))),
-            Neighbours.CHANGE_ONE: (Pair((low,), (high,)), Pair(agreed, (*agreed[1:], high))),
-        }[self.median.neighbours]
+        split, agreed = (low,) * 25 + (high,) * 24, (low,) * 9
+        few, kept = ((), 0) if self.median.neighbours is Neighbours.ADD_REMOVE else ((low,), 1)
+        pairs = (
+            Pair(few, (high,)),
+            *(Pair(values, (*values[kept:], high)) for values in (split, agreed)),
+        )
         return Claim("SmoothMedian", self.guarantee, pairs, self._draw)
 
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -186,6 +187,9 @@ class SparseVector(Mechanism):
         return compact(self._bar() - steps.astype(object))
 
     def _bar(self) -> int:
+        """The threshold in steps; whole numbers reach a fraction from the next whole number on."""
+        if self.grid.integers:
+            return ceil(self.threshold)
         return int(Grid(self.grid.step).index(self.threshold))
 
     def runs(self, bars: NDArray[Any], runs: int) -> tuple[NDArray[np.int8], NDArray[Any]]:

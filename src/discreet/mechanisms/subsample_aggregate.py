@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
-from discreet.errors import InputError
+from discreet.errors import DiscreetError, InputError
 from discreet.mechanisms.claim import Claim, Law, Pair
 from discreet.mechanisms.grid import as_numbers
-from discreet.mechanisms.mechanism import Mechanism, fill
+from discreet.mechanisms.mechanism import RowMechanism, fill
 from discreet.privacy import Composed, Guarantee, Neighbours, compose
 from discreet.privacy.guarantee import about
 from discreet.privacy.rounding import Interval, total
@@ -33,13 +33,14 @@ _NEVER: Final = (0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class SubsampleAggregate(Mechanism):
+class SubsampleAggregate(RowMechanism):
     """A statistic on random disjoint blocks of rows, and one private answer about its values.
 
     Guarantee:
-        That of `aggregate`, a mechanism for a list of `blocks` numbers of which one may change,
-        such as `Quantile(0.5, ..., neighbours=Neighbours.CHANGE_ONE)`. Nothing is asked of the
-        statistic.
+        That of `aggregate`, a mechanism for a list of `blocks` numbers of which one may become any
+        other, such as `Quantile(0.5, ..., neighbours=Neighbours.CHANGE_ONE)`. Nothing is asked of
+        the statistic, so noise for a sensitivity will not do: one row can move a value without
+        limit.
     Neighbours:
         Add-remove and change-one of a row, both: rows go to blocks by coins of their own, so one
         row more, less or other changes one block, and so one of the values.
@@ -65,7 +66,7 @@ class SubsampleAggregate(Mechanism):
 
     statistic: Statistic
     blocks: int
-    aggregate: Mechanism
+    aggregate: RowMechanism
     default: Fraction
     neighbours: Neighbours
 
@@ -74,21 +75,21 @@ class SubsampleAggregate(Mechanism):
         statistic: Statistic,
         *,
         blocks: int,
-        aggregate: Mechanism,
+        aggregate: RowMechanism,
         default: Real,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
-        if aggregate.guarantee.neighbours is not Neighbours.CHANGE_ONE:
+        if not callable(statistic):
             raise InputError(
-                "the aggregate is not stated for change-one neighbours",
-                why="there are always as many values as blocks, and one person changes one of them",
-                fix="build the aggregate with neighbours=Neighbours.CHANGE_ONE",
+                f"a statistic of type {type(statistic).__name__}",
+                why="it is computed on every block",
+                fix="pass a function of a list of rows that gives one number",
             )
         fill(
             self,
             statistic=statistic,
             blocks=whole(blocks, "blocks", at_least=1),
-            aggregate=aggregate,
+            aggregate=_read_aggregate(aggregate),
             default=rational(default, "default"),
             neighbours=Neighbours(neighbours),
         )
@@ -172,6 +173,31 @@ class SubsampleAggregate(Mechanism):
         except Exception:  # noqa: BLE001 - whatever goes wrong on one block must not be seen outside
             return self.default
         return value if one else self.default
+
+
+def _read_aggregate(aggregate: Any) -> RowMechanism:
+    """Refuse what does not keep its promise for any numbers whatever, or does not take them."""
+    if not isinstance(aggregate, RowMechanism):
+        raise InputError(
+            f"an aggregate of type {type(aggregate).__name__}",
+            why="one row can change a block's value to any number, beyond every sensitivity",
+            fix="pass a mechanism that takes rows as they come, such as a Quantile of them",
+        )
+    if aggregate.guarantee.neighbours is not Neighbours.CHANGE_ONE:
+        raise InputError(
+            "the aggregate is not stated for change-one neighbours",
+            why="there are always as many values as blocks, and one person changes one of them",
+            fix="build the aggregate with neighbours=Neighbours.CHANGE_ONE",
+        )
+    try:
+        aggregate.release([Fraction(1, 3)])
+    except DiscreetError:
+        raise InputError(
+            "the aggregate does not take fractions",
+            why="which numbers a statistic gives depends on the rows, and so would a refusal",
+            fix="build the aggregate with grid= a power of two, to which numbers are rounded",
+        ) from None
+    return aggregate
 
 
 def _read_rows(value: Any) -> Rows:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.mechanisms.claim import Claim, Pair
 from discreet.mechanisms.grid import Grid, choose_grid
-from discreet.mechanisms.mechanism import Mechanism, fill
+from discreet.mechanisms.mechanism import RowMechanism, fill
 from discreet.mechanisms.median import Range
 from discreet.mechanisms.quantile import rank_sensitivity, read_quantile
 from discreet.mechanisms.ranks import Ranks
@@ -24,7 +24,7 @@ _TOP: Final = 1 << 60
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class UnboundedQuantile(Mechanism):
+class UnboundedQuantile(RowMechanism):
     """The first point of a growing public ladder with about a share q of the people up to it.
 
     Guarantee:
@@ -128,7 +128,8 @@ class UnboundedQuantile(Mechanism):
         ranks = Ranks.of_values(values, public)
         upto = ranks.at_or_below(steps - self.ladder[0])
         a, b = self.quantile.numerator, self.quantile.denominator
-        bars = self.test.bars([int(b * count) - a * ranks.people for count in upto])
+        # As Python ints: b can have seventeen digits, and 64 bits would wrap.
+        bars = self.test.bars([b * int(count) - a * ranks.people for count in upto])
         # A run without a hit has place -1, and so gets the last point.
         return steps[self.test.first(bars, runs)]
 

@@ -76,7 +76,8 @@ class BoundedRange(Guarantee):
         if epsilon >= self.epsilon0:
             return Bound(0.0, 0.0, "bounded range")
         gap = Interval.of((epsilon - self.epsilon0) / 2).expm1()
-        return (gap.square() / -Interval.of(-self.epsilon0).expm1()).bound("bounded range")
+        share = gap.square() / -Interval.of(-self.epsilon0).expm1()
+        return share.bound("bounded range", at_most=1.0)
 
     def _epsilon(self, delta: Fraction) -> Bound:
         root = (-Interval.of(-self.epsilon0).expm1() * delta).sqrt()

@@ -130,7 +130,7 @@ class Charge:
         object.__setattr__(self, "amount", cost)
         object.__setattr__(self, "delta", slip)
         object.__setattr__(self, "measure", measure)
-        object.__setattr__(self, "neighbours", neighbours)
+        object.__setattr__(self, "neighbours", Neighbours(neighbours))
         object.__setattr__(self, "units", units(cost))
         object.__setattr__(self, "delta_units", units(slip))
 
@@ -216,7 +216,7 @@ def price(guarantee: Chargeable, measure: Measure) -> Charge:
         >>> price(GaussianNoise(0.1), RHO).amount, price(LaplaceNoise(0.1), EPSILON).amount
         (Fraction(1, 200), Fraction(1, 10))
     """
-    cost, delta = _PRICES[measure.name](guarantee, measure)
+    cost, delta = _PRICES[measure.name](_chargeable(guarantee, measure), measure)
     return Charge(cost, delta, measure=measure, neighbours=guarantee.neighbours)
 
 
@@ -244,10 +244,14 @@ def price_sum(whole: Composed, measure: Measure) -> Charge:
     )
 
 
-def _chargeable(guarantee: Guarantee, measure: Measure) -> Chargeable:
+def _chargeable(guarantee: object, measure: Measure) -> Chargeable:
     if isinstance(guarantee, Chargeable):
         return guarantee
-    raise _inexpressible(guarantee, measure)
+    raise InputError(
+        f"{type(guarantee).__name__} has no cost in {measure.name}",
+        why="only what one mechanism guarantees adds up, whatever is asked next",
+        fix="price such a guarantee, or a composition fixed in advance with .price_sum",
+    )
 
 
 def _in_epsilon(guarantee: Chargeable, measure: Measure) -> tuple[Fraction, Fraction]:

@@ -73,7 +73,8 @@ class Composed(Guarantee):
         self, parts: Iterable[tuple[Guarantee, int]], *, neighbours: Neighbours | None = None
     ) -> None:
         merged = _merge(parts)
-        about = {one.neighbours for one in merged} | ({neighbours} if neighbours else set())
+        about = {one.neighbours for one in merged}
+        about |= set() if neighbours is None else {Neighbours(neighbours)}
         if len(about) > 1:
             raise InputError(
                 f"{' and '.join(sorted(one.value for one in about))} together",

@@ -51,8 +51,8 @@ class Grouped(Guarantee):
     def _delta(self, epsilon: Fraction) -> Bound:
         below = self.guarantee.delta(epsilon)
         # The bound is not monotone in epsilon but delta is, so any smaller epsilon's bound holds
-        # too.
-        above = min(self._chained(epsilon * share / _SHARES) for share in range(1, _SHARES + 1))
+        # too, and that of 0 always.
+        above = min(self._chained(epsilon * share / _SHARES) for share in range(_SHARES + 1))
         return Bound(below.lower, max(below.lower, min(above, 1.0)), f"group of {self.k}")
 
     def _chained(self, epsilon: Fraction) -> float:

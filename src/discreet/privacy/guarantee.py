@@ -110,10 +110,11 @@ class Guarantee(ABC):
         add/remove over to change-one. The way back does not exist: a mechanism that prints the
         number of people is perfectly private under change-one and not private under add/remove.
         """
-        if neighbours is self.neighbours:
+        wanted = Neighbours(neighbours)
+        if wanted is self.neighbours:
             return self
-        if neighbours is Neighbours.CHANGE_ONE:
-            return about(self.group(2), neighbours)
+        if wanted is Neighbours.CHANGE_ONE:
+            return about(self.group(2), wanted)
         raise InputError(
             f"{type(self).__name__} is about changing one person",
             why="that keeps the number of people public and so says nothing about adding one",
@@ -219,9 +220,10 @@ def stored_as(kind: str) -> Callable[[Family], Family]:
 
 
 def fill(value: Guarantee, **facts: object) -> None:
-    """Set the fields of a frozen value while it is being born."""
+    """Set the fields of a frozen value while it is being born; neighbours may come by name."""
     for name, fact in facts.items():
-        object.__setattr__(value, name, fact)
+        known = Neighbours(fact) if name == "neighbours" else fact
+        object.__setattr__(value, name, known)
 
 
 def about(guarantee: Guarantee, neighbours: Neighbours) -> Guarantee:

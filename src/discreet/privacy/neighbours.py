@@ -2,6 +2,8 @@
 
 from enum import Enum
 
+from discreet.errors import InputError
+
 
 class Neighbours(Enum):
     """Two datasets are neighbours when they differ by one person.
@@ -10,6 +12,9 @@ class Neighbours(Enum):
     CHANGE_ONE: one dataset is the other with one person's data replaced by another's; the number
     of people is the same in both and counts as public.
 
+    Edge cases:
+        Wherever neighbours are asked for, their name does as well; anything else is refused.
+
     Example:
         >>> Neighbours("add-remove")
         <Neighbours.ADD_REMOVE: 'add-remove'>
@@ -17,3 +22,11 @@ class Neighbours(Enum):
 
     ADD_REMOVE = "add-remove"
     CHANGE_ONE = "change-one"
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Neighbours":
+        raise InputError(
+            f"neighbours are {value!r}" if isinstance(value, str) else "neighbours have no name",
+            why="a guarantee is about datasets that differ in one of two ways",
+            fix=f"pass {' or '.join(repr(one.value) for one in cls)}, or a Neighbours",
+        )

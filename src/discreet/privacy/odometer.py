@@ -77,8 +77,8 @@ class Odometer:
     _delta: int = field(repr=False, compare=False)
 
     def __init__(self, deltas: Real = 0, *, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> None:
-        self._fill(deltas=probability(deltas, "deltas"), neighbours=neighbours, history=History())
-        self._fill(_rho=0, _sum=0, _delta=0)
+        self._fill(deltas=probability(deltas, "deltas"), neighbours=Neighbours(neighbours))
+        self._fill(history=History(), _rho=0, _sum=0, _delta=0)
 
     def _fill(self, **facts: object) -> None:
         for name, fact in facts.items():

@@ -60,7 +60,7 @@ class Shuffled(Guarantee):
     def __init__(
         self, epsilon: Real, n: int, *, neighbours: Neighbours = Neighbours.CHANGE_ONE
     ) -> None:
-        if neighbours is not Neighbours.CHANGE_ONE:
+        if Neighbours(neighbours) is not Neighbours.CHANGE_ONE:
             raise InputError(
                 "shuffled reports under add/remove",
                 why="the shuffler shows how many reports there are",

@@ -97,7 +97,8 @@ class Subsampled(Guarantee):
         if share > 1:
             raise InputError(f"rate is {rate}", why="it is a share", fix="pass 0 < rate <= 1")
         about = Neighbours.CHANGE_ONE if how else Neighbours.ADD_REMOVE
-        if guarantee.neighbours is not about or neighbours not in (None, about):
+        asked = about if neighbours is None else Neighbours(neighbours)
+        if guarantee.neighbours is not about or asked is not about:
             raise InputError(
                 f"{how.name.lower()} sampling under {guarantee.neighbours.value}",
                 why=f"its theorem is about {about.value} neighbours",

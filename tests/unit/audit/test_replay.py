@@ -238,6 +238,7 @@ def test_an_unknown_mechanism_is_measured_by_the_sensitivity_it_declares():
     assert not replay(Bare().release, [0, 0], [9, 9])
 
 
+@pytest.mark.fresh
 def test_fresh_bits_are_not_repeated_by_children():
     assert not repeats(lambda: noise.discrete_laplace(10**6, size=64))
     assert repeats(lambda: 4)

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import InputError
-from discreet.mechanisms.continual import GRID, FactorizedCount, TreeCount, _left, _right
+from discreet.mechanisms.continual import GRID, FactorizedCount, TreeCount
+from discreet.mechanisms.prefix_sums import left_factor, right_factor
 from discreet.privacy import Neighbours
 
 BOTH = [TreeCount(horizon=37, epsilon=1), FactorizedCount(horizon=37, rho=0.5)]
@@ -84,14 +85,14 @@ def test_level_by_level_a_tree_costs_the_same_epsilon_and_far_less_rho():
 
 
 def test_the_two_factors_multiply_to_prefix_sums():
-    product = np.convolve(_left(300), _right(300) * 2.0**-20)[:300]
+    product = np.convolve(left_factor(300), right_factor(300) * 2.0**-20)[:300]
     assert np.allclose(product, 1, atol=1e-12, rtol=0)
 
 
 def test_the_factors_are_near_the_square_root():
     exact = [math.comb(2 * k, k) / 4**k for k in range(100)]
-    assert np.allclose(_right(100) * 2.0**-20, exact, atol=2**-20)
-    assert np.allclose(_left(100), exact, atol=1e-4)
+    assert np.allclose(right_factor(100) * 2.0**-20, exact, atol=2**-20)
+    assert np.allclose(left_factor(100), exact, atol=1e-4)
 
 
 def test_the_factorization_beats_the_tree_at_the_same_rho():
@@ -110,7 +111,7 @@ def test_a2_the_answers_are_a_function_of_the_noisy_numbers_alone(monkeypatch):
     counter = FactorizedCount(horizon=steps, rho=0.5)
     plain = [(7919 * i * i) % 1_000_003 - 500_000 for i in range(steps)]
     # The second stream has an event at its start; its noise is less by what the event adds.
-    shifted = [x - 3 * int(r) for x, r in zip(plain, _right(steps), strict=True)]
+    shifted = [x - 3 * int(r) for x, r in zip(plain, right_factor(steps), strict=True)]
     answers = []
     for noise, event in ((plain, 0), (shifted, 3)):
         drawn = iter(noise)
@@ -266,3 +267,18 @@ def test_the_error_at_a_time_counts_the_blocks_in_it():
 def test_bad_parameters_are_refused_at_birth(make):
     with pytest.raises(InputError):
         make()
+
+
+@pytest.mark.parametrize(
+    "counter", [TreeCount(horizon=8, epsilon=1), FactorizedCount(horizon=8, rho=1)]
+)
+def test_there_is_no_error_before_the_first_step(counter):
+    with pytest.raises(InputError, match="time is 0"):
+        counter.error(0.95, time=0)
+
+
+def test_a_long_horizon_is_ready_at_once():
+    """Entry by entry, the left factor of a million steps took minutes."""
+    long = FactorizedCount(horizon=100_000, rho=1)
+    assert long.release([3, 0, 5]).shape == (3,)
+    assert long.error(0.95, time=10) < long.error(0.95)

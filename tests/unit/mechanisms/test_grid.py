@@ -147,3 +147,18 @@ def test_roots_are_rounded_up():
         assert root**2 >= square
         assert root**2 <= square * (1 + Fraction(1, 1 << 60))
     assert sqrt_up(Fraction(0)) == 0
+
+
+@pytest.mark.parametrize("kind", ["M8[ns]", "m8[ns]", "M8[D]", "m8[us]"])
+def test_times_are_no_numbers_however_fine(kind):
+    with pytest.raises(InputError, match="a value is not a number"):
+        INTEGERS.index(np.array([1, 2], dtype=kind))
+
+
+@pytest.mark.parametrize("value", [{0: 10, 1: 5}, {}, {3, 4}, frozenset(), b"12", bytearray(2)])
+def test_what_lists_something_else_than_numbers_is_refused(value):
+    """Counts by bin would be released as their keys."""
+    with pytest.raises(InputError, match="where numbers belong"):
+        INTEGERS.index(value)
+    with pytest.raises(InputError, match="where numbers belong"):
+        Grid(Fraction(1, 4)).index(value)

@@ -78,12 +78,13 @@ def test_bad_parameters_are_refused_at_birth(parameters):
         Histogram(**parameters)
 
 
-def test_the_claim_is_about_whole_histograms_and_draws_their_first_bins():
+def test_the_claim_is_about_whole_histograms_and_draws_their_first_and_last_bins():
     counts = Histogram(bins=50, epsilon=1, neighbours=Neighbours.CHANGE_ONE)
     (pair,) = counts.claim.pairs
     assert (pair.left, pair.right) == ([0, 1] + [0] * 48, [1, 0] + [0] * 48)
     assert counts.claim.draw(pair.left, 7).shape == (7, 8)
-    assert counts.claim.code(pair.left, counts.release(pair.left)).shape == (8,)
+    assert len(counts.claim.code(pair.left, counts.release(pair.left))) == 8
+    assert counts.claim.code(pair.left, range(50)) == [0, 1, 2, 3, 46, 47, 48, 49]
     (alone,) = Histogram(bins=1, epsilon=1, neighbours=Neighbours.CHANGE_ONE).claim.pairs
     assert (alone.left, alone.right) == ([0], [1])
 
@@ -93,3 +94,8 @@ def test_the_error_is_that_of_one_bin():
         Histogram(bins=9, epsilon=Fraction(1, 2)).error()
         == Laplace(epsilon=Fraction(1, 2), sensitivity=1).error()
     )
+
+
+def test_what_is_missing_is_called_by_a_name_that_histograms_take():
+    with pytest.raises(InputError, match="exactly one of epsilon, rho"):
+        Histogram(bins=3)

@@ -113,3 +113,8 @@ def test_the_error_is_the_largest_count_that_may_stay_hidden():
 def test_bad_parameters_are_refused_at_birth(parameters):
     with pytest.raises((InputError, TypeError)):
         KeySelection(**parameters)
+
+
+def test_an_epsilon_below_all_floats_adds_delta_for_each_person():
+    barely = KeySelection(epsilon=Fraction(1, 10**400), delta=Fraction(1, 100))
+    assert barely.keep_probability(50) <= Fraction(1, 2) < barely.keep_probability(52)

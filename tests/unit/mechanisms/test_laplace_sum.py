@@ -57,5 +57,11 @@ def test_rare_failures_are_bounded_too():
     assert often < rarely < 10 * often
 
 
+@pytest.mark.parametrize("count", [2, 4, 10, 20])
+def test_the_bound_for_rare_failures_is_near_the_exact_width(count):
+    exact = half_width(Fraction(10), count, Fraction(1, 10**8))
+    assert exact < half_width(Fraction(10), count, Fraction(99, 10**10)) < 1.25 * exact
+
+
 def test_a_tiny_scale_has_no_noise_to_speak_of():
     assert half_width(Fraction(1, 1 << 20), 5, Fraction(1, 100)) == 0

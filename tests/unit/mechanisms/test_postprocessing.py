@@ -123,3 +123,18 @@ def test_c1_what_is_not_a_finite_number_is_refused(ask, bad):
 def test_shapes_and_weights_that_do_not_fit_are_refused(ask):
     with pytest.raises(InputError):
         ask()
+
+
+def test_a_variance_whose_inverse_is_no_float_is_merged():
+    merged = post.merge([1.0, 2.0], [1e-320, 1])
+    assert merged == (1.0, 1e-320)
+
+
+def test_a_sum_far_below_the_values_is_kept():
+    assert post.on_simplex([1e17, 0.0], total=1).tolist() == [1.0, 0.0]
+    assert post.on_simplex([1e17, 1e17], total=1).tolist() == [0.5, 0.5]
+
+
+def test_the_largest_floats_stay_finite():
+    assert post.increasing([1.7e308, 1.6e308]).tolist() == pytest.approx([1.65e308] * 2)
+    assert post.to_multiple([1e308, -1e308], step=1e-10).tolist() == [1e308, -1e308]

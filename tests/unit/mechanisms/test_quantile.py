@@ -195,3 +195,15 @@ def test_a4_random_words_do_not_tell_how_far_apart_people_are():
     rule = Quantile(0.5, 0, 2**33, epsilon=1)
     for place in (0, 2**20, 2**32, 2**33):
         assert not replay(rule.release, (), (place,))
+
+
+def test_the_error_of_several_quantiles_counts_the_person_on_an_answer():
+    """Whoever stands on an answer goes to one side whole, which is a rank for the other side."""
+    sure = Quantiles([0.25, 0.5, 0.75], 0, 1024, epsilon=10**6)
+    missed = Fraction(0)
+    for n in range(1, 12):
+        values = list(range(10, 10 + 20 * n, 20))
+        for q, answer in zip(sure.quantiles, sure.release(values), strict=True):
+            fewer, upto = sum(v < answer for v in values), sum(v <= answer for v in values)
+            missed = max(missed, q * n - upto, fewer - q * n)
+    assert Fraction(1, 8) < missed <= Fraction(sure.error(0.999))

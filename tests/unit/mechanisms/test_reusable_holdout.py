@@ -196,3 +196,19 @@ def test_a_query_that_fails_quotes_nothing():
 def test_what_is_no_holdout_with_queries_is_refused(value):
     with pytest.raises(InputError):
         Thresholdout(size=1, threshold=0.1, epsilon=1).release(value)
+
+
+def test_a_query_that_asks_its_own_holdout_is_refused_and_costs_nothing():
+    """It waited for ever for an answer that could only come after its own."""
+    judge = ReusableHoldout(np.zeros(100), np.ones(100), threshold=0.1, epsilon=1, hits=2)
+    with pytest.raises(InputError, match="a query failed"):
+        judge.ask(lambda rows: np.full(len(rows), judge.ask(lambda inner: inner)))
+    assert judge.hits_left == 2
+    judge.ask(lambda rows: np.zeros(len(rows)))
+
+
+@pytest.mark.filterwarnings("ignore")  # numpy would only warn that it drops a part
+def test_c2_complex_values_are_no_numbers():
+    judge = ReusableHoldout(np.zeros(100), np.ones(100), threshold=0.1, epsilon=1)
+    with pytest.raises(InputError, match="a query failed"):
+        judge.ask(lambda rows: rows + 1j)

@@ -116,3 +116,26 @@ def test_outputs_are_listed_or_counted():
 def test_scores_keep_large_ints():
     assert read_scores([2**70, 1], 2)[0] == 2**70
     assert read_scores([2**53 + 1, 0.5], 2)[0] == 2**53 + 1
+
+
+@pytest.mark.parametrize("outputs", [None, 2.5, [[1], [2]], np.array(1.0), []])
+def test_outputs_that_cannot_be_listed_are_refused(outputs):
+    with pytest.raises(InputError, match="outputs are no list"):
+        read_outputs(outputs)
+
+
+def test_quantiles_that_cannot_be_listed_are_refused():
+    with pytest.raises(InputError, match="rising list"):
+        Quantiles(0.5, 0, 8, epsilon=1)
+
+
+@pytest.mark.parametrize(
+    "tiny",
+    [
+        TestedMedian(0, 8, bound=1, epsilon=1e-9, delta=0.01),
+        AutomaticBounds(epsilon=1e-9, largest=16),
+    ],
+)
+def test_a_claim_at_a_tiny_epsilon_fits_into_memory(tiny):
+    sizes = [len(side) for pair in tiny.claim.pairs for side in (pair.left, pair.right)]
+    assert 1 << 15 < max(sizes) < 1 << 18

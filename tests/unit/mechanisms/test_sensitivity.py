@@ -138,3 +138,27 @@ def test_floats_are_the_decimals_they_print_as():
 def test_bad_bounds_are_refused(ask):
     with pytest.raises(InputError):
         ask()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        sensitivity.histogram,
+        lambda about: sensitivity.total(-3, 5, about),
+        lambda about: sensitivity.mean(9, 0, 1, about),
+        lambda about: sensitivity.proportion(9, about),
+        lambda about: sensitivity.variance(9, 0, 1, about),
+        lambda about: sensitivity.standard_deviation(9, 0, 1, about, ddof=1),
+        lambda about: sensitivity.covariance(9, (0, 1), (0, 2), about),
+    ],
+)
+def test_neighbours_by_name_are_those_they_name(ask):
+    """A name that is not read would stand for add-remove, with less noise than was asked for."""
+    assert ask("change-one") == ask(Neighbours.CHANGE_ONE) > ask("add-remove")
+    with pytest.raises(InputError, match="neighbours"):
+        ask("change one")
+
+
+def test_a_count_is_about_neighbours_that_there_are():
+    with pytest.raises(InputError, match="neighbours"):
+        sensitivity.count("anyone")

@@ -277,3 +277,13 @@ def test_the_margin_covers_threshold_and_questions():
 def test_lists_of_lists_are_refused():
     with pytest.raises(InputError, match="flat"):
         SparseVector(threshold=0, epsilon=1).release([[1, 2], [3, 4]])
+
+
+@pytest.mark.parametrize(("threshold", "hits"), [(2.3, [2, 3]), (-2.3, [-3, -2]), (2.5, [2, 3])])
+def test_whole_values_reach_a_fractional_threshold_from_the_next_whole_number_on(threshold, hits):
+    """Rounded to the nearest, 2 would hit a threshold of 2.3 with an error of 0."""
+    sure = SparseVector(threshold=threshold, epsilon=10**5)
+    assert sure.error(0.999) == 0
+    assert sure.release(hits) == [False, True]
+    run = sure.start()
+    assert [run.ask(value) for value in hits] == [False, True]

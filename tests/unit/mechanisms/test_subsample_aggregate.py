@@ -2,12 +2,14 @@
 
 import math
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
 
 from discreet.audit import replay
 from discreet.errors import InputError
+from discreet.mechanisms import INTEGERS, Gaussian, Laplace
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.subsample_aggregate import SubsampleAggregate
 from discreet.privacy import BoundedRange, Neighbours
@@ -115,9 +117,26 @@ def test_b4_aggregates_for_add_remove_are_refused():
 
 
 def test_bad_parameters_are_refused_at_birth():
-    for parameters in ({"blocks": 0}, {"blocks": 1.5}, {"default": math.nan}):
+    for parameters in ({"blocks": 0}, {"blocks": 1.5}, {"default": math.nan}, {"aggregate": None}):
         with pytest.raises(InputError):
             built(**parameters)
+    with pytest.raises(InputError, match="a statistic of type int"):
+        built(3)
+
+
+def test_b5_noise_for_a_sensitivity_is_no_aggregate():
+    """One row moves a maximum without limit, and noise for 1 would be promised to hide it."""
+    for noise in (Laplace, partial(Gaussian, delta=0.01)):
+        scaled = noise(epsilon=1, sensitivity=1, dimension=3, neighbours=Neighbours.CHANGE_ONE)
+        with pytest.raises(InputError, match="beyond every sensitivity"):
+            built(aggregate=scaled)
+
+
+def test_c2_an_aggregate_that_refuses_some_numbers_is_refused_at_birth():
+    """An empty block counts as a fraction: a refusal of it would tell that the block is empty."""
+    whole = Quantile(0.5, 0, 8, epsilon=1, grid=INTEGERS, neighbours=Neighbours.CHANGE_ONE)
+    with pytest.raises(InputError, match="does not take fractions"):
+        built(aggregate=whole)
 
 
 @pytest.mark.parametrize(

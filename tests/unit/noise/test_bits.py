@@ -13,6 +13,8 @@ from discreet.noise.bits import FEW, Keystream, SystemBits, open_source, replace
 
 SRC = Path(discreet.__file__).parent
 
+pytestmark = pytest.mark.fresh
+
 
 def test_the_keystream_is_aes_256_in_counter_mode():
     # The published encryption of the zero block under the zero key.

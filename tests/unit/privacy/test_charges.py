@@ -263,3 +263,10 @@ def test_appending_leaves_the_old_history_alone_even_when_it_branches():
     base = History().append(one)
     left, right = base.append(one), base.append(two)
     assert [list(left), list(right), list(base)] == [[one, one], [one, two], [one]]
+
+
+@pytest.mark.parametrize("measure", [EPSILON, RHO, MU_SQUARED, renyi(2)])
+@pytest.mark.parametrize("whole", [None, "pure", compose([Pure(1), Pure(2)]), Shuffled(1, 100)])
+def test_what_is_not_one_mechanism_is_refused_in_words(whole, measure):
+    with pytest.raises(InputError, match=r"\.price_sum"):
+        price(whole, measure)

@@ -23,6 +23,7 @@ from discreet.privacy import (
     Neighbours,
     Pure,
     RandomizedResponse,
+    Subsampled,
     Tabulated,
     compose,
 )
@@ -279,3 +280,14 @@ def test_guarantees_that_cannot_be_composed_numerically_say_so_and_leave_no_trac
         with pytest.raises(InputError, match="no privacy loss distribution"):
             spent.append(one)
     assert spent.epsilon(1e-6).upper == 0
+
+
+def test_the_delta_of_a_group_is_at_most_the_sum_of_its_members_at_every_epsilon():
+    """Larger epsilons had larger bounds: that of 0 holds for all of them."""
+    sampled = Subsampled(GaussianNoise(10), Fraction(1, 1000)).group(5)
+    most = 5 * sampled.guarantee.delta(0).upper
+    assert all(sampled.delta(e).upper <= most * (1 + 1e-12) for e in (0, 0.1, 1, 5, 20))
+
+
+def test_the_delta_of_a_very_large_range_is_a_probability():
+    assert BoundedRange(20_000).delta(0).upper == 1
