@@ -5,8 +5,11 @@ a question that is refused; 3 the budget does not suffice; 4 the engine or the l
 was interrupted.
 """
 
+import codecs
 import importlib
 import sys
+import traceback
+from pathlib import Path
 from typing import Any
 
 import click
@@ -49,6 +52,17 @@ class Failed(Told):
     exit_code = 4
 
 
+_PLAIN = {"±": "+-", "─": "-", "█": "#", "░": ".", "…": ".."}
+
+
+def _plainly(error: UnicodeError) -> tuple[str, int]:
+    """What stands for characters that a terminal has not."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(one, "?") for one in missing), error.end
+
+
 class Rooms(click.Group):
     """Finds a command in its file; says what went wrong in a line, not in a traceback."""
 
@@ -68,9 +82,10 @@ class Rooms(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run; a terminal that cannot show a character gets another instead of an error."""
+        codecs.register_error("plainly", _plainly)
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="replace")
+                stream.reconfigure(errors="plainly")
         return super().main(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> object:
@@ -80,7 +95,7 @@ class Rooms(click.Group):
         except DiscreetError as error:
             text = f"{error}{_place(error, ctx.meta.get('sql'))}"
             raise _KINDS.get(type(error), Told)(text) from error
-        except BrokenPipeError:
+        except (BrokenPipeError, click.ClickException, click.exceptions.Exit):
             raise
         except (KeyboardInterrupt, EOFError, click.Abort) as stopped:
             click.echo(
@@ -90,6 +105,11 @@ class Rooms(click.Group):
         except OSError as error:
             text = f"{error.filename or 'A file'}: {error.strerror or type(error).__name__}"
             raise Told(text) from error
+        except Exception as error:
+            # Its text may quote data, and a traceback's status, 1, says that a claim was refuted.
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            text = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
+            raise Failed(f"Something went wrong that discreet is not made for: {text}.") from error
 
 
 _KINDS: dict[type[DiscreetError], type[Told]] = {

@@ -10,10 +10,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from discreet.cli.options import HELP, shape_options
+from discreet.cli.options import HELP, Exact, shape_options
 from discreet.cli.rows import write_csv
 from discreet.errors import InputError
-from discreet.rationals import positive
 
 if TYPE_CHECKING:
     from discreet.lab import Outcome, Play
@@ -89,13 +88,14 @@ def _command(name: str, one: "Play") -> click.Command:
         ),
         click.Option(
             ["--epsilon"],
+            type=Exact(),
             default="1",
             show_default=True,
             help="The promise for all answers together; private answers keep it.",
         ),
         click.Option(
             ["--effort"],
-            type=click.IntRange(min=1),
+            type=click.IntRange(min=1, max=10**12),
             default=one.effort,
             show_default=True,
             help=f"How many {one.unit}.",
@@ -118,7 +118,7 @@ def _caller(name: str, one: "Play"):  # type: ignore[no-untyped-def] # noqa: ANN
     def call(
         *,
         against: str,
-        epsilon: str,
+        epsilon: Fraction,
         effort: int,
         seed: int,
         plot: Path | None,
@@ -127,12 +127,18 @@ def _caller(name: str, one: "Play"):  # type: ignore[no-untyped-def] # noqa: ANN
     ) -> None:
         from discreet.lab import Setting, picture  # noqa: PLC0415 - heavy room
 
-        promise = _read(epsilon)
-        outcome = one.run(Setting(against, effort, promise, seed))  # type: ignore[arg-type]
+        try:
+            outcome = one.run(Setting(against, effort, epsilon, seed))  # type: ignore[arg-type]
+        except MemoryError:
+            raise InputError(
+                f"effort is {effort}",
+                why=f"so many {one.unit} do not fit into memory",
+                fix="pass a smaller --effort",
+            ) from None
         if plot is not None:
-            title = f"{name}: what an attacker finds out, epsilon {epsilon}"
+            title = f"{name}: what an attacker finds out, epsilon {float(epsilon):g}"
             picture.save(picture.draw(title, {against: outcome}, one.success), plot)
-        facts = {"attack": name, "against": against, "epsilon": float(promise)}
+        facts = {"attack": name, "against": against, "epsilon": float(epsilon)}
         facts |= {**asdict(outcome), "refutes": outcome.refutes}
         if as_json or as_csv:
             click.echo(json.dumps(facts, indent=2) if as_json else write_csv([facts]).rstrip())
@@ -140,18 +146,6 @@ def _caller(name: str, one: "Play"):  # type: ignore[no-untyped-def] # noqa: ANN
             _show(name, one, against, outcome)
 
     return call
-
-
-def _read(epsilon: str) -> Fraction:
-    """Epsilon as it was typed."""
-    try:
-        return positive(Fraction(epsilon), "epsilon")
-    except (ValueError, ZeroDivisionError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(
-            f"epsilon is {epsilon}", why="it has to be a number", fix="pass it as 0.5 or 1/2"
-        ) from error
 
 
 def _show(name: str, one: "Play", against: str, outcome: "Outcome") -> None:

@@ -3,7 +3,7 @@
 import json
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from rich.console import Console
@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     from discreet.curator.budgets import Budget
 
 _GAUGE = 10
+_WIDE = 76
+_NUMBERS: dict[str, Literal["left", "right"]] = {
+    "gauge": "left",
+    "spent": "right",
+    "of": "right",
+    "promise": "right",
+}
 _ORDER = ("link", "dataset", "group", "analyst")
 
 
@@ -84,6 +91,8 @@ def grant(
 @click.argument("dataset", shell_complete=complete_datasets)
 @click.option("--reason", required=True, help="Why; the ledger keeps it.")
 @click.option("--analyst", help="Raise the cap of this analyst instead.")
+@click.option("--group", help="Or of this group.")
+@click.option("--link", is_flag=True, help="DATASET is the name of a link.")
 @curator_option
 @budget_options
 @shape_options
@@ -92,6 +101,8 @@ def raise_(
     dataset: str,
     reason: str,
     analyst: str | None,
+    group: str | None,
+    link: bool,
     folder: Path,
     epsilon: Fraction | None,
     delta: Fraction | None,
@@ -103,10 +114,16 @@ def raise_(
 
     Example: discreet budget raise visits --epsilon 5 --delta 1e-6 --reason "board, 12 May"
     """
+    if link and (analyst or group):
+        raise click.UsageError("A link holds datasets; analysts and groups are within one of them.")
+    cap = _needed(epsilon, delta, rho)
     with open_curator(folder) as curator:
-        cap = _needed(epsilon, delta, rho)
-        account = curator.raise_budget(dataset, cap, reason=reason, analyst=analyst)
-    told = f"The cap of {analyst or dataset} is changed, and the ledger says why."
+        if link:
+            account = curator.raise_link(dataset, cap, reason=reason)
+        else:
+            whose = {"analyst": analyst, "group": group}
+            account = curator.raise_budget(dataset, cap, reason=reason, **whose)
+    told = f"The cap of {account.holder} is changed, and the ledger says why."
     tell(told, facts(account), as_json=as_json, as_csv=as_csv)
 
 
@@ -194,10 +211,11 @@ def facts(account: "Account") -> dict[str, Any]:
 
 def gauge(account: "Account", width: int = _GAUGE) -> str:
     """A bar that empties as a budget is spent; green, then yellow, then red."""
-    cap, left = account.limit, account.left
-    if cap is None or left is None:
+    if account.cap is None:
         return "no cap"
-    share = left.amount / cap.amount if cap.amount else Fraction(0)
+    # Whichever of amount and delta runs out first stops questions.
+    parts = zip(account.cap, account.spent, strict=True)
+    share = min((1 - Fraction(spent, cap) for cap, spent in parts if cap), default=Fraction(0))
     full = round(share * width)
     colour = "green" if share > Fraction(1, 2) else "yellow" if share > Fraction(1, 5) else "red"
     bar = f"[{colour}]{'█' * full}[/][dim]{'░' * (width - full)}[/]"
@@ -207,10 +225,11 @@ def gauge(account: "Account", width: int = _GAUGE) -> str:
 def _drawn(accounts: "list[Account]") -> Table:
     from discreet.curator.promise import promised  # noqa: PLC0415 - heavy room
 
-    table = Table("budget of", caption="Budgets never reset by themselves.")
-    table.add_column("gauge", no_wrap=True)
-    for heading in ("spent", "of", "promise"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    wide = Console().width >= _WIDE  # else names would be squeezed out by numbers
+    table = Table(caption="Budgets never reset by themselves.")
+    table.add_column("budget of", overflow="fold")
+    for heading, side in _NUMBERS.items():
+        table.add_column(heading, justify=side, no_wrap=wide, overflow="fold")
     for one in sorted(accounts, key=lambda account: _ORDER.index(account.holder.kind)):
         cap = "" if one.limit is None else f"{float(one.limit.amount):.4g} "
         spent = f"{float(one.total.amount):.4g}"

@@ -52,7 +52,7 @@ def init(
     if folder.is_dir() and any(folder.iterdir()):
         raise click.UsageError(f"{folder} is full of other things. Name a new folder: --curator")
     budget = read_budget(epsilon, delta, rho)
-    if sys.stdin.isatty():
+    if sys.stdin is not None and sys.stdin.isatty():
         from discreet.cli.interview import interview  # noqa: PLC0415 - for terminals alone
 
         source, budget, said = interview(source, name, budget, said)

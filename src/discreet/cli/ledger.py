@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 _HEAD = ("entry", "time", "kind", "by", "about")
 
 
+class _Number(click.IntRange):
+    """A number of entries; beyond what a ledger can count, all of them."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read it."""
+        return min(int(super().convert(value, param, ctx)), 1 << 62)
+
+
 @click.group()
 def ledger() -> None:
     """Read, check and export the ledger.
@@ -35,8 +43,8 @@ def ledger() -> None:
 
 @ledger.command(name="list")
 @curator_option
-@click.option("--after", type=click.IntRange(0), help="Begin after this entry; else the newest.")
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="How many.")
+@click.option("--after", type=_Number(0), help="Begin after this entry; else the newest.")
+@click.option("--limit", type=_Number(1), default=20, show_default=True, help="How many.")
 @shape_options
 def list_(*, folder: Path, after: int | None, limit: int, as_json: bool, as_csv: bool) -> None:
     """Show entries; the newest ones unless you say after which.

@@ -196,6 +196,8 @@ def read_price(
 
 def read_sql(text: str) -> str:
     """SQL from the command line, or from standard input for `-`."""
+    if text == "-" and sys.stdin is None:
+        raise click.UsageError("Standard input is closed: give the question itself.")
     sql = sys.stdin.read() if text == "-" else text
     click.get_current_context().find_root().meta["sql"] = sql  # an error can point into it
     return sql

@@ -6,6 +6,7 @@ from dataclasses import replace
 from discreet.curator.accounts import COLUMNS, Account, Holder
 from discreet.curator.accounts import dataset as dataset_holder
 from discreet.curator.amounts import cap_units
+from discreet.curator.text import folded
 from discreet.curator.transaction import Transaction
 from discreet.errors import InputError
 from discreet.privacy.charges import Charge
@@ -47,6 +48,7 @@ def open_account(
         raise _taken(holder)
     if holder.within is not None:
         existing(transaction, dataset_holder(holder.within))
+    check_unlike(transaction, [*([] if known else [holder]), *members])
     before = [known] if known else [find(transaction, member) for member in members]
     if holder.kind == "link" and None in before:
         raise InputError(
@@ -60,6 +62,26 @@ def open_account(
         _admit(transaction, holder, member)
     transaction.append(KINDS[holder.kind], by, _facts(opened, members, reason))
     return opened
+
+
+def check_unlike(transaction: Transaction, holders: Sequence[Holder]) -> None:
+    """Refuse new names that only a close look tells from others: a cap would hold one of two."""
+    rows = transaction.read("SELECT key FROM accounts UNION SELECT member FROM members")
+    known = {Holder.read(key) for (key,) in rows}
+    taken = {_as_read(one): one for one in known}
+    for holder in holders:
+        other = taken.setdefault(_as_read(holder), holder)
+        if holder not in known and other != holder:
+            raise InputError(
+                f"{holder} reads like {other}",
+                why="names that differ in case, width, look-alike letters or what cannot be seen "
+                "are one name to people, and a cap would hold one of the two",
+                fix="use the name that is known, or quite another",
+            )
+
+
+def _as_read(holder: Holder) -> tuple[str, str | None, str]:
+    return holder.kind, holder.within, folded(holder.name)
 
 
 def uncapped(transaction: Transaction, holder: Holder, members: Sequence[Holder]) -> Account:
@@ -105,6 +127,7 @@ def admit(
     sql = "SELECT 1 FROM members WHERE member = ? AND account = ?"
     if transaction.read(sql, (member.key, holder.key)):
         return account
+    check_unlike(transaction, [member])
     grown = carry(account, [] if spender is None else [spender])
     _put(transaction, grown, new=False)
     _admit(transaction, holder, member)

@@ -96,6 +96,19 @@ def link(name: str) -> Holder:
     return Holder("link", name)
 
 
+def spender(within: str, analyst_name: str | None, group_name: str | None = None) -> Holder:
+    """All analysts of a dataset together, one of them, or a group."""
+    if analyst_name is not None and group_name is not None:
+        raise InputError(
+            "an analyst and a group at once",
+            why="each has a cap of its own",
+            fix="name one of them",
+        )
+    if group_name is not None:
+        return group(group_name, within=within)
+    return dataset(within) if analyst_name is None else analyst(analyst_name, within=within)
+
+
 @dataclass(frozen=True, slots=True)
 class Account:
     """A running total in one measure, about one kind of neighbours, under a cap.

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import partial
+from typing import TypeAlias
 
 from discreet.answer.accuracy import Accuracy
 from discreet.answer.explain import Explanation
@@ -10,12 +11,15 @@ from discreet.answer.release import Release
 from discreet.curator.accounts import Account
 from discreet.curator.holdings import unknown
 from discreet.curator.pricing import Terms
-from discreet.plan.builder import From
+from discreet.plan.builder import From, Question
 from discreet.plan.query import Query
 from discreet.plan.relations import Scan
 from discreet.plan.schema import Schema, Table
 from discreet.privacy.charges import Charge
 from discreet.rationals import Real
+
+Asked: TypeAlias = str | Query | Question
+"""A question in SQL, as a plan, or as it was begun with `table`."""
 
 
 class Asking(ABC):
@@ -42,7 +46,7 @@ class Asking(ABC):
 
     def ask(
         self,
-        query: Query,
+        query: Query | Question,
         *,
         epsilon: Real | None = None,
         delta: Real | None = None,
@@ -52,7 +56,9 @@ class Asking(ABC):
         request: str | None = None,
     ) -> Release:
         """Answer a plan: charge it durably, compute it, store it; or find the stored answer."""
-        return self._answer(query, Terms(epsilon, delta, accuracy, weights), analyst, request)
+        return self._answer(
+            _plan(query), Terms(epsilon, delta, accuracy, weights), analyst, request
+        )
 
     def table(self, name: str, *, analyst: str | None = None) -> From:
         """Begin a question in Python."""
@@ -64,7 +70,7 @@ class Asking(ABC):
 
     def remeasure(
         self,
-        text: str,
+        question: Asked,
         *,
         epsilon: Real | None = None,
         delta: Real | None = None,
@@ -77,11 +83,11 @@ class Asking(ABC):
         Only the new price is charged. What was measured is weighed by how well each is known, and
         means, variances and all else that was asked are computed from that.
         """
-        return self._remeasure(text, Terms(epsilon, delta, accuracy, weights), analyst)
+        return self._remeasure(_plan(question), Terms(epsilon, delta, accuracy, weights), analyst)
 
     def explain(
         self,
-        text: str,
+        question: Asked,
         *,
         epsilon: Real | None = None,
         delta: Real | None = None,
@@ -90,11 +96,11 @@ class Asking(ABC):
         analyst: str | None = None,
     ) -> Explanation:
         """What a question would cost and how wrong its answer would be; touches no data."""
-        return self._explain(text, Terms(epsilon, delta, accuracy, weights), analyst)
+        return self._explain(_plan(question), Terms(epsilon, delta, accuracy, weights), analyst)
 
     def cost(
         self,
-        text: str,
+        question: Asked,
         *,
         epsilon: Real | None = None,
         delta: Real | None = None,
@@ -103,7 +109,7 @@ class Asking(ABC):
         analyst: str | None = None,
     ) -> dict[Account, Charge]:
         """What each account would be charged for a question not asked before; touches no data."""
-        return self._bill(text, Terms(epsilon, delta, accuracy, weights), analyst)
+        return self._bill(_plan(question), Terms(epsilon, delta, accuracy, weights), analyst)
 
     @property
     @abstractmethod
@@ -116,10 +122,16 @@ class Asking(ABC):
     ) -> Release: ...
 
     @abstractmethod
-    def _remeasure(self, text: str, terms: Terms, analyst: str | None) -> Release: ...
+    def _remeasure(self, question: str | Query, terms: Terms, analyst: str | None) -> Release: ...
 
     @abstractmethod
-    def _explain(self, text: str, terms: Terms, analyst: str | None) -> Explanation: ...
+    def _explain(self, question: str | Query, terms: Terms, analyst: str | None) -> Explanation: ...
 
     @abstractmethod
-    def _bill(self, text: str, terms: Terms, analyst: str | None) -> dict[Account, Charge]: ...
+    def _bill(
+        self, question: str | Query, terms: Terms, analyst: str | None
+    ) -> dict[Account, Charge]: ...
+
+
+def _plan(question: Asked) -> str | Query:
+    return question.plan if isinstance(question, Question) else question

@@ -10,6 +10,7 @@ from discreet.curator.entries import Entry
 from discreet.curator.orders import Order, Receipt, State
 from discreet.curator.schema import Statement
 from discreet.curator.sheet import FOUND, Sheet
+from discreet.curator.store import damaged
 from discreet.curator.text import digest
 from discreet.curator.transaction import Transaction
 from discreet.errors import InputError, LedgerError
@@ -17,11 +18,16 @@ from discreet.errors import InputError, LedgerError
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Who computes: a worker that claims a charge, when, and since when claims have lapsed."""
+    """Who computes: a worker that claims a charge, and when.
+
+    Claims stand that were made after `lapsed` and up to `ahead`: one from later on was made by a
+    clock that has been set back since.
+    """
 
     worker: str
     now: int
     lapsed: int
+    ahead: int
 
 
 def charge(transaction: Transaction, sheet: Sheet, order: Order, turn: Turn) -> Receipt:
@@ -40,7 +46,8 @@ def charge(transaction: Transaction, sheet: Sheet, order: Order, turn: Turn) -> 
     made = (entry.sequence, order.request, order.question, turn.worker, turn.now)
     columns = "sequence, request, question, worker, claimed, analyst, dataset"
     transaction.insert(f"charges ({columns})", (*made, order.analyst, order.dataset))
-    sheet.keep((entry.sequence, order.request, order.question, turn.now, None, entry.text))
+    text, known = entry.text, (entry.sequence, order.request, order.question, turn.now)
+    sheet.keep((*known, None, None, digest(text), text))
     return Receipt(entry.sequence, order, State.CHARGED)
 
 
@@ -53,9 +60,8 @@ def complete(transaction: Transaction, receipt: Receipt, release: bytes) -> byte
             why="an answer belongs to the charge that paid for it",
             fix="charge the order first",
         )
-    stored: bytes | None = rows[0][4]
-    if stored is not None:
-        return bytes(stored)
+    if rows[0][4] is not None:
+        return told(*rows[0][4:6])
     facts = {"charge": receipt.sequence, "digest": digest(release), "size": len(release)}
     entry = transaction.append("released", receipt.order.analyst, facts)
     transaction.insert("releases (charge, bytes)", (receipt.sequence, release))
@@ -69,10 +75,19 @@ def charge_of(receipt: Receipt) -> Statement:
     return f"{FOUND} c.sequence = ?", (receipt.sequence,)
 
 
+def told(release: Any, answer: str | None) -> bytes:
+    """A stored answer, if it is the one that its entry speaks of."""
+    stored = bytes(release)
+    if answer is not None and Entry.read(answer).facts.get("digest") == digest(stored):
+        return stored
+    raise damaged("a stored answer is not the one that was released")
+
+
 def claim_pending(transaction: Transaction, turn: Turn, limit: int) -> tuple[Receipt, ...]:
     """Take over charges whose answer nobody is computing any more."""
-    where = "c.released IS NULL AND c.claimed <= ? ORDER BY c.sequence LIMIT ?"
-    rows = transaction.read(FOUND + where, (turn.lapsed, limit))
+    gone = "c.released IS NULL AND (c.claimed <= ? OR c.claimed > ?)"
+    values = (turn.lapsed, turn.ahead, limit)
+    rows = transaction.read(f"{FOUND} {gone} ORDER BY c.sequence LIMIT ?", values)
     return tuple(_receive(transaction, row, turn) for row in rows)
 
 
@@ -130,12 +145,14 @@ def _shares(transaction: Transaction, sequence: int) -> set[str]:
 
 def _receive(transaction: Transaction, found: Sequence[Any], turn: Turn) -> Receipt:
     """The receipt of a charge that was made before; a lapsed claim passes to this worker."""
-    sequence, _, _, claimed, release, body = found
+    sequence, _, _, claimed, release, answer, hash_, body = found
+    if digest(body) != hash_:
+        raise damaged(f"the text of entry {sequence} was changed")
     entry = Entry.read(body)
     order = Order.from_dict(entry.by, entry.facts)
     if release is not None:
-        return Receipt(sequence, order, State.RELEASED, bytes(release))
-    if claimed > turn.lapsed:
+        return Receipt(sequence, order, State.RELEASED, told(release, answer))
+    if turn.lapsed < claimed <= turn.ahead:
         return Receipt(sequence, order, State.PENDING)
     sql = "UPDATE charges SET worker = ?, claimed = ? WHERE sequence = ?"
     transaction.update(sql, (turn.worker, turn.now, sequence))

@@ -9,17 +9,17 @@ the charge, once. Asking the same again returns the same bytes.
 import copy
 import os
 from collections.abc import Collection, Iterable, Mapping
-from pathlib import Path
 from typing import Any, Self
 
-from discreet.answer.explain import Explanation
+from discreet.answer.explain import Explanation, recall
 from discreet.answer.release import Release
 from discreet.curator import accounts
 from discreet.curator.accounts import Account
+from discreet.curator.arguments import about_columns, expect, placed, several
 from discreet.curator.asking import Asking
 from discreet.curator.budgets import Budget
 from discreet.curator.desks import Auditor, Desk
-from discreet.curator.folder import Folder, open_folder
+from discreet.curator.folder import Folder, is_curator, open_folder
 from discreet.curator.holdings import Holdings, Said, unknown
 from discreet.curator.intake import Incoming
 from discreet.curator.jobs import Jobs
@@ -27,23 +27,33 @@ from discreet.curator.ledger import Ledger
 from discreet.curator.orders import request_name
 from discreet.curator.pricing import Offer, Terms
 from discreet.curator.registry import Registration, Registry
-from discreet.curator.remeasure import merge, told_before
+from discreet.curator.remeasure import merge, told_before, told_lately
 from discreet.curator.text import named
 from discreet.curator.till import Till
 from discreet.curator.window import Window
-from discreet.errors import InputError
+from discreet.errors import InputError, LedgerError
 from discreet.plan import canonical
 from discreet.plan.dummy import ROWS, dummy
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Query
-from discreet.plan.schema import Bounds, Keys, Limits, Person, PublicTable, Schema, Table, Unit
+from discreet.plan.schema import (
+    Bounds,
+    EachRow,
+    Keys,
+    Limits,
+    Person,
+    PublicTable,
+    Schema,
+    Table,
+    Unit,
+)
+from discreet.plan.schema import Path as KeyPath
 from discreet.privacy import Neighbours
 from discreet.privacy.charges import Charge
 from discreet.sql.read import read
 
 OWNER = "owner"
 _PATIENCE = 30.0
-_ADDRESSES = ("postgresql://", "postgres://")
 _SERVERS = ("http://", "https://")
 
 
@@ -105,12 +115,20 @@ class Curator(Asking):
                 why="whoever can open its folder needs none",
                 fix="leave out token, or pass the address of a server: https://...",
             )
-        where, address = _placed(place, folder, ledger)
+        where, address = placed(place, folder, ledger)
+        if neighbours is not None:
+            neighbours = Neighbours(neighbours)  # which reads their names too
         self._folder: Folder | None = None
         if where is not None:
+            new = not is_curator(where)
             self._folder = open_folder(where, neighbours=neighbours, ledger=address)
             self._neighbours = self._folder.neighbours
-            self._ledger = self._folder.open_ledger(address, patience)
+            try:
+                self._ledger = self._folder.open_ledger(address, patience)
+            except LedgerError:
+                if new:
+                    self._folder.unmake()
+                raise
         else:
             self._neighbours = neighbours or Neighbours.ADD_REMOVE
             self._ledger = Ledger.in_memory()
@@ -153,11 +171,15 @@ class Curator(Asking):
             )
         if within is not None:
             self._known(within)
-        said = Said(columns or {}, kinds or {}, frozenset(required))
+        expect(unit, (str, Person, KeyPath, EachRow), "unit", fix="name the person's column")
+        limits = limits or Limits()
+        expect(limits, Limits, "limits", fix="pass Limits(max_groups=2, max_rows=4)")
+        about_columns(columns or {})
+        said = Said(columns or {}, kinds or {}, frozenset(several(required, "required columns")))
         incoming = self._holdings.look(name, source, said, inside)
         whose = Person(unit) if isinstance(unit, str) else unit
-        table = Table(name, said.types(incoming), whose, limits or Limits())
-        cap = None if budget is None else budget.cap(self._neighbours)
+        table = Table(name, said.types(incoming), whose, limits)
+        cap = None if budget is None else self._cap(budget)
 
         def settle(one: Registration) -> int:
             if cap is not None:
@@ -178,6 +200,7 @@ class Curator(Asking):
     ) -> None:
         """Add a table that belongs to nobody; its key must be unique."""
         keys = (key,) if isinstance(key, str) else tuple(key)
+        about_columns(columns or {})
         said = Said(columns or {}, kinds or {}, frozenset(keys))
         incoming = self._holdings.look(name, source, said, inside)
         table = PublicTable(name, said.types(incoming), keys)
@@ -186,31 +209,41 @@ class Curator(Asking):
     def grant(self, analyst: str, dataset: str, budget: Budget) -> Account:
         """Give an analyst a cap of their own within a dataset."""
         holder = accounts.analyst(analyst, within=self._known(dataset))
-        return self._ledger.open_account(holder, budget.cap(self._neighbours), by=self._by)
+        return self._ledger.open_account(holder, self._cap(budget), by=self._by)
 
     def group(
         self, name: str, dataset: str, analysts: Iterable[str], budget: Budget | None = None
     ) -> Account:
         """Hold several analysts to a cap together, or, without one, count what they learn."""
         within = self._known(dataset)
-        members = [accounts.analyst(one, within=within) for one in analysts]
-        cap = None if budget is None else budget.cap(self._neighbours)
+        members = [accounts.analyst(one, within=within) for one in several(analysts, "analysts")]
+        cap = None if budget is None else self._cap(budget)
         holder = accounts.group(name, within=within)
         return self._ledger.open_account(holder, cap, by=self._by, members=members)
 
     def link(self, name: str, datasets: Iterable[str], budget: Budget | None = None) -> Account:
         """Say that datasets hold the same people; cap, or count, what one of them loses in all."""
-        members = [accounts.dataset(self._known(one)) for one in datasets]
-        cap = None if budget is None else budget.cap(self._neighbours)
+        members = [accounts.dataset(self._known(one)) for one in several(datasets, "datasets")]
+        cap = None if budget is None else self._cap(budget)
         return self._ledger.open_account(accounts.link(name), cap, by=self._by, members=members)
 
     def raise_budget(
-        self, dataset: str, budget: Budget, *, reason: str, analyst: str | None = None
+        self,
+        dataset: str,
+        budget: Budget,
+        *,
+        reason: str,
+        analyst: str | None = None,
+        group: str | None = None,
     ) -> Account:
-        """Change a budget for ever; the ledger keeps who did it and why."""
-        cap = budget.cap(self._neighbours)
-        holder = _holder(self._known(dataset), analyst)
-        return self._ledger.set_cap(holder, cap, by=self._by, reason=reason)
+        """Change a budget for ever, of a dataset or of somebody in it; the ledger keeps why."""
+        holder = accounts.spender(self._known(dataset), analyst, group)
+        return self._ledger.set_cap(holder, self._cap(budget), by=self._by, reason=reason)
+
+    def raise_link(self, name: str, budget: Budget, *, reason: str) -> Account:
+        """Change for ever what one person may lose over linked datasets; the ledger keeps why."""
+        cap = self._cap(budget)
+        return self._ledger.set_cap(accounts.link(name), cap, by=self._by, reason=reason)
 
     def as_owner(self, name: str) -> "Curator":
         """The same curator in the hands of one of several owners, whom the ledger will name."""
@@ -281,7 +314,7 @@ class Curator(Asking):
 
     def budget(self, dataset: str, *, analyst: str | None = None) -> Account:
         """What a dataset, or an analyst within it, may spend, has spent, and has left."""
-        return self._ledger.account(_holder(self._known(dataset), analyst))
+        return self._ledger.account(accounts.spender(self._known(dataset), analyst))
 
     # --- questions ------------------------------------------------------------------------------
 
@@ -292,16 +325,19 @@ class Curator(Asking):
         asked = question if isinstance(question, str) else None
         return self._till.answer(offer, request_name(offer.at.analyst, request), asked)
 
-    def _remeasure(self, text: str, terms: Terms, analyst: str | None) -> Release:
-        offer = self._offer(text, terms, analyst)
-        fresh = self._till.answer(offer, asked=text)
+    def _remeasure(self, question: str | Query, terms: Terms, analyst: str | None) -> Release:
+        offer = self._offer(question, terms, analyst)
+        fresh = self._till.answer(offer, asked=question if isinstance(question, str) else None)
         return merge(offer.query, fresh, told_before(self._ledger, offer.order()))
 
-    def _explain(self, text: str, terms: Terms, analyst: str | None) -> Explanation:
-        return self._offer(text, terms, analyst).explanation
+    def _explain(self, question: str | Query, terms: Terms, analyst: str | None) -> Explanation:
+        offer = self._offer(question, terms, analyst)
+        return recall(offer.explanation, told_lately(self._ledger, offer.order()))
 
-    def _bill(self, text: str, terms: Terms, analyst: str | None) -> dict[Account, Charge]:
-        return self._offer(text, terms, analyst).bill()
+    def _bill(
+        self, question: str | Query, terms: Terms, analyst: str | None
+    ) -> dict[Account, Charge]:
+        return self._offer(question, terms, analyst).bill()
 
     def recover(self, *, patience: float | None = None) -> int:
         """Finish what a crash interrupted, under the charges that were made; how many.
@@ -334,7 +370,7 @@ class Curator(Asking):
     def _within(self, datasets: Collection[str] | None) -> "Curator":
         """The same curator, as if it held these datasets and public tables alone; None for all."""
         view = copy.copy(self)
-        view._scope = None if datasets is None else frozenset(datasets)  # noqa: SLF001 - of the same class
+        view._scope = None if datasets is None else frozenset(several(datasets, "datasets"))  # noqa: SLF001 - of the same class
         return view
 
     def _offer(self, question: str | Query, terms: Terms, analyst: str | None) -> Offer:
@@ -352,6 +388,11 @@ class Curator(Asking):
         return self._holdings.tables.within(self._scope)
 
     # --- accounts -------------------------------------------------------------------------------
+
+    def _cap(self, budget: Budget) -> Charge:
+        fix = "pass Budget(epsilon=3, delta=1e-6)"
+        expect(budget, Budget, "a budget", fix=fix)
+        return budget.cap(self._neighbours)
 
     def _open_account(self, holder: accounts.Holder, cap: Charge, one: Registration) -> None:
         """Open an account; one that a crash left without its table is taken over.
@@ -382,27 +423,3 @@ class Curator(Asking):
         if dataset in known:
             return dataset
         raise unknown("dataset", dataset, known)
-
-
-def _holder(dataset: str, analyst: str | None) -> accounts.Holder:
-    if analyst is None:
-        return accounts.dataset(dataset)
-    return accounts.analyst(analyst, within=dataset)
-
-
-def _placed(
-    place: str | os.PathLike[str] | None,
-    folder: str | os.PathLike[str] | None,
-    ledger: str | None,
-) -> tuple[Path | None, str | None]:
-    """A folder and the address of a ledger, from the ways to say them."""
-    is_address = isinstance(place, str) and place.startswith(_ADDRESSES)
-    if is_address and folder is not None and ledger is None:
-        return Path(folder), str(place)
-    if is_address or folder is not None or (place is None and ledger is not None):
-        raise InputError(
-            "a curator without one folder",
-            why="a ledger in Postgres keeps charges; what is said about data is kept in a folder",
-            fix="pass Curator(folder, ledger=address) or Curator(address, folder=folder)",
-        )
-    return (None if place is None else Path(place)), ledger

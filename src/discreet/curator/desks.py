@@ -14,8 +14,9 @@ from discreet.curator.verify import Report
 if TYPE_CHECKING:
     from discreet.answer.explain import Explanation
     from discreet.answer.release import Release
+    from discreet.curator.asking import Asked
     from discreet.curator.curator import Curator
-    from discreet.plan.builder import From
+    from discreet.plan.builder import From, Question
     from discreet.plan.query import Query
     from discreet.plan.schema import Schema
     from discreet.privacy import Neighbours
@@ -33,17 +34,17 @@ class Desk:
         """Answer a question in SQL."""
         return self.curator.sql(text, analyst=self.analyst, **price)
 
-    def remeasure(self, text: str, **price: Any) -> "Release":
+    def remeasure(self, question: "Asked", **price: Any) -> "Release":
         """Answer again for a further price, and merge with what was told before."""
-        return self.curator.remeasure(text, analyst=self.analyst, **price)
+        return self.curator.remeasure(question, analyst=self.analyst, **price)
 
-    def explain(self, text: str, **price: Any) -> "Explanation":
+    def explain(self, question: "Asked", **price: Any) -> "Explanation":
         """What a question would cost; touches no data."""
-        return self.curator.explain(text, analyst=self.analyst, **price)
+        return self.curator.explain(question, analyst=self.analyst, **price)
 
-    def cost(self, text: str, **price: Any) -> "dict[Account, Charge]":
+    def cost(self, question: "Asked", **price: Any) -> "dict[Account, Charge]":
         """What each account would be charged; touches no data."""
-        return self.curator.cost(text, analyst=self.analyst, **price)
+        return self.curator.cost(question, analyst=self.analyst, **price)
 
     def table(self, name: str) -> "From":
         """Begin a question in Python."""
@@ -63,7 +64,7 @@ class Desk:
         """What every guarantee here speaks of."""
         return self.curator.neighbours
 
-    def ask(self, query: "Query", **price: Any) -> "Release":
+    def ask(self, query: "Query | Question", **price: Any) -> "Release":
         """Answer a plan."""
         return self.curator.ask(query, analyst=self.analyst, **price)
 

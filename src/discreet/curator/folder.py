@@ -8,7 +8,7 @@ ledger.sqlite    accounts, charges and releases (or an address in curator.json)
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote
@@ -17,13 +17,14 @@ from discreet.curator import registry
 from discreet.curator.ledger import Ledger
 from discreet.curator.registry import Registry
 from discreet.curator.witness import Witness
-from discreet.errors import LedgerError
+from discreet.errors import InputError, LedgerError
 from discreet.privacy import Neighbours
 
 _FORMAT = 1
 _SETTINGS = "curator.json"
 _DATA = "data"
 _LEDGER = "ledger.sqlite"
+_HEAD = "ledger.head"
 _SECRETS = {"password", "sslpassword"}
 
 
@@ -51,13 +52,20 @@ class Folder:
         if place is None:
             self._check_ledger()
             return Ledger.open(self.path / _LEDGER, patience=patience)
-        return Ledger.open(place, witness=self.path / "ledger.head", patience=patience)
+        return Ledger.open(place, witness=self.path / _HEAD, patience=patience)
+
+    def unmake(self) -> None:
+        """Take back a beginning that led to no ledger, so that it can be made with another one."""
+        head = self.path / _HEAD
+        if self.ledger is not None and not (head.exists() and head.stat().st_size):
+            for file in (head, self.path / _SETTINGS):
+                file.unlink(missing_ok=True)
 
     def adopt_ledger(self, *, by: str, reason: str) -> Ledger:
         """Believe the ledger as it stands, after a loss that its owner answers for."""
         if self.ledger is None:
             return Ledger.adopt(self.path / _LEDGER, by=by, reason=reason)
-        return Ledger.adopt(self.ledger, witness=self.path / "ledger.head", by=by, reason=reason)
+        return Ledger.adopt(self.ledger, witness=self.path / _HEAD, by=by, reason=reason)
 
     def _check_ledger(self) -> None:
         """Refuse to begin a ledger for tables that have been asked about in another."""
@@ -78,7 +86,13 @@ class Folder:
         try:
             facts = (self.path / "tables.json").stat()
         except FileNotFoundError:
-            return 0, 0, 0
+            if is_curator(self.path):
+                return 0, 0, 0  # nothing was said yet
+            raise LedgerError(
+                f"{self.path.name} is gone",
+                why="it was moved, renamed or removed while it was in use",
+                fix="open it where it is now",
+            ) from None
         return facts.st_ino, facts.st_mtime_ns, facts.st_size
 
     def save(self, tables: Registry) -> None:
@@ -115,26 +129,46 @@ def _located(tables: Registry, where: Callable[[str], str]) -> Registry:
 
 def is_curator(path: Path) -> bool:
     """Whether a curator lives in a folder."""
-    return (path / _SETTINGS).is_file()
+    with suppress(OSError, ValueError):  # no folder has such a name
+        return (path / _SETTINGS).is_file()
+    return False
 
 
 def open_folder(
     path: Path, *, neighbours: Neighbours | None = None, ledger: str | None = None
 ) -> Folder:
     """Open a curator's folder; make one where there is nothing. Anything else is left alone."""
-    if is_curator(path):
-        return _check(_read(path), neighbours, ledger)
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+    try:
+        place = path.absolute()  # the program may go to another folder while it is open
+        if is_curator(place):
+            return _check(_read(place), neighbours, ledger)
+        _check_empty(place)
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)  # whoever reads it reads the data
+        made = Folder(
+            place, neighbours or Neighbours.ADD_REMOVE, ledger and without_password(ledger)
+        )
+        facts = {"format": _FORMAT, "neighbours": made.neighbours.value, "ledger": made.ledger}
+        registry.write_whole(place / _SETTINGS, facts)
+    except (OSError, ValueError) as wrong:
+        if isinstance(wrong, InputError):
+            raise
+        raise InputError(
+            f"{path.name[:80]!r} cannot be a curator's folder",
+            why=getattr(wrong, "strerror", None) or "no file system has such a name",
+            fix="name a folder that can be written to",
+        ) from None
+    return made
+
+
+def _check_empty(path: Path) -> None:
+    """Refuse a place where something else is; what a crash left of a beginning is nothing."""
+    begun = {path / _SETTINGS.replace(".json", ".new")}
+    if path.exists() and not (path.is_dir() and set(path.iterdir()) <= begun):
         raise LedgerError(
             f"{path.name} is not a curator's folder",
-            why=f"it is {'a file' if path.is_file() else 'full of other things'}",
+            why=f"it is {'full of other things' if path.is_dir() else 'a file'}",
             fix="name the folder of a curator, or one that does not exist yet",
         )
-    path.mkdir(parents=True, exist_ok=True)
-    made = Folder(path, neighbours or Neighbours.ADD_REMOVE, ledger and without_password(ledger))
-    facts = {"format": _FORMAT, "neighbours": made.neighbours.value, "ledger": made.ledger}
-    registry.write_whole(path / _SETTINGS, facts)
-    return made
 
 
 def without_password(address: str) -> str:

@@ -4,8 +4,9 @@ import hashlib
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from discreet.curator import intake, registry
@@ -156,6 +157,8 @@ class Holdings:
             fresh = before.with_table(replace(one, entry=settle(one)))
         except BaseException:
             self._frames.pop(table.name, None)
+            if self._folder is not None and incoming.reference is None:
+                Path(one.source).unlink(missing_ok=True)  # nobody is told that it is here
             raise
         if self._folder is not None:
             self._folder.save(fresh)
@@ -173,10 +176,9 @@ class Holdings:
         if path is None:
             assert self._folder is not None  # noqa: S101 - narrowing
             path = (self._folder.data / file_name(table.name)).resolve()
-            DuckDBEngine.save(incoming.rows, path)
-            sync_file(path)
-        digest = registry.fingerprint(path)
-        return Registration(table, str(path), digest, dataset, registry.stamp(path))
+            _copy_in(incoming.rows, path, table.name)
+        before = registry.stamp(path)  # what changes meanwhile is read again when it is asked about
+        return Registration(table, str(path), registry.fingerprint(path), dataset, before)
 
     def _opened(self, tables: Registry) -> DuckDBEngine:
         import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
@@ -190,8 +192,9 @@ class Holdings:
             engine.close()
             raise EngineError(
                 "the data cannot be opened",
-                why="one of its files is gone, damaged, or has other columns than were added",
-                fix="put back the files that were added",
+                why="one of its files is gone, damaged, or has other columns than were added; or a "
+                "frame has values of several types in one column",
+                fix="put back the files that were added, or give each column one type",
             ) from None
         except BaseException:
             engine.close()
@@ -201,6 +204,22 @@ class Holdings:
     def _replace(self, tables: Registry) -> None:
         # An engine that still answers questions is let go of when it has answered them.
         self._tables, self._engine = tables, None
+
+
+def _copy_in(rows: Any, path: Path, table: str) -> None:
+    """Write rows durably; an error quotes none of them."""
+    import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
+
+    with suppress(duckdb.Error):
+        DuckDBEngine.save(rows, path)
+        sync_file(path)
+        return
+    path.unlink(missing_ok=True)
+    raise InputError(  # here, where it carries no error along that may quote a value
+        f"{table} cannot be copied in",
+        why="a column holds values of several types, or there is no room on the disk",
+        fix="give each column one type, and see that its folder can be written to",
+    )
 
 
 def file_name(table: str) -> str:

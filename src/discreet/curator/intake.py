@@ -55,9 +55,17 @@ def take(
     `inside` is the table to read in a file that holds several. Columns of kinds that questions do
     not know (lists, blobs) are left out.
     """
-    if not isinstance(source, str | Path):
-        return Incoming(_known(source) | dict(kinds), rows=source)
-    path = Path(source).resolve()
+    if isinstance(source, str | Path):
+        with _refusing(Path(source).name[:80]):
+            return _file(Path(source).resolve(), stated, kinds, inside)
+    if source is None:
+        raise InputError("no data", why="the source is None", fix="pass a file or a data frame")
+    return Incoming(_known(source) | dict(kinds), rows=source)
+
+
+def _file(
+    path: Path, stated: Mapping[str, Bounds | Keys], kinds: Mapping[str, Kind], inside: str
+) -> Incoming:
     if path.name.lower().endswith(_CSV):
         return _csv(path, stated, kinds)
     if path.suffix.lower() in _DATABASES and path.is_file():
@@ -66,8 +74,7 @@ def take(
     if _PATTERN & set(str(path)):
         import pyarrow.parquet  # noqa: PLC0415 - odd names are rare
 
-        with _refusing(path.name):
-            rows = pyarrow.parquet.read_table(pa.OSFile(str(path)))
+        rows = pyarrow.parquet.read_table(pa.OSFile(str(path)))
         return Incoming(_known(rows) | dict(kinds), rows=rows)
     return Incoming(_known(path) | dict(kinds), reference=path)
 
@@ -105,21 +112,20 @@ def _csv(path: Path, stated: Mapping[str, Bounds | Keys], kinds: Mapping[str, Ki
     """
     from pyarrow import csv  # noqa: PLC0415 - for those who have such files
 
-    with _refusing(path.name):
-        parse = csv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda _: "skip")
-        read = csv.ReadOptions(encoding="utf8")
-        names = _header(path)
-        convert = csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()),
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        )
-        found = {name: kinds.get(name) or kind_stated(stated.get(name)) for name in names}
-        packed = "gzip" if path.suffix.lower() == ".gz" else None
-        with open_watched(path, f"reading {path.name}") as file:
-            rows = csv.open_csv(pa.input_stream(file, packed), read, parse, convert)
-            return Incoming(found, rows=_cast(rows, found))
+    parse = csv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda _: "skip")
+    read = csv.ReadOptions(encoding="utf8")
+    names = _header(path)
+    convert = csv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()),
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    found = {name: kinds.get(name) or kind_stated(stated.get(name)) for name in names}
+    packed = "gzip" if path.suffix.lower() == ".gz" else None
+    with open_watched(path, f"reading {path.name}") as file:
+        rows = csv.open_csv(pa.input_stream(file, packed), read, parse, convert)
+        return Incoming(found, rows=_cast(rows, found))
 
 
 def _header(path: Path) -> list[str]:
@@ -175,6 +181,6 @@ def _refusing(name: str) -> Iterator[None]:
     except (duckdb.Error, pa.ArrowException, OSError, UnicodeError, ValueError):
         raise InputError(
             f"{name} cannot be read",
-            why="there is no such file or table, or it is damaged",
+            why="there is no such file or table, it is damaged, not in UTF-8, or in use",
             fix="name a .parquet, .csv, .csv.gz or .duckdb file that is intact",
         ) from None

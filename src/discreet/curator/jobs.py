@@ -20,7 +20,8 @@ class Pace:
     """When a computation may begin, and when what came of it may be known.
 
     `turn` is entered to compute. `settle` is called before an answer is stored, or a failure told:
-    it may wait, so that how long the computation took is not to be seen.
+    it may wait, so that how long the computation took is not to be seen. That is within the turn:
+    whoever waits for the next one would see it otherwise.
     """
 
     turn: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -77,11 +78,11 @@ class Jobs:
             pool.shutdown(wait=True)
 
     def _work(self, receipt: Receipt, pace: Pace) -> Release:
-        try:
-            with pace.turn():
+        with pace.turn():
+            try:
                 release = self._till.compute(receipt)
-        finally:
-            pace.settle()
+            finally:
+                pace.settle()
         return self._till.store(receipt, release)
 
     def _forget(self, sequence: int) -> None:

@@ -242,7 +242,10 @@ class Ledger:
         def work(page: Transaction) -> tuple[Account, ...]:
             sheet = Sheet(page)
             sheet.read_accounts([(dataset, analyst)])
-            return tuple(sheet.touched(dataset, analyst))
+            touched = tuple(sheet.touched(dataset, analyst))
+            if not sheet.knows(touched[-1]):
+                accounting.check_unlike(page, [touched[-1].holder])
+            return touched
 
         return self._read(work)
 
@@ -268,9 +271,14 @@ class Ledger:
 
     def release(self, sequence: int) -> bytes | None:
         """The stored answer of a charge."""
-        sql = "SELECT bytes FROM releases WHERE charge = ?"
-        rows = self._store.snapshot(lambda execute: execute(sql, (sequence,)))
-        return bytes(rows[0][0]) if rows else None
+        sql = """SELECT r.bytes, a.body FROM releases r JOIN charges c ON c.sequence = r.charge
+        LEFT JOIN entries a ON a.sequence = c.released WHERE r.charge = ?"""
+
+        def work(execute: Execute) -> bytes | None:
+            rows = execute(sql, (sequence,))
+            return charging.told(*rows[0]) if rows else None
+
+        return self._store.snapshot(work)
 
     def asked(
         self,
@@ -303,8 +311,9 @@ class Ledger:
     def entries(self, *, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
         """Entries in order, those that follow number `after`."""
         sql = "SELECT body FROM entries WHERE sequence > ? ORDER BY sequence LIMIT ?"
-        bodies = self._store.snapshot(lambda execute: execute(sql, (after, limit)))
-        return tuple(Entry.read(body) for (body,) in bodies)
+        return self._store.snapshot(
+            lambda execute: tuple(Entry.read(body) for (body,) in execute(sql, (after, limit)))
+        )
 
     def added(self, table: str, *, at: int = 0) -> Entry | None:
         """The newest entry that says what a table is, None where none does.
@@ -315,9 +324,12 @@ class Ledger:
             if _adds(entry, table):
                 return entry
         sql = "SELECT body FROM entries WHERE body LIKE ? ORDER BY sequence DESC"
-        bodies = self._store.snapshot(lambda execute: execute(sql, ('%"kind":"added"%',)))
-        found = (Entry.read(body) for (body,) in bodies)
-        return next((entry for entry in found if _adds(entry, table)), None)
+
+        def work(execute: Execute) -> Entry | None:
+            found = (Entry.read(body) for (body,) in execute(sql, ('%"kind":"added"%',)))
+            return next((entry for entry in found if _adds(entry, table)), None)
+
+        return self._store.snapshot(work)
 
     def export(self, file: TextIO) -> Head:
         """Write every entry as a line of JSON with its hash, and return the head they lead to."""
@@ -346,10 +358,11 @@ class Ledger:
 
     def _turn(self, patience: float | None = None) -> Turn:
         wait = self._patience if patience is None else patience
-        now = time.time_ns() // 10**6
+        now, spell = time.time_ns() // 10**6, int(wait * 1000)
         # With no patience every claim has lapsed, whatever the clock did in between.
-        lapsed = now - int(wait * 1000) if wait else FOREVER
-        return Turn(f"{socket.gethostname()}:{os.getpid()}:{self._nonce}", now, lapsed)
+        lapsed = now - spell if wait else FOREVER
+        worker = f"{socket.gethostname()}:{os.getpid()}:{self._nonce}"
+        return Turn(worker, now, lapsed, ahead=now + spell)
 
 
 def _adds(entry: Entry, table: str) -> bool:

@@ -7,7 +7,7 @@ from discreet.curator import birth
 from discreet.curator.postgres import Postgres
 from discreet.curator.schema import Execute, version
 from discreet.curator.sqlite import SQLite
-from discreet.curator.store import Store
+from discreet.curator.store import Store, damaged
 from discreet.curator.text import digest
 from discreet.curator.transaction import Transaction
 from discreet.curator.verify import verify
@@ -49,7 +49,7 @@ def believe(store: Store, witness: Witness | None) -> None:
         birth.recognise(store.path)
     report = store.snapshot(lambda execute: verify(execute, store.dialect, None))
     if report.problem is not None:
-        raise _not_whole(str(report.problem))
+        raise damaged(str(report.problem))
     if witness is not None:
         with witness.held() as file:
             witness.renew(file, store.snapshot(_sighting))
@@ -88,17 +88,9 @@ def _check_end(execute: Execute, seen: Sighting | None) -> None:
     [(sequence, hash_, body)] = rows or [(0, "", "")]
     head = transaction.head
     if (sequence, hash_, digest(body)) != (head.sequence, head.hash, head.hash):
-        raise _not_whole("its newest entry is not the one it says it ends with")
+        raise damaged("its newest entry is not the one it says it ends with")
     transaction.check(seen)
 
 
 def _sighting(execute: Execute) -> Sighting:
     return Transaction(execute).sighting
-
-
-def _not_whole(what: str) -> LedgerError:
-    return LedgerError(
-        "the ledger was changed from outside",
-        why=what,
-        fix="put back the newest copy that `discreet ledger verify` finds whole",
-    )

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias, TypeVar
 
 from discreet.curator.schema import Change, Dialect, Execute, Statement
-from discreet.curator.store import Refused, overtaken
+from discreet.curator.store import Refused, overtaken, reading
 from discreet.curator.witness import Sighting
 from discreet.errors import LedgerError
 
@@ -154,7 +154,8 @@ class Postgres:
         own = connection is self._connection
         session = Session(connection, begin, self._prepared if own else None)
         try:
-            answer = work(session)
+            with reading():
+                answer = work(session)
             session.send([(sql, ()) for sql in commit])
         except (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected) as wrong:
             raise _Conflict from wrong

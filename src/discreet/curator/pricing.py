@@ -9,20 +9,25 @@ from typing import Any
 from discreet.answer.accuracy import Accuracy, price_for
 from discreet.answer.budget import Price
 from discreet.answer.explain import Explanation, explain
-from discreet.answer.limits import Law
+from discreet.answer.limits import Law, Weighing
 from discreet.answer.post import outputs_of
 from discreet.answer.quote import Charged, quote
+from discreet.answer.sets import single_sets
+from discreet.answer.statements import statements
 from discreet.curator.accounts import Account
+from discreet.curator.arguments import expect
 from discreet.curator.orders import Order
 from discreet.curator.weights import weigh_columns
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError
 from discreet.plan import canonical
 from discreet.plan.query import Query
+from discreet.plan.statistics import needed
 from discreet.privacy import Neighbours
 from discreet.privacy.charges import EPSILON, Charge, Measure
 from discreet.privacy.charges import price as price_in
 from discreet.rationals import Real
+from discreet.sql.compile import Compiled
 
 SHARE = 50
 """A question takes this part of a dataset's delta unless it says otherwise."""
@@ -46,6 +51,10 @@ class Terms:
     weights: Mapping[str, Real] | None = None
 
     def __post_init__(self) -> None:
+        if self.accuracy is not None:
+            expect(self.accuracy, Accuracy, "an accuracy", fix="pass Accuracy(within=50)")
+        if self.weights is not None:
+            expect(self.weights, Mapping, "weights", fix="pass weights={'m': 4}")
         if (self.epsilon is None) is (self.accuracy is None):
             raise InputError(
                 "a question with neither or both of epsilon and accuracy",
@@ -79,7 +88,12 @@ class Offer:
     law: Law
     at: Counter
     parts: tuple[Charged, ...]
-    explanation: Explanation
+
+    @property
+    def explanation(self) -> Explanation:
+        """How good the answer will be; who asks without looking need not wait for it."""
+        laws = (self.law,)
+        return explain(self.query, DuckDBEngine.dialect, self.price, self.at.neighbours, laws)
 
     def cost(self, measure: Measure) -> Charge:
         """The price in one measure."""
@@ -129,7 +143,9 @@ def make_offer(question: Query, terms: Terms, at: Counter) -> Offer:
         laws = (law,)
         price = price_for(query, dialect, terms.accuracy, delta=delta, neighbours=about, laws=laws)
     parts = quote(query, price, law, dialect, about)
-    return Offer(query, price, law, at, parts, explain(query, dialect, price, about, (law,)))
+    for one in single_sets(query):  # what cannot be compiled is refused now, whatever the limits
+        statements(Compiled(one, needed(one), dialect), Weighing(law, 1, 1))
+    return Offer(query, price, law, at, parts)
 
 
 def tables_named(plan: str) -> set[str]:

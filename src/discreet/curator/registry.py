@@ -9,12 +9,12 @@ import dataclasses
 import hashlib
 import json
 import os
-import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from discreet.curator.progress import open_watched
+from discreet.curator.text import folded
 from discreet.curator.witness import sync_folder
 from discreet.errors import InputError, LedgerError
 from discreet.plan import canonical
@@ -75,8 +75,8 @@ class Registry:
         if alike is not None:
             raise InputError(
                 f"{name} reads like {alike}, which is there already",
-                why="names that differ in case, width or what cannot be seen are one name to "
-                "people, and some of them to engines",
+                why="names that differ in case, width, look-alike letters or what cannot be seen "
+                "are one name to people, and some of them to engines",
                 fix="give the new table another name",
             )
 
@@ -127,18 +127,6 @@ class Registry:
         return [found[name] for name in sorted(found)]
 
 
-def folded(name: str) -> str:
-    """A name as people read it: without case, width, and what cannot be seen.
-
-    Example:
-        >>> folded("Visits") == folded("\uff56isits") == folded("vis\u200bits") == "visits"
-        True
-    """
-    wide = unicodedata.normalize("NFKC", name).casefold()
-    seen = "".join(c for c in wide if unicodedata.category(c) != "Cf")
-    return unicodedata.normalize("NFKC", seen).strip()
-
-
 def version(used: Iterable[Registration]) -> str:
     """A digest of the data that a question reads; other tables may come without changing it."""
     prints = [f"{one.table.name}:{one.fingerprint}" for one in used]
@@ -159,9 +147,12 @@ def fingerprint(path: Path) -> str:
 
 
 def stamp(path: Path) -> str:
-    """Size and time of change: as long as they stay, a file is taken to be the same."""
+    """Which file it is, its size and times of change: while they stay, it is taken to be the same.
+
+    Programs set the first time (st_mtime) as they like; the second (st_ctime) is the system's own.
+    """
     facts = path.stat()
-    return f"{facts.st_size}-{facts.st_mtime_ns}"
+    return f"{facts.st_ino}-{facts.st_size}-{facts.st_mtime_ns}-{facts.st_ctime_ns}"
 
 
 def check_unchanged(registration: Registration) -> Registration:

@@ -42,6 +42,15 @@ def told_before(ledger: Ledger, order: Order) -> list[Release]:
     return [Release.from_bytes(packed) for packed in stored if packed is not None]
 
 
+def told_lately(ledger: Ledger, order: Order) -> list[Release]:
+    """What the same analyst was told for the same question at any price, of late."""
+    asked = _asked(order.plan)
+    lately = ledger.asked([order.dataset], analyst=order.analyst, limit=_PAGE)
+    alike = [one for one in lately if one.order.version == order.version]
+    stored = [ledger.release(one.sequence) for one in alike if _asked(one.order.plan) == asked]
+    return [Release.from_bytes(packed) for packed in stored[:_MOST] if packed is not None]
+
+
 def _epsilon(filed: Filed) -> Fraction:
     return Fraction(json.loads(filed.order.plan)["epsilon"])
 

@@ -67,15 +67,17 @@ class Remote(Curator):
     ) -> Release:
         return self._asked("/v1/queries", self._question(question, terms, analyst), request)
 
-    def _remeasure(self, text: str, terms: Terms, analyst: str | None) -> Release:
-        return self._asked("/v1/remeasure", self._question(text, terms, analyst), None)
+    def _remeasure(self, question: str | Query, terms: Terms, analyst: str | None) -> Release:
+        return self._asked("/v1/remeasure", self._question(question, terms, analyst), None)
 
-    def _explain(self, text: str, terms: Terms, analyst: str | None) -> Explanation:
-        body = self._question(text, terms, analyst)
+    def _explain(self, question: str | Query, terms: Terms, analyst: str | None) -> Explanation:
+        body = self._question(question, terms, analyst)
         return read_reply(self._link.post("/v1/explain", body, safe=True), _explanation)
 
-    def _bill(self, text: str, terms: Terms, analyst: str | None) -> dict[Account, Charge]:
-        told = self._link.post("/v1/explain", self._question(text, terms, analyst), safe=True)
+    def _bill(
+        self, question: str | Query, terms: Terms, analyst: str | None
+    ) -> dict[Account, Charge]:
+        told = self._link.post("/v1/explain", self._question(question, terms, analyst), safe=True)
         return read_reply(told, lambda facts: wire.read_bill(facts["bill"]))
 
     # --- the owner ------------------------------------------------------------------------------
@@ -142,11 +144,24 @@ class Remote(Curator):
         )
 
     def raise_budget(
-        self, dataset: str, budget: Budget, *, reason: str, analyst: str | None = None
+        self,
+        dataset: str,
+        budget: Budget,
+        *,
+        reason: str,
+        analyst: str | None = None,
+        group: str | None = None,
     ) -> Account:
         """Change a budget for ever; the ledger keeps who did it and why."""
+        if group is not None:
+            _refuse("a raise for a group", "the curator's folder")
         said = {**declarations.write_budget(budget), "reason": reason, "analyst": analyst}
         return self._account(f"/v1/budgets/{_escaped(dataset)}/raise", _known(said))
+
+    def raise_link(self, name: str, budget: Budget, *, reason: str) -> Account:
+        """Refuse: it is done beside the folder."""
+        del name, budget, reason
+        _refuse("a raise for a link", "the curator's folder")
 
     def as_owner(self, name: str) -> Curator:
         """This curator, if the token is for that name."""

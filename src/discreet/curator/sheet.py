@@ -10,10 +10,11 @@ from discreet.curator.schema import Statement
 from discreet.curator.transaction import Transaction
 from discreet.errors import InputError
 
-FOUND = """SELECT c.sequence, c.request, c.question, c.claimed, r.bytes, e.body
+FOUND = """SELECT c.sequence, c.request, c.question, c.claimed, r.bytes, a.body, e.hash, e.body
 FROM charges c JOIN entries e ON e.sequence = c.sequence
-LEFT JOIN releases r ON r.charge = c.sequence WHERE """
-"""The columns of a charge that was made before."""
+LEFT JOIN releases r ON r.charge = c.sequence
+LEFT JOIN entries a ON a.sequence = c.released WHERE """
+"""The columns of a charge that was made before, its answer and the entries about both."""
 
 _KINDS = ("dataset", "link", "group", "analyst")
 
@@ -67,6 +68,10 @@ class Sheet:
         accounts = [self._accounts[key] for key in keys]
         accounts.append(self._accounts.get(mine.key, counting))
         return sorted(accounts, key=lambda one: _KINDS.index(one.holder.kind))
+
+    def knows(self, account: Account) -> bool:
+        """Whether an account was opened, or has paid before."""
+        return account.holder.key in self._accounts
 
     def put(self, before: Account, after: Account) -> None:
         """Replace an account."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
 from discreet.curator.schema import Change, Dialect, Execute, Statement
-from discreet.curator.store import Refused, overtaken
+from discreet.curator.store import Refused, overtaken, reading
 from discreet.errors import LedgerError
 
 T = TypeVar("T")
@@ -107,8 +107,9 @@ class SQLite:
 
     def _ready(self) -> Connection:
         try:
-            connection = self._connect(self.path)
-            prepare(connection)
+            with reading():
+                connection = self._connect(self.path)
+                prepare(connection)
         except sqlite3.Error as wrong:
             raise failure(wrong) from wrong
         return connection
@@ -187,7 +188,8 @@ def within(connection: Connection, begin: str, work: Callable[[Execute], T]) -> 
     execute = Session(connection)
     try:
         execute(begin)
-        answer = work(execute)
+        with reading():
+            answer = work(execute)
         execute("COMMIT")
     except sqlite3.IntegrityError as wrong:
         raise Refused from wrong

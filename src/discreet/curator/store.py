@@ -1,10 +1,11 @@
 """What the ledger needs from a database."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
 from discreet.curator.schema import Dialect, Execute
-from discreet.errors import LedgerError
+from discreet.errors import DiscreetError, LedgerError
 
 T = TypeVar("T")
 
@@ -19,6 +20,26 @@ def overtaken() -> LedgerError:
         "a row of the ledger changed under a transaction",
         why="transactions did not happen one after another",
         fix="run `discreet ledger verify`",
+    )
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Turn what readers stumble over into the error for a ledger that is damaged."""
+    try:
+        yield
+    except DiscreetError:
+        raise
+    except (LookupError, TypeError, ValueError) as wrong:
+        raise damaged("something in it is not what this package writes") from wrong
+
+
+def damaged(why: str) -> LedgerError:
+    """The error for a ledger that was changed by others, or by its disk."""
+    return LedgerError(
+        "the ledger was changed from outside",
+        why=why,
+        fix="put back the newest copy that `discreet ledger verify` finds whole",
     )
 
 

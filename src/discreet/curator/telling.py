@@ -184,6 +184,8 @@ def _group_facts(part: Part) -> dict[str, Any]:
         "groups": part.groups,
         "finding": None if part.finding is None else {"people": part.finding.people},
         "limits": stated,
+        "clipped": part.clipped,
+        "hints": list(part.hints),
     }
 
 

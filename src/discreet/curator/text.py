@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import unicodedata
 from typing import Any, Final
 
 from discreet.errors import InputError
@@ -46,6 +47,26 @@ def named(value: object, what: str) -> str:
         why="a name is a text of at least one character that UTF-8 can write, without NUL",
         fix=f"pass {what} as a plain text",
     )
+
+
+# Cyrillic and Greek letters that look like Latin ones, small or as capitals.
+_LIKE: Final = str.maketrans(
+    "авекмнорстухіјѕһԁԛԝӏαβεζηικμνορτυχ", "abekmhopctyxijshdqwlabezhikmvoptyx"
+)
+
+
+def folded(name: str) -> str:
+    """A name as people read it: without case, width, alphabet, and what cannot be seen.
+
+    Example:
+        >>> folded("Visits") == folded("\uff56isits") == folded("vis\u200bits") == "visits"
+        True
+        >>> folded("\u0410lice") == "alice"
+        True
+    """
+    wide = unicodedata.normalize("NFKC", name).casefold()
+    seen = "".join(c for c in wide if unicodedata.category(c) != "Cf")
+    return unicodedata.normalize("NFKC", seen).translate(_LIKE).strip()
 
 
 def _encodes(value: str) -> bool:

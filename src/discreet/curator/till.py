@@ -18,7 +18,6 @@ from discreet.curator.ledger import Ledger
 from discreet.curator.orders import Receipt, State
 from discreet.curator.pricing import Counter, Offer, Terms, make_offer, tables_named
 from discreet.curator.registry import Registration
-from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import (
     DiscreetError,
     EngineError,
@@ -35,19 +34,22 @@ _WAIT = 600.0
 
 
 def _measured(
-    query: Query, engine: DuckDBEngine, price: Price, about: Neighbours, laws: tuple[Law, ...]
+    query: Query, data: Holdings, price: Price, about: Neighbours, laws: tuple[Law, ...]
 ) -> Release:
     """An answer; what nobody foresaw is told in words that are the same for all data."""
     try:
-        return answer(query, engine, price, about, laws)
-    except (EngineError, InvariantBroken):
-        raise
+        return answer(query, data.open(), price, about, laws)
+    except (EngineError, InvariantBroken, LedgerError) as wrong:
+        known: DiscreetError = wrong
     except Exception:  # noqa: BLE001 - its class and text may depend on data
-        raise InvariantBroken(
+        known = InvariantBroken(
             "an answer could not be finished",
             why="it came to something that it is not made for, and nothing was released",
             fix="tell whoever runs this; the charge stays, and asking again is free",
-        ) from None
+        )
+    # Raised here and not there, it carries no error of the engine along, which may quote data.
+    known.__context__ = known.__cause__ = None
+    raise known
 
 
 def _unsaid(table: str) -> LedgerError:
@@ -169,7 +171,7 @@ class Till:
         query = canonical.read(plan["query"], self._holdings.schema)
         price = Price(Fraction(plan["epsilon"]), Fraction(plan["delta"]))
         about, laws = Neighbours(plan["neighbours"]), (Law(plan["law"]),)
-        release = _measured(query, self._holdings.open(), price, about, laws)
+        release = _measured(query, self._holdings, price, about, laws)
         self._check_version(receipt, plan["query"])  # nobody swapped a file meanwhile
         return release
 

@@ -83,11 +83,28 @@ def test_a_picture_shows_success_chance_and_bound():
     assert svg.count("<path") == 2
 
 
-@pytest.mark.parametrize("epsilon", ["zero", "0", "-1", "1/0", "nan"])
+@pytest.mark.parametrize("epsilon", ["zero", "1/0", "nan", "1e999999999"])
 def test_an_epsilon_that_is_no_number_is_refused(epsilon):
     said = run(*QUICK, "--epsilon", epsilon)
 
+    assert said.exit_code == 2
+    assert "is not a number" in said.output
+
+
+@pytest.mark.parametrize("epsilon", ["0", "-1", "1e13", "1e400"])
+def test_an_epsilon_that_is_out_of_reach_is_refused(epsilon):
+    said = run(*QUICK, "--epsilon", epsilon)
+
     assert isinstance(said.exception, InputError)
+
+
+def test_an_effort_that_does_not_fit_into_memory_is_told():
+    # A petabyte of questions, more than a process can address: nothing is allocated.
+    said = run("reconstruct", "--against", "raw", "--effort", "1000000000000")
+
+    assert isinstance(said.exception, InputError)
+    assert "memory" in str(said.exception)
+    assert run("reconstruct", "--effort", "1000000000001").exit_code == 2
 
 
 def test_unknown_attacks_and_answers_are_refused():

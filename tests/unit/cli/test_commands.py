@@ -3,13 +3,20 @@
 import csv
 import io
 import json
+import shlex
+import subprocess
+import sys
+from dataclasses import replace
 
 import pytest
+from click.testing import CliRunner
 
 import discreet as dp
 from desk import BY_CITY, COUNT
 from discreet.cli import _COMMANDS, main
+from discreet.cli.budget import gauge
 from discreet.cli.options import read_number
+from discreet.curator.accounts import Account, dataset
 from visits import clinic
 
 
@@ -375,3 +382,73 @@ def test_a_curator_without_its_ledger_does_not_begin_another(discreet, clinic_fo
 def test_an_empty_question_points_nowhere(discreet):
     told = discreet("query", "-", "--epsilon", "0.1", text=" \n")
     assert "^" not in told.stderr
+
+
+@pytest.mark.parametrize("option", ["--after", "--limit"])
+def test_numbers_beyond_what_a_ledger_counts_are_all_there_is(discreet, option):
+    told = discreet("ledger", "list", option, "9" * 40, "--json")
+
+    assert told.exit_code == 0
+    assert bool(told.stdout) is (option == "--limit")
+
+
+def test_what_nobody_foresaw_is_a_sentence_that_quotes_nothing(discreet, monkeypatch):
+    def stumble(*_, **__):
+        raise KeyError("a value of somebody")
+
+    monkeypatch.setattr(dp.Curator, "sql", stumble)
+    told = discreet("query", COUNT, "--epsilon", "0.1")
+
+    assert told.exit_code == 4
+    assert "KeyError at test_commands.py:" in told.stderr
+    assert "somebody" not in told.output
+    assert "Traceback" not in told.output
+
+
+def test_names_of_budgets_stay_in_a_narrow_terminal(clinic_folder):
+    environment = {"DISCREET_CURATOR": str(clinic_folder), "COLUMNS": "40"}
+    told = CliRunner().invoke(main, ["budget"], env=environment).stdout
+    names = "".join(line.split("│")[1].strip() for line in told.splitlines() if "│" in line)
+
+    assert "dataset" in names
+    assert "visits" in names
+
+
+def test_a_gauge_shows_whichever_runs_out_first():
+    account = Account.under(dataset("visits"), dp.Budget(epsilon=3, delta=1e-6).cap())
+    almost = account.after((account.cap[0] // 10, account.cap[1] * 9 // 10))
+
+    assert "10% left" in gauge(almost)
+    assert "100% left" in gauge(account)
+    assert "0% left" in gauge(replace(account, spent=account.cap))
+
+
+def test_a_terminal_without_our_characters_gets_others(discreet):
+    discreet("--version")  # whose beginning makes them known
+
+    assert "5 ± 2 ─ █░… ä".encode("ascii", "plainly") == b"5 +- 2 - #... ?"
+
+
+def test_standard_input_that_is_closed_is_told(tmp_path):
+    python = shlex.quote(sys.executable)
+    asked = f"{python} -m discreet query - --epsilon 1 <&-"
+    told = subprocess.run(  # noqa: S602 - our own words
+        asked, shell=True, capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+
+    assert told.returncode == 2
+    assert "Standard input is closed" in told.stderr
+
+
+def test_an_owner_raises_the_caps_of_groups_and_links(discreet):
+    cap = ("--epsilon", "1", "--delta", "1e-6")
+    discreet("budget", "group", "lab", "visits", "alice", *cap)
+    discreet("budget", "link", "people", "visits", *cap)
+    more = ("--epsilon", "2", "--delta", "1e-6", "--reason", "board")
+    of_group = discreet("budget", "raise", "visits", "--group", "lab", *more)
+    of_link = discreet("budget", "raise", "people", "--link", *more)
+    of_both = discreet("budget", "raise", "people", "--link", "--group", "lab", *more)
+
+    assert "The cap of group lab within visits is changed" in of_group.stdout
+    assert "The cap of link people is changed" in of_link.stdout
+    assert of_both.exit_code == 2

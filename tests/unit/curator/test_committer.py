@@ -140,7 +140,7 @@ def test_a_total_that_changed_after_it_was_read_is_not_written_over(visits, ask)
         sheet = Sheet(transaction)
         sheet.read([ask()])
         execute("UPDATE accounts SET spent = ?", (write_units(1),))
-        charging.charge(transaction, sheet, ask(), charging.Turn("worker", 0, 0))
+        charging.charge(transaction, sheet, ask(), charging.Turn("worker", 0, 0, 0))
         sheet.write_back()
         transaction.finish()
 

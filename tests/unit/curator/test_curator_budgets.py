@@ -181,3 +181,52 @@ def test_each_way_to_say_a_budget_answers_questions(said, measure):
 def test_a_budget_that_means_nothing_is_refused(said):
     with pytest.raises(InputError):
         dp.Budget(**said).cap()
+
+
+ALIKE = ["Alice", "alice\u200b", "\uff41lice", "\u0430lice", "alic\u0435"]
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_a_name_that_reads_like_that_of_an_analyst_does_not_get_around_the_cap(curator, name):
+    curator.group("lab", "visits", ["alice"], dp.Budget(epsilon=0.2, delta=1e-7))
+    before = curator.ledger.accounts()
+    for wrong in (
+        lambda: curator.as_analyst(name).sql(COUNT, epsilon=0.1),
+        lambda: curator.grant(name, "visits", BUDGET),
+        lambda: curator.group("other", "visits", [name], BUDGET),
+    ):
+        with pytest.raises(InputError, match="reads like analyst alice within visits"):
+            wrong()
+
+    assert curator.ledger.accounts() == before
+    curator.as_analyst("alice").sql(COUNT, epsilon=0.1)
+    curator.as_analyst("alicia").sql(COUNT, epsilon=0.1)
+
+
+def test_two_members_of_a_group_do_not_read_alike(curator):
+    with pytest.raises(InputError, match="reads like"):
+        curator.group("lab", "visits", ["bob", "Bob"], BUDGET)
+    with pytest.raises(InputError, match="each once"):
+        curator.group("lab", "visits", ["bob", "bob"], BUDGET)
+
+
+def test_tables_that_look_alike_in_another_alphabet_are_refused(curator):
+    with pytest.raises(InputError, match="reads like visits"):
+        curator.add("vis\u0456ts", clinic(5), **ABOUT, budget=BUDGET)
+
+
+def test_caps_of_groups_and_links_are_raised_with_a_reason_too(curator):
+    small, large = (dp.Budget(epsilon=e, delta=1e-6) for e in (0.2, 2))
+    curator.group("lab", "visits", ["alice"], small)
+    curator.link("people", ["visits"], small)
+    with pytest.raises(BudgetError):
+        curator.sql(COUNT, epsilon=1, analyst="alice")
+
+    curator.raise_budget("visits", large, group="lab", reason="board")
+    raised = curator.raise_link("people", large, reason="board")
+
+    assert raised.limit == large.cap()
+    curator.sql(COUNT, epsilon=1, analyst="alice")
+    assert [one.kind for one in curator.ledger.entries()][-4:-2] == ["raised", "raised"]
+    with pytest.raises(InputError, match="at once"):
+        curator.raise_budget("visits", large, analyst="alice", group="lab", reason="board")

@@ -494,3 +494,97 @@ def test_a_dataset_is_not_added_anew_in_other_words_once_something_is_spent(tmp_
         add_visits(curator)
         assert curator.budget("visits") == before
         curator.sql(COUNT, epsilon=0.2)
+
+
+def test_a_file_of_the_same_size_and_time_with_other_rows_is_noticed(tmp_path):
+    file = tmp_path / "visits.parquet"
+    rows = clinic(50)
+    pq.write_table(rows, file, compression="none", use_dictionary=False, write_statistics=False)
+    with add_visits(dp.Curator(tmp_path / "c"), file) as curator:
+        curator.sql(COUNT, epsilon=0.1)
+        before, packed = file.stat(), bytearray(file.read_bytes())
+        packed[len(packed) // 2] ^= 1
+        file.write_bytes(packed)
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+        now = file.stat()
+        assert (now.st_size, now.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+
+        with pytest.raises(InputError, match="has changed"):
+            curator.sql(BY_CITY, epsilon=0.1)
+
+
+def test_a_file_that_changes_while_it_is_added_is_read_again(tmp_path, monkeypatch):
+    file = tmp_path / "visits.parquet"
+    pq.write_table(clinic(50), file)
+
+    def changed(path):
+        found = fingerprint(path)
+        pq.write_table(clinic(60), path)
+        return found
+
+    monkeypatch.setattr("discreet.curator.registry.fingerprint", changed)
+    with add_visits(dp.Curator(tmp_path / "c"), file) as curator:
+        monkeypatch.undo()
+        with pytest.raises(InputError, match="has changed"):
+            curator.sql(COUNT, epsilon=0.1)
+
+
+def test_a_program_may_go_to_another_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    with add_visits(dp.Curator("c")) as curator:
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        told = curator.sql(COUNT, epsilon=0.1)
+        curator.add("more", clinic(5), unit="person", within="visits")
+    with dp.Curator(tmp_path / "c") as again:
+        assert again.sql(COUNT, epsilon=0.1) == told
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_a_folder_that_was_moved_while_it_is_open_is_told_as_that(tmp_path):
+    with add_visits(dp.Curator(tmp_path / "c")) as curator:
+        (tmp_path / "c").rename(tmp_path / "d")
+        with pytest.raises(LedgerError, match="c is gone: it was moved"):
+            curator.sql(COUNT, epsilon=0.1)
+    assert not (tmp_path / "c").exists()
+
+
+def test_what_a_crash_left_of_a_beginning_is_no_folder_of_others(tmp_path):
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "curator.new").write_text('{"form')
+
+    with add_visits(dp.Curator(tmp_path / "c")) as curator:
+        curator.sql(COUNT, epsilon=0.1)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 300, "visits.parquet/c"])
+def test_names_that_no_folder_can_have_are_refused(tmp_path, name):
+    pq.write_table(clinic(5), tmp_path / "visits.parquet")
+
+    with pytest.raises(InputError, match="cannot be a curator's folder"):
+        dp.Curator(str(tmp_path / name))
+    with pytest.raises(InputError, match="cannot be"):
+        add_visits(dp.Curator.in_memory(), str(tmp_path / f"{name}.parquet"))
+    assert [one.name for one in tmp_path.iterdir()] == ["visits.parquet"]
+
+
+def test_an_address_where_no_ledger_answers_leaves_nothing_behind(tmp_path):
+    with pytest.raises(LedgerError, match="Postgres says"):
+        dp.Curator(tmp_path / "c", ledger="postgresql://127.0.0.1:1/nowhere")
+    assert not list((tmp_path / "c").iterdir())
+    with add_visits(dp.Curator(tmp_path / "c")) as curator:
+        curator.sql(COUNT, epsilon=0.1)
+
+
+def test_a_new_folder_is_nobody_elses_to_read(tmp_path):
+    with add_visits(dp.Curator(tmp_path / "c")):
+        assert (tmp_path / "c").stat().st_mode & 0o077 == 0
+
+
+def test_rows_of_a_table_that_is_refused_do_not_stay(tmp_path):
+    cities = pa.table({"name": ["Oslo", "Oslo"]})
+    with add_visits(dp.Curator(tmp_path / "c")) as curator:
+        before = picture(tmp_path / "c" / "data")
+        with pytest.raises(InputError, match="is not unique"):
+            curator.add_public("cities", cities, key="name")
+        assert picture(tmp_path / "c" / "data") == before

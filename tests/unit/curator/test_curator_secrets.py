@@ -1,10 +1,10 @@
 """What an observer sees besides the released numbers is the same on neighbouring datasets."""
 
 import logging
-import os
 import pickle
 import traceback
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -12,7 +12,13 @@ import pytest
 import discreet as dp
 from desk import BY_CITY, COUNT, add_visits
 from discreet.audit import replay
-from discreet.errors import DiscreetError, EngineError, InputError, QueryRefused
+from discreet.errors import (
+    DiscreetError,
+    EngineError,
+    InputError,
+    InvariantBroken,
+    QueryRefused,
+)
 from visits import clinic
 
 CANARY = "kanarek-7319"
@@ -96,19 +102,44 @@ def test_no_value_of_the_data_reaches_errors_logs_or_the_folder(tmp_path, caplog
         assert not file.is_file() or CANARY.encode() not in file.read_bytes()
 
 
-def test_an_error_of_the_database_is_not_passed_on(tmp_path):
+def test_an_error_of_the_database_is_not_passed_on(tmp_path, monkeypatch):
+    monkeypatch.setattr("discreet.curator.registry.stamp", lambda _: "a change is not noticed")
     file = canaries(tmp_path)
     curator = add_visits(dp.Curator(tmp_path / "c"), file)
-    stamp = file.stat()
     broken = file.read_bytes()[:-300] + CANARY.encode() * 25
     file.write_bytes(broken)
-    os.utime(file, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
     curator._holdings.close()
-    with curator, pytest.raises((EngineError, InputError)) as error:
+    with curator, pytest.raises(EngineError) as error:
         curator.sql(COUNT, epsilon=0.1)
 
     assert CANARY not in "".join(traceback.format_exception(error.value))
-    assert error.value.__cause__ is None
+    assert error.value.__cause__ is error.value.__context__ is None
+
+
+def test_what_nobody_foresaw_while_answering_carries_nothing_along(monkeypatch):
+    def stumble(*_):
+        raise KeyError(CANARY)
+
+    monkeypatch.setattr("discreet.curator.till.answer", stumble)
+    with add_visits(dp.Curator.in_memory()) as curator, pytest.raises(InvariantBroken) as error:
+        curator.sql(COUNT, epsilon=0.1)
+
+    assert error.value.__cause__ is error.value.__context__ is None
+
+
+@pytest.mark.parametrize("place", ["c", None])
+def test_a_frame_of_several_types_is_refused_without_quoting_it(tmp_path, place):
+    frame = clinic(2000).to_pandas()
+    frame["street"] = pd.Series([1] * (len(frame) - 1) + [CANARY], dtype=object)
+    with (
+        dp.Curator(place and tmp_path / place) as curator,
+        pytest.raises((InputError, EngineError), match="several types") as error,
+    ):
+        add_visits(curator, frame)
+
+    assert CANARY not in "".join(traceback.format_exception(error.value))
+    assert place is None or error.value.__context__ is None
+    assert not list((tmp_path / "c").glob("data/*"))
 
 
 def test_a_file_that_cannot_be_read_is_refused_without_quoting_it(tmp_path):

@@ -2,6 +2,7 @@
 
 import io
 import threading
+import time
 from dataclasses import replace
 from fractions import Fraction
 
@@ -404,3 +405,31 @@ def test_a_ledger_opens_again_with_everything_in_it(tmp_path, ask):
         with Ledger.open(str(place)) as second:
             assert second.charge(ask()).release == b"answer"
             assert second.verify().ok
+
+
+def test_a_claim_made_by_a_clock_that_was_set_back_lapses(visits, ask, monkeypatch):
+    ahead = time.time_ns() + 10**9 * 3600
+    with monkeypatch.context() as patched:
+        patched.setattr(time, "time_ns", lambda: ahead)
+        made = visits.charge(ask())
+
+    assert visits.charge(ask()).state is State.CHARGED
+    assert visits.charge(ask()).state is State.PENDING
+    with monkeypatch.context() as patched:
+        patched.setattr(time, "time_ns", lambda: ahead)
+        assert [one.sequence for one in visits.recover()] == [made.sequence]
+    assert [one.sequence for one in visits.recover()] == [made.sequence]
+    assert visits.recover() == ()
+
+
+def test_names_that_were_both_let_in_before_stay(visits, monkeypatch):
+    cap = Filter.basic(epsilon=1).limit
+    members = [analyst(name, within="visits") for name in ("Bob", "bob", "BOB")]
+    with monkeypatch.context() as patched:
+        patched.setattr("discreet.curator.accounting.folded", str)
+        visits.open_account(group("lab", within="visits"), cap, by="owner", members=members)
+
+    for name in ("Bob", "bob", "BOB"):
+        assert visits.touched("visits", name)[-1].holder.name == name
+    with pytest.raises(InputError, match="reads like"):
+        visits.touched("visits", "bOb")

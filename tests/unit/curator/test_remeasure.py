@@ -123,9 +123,9 @@ SUM(amount) / COUNT(*) AS r FROM visits GROUP BY city"""
 
 
 def test_means_and_what_is_computed_from_them_are_merged_too(curator):
-    first = curator.sql(FULL, epsilon=6)
-    merged = curator.remeasure(FULL, epsilon=6, delta=1e-4)
-    second = curator.sql(FULL, epsilon=6, delta=1e-4)
+    first = curator.sql(FULL, epsilon=20)
+    merged = curator.remeasure(FULL, epsilon=20, delta=1e-4)
+    second = curator.sql(FULL, epsilon=20, delta=1e-4)
 
     for column in ("n", "m", "d", "r"):
         one, two, both = (r.table.column(column).to_numpy() for r in (first, second, merged))
@@ -231,3 +231,32 @@ def test_a_number_without_a_width_is_neither_weighed_nor_lost():
 
     assert merged.table.column("n")[:2] == bare.table.column("n")[:2]
     assert merged.half_widths["n"].to_pylist()[:2] == [None, 1.5]
+
+
+def test_questions_in_python_are_explained_and_measured_again_like_those_in_sql(curator):
+    text = "SELECT city, COUNT(*) AS n FROM visits GROUP BY city"
+    question = curator.table("visits").group_by("city").agg(n=dp.count())
+    curator.sql(text, epsilon=0.3)
+
+    assert repr(curator.explain(question, epsilon=0.4)) == repr(curator.explain(text, epsilon=0.4))
+    assert curator.cost(question, epsilon=0.4) == curator.cost(text, epsilon=0.4)
+    merged = curator.remeasure(question, epsilon=0.4)
+    assert merged.notes[-1] == "merged from 2 answers, each charged when it was made"
+    assert curator.remeasure(text, epsilon=0.4) == merged
+    assert curator.ask(question, epsilon=0.3) == curator.sql(text, epsilon=0.3)
+    desk = curator.as_analyst("zed")
+    assert desk.remeasure(question, epsilon=0.4) == curator.sql(text, epsilon=0.4)
+
+
+def test_explaining_recalls_what_an_earlier_answer_told_this_analyst():
+    text = "SELECT city, COUNT(*) AS n FROM visits GROUP BY city"
+    with dp.Curator.in_memory() as curator:
+        add_visits(curator, limits=dp.Limits(), budget=dp.Budget(rho=500, delta=1e-3))
+        told = curator.sql(text, epsilon=20).parts[0].beyond
+
+        assert told is not None
+        for price in (20, 0.5):
+            [part] = curator.explain(text, epsilon=price).parts
+            assert part.clipped == told
+        [others] = curator.explain(text, epsilon=1, analyst="bob").parts
+        assert others.clipped is None

@@ -187,3 +187,33 @@ def test_an_entry_that_overspends_is_found(tmp_path, ask):
             f"VALUES {row}",
         )
         assert str(ledger.verify().problem) == "entry 9: it breaks the rules of accounts"
+
+
+USED = {
+    "a stored answer": "UPDATE releases SET bytes = x'00'",
+    "the entry of an answer": "UPDATE entries SET body = '{' WHERE sequence = 6",
+    "the entry of a charge": (
+        "UPDATE entries SET body = replace(body, 'count()', 'counT()') WHERE sequence = 5"
+    ),
+    "a total": f"UPDATE accounts SET spent = 'x{0:077d}'",
+    "a measure": "UPDATE accounts SET measure = 'rhp'",
+    "a key": "UPDATE accounts SET key = replace(key, '\"', '') WHERE key LIKE '[\"link%'",
+}
+
+
+@pytest.mark.parametrize("name", USED)
+def test_what_is_damaged_is_not_told_and_not_stumbled_over(tmp_path, ask, name):
+    with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
+        fill(ledger, ask)
+        tamper_file(tmp_path / "ledger.sqlite", USED[name])
+        with pytest.raises(LedgerError, match="changed from outside"):
+            ledger.charge(ask()) if name != "a key" else ledger.accounts()
+
+
+def test_a_damaged_answer_is_not_read_by_its_number_either(tmp_path, ask):
+    with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
+        fill(ledger, ask)
+        assert ledger.release(5) == b"answer"
+        tamper_file(tmp_path / "ledger.sqlite", USED["a stored answer"])
+        with pytest.raises(LedgerError, match="not the one that was released"):
+            ledger.release(5)

@@ -181,7 +181,7 @@ def test_an_answer_is_stored_when_its_pace_allows_and_not_before(curator, window
 
     receipt = window.submit(COUNT, PRICE, "alice")
     assert window.pursue(receipt, patience=30, pace=Pace(turn, settle)) is not None
-    assert order == ["in", "out", "settled"]
+    assert order == ["in", "settled", "out"]
     assert curator.ledger.verify().pending == 0
 
 

@@ -1,0 +1,68 @@
+"""What callers pass, refused in a sentence where it is something else."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from discreet.errors import InputError
+from discreet.plan.schema import Bounds, Keys
+
+_ADDRESSES: Final = ("postgresql://", "postgres://")
+
+
+def expect(value: object, kinds: type | tuple[type, ...], what: str, *, fix: str) -> None:
+    """Refuse a value of another type.
+
+    Example:
+        >>> expect(3, str, "the unit", fix="name a column")
+        Traceback (most recent call last):
+        discreet.errors.InputError: the unit is of type int: ... To mend it, name a column.
+    """
+    if not isinstance(value, kinds):
+        known = kinds if isinstance(kinds, tuple) else (kinds,)
+        raise InputError(
+            f"{what} is of type {type(value).__name__}",
+            why=f"it is told as {' or '.join(one.__name__ for one in known)}",
+            fix=fix,
+        )
+
+
+def several(names: Iterable[str], what: str) -> list[str]:
+    """Names in a list; one text, which would be read letter by letter, is refused."""
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InputError(
+            f"{what} are a {type(names).__name__}",
+            why="they are a list of names, also where there is one of them",
+            fix="put it in brackets: [...]",
+        )
+    return list(names)
+
+
+def about_columns(said: Any) -> None:
+    """Refuse what says nothing about a column."""
+    expect(said, Mapping, "columns", fix="pass columns={'age': Bounds(0, 120)}")
+    for name, spec in said.items():
+        fix = "pass Bounds(0, 120) for its range, or Keys([...]) for its public values"
+        expect(spec, (Bounds, Keys), f"what is said about {name}", fix=fix)
+
+
+def placed(
+    place: str | os.PathLike[str] | None,
+    folder: str | os.PathLike[str] | None,
+    ledger: str | None,
+) -> tuple[Path | None, str | None]:
+    """A folder and the address of a ledger, from the ways to say them."""
+    for said in (place, folder):
+        if said is not None:
+            expect(said, (str, os.PathLike), "the place of a curator", fix="name a folder")
+    is_address = isinstance(place, str) and place.startswith(_ADDRESSES)
+    if is_address and folder is not None and ledger is None:
+        return Path(folder), str(place)
+    if is_address or folder is not None or (place is None and ledger is not None):
+        raise InputError(
+            "a curator without one folder",
+            why="a ledger in Postgres keeps charges; what is said about data is kept in a folder",
+            fix="pass Curator(folder, ledger=address) or Curator(address, folder=folder)",
+        )
+    return (None if place is None else Path(place)), ledger

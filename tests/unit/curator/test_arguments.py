@@ -1,0 +1,69 @@
+"""What is passed by mistake is refused in a sentence, and nothing is made of it."""
+
+import pytest
+
+import discreet as dp
+from desk import ABOUT, BUDGET, COUNT, add_visits
+from discreet.errors import InputError
+from discreet.privacy import Neighbours
+from visits import clinic
+
+
+@pytest.fixture(scope="module")
+def curator():
+    with dp.Curator.in_memory() as made:
+        yield add_visits(made)
+
+
+@pytest.mark.parametrize(
+    ("said", "what"),
+    [
+        ({"budget": 3}, "a budget is of type int"),
+        ({"unit": 3}, "unit is of type int"),
+        ({"limits": (2, 4)}, "limits is of type tuple"),
+        ({"columns": ["amount"]}, "columns is of type list"),
+        ({"columns": {"amount": (0, 100)}}, "what is said about amount is of type tuple"),
+        ({"required": "city"}, "required columns are a str"),
+    ],
+)
+def test_what_is_said_about_a_table_has_a_type(curator, said, what):
+    with pytest.raises(InputError, match=what):
+        curator.add("more", clinic(5), **{**ABOUT, "budget": BUDGET, **said})
+    assert list(curator.schema.tables) == ["visits"]
+
+
+def test_a_table_needs_data(curator):
+    with pytest.raises(InputError, match="no data"):
+        curator.add("more", None, **ABOUT, budget=BUDGET)
+
+
+def test_one_name_is_no_list_of_letters(curator):
+    accounts = curator.ledger.accounts()
+    for wrong in (
+        lambda: curator.group("lab", "visits", "alice", BUDGET),
+        lambda: curator.link("people", "visits", BUDGET),
+        lambda: curator.as_analyst("alice", datasets="visits"),
+    ):
+        with pytest.raises(InputError, match="a list of names"):
+            wrong()
+    assert curator.ledger.accounts() == accounts
+
+
+@pytest.mark.parametrize(("terms"), [{"accuracy": 50}, {"epsilon": 0.1, "weights": ["n"]}])
+def test_what_a_question_is_asked_for_has_a_type(curator, terms):
+    with pytest.raises(InputError, match="is of type"):
+        curator.sql(COUNT, **terms)
+
+
+@pytest.mark.parametrize("place", [b"c", 3])
+def test_a_place_has_a_type(place):
+    with pytest.raises(InputError, match="the place of a curator is of type"):
+        dp.Curator(place)
+
+
+def test_neighbours_are_read_by_name(tmp_path):
+    assert dp.Curator.in_memory(neighbours="change-one").neighbours is Neighbours.CHANGE_ONE
+    for wrong in ("next door", 3):
+        with pytest.raises(InputError):
+            dp.Curator(tmp_path / "c", neighbours=wrong)
+    assert not (tmp_path / "c").exists()
