@@ -166,6 +166,17 @@ ORDER BY bin
 -- output count
 -- order bin
 
+SELECT DATE_TRUNC('month', CAST(seen AS DATE)) AS month, COUNT(*)
+FROM visits
+WHERE day >= DATE_TRUNC('year', DATE '2022-05-13')
+GROUP BY 1
+-- scan visits
+-- filter (day >= year of datetime.date(2022, 5, 13))
+-- key month := month of seen::DATE
+-- aggregate count := COUNT(*)
+-- output month
+-- output count
+
 SELECT DATE_TRUNC('month', day) AS month, SUM(cost) FROM visits GROUP BY 1 ORDER BY 1
 -- scan visits
 -- key month := month of day

@@ -56,14 +56,14 @@ class Accuracy:
         *,
         of: Real | Release | None = None,
         confidence: Real = 0.95,
-        columns: Sequence[str] | None = None,
+        columns: Sequence[str] | str | None = None,
         rows: int | None = None,
     ) -> None:
         facts = {
             "within": _within(within, relative=of is not None),
             "of": of if of is None or isinstance(of, Release) else positive(of, "of"),
             "confidence": _confidence(confidence),
-            "columns": None if columns is None else tuple(columns),
+            "columns": None if columns is None else _columns(columns),
             "rows": None if rows is None else whole(rows, "rows", at_least=1),
         }
         for name, fact in facts.items():
@@ -150,6 +150,17 @@ def _confidence(confidence: Real) -> Fraction:
     )
 
 
+def _columns(columns: Sequence[str] | str) -> tuple[str, ...]:
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    if names:
+        return names
+    raise InputError(
+        "an accuracy is asked of no columns",
+        why="columns is empty, and any price would do",
+        fix="name some in columns=..., or leave it out for all",
+    )
+
+
 def _smallest(release: Release, column: str) -> Fraction:
     values = (
         release.table.column(column).to_pylist() if column in release.table.column_names else []
@@ -199,6 +210,8 @@ def planned(
     """
     compiled = Compiled(query, needed(query), dialect)
     budget = plan_budget(compiled, price)
+    if Law.LAPLACE not in laws and budget.delta and not budget.rho:
+        return None
     weighing, _, _ = weigh(compiled, budget, Sealed(), neighbours, laws)
     if not is_feasible(budget, weighing, neighbours):
         return None

@@ -11,6 +11,7 @@ from discreet.answer.facts import facts_of
 from discreet.answer.figures import counted
 from discreet.answer.limits import Law
 from discreet.answer.parts import kept
+from discreet.answer.picking import widened
 from discreet.answer.post import arrange, evaluate, outputs_of, shows_all
 from discreet.answer.release import Cost, Release
 from discreet.answer.sets import single_sets
@@ -39,7 +40,9 @@ def answer(
     if not shows_all(query):  # nothing is copied where nothing moves
         rows = arrange(central, query)
         shown = shown.take(rows)
-        half_widths = {name: width.take(rows) for name, width in half_widths.items()}
+        noise = [part.weighing.law for part in parts]
+        wider = widened(query, widths, len(rows), central.num_rows, noise)
+        half_widths = {name: pa.array(width).take(rows) for name, width in wider.items()}
     costs = tuple(cost for part in parts for cost in _costs(part))
     return Release(
         table=shown,

@@ -4,7 +4,7 @@ The query, the schema and the price are read, and nothing else: there is no way 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import pyarrow as pa
@@ -21,18 +21,20 @@ from discreet.answer.budget import Budget, Price
 from discreet.answer.expected import Expected, expect, scale_of
 from discreet.answer.explained import render_explanation
 from discreet.answer.facts import Facts, facts_of
+from discreet.answer.figures import plain
 from discreet.answer.limits import Law, Weighing
 from discreet.answer.measure import Measurement, measurements
+from discreet.answer.release import Release
 from discreet.answer.sets import single_sets
 from discreet.answer.showing import Showing
 from discreet.answer.statements import statements
 from discreet.engines.engine import Engine
 from discreet.errors import InvariantBroken
 from discreet.mechanisms import KeySelection
-from discreet.plan.query import Query
-from discreet.plan.relations import columns_of
+from discreet.plan.query import Aggregate, Query
+from discreet.plan.relations import columns_of, has_one_row_each
 from discreet.plan.schema import Limits
-from discreet.plan.statistics import Ranks, Statistic, needed, statistics_in
+from discreet.plan.statistics import Ranks, Rows, Statistic, needed, statistics_in
 from discreet.privacy import Neighbours
 from discreet.sql.compile import Compiled
 from discreet.sql.duckdb import DuckDB
@@ -86,7 +88,10 @@ class Part:
     """One grouping set: its groups, limits and noise.
 
     `groups` is None where groups have to be found. There is one option where the limits are stated,
-    and several, for examples, where they are chosen privately for `choice` of epsilon.
+    and several, for examples, where they are chosen privately for `choice` of epsilon. `clipped` is
+    the share of people who are expected to have more than the limits: 0 where public facts prove
+    it, else what an earlier answer told, None where nothing is known. `hints` tell what would
+    make the question cheaper.
     """
 
     keys: tuple[str, ...]
@@ -96,6 +101,8 @@ class Part:
     choice: Fraction
     options: tuple[Option, ...]
     sql: tuple[str, ...]
+    clipped: float | None = None
+    hints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -135,6 +142,17 @@ def explain(
     share = price.over(len(query.sets))
     parts = tuple(_part(one, dialect, share, neighbours, laws) for one in single_sets(query))
     return Explanation(price, neighbours, facts_of(query), parts)
+
+
+def recall(explanation: Explanation, earlier: Sequence[Release]) -> Explanation:
+    """The same, with what earlier answers to the question told of how many people are clipped."""
+    told = [[part.beyond for part in release.parts] for release in earlier]
+    whole = next((one for one in told if len(one) == len(explanation.parts)), [])
+    parts = (
+        replace(part, clipped=share) if part.clipped is None else part
+        for part, share in zip(explanation.parts, whole, strict=True)
+    )
+    return replace(explanation, parts=tuple(parts)) if whole else explanation
 
 
 class Sealed:
@@ -188,7 +206,27 @@ def _part(
         budget.choice,
         _options(query, budget, weighings, neighbours),
         tuple(statements(compiled, weighings[1 % len(weighings)])),
+        0.0 if compiled.by_row or has_one_row_each(query.relation) else None,
+        tuple(_hints(query)),
     )
+
+
+def _hints(query: Query) -> Iterator[str]:
+    """Where rows and values are both counted: one count would do if no value were NULL."""
+    needs = statistics_in(query)
+    counted = {one for all_ in needs.values() for one in all_ if isinstance(one, Rows)}
+    users: dict[Rows, list[Aggregate]] = {}
+    for aggregate, (first, *_) in needs.items():
+        if isinstance(first, Rows) and first.where != aggregate.where:
+            users.setdefault(first, []).append(aggregate)
+    for all_of_one in users.values():
+        if Rows(all_of_one[0].where) in counted:
+            names = ", ".join(plain(one.name) for one in all_of_one)
+            yield (
+                f"rows are counted, and values that are not NULL for {names}: two counts are paid"
+                " for. One would do with COUNT(x) of those values in place of COUNT(*), or with"
+                " columns that the owner declares required"
+            )
 
 
 def _finding(budget: Budget, weighing: Weighing, neighbours: Neighbours) -> Finding | None:

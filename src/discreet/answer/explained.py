@@ -1,5 +1,7 @@
 """An explanation as a text."""
 
+import textwrap
+from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 _SIGN = "\N{PLUS-MINUS SIGN}"
 _WIDE = 11
 _LONG = 200
+_READ = 85
 
 
 def render_explanation(explanation: "Explanation") -> str:
@@ -25,7 +28,7 @@ def render_explanation(explanation: "Explanation") -> str:
         _item("price", f"epsilon {cost(price.epsilon)}, delta {cost(price.delta)}"),
         _item("protects", f"{facts.unit} ({explanation.neighbours.value})"),
         *(_item("clamps" if i == 0 else "", what) for i, what in enumerate(clamped)),
-        *(_item("note", remark) for remark in facts.remarks),
+        *_notes(facts.remarks),
     ]
     for part in explanation.parts:
         title = ", ".join(plain(key) for key in part.keys) or "all rows"
@@ -42,10 +45,19 @@ def _part(part: "Part") -> list[str]:
         *_groups(part),
         *_limits(part),
         *_noise(part),
+        *_notes(part.hints),
         "",
         *_measured(part),
         "",
         *_columns(part),
+    ]
+
+
+def _notes(notes: Sequence[str]) -> list[str]:
+    return [
+        _item("" if i else "note", line)
+        for note in notes
+        for i, line in enumerate(textwrap.wrap(note, _READ))
     ]
 
 
@@ -58,13 +70,12 @@ def _groups(part: "Part") -> list[str]:
             how = (
                 f"not public: shown where their noisy count is high, for delta {cost(found.delta)}"
             )
+        by_row = part.limits is None and not part.choice
+        many = "rows" if by_row else "people"
+        more = "" if by_row else " (more where people are in several groups)"
         return [
             _item("groups", how),
-            _item(
-                "",
-                f"from about {found.people} people on a group is shown (more where people"
-                " are in several groups)",
-            ),
+            _item("", f"from about {found.people} {many} on a group is shown{more}"),
         ]
     if not part.keys:
         return [_item("groups", "one, of all rows")]
@@ -78,20 +89,23 @@ def _groups(part: "Part") -> list[str]:
 
 def _limits(part: "Part") -> list[str]:
     if part.choice:
+        told = "the answer tells about what share of people has more"
+        if part.clipped is not None:
+            told = f"an earlier answer told that about {part.clipped:.0%} of people have more rows"
         return [
             _item("limits", "not stated: rows and groups of one person are limited to what"),
             _item("", f"three noisy histograms of people suggest, for epsilon {cost(part.choice)}"),
-            _item("", "the answer tells about what share of people has more"),
+            _item("", told),
         ]
     if part.limits is None:
-        return [_item("limits", "each row counts by itself")]
+        return [_item("limits", "each row counts by itself: none is cut off")]
     groups, rows = part.limits.max_groups or 1, part.limits.max_rows or 1
     where = "it" if groups == 1 else "each"
     most = f"{counted(groups, 'group')} with {counted(rows, 'row')} in {where}"
-    return [
-        _item("limits", f"one person weighs at most {most};"),
-        _item("", "whoever has more counts for less; how many have is not public"),
-    ]
+    more = "whoever has more counts for less; how many have is not public"
+    if part.clipped == 0:
+        more = "nobody has more: a subquery leaves each person one row"
+    return [_item("limits", f"one person weighs at most {most};"), _item("", more)]
 
 
 def _noise(part: "Part") -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from discreet.answer.picking import REMARK, picks
 from discreet.answer.post import outputs_of
 from discreet.plan.calendar import moment
 from discreet.plan.kinds import Kind, Range
@@ -82,7 +83,8 @@ def range_words(bounds: Range, kind: Kind) -> str:
 
 def _remarks(query: Query) -> list[str]:
     extremes = [a for a in query.aggregates if a.measure in {Measure.MIN, Measure.MAX}]
-    return [
+    picked = [REMARK] if picks(query) else []
+    return picked + [
         f"{a.name} is the {float(100 * level_of(a)):g} % quantile: the one person at the very "
         f"{'bottom' if a.measure is Measure.MIN else 'top'} cannot be shown"
         for a in extremes

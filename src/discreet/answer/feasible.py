@@ -11,9 +11,6 @@ from discreet.errors import DiscreetError, InputError
 from discreet.plan.statistics import Ranks
 from discreet.privacy import Neighbours
 
-_SEVERAL = 2
-"""Groups for which noise is tried: with one alone it is a little narrower."""
-
 
 def check_feasible(budget: Budget, weighing: Weighing, neighbours: Neighbours) -> None:
     """Refuse a price for which the noise of one of the statistics would leave its range."""
@@ -23,8 +20,7 @@ def check_feasible(budget: Budget, weighing: Weighing, neighbours: Neighbours) -
             histogram(budget, neighbours)
         for one in plan.values():
             if not isinstance(one.statistic, Ranks):  # quantiles are drawn at any scale
-                for groups in (1, _SEVERAL):
-                    one.mechanism(groups)
+                one.mechanism(1)
     except DiscreetError:
         raise InputError(
             "epsilon does not suit the limits and bounds of this question",

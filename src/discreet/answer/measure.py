@@ -21,7 +21,11 @@ from discreet.sql.compile import FULL
 
 
 def reach(statistic: Statistic, weighing: Weighing) -> Fraction:
-    """How far adding or removing one person moves a statistic, in the norm of the law."""
+    """How far adding or removing one person moves a statistic, in the norm of the law.
+
+    A whole number: so the noise of a group is the same whether it comes alone or among others,
+    which may be there because of one person.
+    """
     match statistic:
         case Rows() | Ranks():
             return Fraction(FULL * weighing.rows)
@@ -30,7 +34,7 @@ def reach(statistic: Statistic, weighing: Weighing) -> Fraction:
         case People():
             if weighing.law is Law.LAPLACE:
                 return Fraction(FULL * weighing.groups)
-            return FULL * sqrt_up(Fraction(weighing.groups))
+            return Fraction(math.ceil(FULL * sqrt_up(Fraction(weighing.groups))))
         case Distinct():
             return Fraction(FULL * weighing.rows)
         case _:

@@ -21,6 +21,7 @@ from discreet.answer.errorbars import CONFIDENCE, RANKED, half_width, spread
 from discreet.answer.estimate import Floats, estimate
 from discreet.answer.limits import Law
 from discreet.answer.parts import Noisy, Part, Ranked, called
+from discreet.answer.picking import widened
 from discreet.answer.post import arrange, evaluate, outputs_of
 from discreet.answer.sets import single_sets
 from discreet.answer.tabulate import Simulation, tabulate
@@ -72,7 +73,9 @@ def merge_parts(query: Query, answers: Sequence[Sequence[Part]]) -> Merged:
     rows = arrange(central, query)
     shown = evaluate(central, outputs_of(query), released_columns(query)).take(rows)
     widths, how = _half_widths(query, blends, central)
-    return Merged(shown, {name: pa.array(one).take(rows) for name, one in widths.items()}, how)
+    noise = [part.weighing.law for parts in answers for part in parts]
+    wider = widened(query, widths, len(rows), central.num_rows, noise)
+    return Merged(shown, {name: pa.array(one).take(rows) for name, one in wider.items()}, how)
 
 
 def fits(query: Query, answers: Sequence[Sequence[Part]]) -> bool:

@@ -76,6 +76,7 @@ class Part:
     """What was measured of one grouping set.
 
     `keys` are called k0, k1 and so on, `statistics` by `called`, `quantiles` as the aggregates are.
+    `beyond` is about the share of people with more rows than count in full, where that was bought.
     """
 
     keys: Mapping[str, pa.Array]
@@ -83,6 +84,7 @@ class Part:
     statistics: Mapping[str, Noisy]
     quantiles: Mapping[str, Ranked]
     weighing: Weighing
+    beyond: float | None = None
 
 
 def called(statistic: Statistic) -> str:
@@ -109,7 +111,7 @@ def part_of(measured: Measured) -> Part:
         if one.name in measured.quantiles
     }
     keys = {name: blanked(column) for name, column in measured.keys.items()}
-    return Part(keys, measured.groups, noisy, ranked, measured.weighing)
+    return Part(keys, measured.groups, noisy, ranked, measured.weighing, measured.beyond)
 
 
 def _noisy(statistic: Statistic, values: Floats, measured: Measured) -> Noisy:
@@ -118,11 +120,11 @@ def _noisy(statistic: Statistic, values: Floats, measured: Measured) -> Noisy:
     if showing is not None and showing.measurement.statistic == statistic and values.size:
         plain = measurement.error(CONFIDENCE)
         excess = showing.half_widths(values, plain) - plain
-    return Noisy(values, measurement.law, _scale(measurement, values.size), excess)
+    return Noisy(values, measurement.law, _scale(measurement), excess)
 
 
-def _scale(measurement: Measurement, groups: int) -> float:
-    match measurement.mechanism(max(1, groups)):
+def _scale(measurement: Measurement) -> float:
+    match measurement.mechanism(1):
         case Laplace() as law:
             return float(law.scale) / measurement.unit
         case Gaussian() as law:
@@ -175,6 +177,7 @@ def _stream(part: Part) -> bytes:
         "statistics": noisy,
         "quantiles": ranked,
         "weighing": [weighing.law.value, weighing.rows, weighing.groups],
+        **({} if part.beyond is None else {"beyond": part.beyond}),
     }
     table = pa.table(columns).replace_schema_metadata({b"about": json.dumps(about).encode()})
     sink = pa.BufferOutputStream()
@@ -200,6 +203,7 @@ def _part(stream: bytes) -> Part:
             for i, (name, off) in enumerate(about["quantiles"])
         },
         Weighing(Law(law), rows, groups),
+        about.get("beyond"),
     )
 
 

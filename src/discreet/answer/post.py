@@ -70,11 +70,13 @@ def arrange(table: pa.Table, query: Query) -> pa.Array:
 
 @lru_cache(maxsize=1)
 def _scratchpad(process: int) -> "duckdb.DuckDBPyConnection":
-    """An empty database for this process (a fork must not share one)."""
+    """An empty database for this process (a fork must not share one); it can read no files."""
     import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
 
     del process
-    return duckdb.connect()
+    database = duckdb.connect(config={"enable_external_access": "false"})
+    database.execute("SET lock_configuration = true")
+    return database
 
 
 def _run(table: pa.Table, statement: str) -> pa.Table:

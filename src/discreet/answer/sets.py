@@ -13,8 +13,10 @@ MOST_GROUPS = 1 << 24
 def single_sets(query: Query) -> list[Query]:
     """A query for each grouping set, with its keys alone and nothing to do afterwards."""
     check_groups(query)
-    bare = replace(query, sets=(), outputs=(), having=None, order=(), limit=None, offset=0)
-    return [replace(bare, keys=tuple(query.keys[i] for i in chosen)) for chosen in query.sets]
+    bare = replace(query, outputs=(), having=None, order=(), limit=None, offset=0)
+    return [
+        replace(bare, keys=tuple(query.keys[i] for i in chosen), sets=()) for chosen in query.sets
+    ]
 
 
 def check_groups(query: Query) -> None:

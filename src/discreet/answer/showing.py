@@ -103,9 +103,10 @@ class Showing:
 
     @property
     def _variance(self) -> Fraction:
-        """One group's noise is never wider than that of one among several."""
-        laws = [self.measurement.mechanism(groups) for groups in (1, 2)]
-        return max(law.variance for law in laws if isinstance(law, Gaussian))
+        """Of one group's noise."""
+        noise = self.measurement.mechanism(1)
+        assert isinstance(noise, Gaussian)  # noqa: S101 - narrowing: see Measurement
+        return noise.variance
 
     # --- what noise does to counts that are shown -------------------------------------------------
 

@@ -11,18 +11,20 @@ from discreet.answer.ask import Measured
 from discreet.answer.brackets import Bracket
 from discreet.answer.errorbars import (
     CONFIDENCE,
+    EXACT,
     POINTS,
     RANKED,
     SAME_EVERYWHERE,
     SLICE,
     draws_for,
+    furthest,
     half_width,
     lay_out,
     simulate,
-    spread,
 )
 from discreet.answer.estimate import Floats, estimate
 from discreet.answer.expected import rank_error
+from discreet.answer.figures import counted
 from discreet.answer.post import evaluate, outputs_of
 from discreet.answer.totals import ARROW
 from discreet.plan.expressions import Column
@@ -39,7 +41,7 @@ from discreet.plan.query import (
 )
 from discreet.plan.reads import mentions
 from discreet.plan.relations import Named, columns_of
-from discreet.plan.statistics import Rows, Statistic, statistics_of
+from discreet.plan.statistics import Rows, Statistic, behind, statistics_of
 
 _LARGEST = 2.0**62
 """Counts are whole numbers of 64 bits; noise beyond that is too rare to matter and stays here."""
@@ -91,14 +93,7 @@ class Simulation:
     def of(query: Query, parts: Sequence[Measured]) -> "Simulation":
         """Simulate as often as the number of groups allows."""
         draws = draws_for(sum(part.groups for part in parts))
-        many = [
-            replace(
-                part,
-                statistics=simulate(part.statistics, part.measurements, draws, part.showing),
-            )
-            for part in parts
-            if draws
-        ]
+        many = [replace(part, statistics=_drawn(query, part, draws)) for part in parts if draws]
         return Simulation(query, parts, many, draws)
 
     def half_widths(self, central: pa.Table) -> tuple[dict[str, Floats], dict[str, str]]:
@@ -196,7 +191,8 @@ class Simulation:
         sharing = sum(ranks in statistics_of(other, scope) for other in self.query.aggregates)
         plans = (part.measurements[ranks] for part in self.parts)
         off = max(rank_error(plan, aggregate, sharing, 1 - CONFIDENCE) for plan in plans)
-        return f"it is off by {math.ceil(off):,} rows in sorted order at most, 95 times in 100"
+        most = counted(math.ceil(off), "row")
+        return f"it is off by {most} in sorted order at most, 95 times in 100"
 
     def derived(self, outputs: tuple[Named, ...], central: pa.Table) -> dict[str, Floats]:
         """The error bars of numbers that are computed from several aggregates."""
@@ -210,10 +206,36 @@ class Simulation:
             kind = middle.schema.field(output.name).type
             if pa.types.is_floating(kind) or pa.types.is_integer(kind):
                 rows = [_floats(table, output.name).reshape(self.draws, -1) for table in around]
-                widths[output.name] = spread(
-                    np.concatenate(rows, axis=1), _floats(middle, output.name)
+                truths = np.split(_floats(middle, output.name), np.cumsum(self._sizes)[:-1])
+                widths[output.name] = np.concatenate(
+                    [
+                        furthest(many - truth, self._noises(i, output))
+                        for i, (many, truth) in enumerate(zip(rows, truths, strict=True))
+                    ]
                 )
         return widths
+
+    def _noises(self, place: int, output: Named) -> list[Floats]:
+        """The noises that an output is computed from, of one grouping set."""
+        part, many = self.parts[place].statistics, self.many[place].statistics
+        used = behind(self.query, [output.expression])
+        return [many[statistic] - part[statistic] for statistic in used]
+
+    @property
+    def _sizes(self) -> list[int]:
+        """How many groups each grouping set has."""
+        return [part.groups for part in self.parts]
+
+
+def _drawn(query: Query, part: Measured, draws: int) -> dict[Statistic, Floats]:
+    """Statistics as they might have come out; as they are where no error bar asks for more."""
+    same = EXACT | RANKED if part.showing is not None else SAME_EVERYWHERE
+    plain = {a.name for a in query.aggregates if a.measure in same}
+    shown = (output.expression for output in outputs_of(query))
+    bent = [one for one in shown if not (isinstance(one, Column) and one.name in plain)]
+    used = {of: part.statistics[of] for of in behind(query, bent) if of in part.statistics}
+    as_they_are = {of: values[None] for of, values in part.statistics.items()}
+    return as_they_are | simulate(used, part.measurements, draws, part.showing)
 
 
 def _floats(table: pa.Table, name: str) -> Floats:

@@ -12,8 +12,11 @@
 import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
 
 from discreet.errors import InputError
 from discreet.plan.expressions import (
@@ -29,13 +32,14 @@ from discreet.plan.expressions import (
     Truncate,
     Unit,
 )
-from discreet.plan.kinds import Kind, Value
+from discreet.plan.kinds import Kind, Range, Value
 from discreet.plan.query import Aggregate, Measure, Order, Query
 from discreet.plan.relations import Filter, Named, Project, Relation, columns_of
 from discreet.plan.schema import Limits
 from discreet.rationals import Real, positive, rational
 
 Operand: TypeAlias = "Value | Expr"
+_Name = TypeVar("_Name", bound=Enum)
 
 _KINDS: dict[type, Kind] = {
     bool: Kind.BOOLEAN,
@@ -76,6 +80,9 @@ class Expr:
 
     def __rtruediv__(self, other: Operand) -> "Expr":
         return _call(Function.DIVIDE, other, self)
+
+    def __floordiv__(self, other: Operand) -> "Expr":
+        return _call(Function.QUOTIENT, self, other)
 
     def __mod__(self, other: Operand) -> "Expr":
         return _call(Function.MODULO, self, other)
@@ -128,6 +135,8 @@ class Expr:
 
     def is_in(self, values: Sequence[Value]) -> "Expr":
         """Whether it is one of some values."""
+        if isinstance(values, str):
+            raise _odd("a list of values", values, 'a list, as in is_in(["Austin", "Haifa"])')
         return Expr(IsIn(self.expression, tuple(_literal(value) for value in values)))
 
     def between(self, low: Operand, high: Operand) -> "Expr":
@@ -136,10 +145,13 @@ class Expr:
 
     def like(self, pattern: str, escape: str | None = None) -> "Expr":
         """Whether a text matches a pattern with % and _."""
+        if not isinstance(pattern, str):
+            raise _odd("a pattern", pattern, 'a text, as in like("A%")')
         return Expr(Like(self.expression, pattern, escape))
 
     def clamp(self, low: Real, high: Real) -> "Expr":
         """A number, no lower than `low` and no higher than `high`; NULL counts as `low`."""
+        Range(float(low), float(high))  # refuses ends that are the wrong way round
         inner = Call(Function.LEAST, (self.expression, _number(high)))
         return Expr(
             Call(Function.GREATEST, (_keep_null(self.expression, inner, low), _number(low)))
@@ -147,11 +159,11 @@ class Expr:
 
     def cast(self, kind: Kind | str) -> "Expr":
         """As another kind; NULL where it has no such value."""
-        return Expr(Cast(self.expression, Kind(kind)))
+        return Expr(Cast(self.expression, _member(Kind, kind)))
 
     def truncate(self, unit: Unit | str) -> "Expr":
         """A date or timestamp down to the beginning of its year, month, ..."""
-        return Expr(Truncate(self.expression, Unit(unit)))
+        return Expr(Truncate(self.expression, _member(Unit, unit)))
 
     def bucket(self, low: Real, high: Real, count: int) -> "Expr":
         """Which of `count` equal bins between `low` and `high` it falls into, from 1."""
@@ -166,7 +178,7 @@ def col(name: str) -> Expr:
 
 def call(function: Function | str, *arguments: Operand) -> Expr:
     """Any function of `discreet.plan.expressions.Function`, by member or by name."""
-    return _call(Function(function), *arguments)
+    return _call(_member(Function, function), *arguments)
 
 
 def _call(function: Function, *arguments: object) -> Expr:
@@ -177,7 +189,31 @@ def _expression(operand: object) -> Expression:
     return operand.expression if isinstance(operand, Expr) else _literal(operand)
 
 
-def _literal(value: object) -> Literal:
+def _member(names: type[_Name], name: object) -> _Name:
+    """One of a closed list of names."""
+    try:
+        return names(name)
+    except ValueError:
+        raise InputError(
+            f"there is no {names.__name__.lower()} {name!r}",
+            why=f"there are {', '.join(str(one.value) for one in names)}",
+            fix="name one of them",
+        ) from None
+
+
+def _odd(what: str, value: object, fix: str) -> InputError:
+    why = f"a {type(value).__name__} cannot be read as one"
+    return InputError(f"{what} is of another kind", why=why, fix=f"pass {fix}")
+
+
+def _condition(value: object) -> Expression:
+    if isinstance(value, Expr):
+        return value.expression
+    raise _odd("a condition", value, 'one on columns, as in col("age") >= 18')
+
+
+def _literal(constant: object) -> Literal:
+    value = constant.item() if isinstance(constant, np.generic) else constant
     kind = _KINDS.get(type(value))
     if kind is None:
         raise InputError(
@@ -216,7 +252,7 @@ class Agg:
 
     def filter(self, condition: Expr) -> "Agg":
         """The same over the rows that satisfy a condition."""
-        return replace(self, where=condition.expression)
+        return replace(self, where=_condition(condition))
 
     def weighted(self, weight: Real) -> "Agg":
         """The same with more (or less) of the budget: its error matters so much, others' 1."""
@@ -294,7 +330,7 @@ def maximum(of: Expr | str) -> Agg:
 
 
 def _column(of: Expr | str) -> Expression:
-    return Column(of) if isinstance(of, str) else of.expression
+    return Column(of) if isinstance(of, str) else _expression(of)
 
 
 # --- questions ----------------------------------------------------------------------------------
@@ -312,22 +348,36 @@ class From:
 
     def where(self, condition: Expr) -> "From":
         """Only rows for which a condition is true."""
-        return replace(self, relation=Filter(self.relation, condition.expression))
+        return replace(self, relation=Filter(self.relation, _condition(condition)))
 
     def with_columns(self, **columns: Expr) -> "From":
         """Further columns, or new meanings of old ones."""
         old = [Named(n, Column(n)) for n in columns_of(self.relation) if n not in columns]
-        new = [Named(n, expr.expression) for n, expr in columns.items()]
+        new = [Named(n, _expression(expr)) for n, expr in columns.items()]
         return replace(self, relation=Project(self.relation, tuple(old + new)))
 
     def group_by(self, *names: str, **keys: Expr) -> "From":
         """One answer for each value of some columns or expressions."""
+        for name in names:
+            if not isinstance(name, str):
+                raise _odd(
+                    "a key", name, 'a name, or an expression with one: decade=col("age") // 10'
+                )
         plain = tuple(Named(name, Column(name)) for name in names)
-        named = tuple(Named(name, expr.expression) for name, expr in keys.items())
+        named = tuple(Named(name, _expression(expr)) for name, expr in keys.items())
         return replace(self, keys=self.keys + plain + named)
 
     def agg(self, **aggregates: Agg) -> "Question":
         """What is asked of each group."""
+        for agg in aggregates.values():
+            if not isinstance(agg, Agg):
+                raise _odd("an aggregate", agg, "one of those here, as in n=count()")
+        if not aggregates and not self.keys:
+            raise InputError(
+                "a question that asks for nothing",
+                why="it has no aggregates and no groups",
+                fix="ask for something, such as n=count()",
+            )
         named = tuple(agg.named(name) for name, agg in aggregates.items())
         return Question(Query(self.relation, self.keys, named), self.ask)
 
@@ -345,7 +395,7 @@ class Question:
 
     def having(self, condition: Expr) -> "Question":
         """Show only groups for which a condition on released numbers is true."""
-        return replace(self, plan=replace(self.plan, having=condition.expression))
+        return replace(self, plan=replace(self.plan, having=_condition(condition)))
 
     def order_by(self, *by: Expr | str, descending: bool = False) -> "Question":
         """Sort by released columns."""

@@ -89,5 +89,8 @@ class Type:
     keys: tuple[Value, ...] | None = None
 
     def may_be_null(self) -> "Type":
-        """The same, but NULL is possible."""
-        return self if self.nullable else replace(self, nullable=True)
+        """The same, but NULL is possible, and one of the groups where those are listed."""
+        keys = self.keys
+        if keys is not None and None not in keys:
+            keys = (*keys, None)
+        return replace(self, nullable=True, keys=keys)

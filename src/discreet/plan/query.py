@@ -12,7 +12,10 @@ from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.relations import Named, Relation, columns_of, expect
 from discreet.plan.schema import Limits, distinct
 from discreet.plan.typing import infer
-from discreet.rationals import Real, positive
+from discreet.rationals import Real, positive, whole
+
+MOST = 1 << 62
+"""No limit or offset is higher."""
 
 
 class Measure(Enum):
@@ -80,6 +83,7 @@ class Query:
     def __post_init__(self) -> None:
         if not self.sets:
             object.__setattr__(self, "sets", (tuple(range(len(self.keys))),))
+        _check_shape(self)
         distinct(
             [
                 *(key.name for key in self.keys),
@@ -98,6 +102,27 @@ class Query:
             infer(order.expression, released)
         if self.having is not None:
             expect(self.having, released, Kind.BOOLEAN, "HAVING")
+
+
+def _check_shape(query: Query) -> None:
+    """Refuse what would be found out only when the answer is cut, after it was charged."""
+    for name in ("limit", "offset"):
+        rows = getattr(query, name)
+        if rows is not None:
+            object.__setattr__(query, name, whole(rows, name, at_least=0))
+        if rows is not None and rows > MOST:
+            raise InputError(
+                f"{name} is {rows}",
+                why="no answer has as many rows",
+                fix=f"pass a lower {name}, or none",
+            )
+    places = set(range(len(query.keys)))
+    if any(len(set(one)) < len(one) or not places.issuperset(one) for one in query.sets):
+        raise InputError(
+            "a grouping set that names a key twice, or one that is not there",
+            why=f"there are {len(places)} keys",
+            fix="name each by its place, once",
+        )
 
 
 def weighted(query: Query, weights: Mapping[str, Real]) -> Query:
@@ -193,6 +218,12 @@ def check(aggregate: Aggregate, scope: Mapping[str, Type]) -> None:
             fix="pass that many",
         )
     positive(aggregate.weight, "weight")
+    if aggregate.measure is Measure.QUANTILE and not 0 <= (aggregate.level or 0) <= 1:
+        raise InputError(
+            f"the level of a quantile is {aggregate.level}",
+            why="it is a share of the values",
+            fix="pass a level from 0 to 1",
+        )
     if aggregate.where is not None:
         expect(aggregate.where, scope, Kind.BOOLEAN, "FILTER")
     widths = 1.0

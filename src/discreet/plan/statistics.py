@@ -11,7 +11,7 @@ centred total. What a row adds is bounded by public facts:
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias, assert_never
@@ -19,6 +19,7 @@ from typing import TypeAlias, assert_never
 from discreet.plan.expressions import Call, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.query import Aggregate, Measure, Query
+from discreet.plan.reads import mentions
 from discreet.plan.relations import columns_of, unit_of
 from discreet.plan.schema import EachRow
 from discreet.plan.typing import infer
@@ -111,6 +112,13 @@ def statistics_in(query: Query) -> dict[Aggregate, tuple[Statistic, ...]]:
     return found
 
 
+def behind(query: Query, expressions: Iterable[Expression]) -> tuple[Statistic, ...]:
+    """The statistics that expressions over released columns are computed from, each once."""
+    names = {name for expression in expressions for name in mentions(expression)}
+    needs = statistics_in(query).items()
+    return tuple(dict.fromkeys(s for one, all_ in needs if one.name in names for s in all_))
+
+
 def statistics_of(aggregate: Aggregate, scope: Mapping[str, Type]) -> tuple[Statistic, ...]:
     """The statistics of one aggregate, the count of its values first where it needs that."""
     where = present(aggregate, scope)
@@ -189,7 +197,8 @@ def grid(low: float, high: float, *, whole: bool) -> Grid:
     """
     if whole and high - low < 1 << (_GRID_BITS + 1):
         middle = (int(low) + int(high)) // 2
-        return Grid(low, high, float(middle), 1.0, int(high) - middle)
+        # A constant has a reach too: one step, so that noise has a width.
+        return Grid(low, high, float(middle), 1.0, max(1, int(high) - middle))
     half = (Fraction(high) - Fraction(low)) / 2
     step = Fraction(2) ** max(ceil_log2(half) - _GRID_BITS, _FINEST)
     # A double that is no multiple of the step has a coarser unit, and is the nearest to one.

@@ -314,5 +314,5 @@ _DISTINCT_PAIR = Refusal(
     "distinct",
     "COUNT(DISTINCT ...) of several columns",
     "it counts the values of one",
-    "write COUNT(DISTINCT a || '/' || b)",
+    "make one text of them: COUNT(DISTINCT CAST(a AS VARCHAR) || '/' || CAST(b AS VARCHAR))",
 )

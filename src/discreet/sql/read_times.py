@@ -77,12 +77,12 @@ def _amount(reader: "ExpressionReader", interval: Node, each: int) -> Expression
 def read_difference(reader: "ExpressionReader", node: Node) -> Expression:
     """DATE_DIFF('month', a, b): how many beginnings of a month lie after a and up to b."""
     syntax = reader.syntax
-    syntax.expect(node, "date_part_boundary", True)  # noqa: FBT003 - the parser's flag
     unit = syntax.part(node, "unit")
     name = str(syntax.part(unit, "this")).upper() if isinstance(unit, exp.Var) else ""
-    later, earlier = (reader.read(syntax.part(node, part)) for part in ("this", "expression"))
-    if name not in _COUNTED:
+    if name not in _COUNTED:  # said first: the parser leaves its flag out where it knows no unit
         raise syntax.refuse(node, _DIFFERENCE)
+    syntax.expect(node, "date_part_boundary", True)  # noqa: FBT003 - the parser's flag
+    later, earlier = (reader.read(syntax.part(node, part)) for part in ("this", "expression"))
 
     def difference(*steps: tuple[Function, int]) -> Expression:
         """Differences of parts, each part counting so many of the next."""
@@ -162,8 +162,10 @@ def read_truncated(reader: "ExpressionReader", node: Node) -> Expression:
     """DATE_TRUNC('month', date)."""
     operand = reader.read(reader.syntax.part(node, "this"))
     unit = reader.syntax.part(node, "unit")
-    name = str(reader.syntax.part(unit, "this")).lower() if isinstance(unit, exp.Var) else ""
-    if name not in {known.value for known in Unit}:
+    written = isinstance(unit, exp.Literal) and reader.syntax.part(unit, "is_string")
+    known = written or isinstance(unit, exp.Var)  # the parser keeps a text beside what is a DATE
+    name = str(reader.syntax.part(unit, "this")).lower() if known else ""
+    if name not in {one.value for one in Unit}:
         raise reader.syntax.refuse(node, _UNIT)
     return Truncate(operand, Unit(name))
 

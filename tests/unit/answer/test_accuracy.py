@@ -169,8 +169,22 @@ def test_limits_have_to_be_stated():
         lambda: Accuracy(5, confidence=1),
         lambda: Accuracy(5, rows=0),
         lambda: Accuracy(0.1, of=0),
+        lambda: Accuracy(5, columns=[]),
     ],
 )
 def test_an_accuracy_that_means_nothing_is_refused(wrong):
     with pytest.raises(InputError):
         wrong()
+
+
+def test_an_accuracy_that_hardly_anything_is_needed_for_has_a_price():
+    """The lowest prices have no Gaussian noise at all: the least that has some is taken."""
+    query, laws = asked(COUNTS), (Law.GAUSSIAN,)
+    loose = price_for(query, DuckDB(), Accuracy(1e9), delta=1e-8, laws=laws)
+    assert Fraction(1, 10**6) <= loose.epsilon < Fraction(1, 1000)
+    with pytest.raises(InputError, match="Gaussian noise alone is allowed and delta is 0"):
+        price_for(query, DuckDB(), Accuracy(5), laws=laws)
+
+
+def test_one_column_is_named_by_its_name():
+    assert Accuracy(5, columns="mean").columns == ("mean",)

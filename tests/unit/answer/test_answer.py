@@ -1,8 +1,10 @@
 import math
 
+import duckdb
 import pyarrow as pa
 import pytest
 
+from discreet.answer import post
 from discreet.answer.answer import answer
 from discreet.answer.budget import Price
 from discreet.answer.limits import Law
@@ -53,6 +55,29 @@ def test_counts_sums_means_and_spreads_are_near_the_truth(engine):
     assert row["m"] == pytest.approx(49.7, rel=0.03)
     assert row["d"] == pytest.approx(29.1, rel=0.05)
     assert row["q"] == pytest.approx(50, abs=3)
+
+
+@pytest.mark.parametrize("unit", [Person("person"), EachRow()], ids=["by person", "by row"])
+@pytest.mark.parametrize("law", list(Law))
+def test_constants_are_added_up_like_any_values(unit, law):
+    about = schema(unit)
+    text = "SELECT COUNT(*) AS n, SUM(1) AS s, AVG(5) AS m, VAR_POP(2) AS v FROM visits"
+    (row,) = rows(
+        answer(read(text, about), engine_of(clinic(), about), Price(50, 1e-6), laws=(law,))
+    )
+    assert row["s"] == pytest.approx(6000, abs=50)
+    assert (row["m"], row["v"]) == (pytest.approx(5, abs=0.1), pytest.approx(0, abs=0.1))
+
+
+def test_rows_that_meet_nothing_in_a_left_join_are_a_group(engine):
+    """The owner lists no NULL among countries; it is the question that makes them."""
+    found = ask(
+        "SELECT country, COUNT(*) AS n FROM visits LEFT JOIN cities ON name = LOWER(city)"
+        " GROUP BY country",
+        engine,
+    )
+    assert [row["country"] for row in rows(found)] == ["US", "IL", "NO", None]
+    assert rows(found)[-1]["n"] == pytest.approx(6000, abs=300)
 
 
 def test_covariance_and_correlation_of_a_column_with_itself(engine):
@@ -283,3 +308,12 @@ def test_a_variance_whose_squares_overflow_is_refused_before_any_charge():
     about = Schema({"visits": Table("visits", columns, Person("person"))})
     with pytest.raises(QueryRefused, match="very wide bounds"):
         read("SELECT VARIANCE(amount) FROM visits", about)
+
+
+def test_what_computes_with_released_numbers_can_read_no_files(tmp_path):
+    secret = tmp_path / "secret.csv"
+    secret.write_text("n\n1\n")
+    with pytest.raises(duckdb.Error, match="disabled by configuration"):
+        post._run(pa.table({"n": [1]}), f"SELECT * FROM read_csv('{secret}')")  # noqa: S608 - a made-up break-in
+    with pytest.raises(duckdb.Error, match="locked"):
+        post._run(pa.table({"n": [1]}), "SET enable_external_access = true")

@@ -15,9 +15,10 @@ from discreet.answer.ask import measure, plan_budget
 from discreet.answer.budget import Price
 from discreet.answer.errorbars import half_width, simulate
 from discreet.answer.expected import GROUP, expect
-from discreet.answer.explain import Sealed, explain
+from discreet.answer.explain import Sealed, explain, recall
 from discreet.answer.limits import Law, Weighing
 from discreet.answer.measure import measurements
+from discreet.answer.release import Release
 from discreet.answer.statements import SECRET
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError, InvariantBroken
@@ -221,6 +222,58 @@ def test_extremes_are_called_quantiles():
     text = repr(explain(asked(QUESTIONS[4]), DuckDB(), PRICE))
     assert "top is the 99.95 % quantile" in text
     assert "each row counts by itself" in text
+
+
+PER_PERSON = (
+    "SELECT AVG(n) AS m FROM"
+    " (SELECT patient_id, LEAST(COUNT(*), 5) AS n FROM visits GROUP BY patient_id)"
+)
+
+
+def test_how_many_people_are_clipped_is_told_where_public_facts_tell_it():
+    one_each, by_row = (
+        explain(asked(PER_PERSON), DuckDB(), PRICE),
+        explain(asked(QUESTIONS[4]), DuckDB(), PRICE),
+    )
+    assert one_each.parts[0].clipped == by_row.parts[0].clipped == 0
+    assert "nobody has more: a subquery leaves each person one row" in repr(one_each)
+    assert "each row counts by itself: none is cut off" in repr(by_row)
+    stated = explain(asked(ASKED, Limits(2, 3)), DuckDB(), PRICE)
+    assert stated.parts[0].clipped is None
+    assert "how many have is not public" in repr(stated)
+
+
+def test_how_many_people_are_clipped_is_told_where_an_earlier_answer_told_it(engine):
+    earlier = Release.from_bytes(answer(asked(ASKED), engine, Price(20, 1e-6)).to_bytes())
+    (part,) = earlier.parts
+    assert f"about {part.beyond:.0%} of people have more rows" in earlier.notes[0]
+    explanation = explain(asked(ASKED), DuckDB(), PRICE)
+    again = recall(explanation, [earlier])
+    assert again.parts[0].clipped == part.beyond
+    assert f"an earlier answer told that about {part.beyond:.0%} of people" in repr(again)
+    assert recall(explanation, []) == explanation
+
+
+def test_facts_outweigh_what_earlier_answers_told(engine):
+    """What is proved stays, and an answer to a question of other grouping sets tells nothing."""
+    told = answer(asked(ASKED), engine, Price(20, 1e-6))
+    proved = explain(asked(PER_PERSON), DuckDB(), PRICE)
+    assert recall(proved, [told]).parts[0].clipped == 0
+    several = explain(asked(QUESTIONS[5]), DuckDB(), PRICE)
+    assert recall(several, [told]) == several
+
+
+def test_two_counts_where_one_would_do_are_pointed_out():
+    def hints(text):
+        return explain(asked(text), DuckDB(), PRICE).parts[0].hints
+
+    (hint,) = hints("SELECT COUNT(*) AS n, AVG(age) AS m, SUM(age) AS s FROM visits")
+    assert "values that are not NULL for m, s: two counts are paid for" in hint
+    assert hints("SELECT COUNT(age) AS n, AVG(age) AS m FROM visits") == ()
+    assert hints("SELECT COUNT(*) AS n, COUNT(DISTINCT patient_id) AS p FROM visits") == ()
+    required = "SELECT COUNT(*) AS n, AVG(size) AS m FROM families"
+    assert hints(f"{required} WHERE size > 1")
+    assert hints(f"{required.replace('size', 'COALESCE(size, 1)')}") == ()
 
 
 def test_grouping_sets_are_explained_each_at_its_share():

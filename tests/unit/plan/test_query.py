@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from discreet.answer.budget import Price, split
@@ -61,3 +63,10 @@ def test_extremes_can_be_asked_for_in_python():
     query = From(Scan(VISITS)).agg(low=minimum("age"), high=maximum("age")).query()
 
     assert [one.measure for one in query.aggregates] == [Measure.MIN, Measure.MAX]
+
+
+@pytest.mark.parametrize("sets", [((1,),), ((0, 0),), ((-1,),)])
+def test_a_grouping_set_names_keys_that_are_there(sets):
+    query = From(Scan(VISITS)).group_by("who").agg(n=count()).query()
+    with pytest.raises(InputError, match="grouping set"):
+        replace(query, sets=sets)

@@ -31,3 +31,11 @@ def test_zero_is_a_point_of_the_grid(low, high):
 
 def test_a_range_of_one_value_keeps_it():
     assert grid(0.1, 0.1, whole=False).centre == 0.1
+
+
+@pytest.mark.parametrize("value", [0, 1, -7, 1 << 40])
+def test_a_constant_has_a_reach_for_noise_to_hide(value):
+    for whole in (True, False):
+        one = grid(value, value, whole=whole)
+        assert one.reach >= 1
+        assert one.centre == value

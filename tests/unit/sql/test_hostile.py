@@ -153,3 +153,30 @@ def test_a_broken_invariant_is_not_masked(monkeypatch):
 def test_what_is_no_text_is_bad_input(text):
     with pytest.raises(InputError):
         read(text, CLINIC)
+
+
+@pytest.mark.parametrize(
+    ("refused", "instead"),
+    [
+        (
+            "SELECT COUNT(DISTINCT age, city) FROM visits",
+            "COUNT(DISTINCT CAST(age AS VARCHAR) || '/' || CAST(city AS VARCHAR))",
+        ),
+        ("SELECT COUNT(*) FROM visits WHERE DATE_DIFF('week', day, seen) = 1", "DATE_DIFF('day', "),
+        ("SELECT COUNT(*) FROM visits SEMI JOIN patients ON patient_id = id", "IS NULL"),
+        ("SELECT SUM(visit_id) FROM visits", "LEAST(GREATEST("),
+    ],
+)
+def test_what_a_hint_says_to_ask_instead_is_answered(refused, instead):
+    working = {
+        "COUNT(DISTINCT": f"SELECT {instead} FROM visits",
+        "DATE_DIFF": "SELECT COUNT(*) FROM visits WHERE DATE_DIFF('day', day, seen) = 1",
+        "SEMI": "SELECT COUNT(*) FROM visits LEFT JOIN patients ON patient_id = id"
+        " WHERE id IS NOT NULL",
+        "SUM": "SELECT SUM(LEAST(GREATEST(visit_id, 0), 100)) FROM visits",
+    }
+    with pytest.raises(QueryRefused) as caught:
+        read(refused, CLINIC)
+    hint = caught.value.fix.replace("a AS", "age AS").replace("b AS", "city AS")
+    assert instead in hint
+    assert read(next(text for word, text in working.items() if word in refused), CLINIC)

@@ -1,0 +1,101 @@
+"""Questions in Python are the plans that SQL becomes; what cannot be meant is refused at once."""
+
+import numpy as np
+import pytest
+
+from clinic import CLINIC
+from discreet.errors import InputError
+from discreet.plan import canonical
+from discreet.plan.builder import (
+    From,
+    call,
+    col,
+    correlation,
+    count,
+    count_distinct,
+    count_people,
+    mean,
+    median,
+    quantile,
+    total,
+    variance,
+)
+from discreet.plan.relations import Scan
+from discreet.sql.read import read
+
+VISITS = From(Scan(CLINIC.tables["visits"]))
+
+SAME = [
+    ("SELECT COUNT(*) AS n FROM visits", VISITS.agg(n=count())),
+    (
+        "SELECT city, AVG(age) AS m FROM visits WHERE age >= 18 GROUP BY city",
+        VISITS.where(col("age") >= 18).group_by("city").agg(m=mean("age")),
+    ),
+    (
+        "SELECT age // 10 AS decade, SUM(cost) AS s FROM visits GROUP BY 1",
+        VISITS.group_by(decade=col("age") // 10).agg(s=total("cost")),
+    ),
+    (
+        "SELECT COUNT(DISTINCT patient_id) AS p, COUNT(DISTINCT city) AS c FROM visits",
+        VISITS.agg(p=count_people(), c=count_distinct("city")),
+    ),
+    (
+        "SELECT MEDIAN(cost) AS q, VAR_POP(age) AS v, CORR(age, cost) AS r FROM visits",
+        VISITS.agg(q=median("cost"), v=variance("age", sample=False), r=correlation("age", "cost")),
+    ),
+    (
+        "SELECT COUNT(*) FILTER (WHERE city IN ('Haifa')) AS n FROM visits",
+        VISITS.agg(n=count().filter(col("city").is_in(["Haifa"]))),
+    ),
+    (
+        "SELECT city, COUNT(*) AS n FROM visits GROUP BY city HAVING n > 3 ORDER BY n DESC LIMIT 2",
+        VISITS.group_by("city")
+        .agg(n=count())
+        .having(col("n") > 3)
+        .order_by("n", descending=True)
+        .limit(2),
+    ),
+]
+
+
+@pytest.mark.parametrize(("sql", "python"), SAME, ids=[sql for sql, _ in SAME])
+def test_a_question_in_python_is_the_same_as_in_sql(sql, python):
+    asked, built = read(sql, CLINIC), python.query()
+    for part in ("relation", "keys", "aggregates", "having", "order", "limit", "sets"):
+        assert getattr(asked, part) == getattr(built, part)
+
+
+ODD = {
+    "a negative limit": lambda: VISITS.agg(n=count()).limit(-1),
+    "a limit in words": lambda: VISITS.agg(n=count()).limit("1 -- and more"),
+    "a limit of half a row": lambda: VISITS.agg(n=count()).limit(2.5),
+    "a limit beyond 64 bits": lambda: VISITS.agg(n=count()).limit(1 << 70),
+    "nothing": VISITS.agg,
+    "a level of 2": lambda: VISITS.agg(q=quantile("age", 2)),
+    "a condition in SQL": lambda: VISITS.where("age > 3"),
+    "a condition that holds": lambda: VISITS.where(True),  # noqa: FBT003 - that is the mistake
+    "a filter in SQL": lambda: VISITS.agg(n=count().filter("urgent")),
+    "HAVING in SQL": lambda: VISITS.agg(n=count()).having("n > 3"),
+    "a function that was not called": lambda: VISITS.agg(n=count),
+    "a number for an aggregate": lambda: VISITS.agg(n=5),
+    "a key without a name": lambda: VISITS.group_by(col("age") % 2),
+    "letters for a list": lambda: col("city").is_in("Haifa"),
+    "a number for a pattern": lambda: col("city").like(5),
+    "a kind that is none": lambda: col("age").cast("number"),
+    "a unit that is none": lambda: col("day").truncate("fortnight"),
+    "a function that is none": lambda: call("sin", col("age")),
+    "ends the wrong way round": lambda: col("age").clamp(5, 0),
+}
+
+
+@pytest.mark.parametrize("mistake", ODD.values(), ids=ODD)
+def test_what_cannot_be_meant_is_refused_when_it_is_said(mistake):
+    """Later would be after it was charged."""
+    with pytest.raises(InputError):
+        mistake()
+
+
+def test_numbers_of_numpy_are_numbers():
+    built = VISITS.where(col("age") > np.int64(18)).agg(n=count()).limit(np.int64(3)).query()
+    assert built == VISITS.where(col("age") > 18).agg(n=count()).limit(3).query()
+    assert canonical.read(canonical.write(built), CLINIC) == built
