@@ -43,7 +43,6 @@ def test_the_search_for_mechanisms_finds_them():
 
 
 @every
-@pytest.mark.usefixtures("fixed_bits")
 def test_every_claim_stands(name):
     audit = audit_claim(name, CATALOGUE[name]().claim, samples=50_000, alpha=0.01)
 
@@ -51,7 +50,6 @@ def test_every_claim_stands(name):
 
 
 @every
-@pytest.mark.usefixtures("fixed_bits")
 def test_every_mechanism_keeps_its_face_and_releases_what_is_audited(name):
     check_mechanism(CATALOGUE[name]())
 

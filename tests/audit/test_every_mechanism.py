@@ -41,8 +41,6 @@ from discreet.mechanisms.top_k import TopK
 from discreet.mechanisms.unbounded_quantile import UnboundedQuantile
 from discreet.privacy import Neighbours
 
-pytestmark = pytest.mark.usefixtures("fixed_bits")
-
 ADD, CHANGE = Neighbours.ADD_REMOVE, Neighbours.CHANGE_ONE
 RUNS, ALARM = 20_000, 1e-7
 

@@ -6,7 +6,6 @@ both ends of the certified box have to fail together.
 """
 
 import numpy as np
-import pytest
 
 from discreet import noise
 from discreet.audit.enumerate import check_law
@@ -24,12 +23,10 @@ def alarms(claim):
     return sum(refute(claim, samples=RUNS, alpha=ALPHA).refuted for _ in range(AUDITS))
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_tight_claims_are_seldom_refuted():
     assert alarms(RandomizedResponse(epsilon=1).claim) <= MOST
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_wide_outputs_do_not_overfit():
     def draw(value, runs):
         return noise.discrete_laplace(1, size=(runs, 6)) + np.array(value)
@@ -39,7 +36,6 @@ def test_wide_outputs_do_not_overfit():
     assert alarms(Claim("vector", Pure(1), (pair,), draw)) <= MOST
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_certifying_on_the_training_samples_would_be_caught():
     """The rate above can fail: without a holdout, identical laws look far apart."""
 
@@ -64,7 +60,6 @@ def cheating(claim):
     return found
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_a_true_law_is_seldom_doubted():
     claim = RandomizedResponse(epsilon=1, k=4).claim
     doubts = sum(bool(check_law(claim, samples=RUNS, alpha=ALPHA).reason) for _ in range(200))

@@ -119,19 +119,16 @@ def is_refuted(claim):
 
 
 @pytest.mark.parametrize("name", GROUPS)
-@pytest.mark.usefixtures("fixed_bits")
 def test_three_people_are_covered_by_the_guarantee_of_a_group(name):
     assert not is_refuted(of_group(name, 3))
 
 
 @pytest.mark.parametrize("name", sorted(LOOSE))
-@pytest.mark.usefixtures("fixed_bits")
 def test_three_people_are_not_covered_by_the_guarantee_of_one(name):
     assert is_refuted(of_group(name, 1))
 
 
 @pytest.mark.parametrize("name", sorted(TIGHT))
-@pytest.mark.usefixtures("fixed_bits")
 def test_three_people_are_not_covered_by_the_guarantee_of_two(name):
     assert is_refuted(of_group(name, 2))
 

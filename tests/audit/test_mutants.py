@@ -38,7 +38,6 @@ sampled = pytest.mark.parametrize(
 
 
 @every
-@pytest.mark.usefixtures("fixed_bits")
 def test_every_mutant_is_caught(mutant, record_property):
     said = mutant.tool(mutant.broken, runs=RUNS, alpha=ALPHA)
     record_property("caught_by", f"{mutant.tool.__name__}: {said}")
@@ -47,7 +46,6 @@ def test_every_mutant_is_caught(mutant, record_property):
 
 
 @every
-@pytest.mark.usefixtures("fixed_bits")
 def test_every_control_passes(mutant):
     assert not mutant.tool(mutant.sound, runs=RUNS, alpha=ALPHA)
 

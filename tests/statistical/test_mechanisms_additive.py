@@ -69,7 +69,6 @@ MECHANISMS = [
 
 
 @pytest.mark.parametrize(("mechanism", "law"), MECHANISMS)
-@pytest.mark.usefixtures("fixed_bits")
 def test_a5_released_noise_has_the_exact_law(mechanism, law):
     claim = mechanism.claim
     for value in (claim.pairs[0].left, claim.pairs[0].right):
@@ -78,13 +77,11 @@ def test_a5_released_noise_has_the_exact_law(mechanism, law):
         assert fit(steps - mechanism.grid.index(value), law) > ALARM
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_a5_the_check_notices_noise_of_the_wrong_scale():
     noisy = Laplace(scale=1.05, sensitivity=1).draw(0, RUNS)
     assert fit(noisy, laplace_law(1)) < ALARM
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_a5_the_check_notices_a_zero_of_double_mass():
     """As if -0 had not been rejected."""
     noisy = Laplace(scale=3, sensitivity=1).draw(0, RUNS)
@@ -94,7 +91,6 @@ def test_a5_the_check_notices_a_zero_of_double_mass():
 
 
 @pytest.mark.parametrize("release", ["one", "many"])
-@pytest.mark.usefixtures("fixed_bits")
 def test_scalars_and_vectors_have_the_same_law(release):
     noisy = Laplace(epsilon=1, sensitivity=1)
     if release == "one":
@@ -106,7 +102,6 @@ def test_scalars_and_vectors_have_the_same_law(release):
 
 @pytest.mark.parametrize(("mechanism", "law"), MECHANISMS)
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
-@pytest.mark.usefixtures("fixed_bits")
 def test_the_stated_error_holds_as_often_as_stated(mechanism, law, confidence):
     value = mechanism.claim.pairs[0].left
     truth = float(value)
@@ -121,7 +116,6 @@ def test_the_stated_error_holds_as_often_as_stated(mechanism, law, confidence):
     assert steps == 0 or exact < confidence
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_e5_the_coordinates_of_a_vector_are_not_correlated():
     noise = np.asarray(Laplace(epsilon=1, sensitivity=1).draw([0] * 8, RUNS), dtype=float)
     correlations = np.corrcoef(noise.T)[np.triu_indices(8, 1)] * math.sqrt(RUNS)
@@ -129,14 +123,12 @@ def test_e5_the_coordinates_of_a_vector_are_not_correlated():
 
 
 @pytest.mark.parametrize("neighbours", list(Neighbours))
-@pytest.mark.usefixtures("fixed_bits")
 def test_histograms_have_the_noise_of_their_neighbours(neighbours):
     noisy = Histogram(bins=RUNS, epsilon=1, neighbours=neighbours).release(np.full(RUNS, 7)) - 7
     assert fit(noisy, laplace_law(2 if neighbours is Neighbours.CHANGE_ONE else 1)) > ALARM
 
 
 @pytest.mark.parametrize("k", [2, 3, 10])
-@pytest.mark.usefixtures("fixed_bits")
 def test_reports_have_the_stated_probabilities(k):
     survey = RandomizedResponse(epsilon=1, k=k)
     for answer in (0, k - 1):
@@ -147,14 +139,12 @@ def test_reports_have_the_stated_probabilities(k):
         assert stats.chisquare(counts, expected * RUNS).pvalue > ALARM
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_scalar_reports_have_the_stated_probabilities():
     survey = RandomizedResponse.two_coins()
     truths = sum(survey.release(1) for _ in range(20_000))
     assert stats.binomtest(truths, 20_000, 0.75).pvalue > ALARM
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_a_million_reports_are_estimated_within_their_error():
     survey = RandomizedResponse(epsilon=1, k=4)
     answers = np.repeat(np.arange(4), [400_000, 300_000, 200_000, 100_000])
@@ -164,7 +154,6 @@ def test_a_million_reports_are_estimated_within_their_error():
     assert width < 0.02
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_estimates_of_a_proportion_have_the_stated_variance():
     survey, people, surveys = RandomizedResponse(gamma=0.2), 100, 20_000
     answers = np.tile(np.arange(people) < 30, (surveys, 1))
@@ -186,7 +175,6 @@ COUNTERS = [
 
 @pytest.mark.parametrize("counter", COUNTERS)
 @pytest.mark.parametrize("time", [1, 63, 100])
-@pytest.mark.usefixtures("fixed_bits")
 def test_running_counts_are_within_their_error_as_often_as_stated(counter, time):
     runs = 20_000
     increments = np.arange(100) % 5

@@ -29,8 +29,6 @@ from discreet.privacy import Neighbours
 ALARM = 1e-6
 RUNS = 60_000
 
-pytestmark = pytest.mark.usefixtures("fixed_bits")
-
 
 def coded(rows):
     """One number for each different row."""
@@ -244,6 +242,7 @@ CLAIMS = [
 ]
 
 
+@pytest.mark.usefixtures("fixed_bits")
 @pytest.mark.audit  # a second opinion: the auditor examines all claims on every run
 @pytest.mark.parametrize("mechanism", CLAIMS, ids=lambda mechanism: type(mechanism).__name__)
 def test_no_claim_is_refuted_by_its_own_pairs(mechanism):

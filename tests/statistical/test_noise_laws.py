@@ -71,26 +71,22 @@ def check_gaussian(variance, draws):
     assert goodness(draws, gaussian_law(float(variance)), reach) > ALARM
 
 
-@pytest.mark.usefixtures("fixed_bits")
 @pytest.mark.parametrize("scale", LAPLACE, ids=float)
 def test_laplace_and_geometric_draws_follow_their_law(scale):
     check_laplace(scale, noise.discrete_laplace(scale, size=200_000))
     check_geometric(scale, noise.geometric(scale, size=200_000))
 
 
-@pytest.mark.usefixtures("fixed_bits")
 @pytest.mark.parametrize("variance", GAUSSIAN, ids=float)
 def test_gaussian_draws_follow_their_law(variance):
     check_gaussian(variance, noise.discrete_gaussian(variance, size=200_000))
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_single_draws_follow_the_same_laws():
     check_laplace(2, np.array([noise.discrete_laplace(2) for _ in range(20_000)]))
     check_gaussian(4, np.array([noise.discrete_gaussian(4) for _ in range(20_000)]))
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_draws_that_all_take_the_arbitrary_precision_path_follow_the_same_laws(monkeypatch):
     monkeypatch.setattr(exponential, "BAND", 1.0)
     monkeypatch.setattr(gaussian, "BAND", 2.0)
@@ -98,7 +94,6 @@ def test_draws_that_all_take_the_arbitrary_precision_path_follow_the_same_laws(m
     check_gaussian(9, noise.discrete_gaussian(9, size=10_000))
 
 
-@pytest.mark.usefixtures("fixed_bits")
 @pytest.mark.parametrize("scale", [2**40, 3**25, 2**56], ids=str)
 def test_large_scales_have_the_right_shape_and_fair_low_bits(scale):
     draws = noise.discrete_laplace(scale, size=200_000)
@@ -111,14 +106,12 @@ def test_large_scales_have_the_right_shape_and_fair_low_bits(scale):
     assert np.abs(z).max() < 5.5  # 19 two-sided checks at 5.5 sigma: below 1e-6 together
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_large_gaussians_have_the_right_shape():
     draws = noise.discrete_gaussian(2**80, size=200_000)
 
     assert stats.kstest(draws / 2**40, stats.norm.cdf).pvalue > ALARM
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_coins_and_uniform_integers_follow_their_laws():
     n = 200_000
     for p in (Fraction(1, 3), 0.01, 0.5):
@@ -153,7 +146,6 @@ def permute_and_flip_law(t):
     return law
 
 
-@pytest.mark.usefixtures("fixed_bits")
 @pytest.mark.parametrize(
     ("choose", "law"),
     [(noise.choose, choose_law), (noise.permute_and_flip, permute_and_flip_law)],
@@ -166,7 +158,6 @@ def test_selections_follow_their_laws(choose, law):
         assert stats.chisquare(counts, law(1.3) * len(picks)).pvalue > ALARM
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_a_scale_that_is_off_by_three_percent_is_noticed():
     draws = noise.discrete_laplace(10.3, size=200_000)
 

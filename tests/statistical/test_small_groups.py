@@ -63,7 +63,6 @@ def covered(wards, law):
     return {cell: np.mean(inside) for cell, inside in found.items()}
 
 
-@pytest.mark.usefixtures("fixed_bits")
 @pytest.mark.parametrize("law", list(Law))
 def test_intervals_hold_in_small_groups(wards, law):
     shares = covered(wards, law)
@@ -72,7 +71,6 @@ def test_intervals_hold_in_small_groups(wards, law):
     assert min(shares.values()) >= 0.85
 
 
-@pytest.mark.usefixtures("fixed_bits")
 @pytest.mark.parametrize("wards", ["in the middle"], indirect=True)
 def test_noise_simulated_around_what_is_shown_would_be_caught(wards, monkeypatch):
     monkeypatch.setattr(errorbars, "compute", errorbars.estimate)
@@ -81,7 +79,6 @@ def test_noise_simulated_around_what_is_shown_would_be_caught(wards, monkeypatch
     assert min(covered(wards, Law.GAUSSIAN).values()) < 0.85
 
 
-@pytest.mark.usefixtures("fixed_bits")
 @pytest.mark.parametrize("wards", ["in the middle"], indirect=True)
 def test_intervals_that_hold_most_of_what_is_simulated_would_be_caught(wards, monkeypatch):
     """Where ABS folds what was released, most of what is simulated around it is too near."""

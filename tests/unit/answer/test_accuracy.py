@@ -79,7 +79,6 @@ def test_a_share_of_a_stated_size_is_an_absolute_accuracy():
     assert len(set(prices)) == 1
 
 
-@pytest.mark.usefixtures("fixed_bits")
 @pytest.mark.parametrize(
     ("text", "within"),
     [

@@ -16,8 +16,6 @@ from discreet.privacy import Neighbours
 from discreet.sql.read import read
 from visits import CITIES, EachRow, Limits, ask, clinic, engine_of, schema
 
-pytestmark = pytest.mark.usefixtures("fixed_bits")
-
 
 @pytest.fixture(scope="module")
 def engine():

@@ -118,7 +118,6 @@ def test_the_session_of_an_explanation_gives_nothing():
 
 
 @pytest.mark.parametrize("text", QUESTIONS)
-@pytest.mark.usefixtures("fixed_bits")
 def test_the_sql_that_is_shown_is_the_sql_that_runs(engine, text):
     query, recorder = asked(text, Limits(2, 3)), Recorder(engine)
     answer(query, recorder, PRICE)
@@ -126,7 +125,6 @@ def test_the_sql_that_is_shown_is_the_sql_that_runs(engine, text):
     assert list(explain(query, engine, PRICE).sql) == salted
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_the_histograms_that_choose_limits_are_among_the_sql(engine):
     recorder = Recorder(engine)
     answer(asked(ASKED), recorder, PRICE)
@@ -136,7 +134,6 @@ def test_the_histograms_that_choose_limits_are_among_the_sql(engine):
 
 
 @pytest.mark.parametrize("price", [Price(1), Price(1, 1e-6), Price(Fraction(1, 10), 1e-9)])
-@pytest.mark.usefixtures("fixed_bits")
 def test_stated_limits_give_the_law_and_noise_that_are_used(engine, price):
     query = asked(ASKED, Limits(2, 3))
     (part,) = explain(query, engine, price).parts
@@ -151,7 +148,6 @@ def test_stated_limits_give_the_law_and_noise_that_are_used(engine, price):
 
 
 @pytest.mark.parametrize("law", list(Law))
-@pytest.mark.usefixtures("fixed_bits")
 def test_expected_half_widths_agree_with_simulated_ones(law):
     """Quantiles of 20000 draws are within 5 % (more than six standard errors); bits are fixed."""
     text = (

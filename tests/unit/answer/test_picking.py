@@ -55,7 +55,6 @@ def held(releases, name):
     return np.mean(inside)
 
 
-@pytest.mark.usefixtures("fixed_bits")
 @pytest.mark.parametrize("law", list(Law))
 @pytest.mark.parametrize(("text", "name"), [(HIGH, "n"), (TOP, "n"), (TOTAL, "s")])
 def test_intervals_of_rows_that_were_picked_hold(empty, text, name, law):
@@ -63,14 +62,12 @@ def test_intervals_of_rows_that_were_picked_hold(empty, text, name, law):
     assert held([ask(text, empty, law) for _ in range(4)], name) >= 0.85
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_intervals_that_forget_that_rows_were_picked_would_be_caught(empty, monkeypatch):
     monkeypatch.setattr(answering, "widened", lambda _query, widths, *_: widths)
 
     assert held([ask(TOP, empty, Law.LAPLACE) for _ in range(4)], "n") < 0.5
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_rows_of_merged_answers_are_picked_too(empty):
     query = read(TOP, SCHEMA)
     merged = [
@@ -80,7 +77,6 @@ def test_rows_of_merged_answers_are_picked_too(empty):
     assert held(merged, "n") >= 0.85
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_numbers_that_share_no_noise_with_what_picks_are_as_certain_as_before(empty):
     text = "SELECT ward, COUNT(*) AS n, COUNT(DISTINCT person) AS p FROM visits GROUP BY ward"
     plain, picked = (ask(t, empty, Law.LAPLACE) for t in (text, f"{text} HAVING n > 25"))

@@ -191,8 +191,7 @@ def test_an_answer_without_groups_is_stored_shown_and_read_like_any_other():
     assert again._repr_html_()
 
 
-def test_two_draws_are_two_releases(engine, fixed_bits):
-    del fixed_bits
+def test_two_draws_are_two_releases(engine):
     query = read("SELECT COUNT(*) AS n FROM visits", CLINIC)
     first, second = (answer(query, engine, Price(0.01)) for _ in range(2))
     assert first != second
@@ -314,8 +313,7 @@ def test_the_statement_names_the_unit_the_odds_the_clamps_and_the_noise(released
     assert "Other releases about the same data come on top" in text
 
 
-def test_the_statement_of_row_protection_says_what_it_does_not_protect(engine, fixed_bits):
-    del fixed_bits
+def test_the_statement_of_row_protection_says_what_it_does_not_protect(engine):
     query = read("SELECT SUM(load) AS total FROM events", CLINIC)
     release = dataclasses.replace(answer(query, engine, Price(1)), facts=facts_of(query))
     text = " ".join(release.statement().split())

@@ -83,7 +83,6 @@ def test_the_question_that_makes_a_holdout_speak_says_nothing_of_training_exampl
     assert hold.mean(query) == np.mean(hold.labels > 0)
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_one_noisy_answer_is_guessed_as_often_as_its_law_says():
     # Noise of scale 2 x 2 examples at epsilon 1: P(it keeps the side) = 1 - e^(-1/8)/2; the holdout
     # stays silent now and then, which costs a little.

@@ -11,8 +11,6 @@ from discreet.mechanisms.claim import Pair
 from discreet.mechanisms.laplace import Laplace
 from discreet.privacy import Pure
 
-pytestmark = pytest.mark.usefixtures("fixed_bits")
-
 
 class Sound(Laplace):
     __doc__ = Laplace.__doc__

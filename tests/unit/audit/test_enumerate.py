@@ -90,7 +90,6 @@ def test_without_a_law_there_is_nothing_to_enumerate():
         check_law(claim)
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_counts_agree_with_the_law_they_are_drawn_from():
     claims = [
         Laplace(epsilon=1, sensitivity=1).claim,
@@ -101,7 +100,6 @@ def test_counts_agree_with_the_law_they_are_drawn_from():
         assert not check_law(claim, samples=50_000).refuted
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_an_outcome_that_the_law_does_not_name_is_refuted():
     claim = RandomizedResponse(epsilon=1).claim
     surprising = replace(claim, draw=lambda _value, runs: [2] * runs)

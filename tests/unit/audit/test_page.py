@@ -8,8 +8,6 @@ from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.privacy import Pure
 
-pytestmark = pytest.mark.usefixtures("fixed_bits")
-
 
 class Understated(RandomizedResponse):
     """Charged less than it gives away."""

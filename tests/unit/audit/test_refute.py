@@ -9,8 +9,6 @@ from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
 from discreet.privacy import Approximate, Pure
 
-pytestmark = pytest.mark.usefixtures("fixed_bits")
-
 
 def claim(draw, guarantee=None, left=0, right=1):
     return Claim("test", guarantee or Pure(1), (Pair(left, right),), draw)

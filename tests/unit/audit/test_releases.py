@@ -14,8 +14,6 @@ from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.propose_test_release import ProposeTestRelease
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
 
-pytestmark = pytest.mark.usefixtures("fixed_bits")
-
 RATE = 1e-6  # of a false alarm, were the bits fresh
 
 

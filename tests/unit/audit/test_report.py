@@ -15,8 +15,6 @@ from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.sparse_vector import Run, SparseVector
 from discreet.privacy import GaussianNoise, Pure
 
-pytestmark = pytest.mark.usefixtures("fixed_bits")
-
 
 class Understated(RandomizedResponse):
     """Charged less than it gives away."""

@@ -212,7 +212,6 @@ def test_an_answer_whose_type_follows_the_data_is_noticed():
     assert "the form of answer 0 depends on the data" in str(found)
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_a_run_that_is_not_what_is_audited_is_noticed():
     conformance.check_steps(Laplace(epsilon=1, sensitivity=1))
     with pytest.raises(InvariantBroken, match="answers questions otherwise"):

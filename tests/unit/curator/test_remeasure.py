@@ -93,7 +93,6 @@ def made_up(mechanism, groups):
         [LAPLACE(epsilon=0.02), GAUSSIAN(rho=0.0001), LAPLACE(epsilon=0.01)],
     ],
 )
-@pytest.mark.usefixtures("fixed_bits")
 def test_the_merged_half_width_holds_and_is_narrower(laws):
     """20,000 independent groups: 95 % inside, short by at most 5 standard errors (one in 10^6)."""
     groups = 20_000

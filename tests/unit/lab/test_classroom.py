@@ -37,7 +37,6 @@ def test_the_error_bar_shrinks_with_the_root_of_the_class():
     assert FAIR.survey.error(Fraction(19, 20), n=400) == pytest.approx(FAIR.half_width / 20)
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_a_class_has_the_share_that_was_asked_for_and_lies_at_the_stated_rate():
     lesson = Lesson.held(FAIR, pupils=2000, share=0.3)
     lies = sum(a != r for a, r in zip(lesson.answers, lesson.reports, strict=True))
@@ -47,7 +46,6 @@ def test_a_class_has_the_share_that_was_asked_for_and_lies_at_the_stated_rate():
     assert abs(lies - 500) <= 4 * (2000 * 3 / 16) ** 0.5
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_the_error_bar_covers():
     off = FAIR.half_width / 100**0.5
     within = 0

@@ -59,7 +59,6 @@ def test_the_threshold_is_the_first_that_keeps_the_failure_probability():
     assert wrong(mechanism.threshold) <= 1e-3 < wrong(mechanism.threshold - 1)
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_empty_bins_count_as_occupied_as_seldom_as_stated():
     mechanism = AutomaticBounds(epsilon=1, failure=0.1, largest=2**20)
     bounds = mechanism.claim.draw([], 20_000)

@@ -135,7 +135,6 @@ def test_c1_nan_and_infinity_never_become_numbers(value):
         Gaussian(rho=1, sensitivity=0.5, dimension=np.size(value)).release(value)
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_a1_every_release_is_on_the_grid():
     noisy = Gaussian(rho=1, sensitivity=0.3, dimension=500)
     scaled = noisy.release(np.full(500, 1e-9)) / float(noisy.grid.step)

@@ -54,7 +54,6 @@ def test_the_rule_is_a_threshold_after_truncated_geometric_noise():
         assert float(rule.keep_probability(n)) == pytest.approx(expected)
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_a6_singletons_are_shown_at_their_exact_rate():
     rule = KeySelection(epsilon=1, delta=1e-2)
     shown = int(rule.keeps(np.ones(10**6, dtype=np.int64)).sum())

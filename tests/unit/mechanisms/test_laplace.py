@@ -92,7 +92,6 @@ def test_c1_nan_and_infinity_never_become_numbers(value):
         Laplace(epsilon=1, sensitivity=0.5, dimension=np.size(value)).release(value)
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_a1_every_release_is_on_the_grid():
     noisy = Laplace(epsilon=1, sensitivity=0.3, dimension=1000)
     released = noisy.release(np.linspace(-1, 1, 1000) * 1e-7)
@@ -101,7 +100,6 @@ def test_a1_every_release_is_on_the_grid():
     assert len(set(released.tolist())) > 500
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_a2_low_bits_do_not_tell_zero_from_one():
     noisy = Laplace(epsilon=1, sensitivity=1, grid=2.0**-40)
     shares = []

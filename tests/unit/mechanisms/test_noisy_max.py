@@ -62,7 +62,6 @@ def test_exact_losses_on_the_grid_stay_within_epsilon(kind, monotone):
     assert 0.7 < worst <= 1 + 1e-9
 
 
-@pytest.mark.usefixtures("fixed_bits")
 @pytest.mark.parametrize("kind", ["laplace", "exponential"])
 def test_draws_follow_the_exact_law_with_ties(kind):
     mechanism = ReportNoisyMax(3, scale=1, noise=kind)

@@ -50,7 +50,6 @@ def test_pass_probabilities_rise_from_delta_to_one():
     assert passed[-1] > 0.999
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_draws_follow_the_exact_law():
     trial = ProposeTestRelease(bound=1, epsilon=2, delta=1e-1)
     rows = trial.claim.draw((7, 2), 50_000)

@@ -152,7 +152,6 @@ def test_several_quantiles_are_private_on_all_small_data_sets(kind):
     assert 0.5 < worst <= 2 + 1e-9
 
 
-@pytest.mark.usefixtures("fixed_bits")
 @pytest.mark.parametrize("data", [(), (0, 1, 1, 3), (1, 1, 1, 1)])
 def test_draws_of_several_quantiles_follow_the_recursion(data):
     mechanism = Quantiles(QUARTILES, 0, TOP, epsilon=2)

@@ -11,8 +11,6 @@ from discreet.mechanisms import reusable_holdout
 from discreet.mechanisms.reusable_holdout import ReusableHoldout, Said, Thresholdout
 from discreet.privacy import Neighbours, Pure
 
-pytestmark = pytest.mark.usefixtures("fixed_bits")
-
 
 def judge(size=4000, **settings):
     train, holdout = np.zeros(size), np.ones(size)

@@ -117,7 +117,6 @@ def test_b8_published_variants_that_are_not_private_exceed_epsilon(name, change)
     assert loss(broken) > 1.01, name
 
 
-@pytest.mark.usefixtures("fixed_bits")
 @pytest.mark.parametrize("hits", [1, 2])
 def test_runs_follow_the_exact_law(hits):
     mechanism = SparseVector(threshold=0, epsilon=2, hits=hits)
@@ -134,7 +133,6 @@ def test_runs_follow_the_exact_law(hits):
     assert statistic < 56
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_asking_one_by_one_has_the_law_of_a_whole_run():
     mechanism = SparseVector(threshold=0, epsilon=4, hits=1)
     law = enumerate_runs((0, 1), **facts(mechanism))
@@ -209,7 +207,6 @@ def test_above_threshold_gives_the_first_place_or_none():
     assert alarm.release([]) is None
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_blocks_of_questions_share_one_noise_of_the_threshold():
     mechanism = AboveThreshold(threshold=0, epsilon=1)
     values = (-6,) * 40

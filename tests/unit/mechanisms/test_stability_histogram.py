@@ -54,7 +54,6 @@ def test_large_epsilons_need_little_noise():
     assert rule.threshold <= 4
 
 
-@pytest.mark.usefixtures("fixed_bits")
 @pytest.mark.parametrize("kind", BOTH)
 def test_a6_singletons_are_shown_at_their_exact_rate(kind):
     rule = kind(epsilon=1, delta=1e-2)

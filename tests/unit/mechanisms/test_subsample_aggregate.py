@@ -33,7 +33,6 @@ def test_every_row_is_in_exactly_one_block(make):
     assert Counter(int(row) for part in parts for row in part) == Counter(range(1000))
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_rows_go_to_blocks_by_coins_of_their_own():
     # The block of a row does not depend on how many rows there are, so one more moves none of them.
     rule = built(blocks=4)
@@ -70,7 +69,6 @@ def test_the_guarantee_is_that_of_the_aggregate_about_rows():
     assert built().claim.guarantee == BoundedRange(1)
 
 
-@pytest.mark.usefixtures("fixed_bits")
 @pytest.mark.parametrize("kind", list(Neighbours))
 def test_the_claim_runs_from_rows_to_answers(kind):
     rule = built(max, blocks=3, neighbours=kind, default=7)
@@ -82,7 +80,6 @@ def test_the_claim_runs_from_rows_to_answers(kind):
     assert {tuple(part) for part in seen} == {(), (3,), (5,), (3, 5)}
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_the_law_is_a_mixture_over_the_ways_that_rows_fall():
     rule = built(max, blocks=2, aggregate=middle(), default=0)
     own = rule.aggregate.claim.law
@@ -95,7 +92,6 @@ def test_the_law_is_a_mixture_over_the_ways_that_rows_fall():
     assert built(blocks=10**6).claim.law is None
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_draws_keep_the_order_of_their_runs():
     # Runs that fall the same way are drawn together; where they stand must not tell which.
     rule = built(max, blocks=2, aggregate=middle(epsilon=50), default=0)

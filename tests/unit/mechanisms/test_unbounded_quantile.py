@@ -89,7 +89,6 @@ def test_c1_values_that_are_no_finite_numbers_are_refused():
             UnboundedQuantile(0.5, epsilon=1).release([1.0, bad])
 
 
-@pytest.mark.usefixtures("fixed_bits")
 @pytest.mark.parametrize("share", [0.1234567890123457, 0.9234567890123457])
 def test_b1_counts_times_a_long_denominator_do_not_wrap(share):
     """5000 times 10^16 is no 64-bit integer; wrapped, one person moves it by anything."""

@@ -141,7 +141,6 @@ def test_a_draw_beyond_64_bits_is_a_python_int_and_never_wraps():
     assert all(type(value) is int for value in array)
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_mixed_scales_draw_each_position_from_its_own_law():
     scales = np.array([0.25, 10, 2.0**30] * 20_000)
     draws = noise.discrete_laplace(scales)

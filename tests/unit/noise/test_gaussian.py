@@ -93,7 +93,6 @@ def test_a_proposal_beyond_64_bits_is_judged_exactly_and_kept_as_a_python_int(mo
     assert huge in mixed.tolist()
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_mixed_variances_draw_each_position_from_its_own_law():
     draws = noise.discrete_gaussian(np.array([0.01, 4, 2.0**60] * 20_000)).reshape(-1, 3)
 

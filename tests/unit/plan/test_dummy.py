@@ -132,7 +132,6 @@ def test_no_rows_are_a_table_too():
         dummy(CLINIC, rows=-1)
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_questions_can_be_tried_on_them():
     engine = DuckDBEngine()
     for name, table in dummy(CLINIC, rows=800).items():
