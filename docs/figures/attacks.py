@@ -98,7 +98,7 @@ def _repeat(
 
 
 def _noisy(sigma: float, attack: Reconstruction) -> SubsetSum:
-    draws = Draws(attack.seed)
+    draws = Draws(attack.seed).split()  # not those of the questions
     return lambda people: float(attack.secret[people].sum() + sigma * draws.normal(1)[0])
 
 
@@ -106,13 +106,13 @@ def _rounded(attack: Reconstruction) -> SubsetSum:
     return lambda people: float(5 * np.round(attack.secret[people].sum() / 5))
 
 
-def _within_3(attack: Reconstruction) -> SubsetSum:
-    draws = Draws(attack.seed)
-    return lambda people: float(attack.secret[people].sum() + 6 * draws.uniform(1)[0] - 3)
+def _within(most: float, attack: Reconstruction) -> SubsetSum:
+    draws = Draws(attack.seed).split()  # not those of the questions
+    return lambda people: float(attack.secret[people].sum() + most * (2 * draws.uniform(1)[0] - 1))
 
 
 def _garbage(share: float, attack: Reconstruction) -> SubsetSum:
-    return lying(partial(_noisy(0, attack)), share, attack.people, seed=8)
+    return lying(_noisy(0, attack), share, attack.people, seed=8)
 
 
 def _gaussian(epsilon: int, questions: int, attack: Reconstruction) -> SubsetSum:
@@ -173,7 +173,7 @@ FIGURES = {
         "12 people, 4096 subset sums, errors drawn from ±3",
         "about",
         1.0,
-        lambda: _repeat(Exponential, _within_3, 12, 4096, 4),
+        lambda: _repeat(Exponential, partial(_within, 3), 12, 4096, 4),
     ),
     "exponential-private": Figure(
         "the same sums from Gaussian noise of epsilon 1",
@@ -193,7 +193,7 @@ FIGURES = {
         for how, told, target in (
             ("exact", "exact", partial(_noisy, 0.0)),
             ("rounded", "rounded to 5", _rounded),
-            ("quarter-root", "noise of 0.25 sqrt(n)", partial(_noisy, 0.25 * math.sqrt(_N))),
+            ("quarter-root", "errors within 0.25 sqrt(n)", partial(_within, 0.25 * math.sqrt(_N))),
         )
     },
     "least-squares-sigma-4": Figure(

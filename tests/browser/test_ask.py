@@ -2,10 +2,13 @@
 
 import re
 
+import pyarrow as pa
 import pytest
 from playwright.sync_api import expect
 
 from browsing import COUNTS
+from discreet.curator.budgets import Budget
+from discreet.plan.schema import Keys, Limits
 
 MEANS = "SELECT city, COUNT(*) AS n, AVG(age) AS age FROM visits GROUP BY city"
 
@@ -202,3 +205,33 @@ def test_a_column_of_the_schema_goes_into_the_question(visit):
     expect(page.locator("#cost")).to_have_text("5 %")
     page.get_by_role("button", name="age integer").click()
     expect(page.get_by_label("Question in SQL")).to_have_value(re.compile("city age$"))
+
+
+def test_names_are_shown_as_they_are_however_large_long_or_odd(visit, curator):
+    """Integers beyond 2^53, a key of 200 letters, a dataset with a slash, an opened answer."""
+    large, long = [2**53 + 1, -(2**62) - 1, 5], ["a" * 200, "b", "c"]
+    rows = {"who": range(30), "code": large * 10, "word": long * 10}
+    curator.add(
+        "codes 2024/25",
+        pa.table(rows),
+        unit="who",
+        budget=Budget(epsilon=10),
+        columns={"code": Keys(large), "word": Keys(long)},
+        required=["who", "code", "word"],
+        limits=Limits(1, 1),
+    )
+    for name in ("code", "word"):
+        sql = f'SELECT {name}, COUNT(*) AS n FROM "codes 2024/25" GROUP BY {name}'  # noqa: S608 - a name
+        curator.sql(sql, epsilon=1, analyst="owner")
+    visitor = visit("owner")
+    page = visitor.page
+    page.locator("#history button").first.click()
+    expect(page.locator("#answer tbody td").first).to_have_text(long[0])
+    fits = "(table) => table.scrollWidth <= table.clientWidth"
+    assert page.locator("#answer .scroll").evaluate(fits)
+    page.locator("#history button").nth(1).click()
+    expect(page.locator("#answer tbody tr td:first-child")).to_have_text(
+        [str(one) for one in large]
+    )
+    page.goto(f"{visitor.url}/budget")
+    expect(page.get_by_role("heading", name="codes 2024/25")).to_be_visible()

@@ -28,7 +28,7 @@ def test_nothing_keeps_anybody_out(visit, curator, look):
     complaints["ask, confirming"] = visitor.complaints()
     for path, ready in (
         ("/budget", ".burn"),
-        ("/data", "[data-dataset]"),
+        ("/data", "[aria-label=Tokens] table"),
         ("/ledger", "#entries table"),
     ):
         page.goto(f"{visitor.url}{path}")

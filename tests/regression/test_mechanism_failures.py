@@ -75,14 +75,12 @@ def below_the_grid(draw, value):
     return float((near * 2.0**53 % 1 != 0).mean())
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_a3_a_sum_of_four_samples_does_not_mend_the_low_bits():
     assert [below_the_grid(on_a_grid, value) for value in (0.0, 1.0)] == [0.0, 0.0]
     assert below_the_grid(sum_of_four, 0.0) > 0.5
     assert below_the_grid(sum_of_four, 1.0) == 0.0
 
 
-@pytest.mark.usefixtures("fixed_bits")
 def test_a3_the_auditor_refutes_a_sum_of_four_samples():
     claims = [Claim("", Pure(1), (Pair(0.0, 1.0),), draw) for draw in (sum_of_four, on_a_grid)]
 

@@ -13,8 +13,6 @@ from discreet.plan.statistics import needed
 from discreet.sql.read import read
 from visits import CITIES, ask, clinic, engine_of, schema
 
-pytestmark = pytest.mark.usefixtures("fixed_bits")
-
 
 def with_row(**values):
     """The clinic, and one more person with one odd row."""

@@ -60,7 +60,7 @@ EXPECTED = {
     ("GET", "/ledger"): EVERYBODY,
     ("GET", "/lab"): EVERYBODY,
     ("GET", "/favicon.ico"): EVERYBODY,
-    ("GET", "/static/{path:path}"): EVERYBODY,
+    ("GET", "/static/{path}"): EVERYBODY,
 }
 """Who may call what. A route that is not here fails the tests."""
 
@@ -115,7 +115,7 @@ def routes_of(app):
         if inner is not None:
             pending += list(inner())
         elif getattr(one, "methods", None):
-            found |= {(method, one.path) for method in one.methods}
+            found |= {(method, one.path_format) for method in one.methods}
     return found
 
 

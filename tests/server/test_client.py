@@ -167,6 +167,19 @@ def test_measuring_again_merges_the_same(alice, local, server):
     assert len(merged.costs) == 2 * len(alice.sql(text, epsilon=0.1).costs)
 
 
+def test_a_question_in_python_is_priced_and_measured_again_the_same(alice, local):
+    def asked(curator):
+        return curator.table("visits").group_by("city").agg(people=dp.count())
+
+    far, near = (str(one.explain(asked(one), epsilon=0.02)) for one in (alice, local))
+    first = alice.remeasure(asked(alice), epsilon=0.02)
+    merged = alice.remeasure(asked(alice), epsilon=0.03)
+
+    assert far == near
+    assert merged == local.remeasure(asked(local), epsilon=0.03, analyst="alice")
+    assert len(merged.costs) == 2 * len(first.costs)
+
+
 def test_budgets_are_the_same(alice, owner, local):
     assert alice.budget("visits") == local.budget("visits")
     assert alice.budget("visits", analyst="alice") == local.budget("visits", analyst="alice")
@@ -246,6 +259,8 @@ def test_auditors_read_and_check_the_ledger(server, local):
 # --- errors -------------------------------------------------------------------------------------
 
 WRONG = {
+    "an empty question": lambda c: c.sql("", epsilon=0.1),
+    "an empty request name": lambda c: c.sql(COUNT, epsilon=0.1, request=""),
     "rows": lambda c: c.sql("SELECT * FROM visits", epsilon=0.1),
     "syntax": lambda c: c.sql("SELEC", epsilon=0.1),
     "an unknown table": lambda c: c.sql("SELECT COUNT(*) AS n FROM nowhere", epsilon=0.1),

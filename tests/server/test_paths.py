@@ -1,8 +1,13 @@
 """Odd paths lead nowhere, and names of uploads never become paths."""
 
+from urllib.parse import quote
+
 import pytest
 
-from serving import head, status
+import discreet as dp
+from desk import ABOUT
+from serving import head, served, status
+from visits import clinic
 
 TRICKS = [
     *("/v1", "/v1/", "//v1/health", "/v1//health", "/v1/health/", "/V1/health", "/v1/./health"),
@@ -124,3 +129,24 @@ def test_an_upload_is_found_by_its_name_alone(server, owner, upload):
 
     for path in ("/v1/datasets", "/v1/preview"):
         assert server.post(path, token=owner, json=said).status in {404, 422}
+
+
+@pytest.mark.parametrize("name", ["visits 2024/25", "a/raise", "/", "a//b", "50 % of ?#é"])
+def test_a_dataset_is_found_whatever_its_name(name):
+    said, place = dp.Budget(epsilon=3, delta=1e-6), quote(name, safe="")
+    with dp.Curator.in_memory() as curator:
+        curator.add(name, clinic(20), **ABOUT, budget=dp.Budget(epsilon=1, delta=1e-6))
+        with served(curator) as server:
+            token = server.token()
+            answers = {
+                path: server.get(path, token=token)
+                for path in (f"/v1/budgets/{place}", f"/v1/datasets/{place}")
+            }
+            rows = server.get(f"/v1/tables/{place}/dummy?rows=3", token=token).json()["rows"]
+            with dp.Curator(server.url, token=token) as remote:
+                raised = remote.raise_budget(name, said, reason="more people")
+
+    assert {answer.status for answer in answers.values()} == {200}
+    assert answers[f"/v1/datasets/{place}"].json()["name"] == name
+    assert len(rows) == 3
+    assert raised.limit == said.cap()

@@ -134,6 +134,38 @@ def test_whoever_looks_all_the_time_sees_an_answer_on_ticks_alone(slow):
             assert any(alike(n) for n in range(TRIES))
 
 
+def test_whoever_waits_for_a_turn_gets_it_on_ticks_alone(slow):
+    """Somebody who takes every turn and then asks for a price is not told when one was done."""
+    with dp.Curator.in_memory() as curator:
+        curator.add("visits", clinic(50), **ABOUT, budget=BUDGET)
+        curator.sql(COUNT, epsilon=0.1)
+        with served(curator, settings=replace(SETTINGS, computing=1)) as server:
+            token = server.token("ann", "analyst")
+
+            def alike(salt):
+                moments = []
+                for n, slow[0] in enumerate((0.1 * QUANTUM, 0.5 * QUANTUM)):
+                    sql = f"{COUNT} WHERE amount < {2 * salt + n + 1}"
+                    moments.append(moment_of_turn(server, token, sql))
+                return all(0.75 < moment < 0.98 for moment in moments)
+
+            assert any(alike(n) for n in range(TRIES))
+
+
+def moment_of_turn(server, token, sql):
+    """When a price is told to who asks for it while a question is computed, in quanta after it."""
+    slots = server.app.state.house.work
+    with ThreadPoolExecutor(1) as pool:
+        began = time.monotonic()
+        asked = pool.submit(timed, server, token, {"sql": sql, "epsilon": "0.1"})
+        while not slots._busy:
+            time.sleep(0.001)
+        server.post("/v1/explain", token=token, json={"sql": sql, "epsilon": "0.1"})
+        told = time.monotonic()
+        assert asked.result()[0].status == 200
+    return (told - began) / QUANTUM
+
+
 def moment_seen(curator, server, token, sql):
     """When somebody who looks all the time first sees the answer, in quanta after the question."""
     with ThreadPoolExecutor(1) as pool:

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from itertools import combinations_with_replacement, product
 from typing import TypeAlias
 
+from discreet.attacks.asking import check_effort, numbers
 from discreet.attacks.claims import Promise
 from discreet.attacks.outcome import Outcome
 from discreet.errors import InputError
 
 OLDEST = 115
+LARGEST = 10
+"""People in the largest block that is searched for."""
 KINDS: tuple[str, ...] = tuple("".join(kind) for kind in product("FM", "BW", "MS"))
 """Sex, race (Black, White) and marital status (Married, Single), a letter each."""
 
@@ -42,6 +45,14 @@ class Statistic:
     median: float
     mean: float
 
+    def __post_init__(self) -> None:
+        numbers([self.count, self.median, self.mean], 3)
+        if self.count != int(self.count):
+            raise InputError(
+                f"a count of {self.count}", why="people are whole", fix="round it to an int"
+            )
+        object.__setattr__(self, "count", int(self.count))
+
     def covers(self, kind: str) -> bool:
         """Whether a kind of person is in the group."""
         return all(want in {".", letter} for want, letter in zip(self.pattern, kind, strict=True))
@@ -60,9 +71,9 @@ class Census:
 
     Success is the share of the block's people (age, sex, race, marital status) that are in a block
     that fits, averaged over the first `most` that do; where none fits, nobody is found. Means were
-    rounded by at most `rounding`. The baseline is how often somebody is in a block of as many
-    people drawn blindly; the bound is about people of whom as little is known as that. `effort`
-    bounds the search, in ages tried.
+    rounded by at most `rounding`. The baseline is how often somebody is in a block of `LARGEST`
+    people drawn blindly, as many as noise may make of them; the bound is about people of whom as
+    little is known as that. `effort` bounds the search, in ages tried.
 
     Reference: Garfinkel, Abowd, Martindale 2019, Understanding Database Reconstruction Attacks on
     Public Data.
@@ -75,13 +86,12 @@ class Census:
 
     def run(self, target: Agency, effort: int = 2_000_000) -> Outcome:
         """Ask for the published statistics and solve them."""
-        if effort < 1:
-            raise InputError(f"effort is {effort}", why="it counts steps", fix="allow some")
+        check_effort(effort, "steps")
         statistics = [target(pattern) for pattern in PUBLISHED]
         found = solve(statistics, rounding=self.rounding, effort=effort, most=self.most)
         rights = [sum((Counter(one) & Counter(self.block)).values()) for one in found]
         people = len(self.block)
-        chance = 1 - (1 - 1 / (len(KINDS) * (OLDEST + 1))) ** people
+        chance = 1 - (1 - 1 / (len(KINDS) * (OLDEST + 1))) ** LARGEST
         success = sum(rights) / (people * len(found)) if found else 0.0
         return Outcome(success, chance, self.promise.of_event(chance), people)
 
@@ -101,7 +111,7 @@ def solve(
             why="the search starts from how many people there are",
             fix="publish the pattern '...'",
         )
-    if not 0 <= total <= 10:
+    if not 0 <= total <= LARGEST:
         return []
     steps = [effort]
     found: list[tuple[Person, ...]] = []

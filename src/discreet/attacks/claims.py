@@ -50,8 +50,14 @@ class Promise:
         return min(1.0, grown, kept)
 
     def of_measured(self, hits: int, n: int) -> float:
-        """`of_event` where the rate without was measured: an event never seen is not impossible."""
-        return self.of_event((hits + 1) / (n + 1))
+        """`of_event` where the rate without was measured, by `n` trials.
+
+        It may be as much higher as three standard errors hide (Wilson 1927): an event never seen is
+        not impossible, and a system that keeps its promise is not to be accused of chance.
+        """
+        seen, slack = hits / n, 9 / n
+        spread = 3 * math.sqrt((seen * (1 - seen) + slack / 4) / n)
+        return self.of_event(min(1.0, (seen + slack / 2 + spread) / (1 + slack)))
 
 
 def check_prior(prior: float, share: float, people: int) -> None:

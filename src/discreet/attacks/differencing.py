@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.attacks.asking import check_effort, numbers
 from discreet.attacks.claims import Promise, check_prior
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.simulation import Bits, Reals
@@ -62,9 +63,8 @@ class Differencing:
 
 def mean_answer(target: WardSums, subset: NDArray[np.bool_], effort: int) -> Reals:
     """The mean of the answers to the same question, asked again and again."""
-    if effort < 1:
-        raise InputError(f"effort is {effort}", why="it counts questions", fix="ask at least one")
+    check_effort(effort, "questions")
     total = np.zeros(len(subset))
     for _ in range(effort):
-        total += target(subset)
+        total += numbers(target(subset), len(subset))
     return total / effort

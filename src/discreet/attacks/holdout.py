@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from discreet.attacks.asking import numbers
 from discreet.attacks.outcome import Outcome, pool
 from discreet.attacks.simulation import Bits, Draws, Reals
 from discreet.errors import InputError
@@ -77,7 +78,7 @@ class Holdout:
         train, hold = (Examples.drawn(self.examples, self.features, draws) for _ in range(2))
         score = target(train, hold)
         chosen, signs = self._choose(train, score)
-        reported = min(1.0, max(0.0, score(majority(chosen, signs))))
+        reported = float(np.clip(numbers(score(majority(chosen, signs))), 0, 1))
         # Features are alike: of fresh examples, those that nobody votes by need not be drawn.
         fresh = Examples.drawn(_FRESH * self.examples, self.kept, draws)
         truth = fresh.mean(majority(np.arange(self.kept), signs))
@@ -86,7 +87,7 @@ class Holdout:
     def _choose(self, train: Examples, score: Score) -> tuple[Bits, Reals]:
         """The features on which training data and holdout agree most, and how each votes."""
         leans = np.array([train.mean(agreement(j)) for j in range(self.features)]) - 0.5
-        held = np.array([score(agreement(j)) for j in range(self.features)]) - 0.5
+        held = np.array([numbers(score(agreement(j))) for j in range(self.features)]) - 0.5
         agree = np.where(leans * held > 0, np.abs(leans + held), 0.0)
         chosen = np.argsort(-agree, kind="stable")[: self.kept]
         return chosen, np.sign(leans + held)[chosen]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from discreet.attacks.asking import check_effort, numbers
 from discreet.attacks.claims import Promise
 from discreet.attacks.holdout import Examples, Score, Signs
 from discreet.attacks.outcome import Outcome
@@ -39,15 +40,14 @@ class HoldoutLabel:
 
     def run(self, target: Callable[[Examples, Examples], Score], effort: int = 300) -> Outcome:
         """Guess one label in each of `effort` holdouts."""
-        if effort < 1:
-            raise InputError(f"effort is {effort}", why="it counts holdouts", fix="attack some")
+        check_effort(effort, "holdouts")
         draws = Draws(self.seed)
         right = sum(self._guessed(target, draws.split()) for _ in range(effort))
         return Outcome(right / effort, 0.5, self.promise.of_bit(), effort)
 
     def _guessed(self, target: Callable[[Examples, Examples], Score], draws: Draws) -> bool:
         train, hold = (Examples.drawn(self.examples, self.features, draws) for _ in range(2))
-        said = target(train, hold)(Untrained.on(train))
+        said = numbers(target(train, hold)(Untrained.on(train)))
         known = int((hold.labels[1:] > 0).sum())
         return bool((said * self.examples - known > 0.5) == (hold.labels[0] > 0))
 

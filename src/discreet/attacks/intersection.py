@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from discreet.attacks.asking import numbers
 from discreet.attacks.claims import Promise
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.simulation import Bits, Draws, Reals
@@ -48,7 +49,8 @@ class Intersection:
         for _ in range(2):
             others = self._people(self.patients - effort, draws)
             here = np.concatenate([places, others[0]]), np.concatenate([conditions, others[1]])
-            weights *= np.maximum(target(*here, self.conditions)(places), 0.0)
+            found = target(*here, self.conditions)(places)
+            weights *= np.maximum(numbers(found, effort, self.conditions), 0.0)
         # A coin for ties, so that an attacker who learnt nothing guesses at random.
         guess = np.argmax(weights + 1e-9 * draws.uniform(*weights.shape), axis=1)
         right, chance = float(np.mean(guess == conditions)), 1 / self.conditions

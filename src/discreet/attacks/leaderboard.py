@@ -6,10 +6,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from discreet.attacks.asking import check_effort, numbers
 from discreet.attacks.claims import Promise
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.simulation import Bits, Draws
-from discreet.errors import InputError
 
 Board: TypeAlias = Callable[[Bits], float]
 """A leaderboard: predicted bits come in, about the share that is right comes out."""
@@ -32,18 +32,12 @@ class Leaderboard:
 
     def run(self, target: Callable[[Bits], Board], effort: int = 2000) -> Outcome:
         """Make `effort` submissions to one board."""
-        if effort < 1:
-            raise InputError(
-                f"effort is {effort}", why="it counts submissions", fix="submit at least once"
-            )
-        return self._climb(target, effort)
-
-    def _climb(self, target: Callable[[Bits], Board], effort: int) -> Outcome:
+        check_effort(effort, "submissions")
         labels, coins = Draws(self.seed).bits(2, self.examples)
         board = target(labels)
         votes = np.zeros(self.examples)
         for guess in self._submitted(effort):
-            votes += (2 * guess - 1) * np.sign(board(guess) - 0.5)
+            votes += (2 * guess - 1) * np.sign(numbers(board(guess)) - 0.5)
         final = np.where(votes == 0, coins, votes > 0)
         learnt = float(np.mean(final == labels))
         return Outcome(learnt, 0.5, self.promise.of_bit(), self.examples)

@@ -44,7 +44,7 @@ def fit_least_absolute(subsets: NDArray[np.bool_], answers: Reals) -> Reals:
         raise InputError(
             "the linear program was not solved",
             why=str(solved.message).lower().rstrip("."),
-            fix="check that the target answers with finite numbers",
+            fix="ask fewer questions, or about fewer people",
         )
     return np.asarray(solved.x[:people], dtype=np.float64)
 

@@ -23,6 +23,16 @@ class Ratings:
     stars: Bits
     day: Bits
 
+    def __post_init__(self) -> None:
+        columns = [np.asarray(getattr(self, name)) for name in ("person", "film", "stars", "day")]
+        whole = all(np.issubdtype(column.dtype, np.integer) for column in columns)
+        if not whole or {column.shape for column in columns} != {(columns[0].size,)}:
+            raise InputError(
+                "columns of ratings that are not whole numbers, as many in each",
+                why="each position is one rating",
+                fix="pass a person, a film, stars and a day for every one, as integers",
+            )
+
     def where(self, kept: Bits) -> "Ratings":
         """The ratings at some positions."""
         return Ratings(self.person[kept], self.film[kept], self.stars[kept], self.day[kept])
@@ -108,9 +118,12 @@ class Scoreboard:
     __slots__ = ("_edges", "_people", "_ratings")
 
     def __init__(self, release: Ratings, films: int) -> None:
-        self._ratings = release.where(np.argsort(release.film, kind="stable"))
+        # Whatever a release calls people, they are counted from 0 here.
+        known, records = np.unique(release.person, return_inverse=True)
+        named = Ratings(records, release.film, release.stars, release.day)
+        self._ratings = named.where(np.argsort(release.film, kind="stable"))
         self._edges = np.searchsorted(self._ratings.film, np.arange(films + 1))
-        self._people = int(release.person.max(initial=0)) + 1
+        self._people = known.size
 
     def scores(self, known: Ratings) -> Reals:
         """How well each record fits what is known."""
@@ -130,8 +143,7 @@ class Scoreboard:
     def match(self, known: Ratings, eccentricity: float) -> int | None:
         """The record that fits best, if it stands out."""
         scores = self.scores(known)
-        spread = float(scores.std())
-        if scores.size < 2 or spread == 0:
+        if scores.size < 2 or (spread := float(scores.std())) == 0:
             return None
         second, first = np.partition(scores, -2)[-2:]
         return int(scores.argmax()) if first - second >= eccentricity * spread else None

@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.attacks.asking import check_effort, numbers
 from discreet.attacks.claims import Promise
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.simulation import Reals
@@ -43,7 +44,10 @@ class LowBits:
 
     def run(self, target: Noisy, effort: int = 1000) -> Outcome:
         """Look at `effort` answers about a count of 0, and as many about a count of 1."""
-        zeros, ones = (int(self.proves_zero(target(count, effort)).sum()) for count in (0, 1))
+        check_effort(effort, "answers")
+        zeros, ones = (
+            int(self.proves_zero(numbers(target(count, effort), effort)).sum()) for count in (0, 1)
+        )
         bound = self.promise.of_measured(ones, effort)
         return Outcome(zeros / effort, ones / effort, bound, effort)
 

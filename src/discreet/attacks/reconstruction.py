@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.attacks.asking import check_effort, numbers
 from discreet.attacks.claims import Promise, check_prior
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.simulation import Bits, Draws, Reals
@@ -42,10 +43,7 @@ class Reconstruction(ABC):
 
     def run(self, target: SubsetSum, effort: int) -> Outcome:
         """Ask `effort` questions, guess, and score: the share of people whose bit is right."""
-        if effort < 1:
-            raise InputError(
-                f"effort is {effort}", why="it counts questions", fix="ask at least one"
-            )
+        check_effort(effort, "questions")
         guess = self.guess(target, effort)
         right = float(np.mean(guess == np.asarray(self.secret)))
         chance = max(self.prior, 1 - self.prior)
@@ -67,4 +65,4 @@ class Reconstruction(ABC):
     def ask(self, target: SubsetSum, effort: int) -> tuple[NDArray[np.bool_], Reals]:
         """The subsets and what was answered to them."""
         subsets = self.questions(effort)
-        return subsets, np.array([float(target(subset)) for subset in subsets])
+        return subsets, np.array([numbers(target(subset)) for subset in subsets])

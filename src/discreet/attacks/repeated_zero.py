@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from discreet.attacks.asking import check_effort, numbers
 from discreet.attacks.claims import Promise
 from discreet.attacks.low_bits import Noisy
 from discreet.attacks.outcome import Outcome
-from discreet.errors import InputError
 
 _LAST = 2.0**53
 TRIALS = 500
@@ -31,17 +31,14 @@ class RepeatedZero:
 
     def run(self, target: Noisy, effort: int = 20) -> Outcome:
         """How often `effort` answers about 0 hold the event, beside as many about 1."""
-        if effort < 1:
-            raise InputError(
-                f"effort is {effort}", why="it counts answers", fix="ask at least once"
-            )
+        check_effort(effort, "answers")
         zeros, ones = (self._proofs(target, count, effort) for count in (0, 1))
         bound = self.promise.of_measured(ones, TRIALS)
         return Outcome(zeros / TRIALS, ones / TRIALS, bound, TRIALS)
 
     @staticmethod
     def _proofs(target: Noisy, count: int, effort: int) -> int:
-        answers = np.asarray(target(count, TRIALS * effort), dtype=np.float64)
+        answers = numbers(target(count, TRIALS * effort), TRIALS * effort)
         trials = answers.reshape(TRIALS, effort)
         fine = (np.abs(trials) < 0.5) & (trials * _LAST != np.rint(trials * _LAST))
         return int((fine.any(axis=1) | (trials == 0).all(axis=1)).sum())

@@ -26,7 +26,7 @@ def lying(target: SubsetSum, share: float, people: int, seed: int = 0) -> Subset
     """The same system, except that this share of its answers is drawn from [0, people]."""
     if not 0 <= share <= 1:
         raise InputError(f"share is {share}", why="it is a rate", fix="keep it in [0, 1]")
-    draws = Draws(seed)
+    draws = Draws(seed).split()  # the attacker's questions come from the seed itself
 
     def answer(subset: NDArray[np.bool_]) -> float:
         coin, lie = draws.uniform(2)

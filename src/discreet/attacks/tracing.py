@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from discreet.attacks.asking import numbers
 from discreet.attacks.claims import Promise
 from discreet.attacks.outcome import Outcome, pool
 from discreet.attacks.simulation import Bits, Draws, Reals
@@ -55,7 +56,7 @@ class Tracing:
     def _study(self, target: Means, draws: Draws) -> Outcome:
         share = 0.1 + 0.8 * draws.uniform(self.attributes)
         members = self._bits(share, self.people, draws)
-        lean = (np.asarray(target(members), dtype=np.float64) - share) / (share * (1 - share))
+        lean = (numbers(target(members), self.attributes) - share) / (share * (1 - share))
         strangers = (self._bits(share, self.strangers, draws) - share) @ lean
         place = int(RATE * (self.strangers + 1))
         bar = np.sort(strangers)[-place]

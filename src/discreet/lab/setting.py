@@ -15,6 +15,10 @@ AGAINST: tuple[Against, ...] = get_args(Against)
 """Exact answers, a classical defence, and private answers."""
 
 
+MOST = Fraction(10**12)
+"""The largest promise that is played for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One play. The same attacker with the same effort meets every defence."""
@@ -31,7 +35,12 @@ class Setting:
                 why=f"answers are {', '.join(AGAINST)}",
                 fix="name one of them",
             )
-        positive(self.epsilon, "epsilon")
+        if positive(self.epsilon, "epsilon") > MOST:
+            raise InputError(
+                "epsilon is out of reach",
+                why=f"above {float(MOST):g} nothing is promised to anybody",
+                fix="pass a smaller one",
+            )
         if self.effort < 1:
             raise InputError(
                 f"effort is {self.effort}", why="an attack takes some", fix="pass effort >= 1"

@@ -45,8 +45,7 @@ def _gate(prefix: str, route: object) -> Gate:
             why="the door reads who is allowed from handlers",
             fix="write it as a handler",
         )
-    template = prefix + route.path
-    pattern, _, _ = compile_path(template)
+    pattern, template, _ = compile_path(prefix + route.path)
     return Gate(template, frozenset(route.methods or ()), pattern, guard_of(route.dependant))
 
 

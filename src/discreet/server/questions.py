@@ -52,7 +52,7 @@ class Question(BaseModel):
         },
     )
 
-    sql: str | None = Field(None, min_length=1, max_length=60_000)
+    sql: str | None = Field(None, max_length=60_000)
     plan: str | None = Field(
         None,
         min_length=1,

@@ -2,7 +2,16 @@ import numpy as np
 import pytest
 
 from discreet.attacks import Census, Promise
-from discreet.attacks.census import BLOCK, KINDS, OLDEST, PUBLISHED, Statistic, solve, tabulate
+from discreet.attacks.census import (
+    BLOCK,
+    KINDS,
+    LARGEST,
+    OLDEST,
+    PUBLISHED,
+    Statistic,
+    solve,
+    tabulate,
+)
 from discreet.attacks.simulation import Draws
 from discreet.errors import InputError
 
@@ -35,9 +44,10 @@ def test_the_attack_rebuilds_seven_of_seven():
 
 
 def test_a_block_drawn_blindly_finds_as_few_as_the_baseline_says():
-    # Seven draws from 928 kinds of people; three standard errors of 4000 blocks.
+    # As many draws from 928 kinds of people as an office may say there are; three standard errors
+    # of 4000 blocks. Against seven draws, a noisy office that says ten would seem to tell more.
     draws, people = Draws(1), sorted((age, kind) for kind in KINDS for age in range(OLDEST + 1))
-    blocks = draws.below(len(people), 4000, len(BLOCK))
+    blocks = draws.below(len(people), 4000, LARGEST)
     wanted = [people.index(person) for person in BLOCK]
     rate = np.mean([np.isin(wanted, block).mean() for block in blocks])
     baseline = Census().run(OFFICE, effort=1).baseline

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -73,3 +75,15 @@ def test_knowledge_that_cannot_be_had_is_refused(wrong):
 def test_more_targets_than_people_are_refused():
     with pytest.raises(InputError, match="targets"):
         Linkage(people=10).run(same, 11)
+
+
+def test_what_a_release_calls_people_does_not_matter():
+    other = Linkage(300, 200).run(lambda all_of: replace(all_of, person=10**14 - all_of.person), 40)
+
+    assert other == Linkage(300, 200).run(same, 40)
+
+
+def test_a_release_of_nothing_tells_nothing():
+    none = np.zeros(0, dtype=np.int64)
+
+    assert Linkage(300, 200).run(lambda _: Ratings(none, none, none, none), 40).success == 0

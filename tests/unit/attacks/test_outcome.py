@@ -1,9 +1,11 @@
 import math
 
+import numpy as np
 import pytest
 
-from discreet.attacks import Outcome, Promise
+from discreet.attacks import LowBits, Outcome, Promise
 from discreet.attacks.outcome import pool
+from discreet.attacks.simulation import Draws
 from discreet.errors import InputError
 
 
@@ -72,7 +74,29 @@ def test_without_a_promise_everything_is_allowed():
 
 
 def test_an_event_that_was_never_seen_is_not_taken_for_impossible():
-    assert Promise(0).of_measured(0, 99) == pytest.approx(0.01)
+    assert Promise(0).of_measured(0, 99) == pytest.approx(9 / 108)
+    assert Promise(1).of_measured(99, 99) == 1.0
+
+
+@pytest.mark.parametrize("hits", [1, 50, 500, 999])
+def test_a_measured_rate_is_three_standard_errors_below_what_it_may_be(hits):
+    rate = Promise(0).of_measured(hits, 1000)
+
+    assert rate - hits / 1000 == pytest.approx(3 * math.sqrt(rate * (1 - rate) / 1000))
+
+
+def test_a_system_that_just_keeps_its_promise_is_not_accused_by_chance():
+    # About 0 it says 0 as often as epsilon 1 allows, given how often it does about 1. Held against
+    # the measured rate itself it would be accused in 6 of 100 runs; 200 runs, fixed draws.
+    draws = Draws(5)
+
+    def honest(count, runs):
+        return np.where(draws.uniform(runs) < 0.05 * (math.e if count == 0 else 1), 0.0, 0.5)
+
+    runs = [LowBits(promise=Promise(1)).run(honest, 500) for _ in range(200)]
+
+    assert not any(run.refutes for run in runs)
+    assert np.mean([run.success for run in runs]) == pytest.approx(0.05 * math.e, abs=0.01)
 
 
 @pytest.mark.parametrize("wrong", [{"epsilon": -1}, {"epsilon": math.inf}, {"delta": 2}])

@@ -159,3 +159,11 @@ def test_the_attacks_stand_on_errors_alone_and_bring_no_heavy_package():
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
 
     assert said.stdout.strip() == "['attacks', 'errors'] False"
+
+
+def test_which_answers_are_lies_does_not_come_from_the_draws_of_the_questions():
+    system = lying(lambda _: -1.0, 0.5, people=10, seed=3)
+    lies = [system(None) != -1.0 for _ in range(100)]
+
+    assert lies != (Draws(3).uniform(100, 2)[:, 0] < 0.5).tolist()
+    assert 30 < sum(lies) < 70

@@ -98,11 +98,17 @@ async function parsed(reply) {
   const text = await reply.text();
   if (!text) return null;
   try {
-    return JSON.parse(text);
+    return JSON.parse(text, exact);
   } catch {
     return reply.ok ? text : null;
   }
 }
+
+/** A whole number that has more digits than a double keeps stays the text that it came as. */
+const exact = (_, value, from) =>
+  Number.isInteger(value) && !Number.isSafeInteger(value) && /^-?\d+$/.test(from?.source ?? "")
+    ? from.source
+    : value;
 
 const unexplained = (status) => ({
   kind: "ServiceError",

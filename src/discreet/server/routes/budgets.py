@@ -83,7 +83,7 @@ def budgets(
     return JSONResponse({"accounts": [write(one) for one in found]})
 
 
-@router.get("/budgets/{dataset}", response_model=History)
+@router.get("/budgets/{dataset:path}", response_model=History)
 def budget(dataset: str, request: Request, caller: Member) -> JSONResponse:
     """Show the budgets of one dataset, and what each question took from it."""
     window = window_of(request, caller)

@@ -80,7 +80,7 @@ def link(said: Link, request: Request, caller: Owner) -> Opened:
     return Opened(**wire.write_account(curator.link(said.name, said.datasets, budget)))
 
 
-@router.post("/budgets/{dataset}/raise")
+@router.post("/budgets/{dataset:path}/raise")
 def raise_budget(dataset: PathName, said: Raise, request: Request, caller: Owner) -> Opened:
     """Change a budget for ever; the ledger keeps who did it and why."""
     curator = house_of(request).curator.as_owner(caller.name)

@@ -98,7 +98,7 @@ def asset(request: Request, path: str) -> Response:
     """A file of the page."""
     found = vega() if path == _VEGA else assets().get(path)
     if found is None or path.endswith(".html"):
-        raise missing("that file")
+        raise missing("such file")
     return _sent(request, found)
 
 

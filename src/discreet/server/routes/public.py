@@ -62,7 +62,7 @@ def datasets(request: Request, caller: Member) -> Datasets:
     return Datasets(datasets=[_dataset(house, said, name) for name in said["datasets"]])
 
 
-@router.get("/datasets/{name}")
+@router.get("/datasets/{name:path}")
 def dataset(name: Name, request: Request, caller: Member) -> Dataset:
     """Describe one dataset for people."""
     house = house_of(request)
@@ -73,7 +73,7 @@ def dataset(name: Name, request: Request, caller: Member) -> Dataset:
 
 
 @router.get(
-    "/tables/{table}/dummy",
+    "/tables/{table:path}/dummy",
     response_model=Rows,
     responses={200: {"content": {ARROW: {"schema": {"type": "string", "format": "binary"}}}}},
 )

@@ -12,7 +12,6 @@ from discreet.curator.filing import NEWEST
 from discreet.curator.orders import Receipt, State, request_name
 from discreet.curator.portable import write_explanation
 from discreet.curator.window import Window
-from discreet.errors import InputError
 from discreet.server.guard import Asker, Caller
 from discreet.server.house import house_of
 from discreet.server.questions import (
@@ -31,7 +30,6 @@ Key = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
-        min_length=1,
         max_length=200,
         description="Names an attempt: the same name is never charged twice.",
     ),
@@ -58,7 +56,7 @@ def explain(question: Question, request: Request, caller: Asker) -> JSONResponse
     window, settings = window_of(request, caller), house_of(request).settings
     with house_of(request).work.taken(patience=settings.patience):
         offer = window.offer(question.read(window.curator.schema), question.terms(), caller.name)
-    told, bill = offer.explanation, offer.bill()
+        told, bill = offer.explanation, offer.bill()
     facts = {**telling.explanation_facts(told, bill), "before": window.before(offer)}
     return JSONResponse(
         {
@@ -113,13 +111,8 @@ def remeasure(
     After 202, wait for the answer under Location and send the same again: it is charged once.
     """
     window = window_of(request, caller)
-    if question.sql is None or question.plan is not None:
-        raise InputError(
-            "a question without SQL is measured again",
-            why="only questions in SQL are",
-            fix="send sql",
-        )
-    receipt = window.submit(question.sql, question.terms(), caller.name)
+    asked = question.read(window.curator.schema)
+    receipt = window.submit(asked, question.terms(), caller.name)
     fresh = _pursued(window, receipt, request, waits=True)
     merged = None if fresh is None else window.merged(receipt.order, fresh, caller.name)
     return _told(window, receipt, merged, caller, accept)

@@ -101,7 +101,7 @@ function scale(rows, widths, i) {
   const ends = rows.flatMap((row, r) =>
     row[i] === null || widths[r] === null || widths[r] === undefined
       ? []
-      : [row[i] - widths[r], row[i] + widths[r]],
+      : [Number(row[i]) - widths[r], Number(row[i]) + widths[r]],
   );
   const low = Math.min(0, ...ends),
     high = Math.max(0, ...ends);
@@ -118,7 +118,7 @@ function cell(column, value, width, scale) {
     { class: "n" },
     figure(value, width),
     h("span", { class: "pm" }, `± ${number(column.kind === "integer" ? Math.ceil(width) : width, 2)}`),
-    scale && interval(value, width, scale),
+    scale && interval(Number(value), width, scale),
   );
 }
 
