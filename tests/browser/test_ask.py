@@ -235,3 +235,24 @@ def test_names_are_shown_as_they_are_however_large_long_or_odd(visit, curator):
     )
     page.goto(f"{visitor.url}/budget")
     expect(page.get_by_role("heading", name="codes 2024/25")).to_be_visible()
+
+
+@pytest.mark.parametrize("late", ["**/v1/releases/*format=chart", re.compile(r"/v1/releases/\w+$")])
+def test_what_comes_late_does_not_replace_what_was_opened_after_it(visit, curator, late):
+    for name in ("city", "urgent"):
+        sql = f"SELECT {name}, COUNT(*) AS n FROM visits GROUP BY {name}"  # noqa: S608 - a name
+        curator.sql(sql, epsilon=0.1, analyst="owner")
+    page = visit("owner").page
+    held = []
+    page.route(late, lambda route: held.append(route) if not held else route.continue_())
+    with page.expect_request(late):
+        page.locator("#history button").first.click()
+    page.locator("#history button").nth(1).click()
+    expect(page.locator("#chart svg")).to_be_visible()
+    before = page.locator("#answer").inner_text()
+    assert "Haifa" in before
+    with page.expect_response(late):
+        held[0].continue_()
+    page.wait_for_timeout(100)
+
+    assert page.locator("#answer").inner_text() == before

@@ -262,9 +262,11 @@ function page() {
   }
 
   async function open(entry) {
-    put(answer, note("Opening …"));
+    const waiting = note("Opening …");
+    put(answer, waiting);
     try {
       const release = await api(`/v1/releases/${entry.id}`);
+      if (!waiting.isConnected) return; // another answer was asked for meanwhile
       if (release.sql) {
         editor.text = release.sql;
         price.epsilon = String(release.price.epsilon);

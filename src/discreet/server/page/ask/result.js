@@ -11,6 +11,7 @@ const place = (release, format) =>
 
 export function drawResult(element, release, { remeasure, found }) {
   stopChart();
+  const title = h("figcaption", { id: "chart-title" });
   const chart = h("div", { class: "chart", id: "chart" });
   put(
     element,
@@ -32,13 +33,13 @@ export function drawResult(element, release, { remeasure, found }) {
       table(release),
       release.rows.length > 0 && twoErrors(release),
       notes(release),
-      h("figure", { class: "stack-small" }, h("figcaption", { id: "chart-title" }), chart),
+      h("figure", { class: "stack-small" }, title, chart),
       tools(release, remeasure),
     ),
   );
   element.focus({ preventScroll: true });
   element.scrollIntoView({ block: "nearest" });
-  return release.rows.length ? showChart(element, chart, release) : Promise.resolve();
+  return release.rows.length ? showChart(title, chart, release) : Promise.resolve();
 }
 
 /* --- the table ---------------------------------------------------------------------------------- */
@@ -189,16 +190,19 @@ function notes(release) {
   );
 }
 
-async function showChart(element, chart, release) {
+async function showChart(caption, chart, release) {
   try {
     const spec = await api(place(release, "chart"));
+    if (!chart.isConnected) return; // another answer is shown by now
     const { title, lines } = words(spec);
     put(
-      element.querySelector("#chart-title"),
+      caption,
       h("h3", {}, [title].flat().join(" ")),
       h("p", { class: "small quiet" }, lines.join(" ")),
     );
-    stopChart = await drawChart(chart, spec);
+    const stop = await drawChart(chart, spec);
+    if (chart.isConnected) stopChart = stop;
+    else stop();
   } catch (fault) {
     put(
       chart,
