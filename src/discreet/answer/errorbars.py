@@ -139,12 +139,20 @@ def furthest(moved: Floats, noises: Sequence[Floats]) -> NDArray[np.float64]:
     computed in one of the likely draws.
     """
     sizes, straight = np.zeros_like(moved), np.zeros_like(moved)
+    shape = _shape(moved)
     for noise in noises:
         deviations = _scaled(noise)
         sizes += deviations**2
-        straight += np.nan_to_num((moved * deviations).mean(axis=0)) * deviations
+        straight += np.einsum("ij,ij->j", shape, deviations) * deviations
     likely = _lowest(sizes, _LIKELY) & _lowest(np.abs(straight), CONFIDENCE + 1 - _LIKELY)
     return np.asarray(np.max(np.where(likely, np.abs(moved), 0.0), axis=0))
+
+
+def _shape(moved: Floats) -> Floats:
+    """The same within -1 and 1, so that no sum overflows; 0 where it could not be computed."""
+    known = np.nan_to_num(moved)
+    largest = np.max(np.abs(known), axis=0)
+    return np.asarray(known / np.where(largest > 0, largest, 1.0))
 
 
 def _scaled(noise: Floats) -> Floats:

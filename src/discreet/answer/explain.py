@@ -145,14 +145,19 @@ def explain(
 
 
 def recall(explanation: Explanation, earlier: Sequence[Release]) -> Explanation:
-    """The same, with what earlier answers to the question told of how many people are clipped."""
-    told = [[part.beyond for part in release.parts] for release in earlier]
-    whole = next((one for one in told if len(one) == len(explanation.parts)), [])
+    """The same, with what earlier answers to the question told of how many people are clipped.
+
+    The newest comes first. Only limits that are chosen again are like those of an earlier answer.
+    """
+    told = [one.parts for one in earlier if len(one.parts) == len(explanation.parts)]
+    shares = [[parts[i].beyond for parts in told] for i in range(len(explanation.parts))]
     parts = (
-        replace(part, clipped=share) if part.clipped is None else part
-        for part, share in zip(explanation.parts, whole, strict=True)
+        replace(part, clipped=next((one for one in known if one is not None), None))
+        if part.choice
+        else part
+        for part, known in zip(explanation.parts, shares, strict=True)
     )
-    return replace(explanation, parts=tuple(parts)) if whole else explanation
+    return replace(explanation, parts=tuple(parts))
 
 
 class Sealed:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from discreet.answer.ask import Measured
 from discreet.answer.errorbars import CONFIDENCE, RANKED, half_width, spread
 from discreet.answer.estimate import Floats, estimate
+from discreet.answer.figures import counted
 from discreet.answer.limits import Law
 from discreet.answer.parts import Noisy, Part, Ranked, called
 from discreet.answer.picking import widened
@@ -322,7 +323,7 @@ def _plain(aggregate: Aggregate, blend: Blend, many: Measured) -> tuple[Floats |
         one = blend.ranked[aggregate.name]
         return one.widths, (
             "the surest of several answers; it is off by "
-            f"{math.ceil(one.off):,} rows in sorted order at most, 95 times in 100"
+            f"{counted(math.ceil(one.off), 'row')} in sorted order at most, 95 times in 100"
         )
     if aggregate.measure in _COUNTS:
         average = blend.averages[statistics_of(aggregate, scope)[0]]

@@ -8,17 +8,20 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import NormalDist
 
+import numpy as np
+
 from discreet.answer.errorbars import CONFIDENCE
-from discreet.answer.estimate import Floats
+from discreet.answer.estimate import Floats, confine
 from discreet.answer.limits import Law
 from discreet.answer.post import outputs_of
-from discreet.plan.expressions import Expression
+from discreet.plan.expressions import Column, Expression
 from discreet.plan.query import Query
+from discreet.plan.relations import columns_of
 from discreet.plan.statistics import behind
 
 REMARK = (
-    "Rows are picked by noisy numbers: their intervals are wider, so that 95 in 100 of those that"
-    " are shown hold"
+    "Rows are picked by noisy numbers: the fewer are shown, the wider their intervals, so that in"
+    " an average answer no more than 5 in 100 of them miss"
 )
 
 
@@ -33,19 +36,33 @@ def widened(
     """Half-widths for some rows that are shown of all, however they were picked.
 
     Why: at a confidence of 1 - 0.05 shown/rows no more than 0.05 shown of all intervals are
-    expected to fail, so no more of those that are shown. Numbers that share no noise with what
-    picks the rows are left as they are.
+    expected to fail, so no more of those that are shown: a share of 0.05 in an average answer,
+    where one that shows nothing has no failures. Numbers that share no noise with what picks the
+    rows are left as they are. Only released numbers are read: `rows` are those of all groups that
+    were measured and found, also of groups that a public condition alone would leave out.
 
     Reference: Benjamini, Yekutieli 2005, False Discovery Rate-Adjusted Multiple Confidence
     Intervals for Selected Parameters.
     """
     noisy = set(behind(query, _picking(query)))
-    factor = _factor(shown / rows, laws) if 0 < shown < rows else 1.0
+    if not noisy or not 0 < shown < rows:
+        return dict(widths)
+    factor = _factor(shown / rows, laws)
     told = {output.name: output.expression for output in outputs_of(query)}
     return {
-        name: width * factor if noisy.intersection(behind(query, [told[name]])) else width
+        name: np.minimum(width * factor, _widest(query, told[name]))
+        if noisy.intersection(behind(query, [told[name]]))
+        else width
         for name, width in widths.items()
     }
+
+
+def _widest(query: Query, shown: Expression) -> float:
+    """The range of a mean or a spread, which no error leaves; infinite where there is none."""
+    of = [one for one in query.aggregates if shown == Column(one.name)]
+    ends = np.array([-np.inf, np.inf])
+    low, high = confine(of[0], ends, columns_of(query.relation)) if of else ends
+    return float(high - low)
 
 
 def _picking(query: Query) -> list[Expression]:

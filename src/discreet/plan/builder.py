@@ -9,16 +9,13 @@
 <Measure.COUNT: 'count'>
 """
 
-import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from enum import Enum
 from fractions import Fraction
-from typing import Any, TypeAlias, TypeVar
-
-import numpy as np
+from typing import Any, TypeAlias
 
 from discreet.errors import InputError
+from discreet.plan.constants import literal, member, number, odd
 from discreet.plan.expressions import (
     Call,
     Case,
@@ -32,28 +29,21 @@ from discreet.plan.expressions import (
     Truncate,
     Unit,
 )
-from discreet.plan.kinds import Kind, Range, Value
+from discreet.plan.kinds import Kind, Value
 from discreet.plan.query import Aggregate, Measure, Order, Query
 from discreet.plan.relations import Filter, Named, Project, Relation, columns_of
 from discreet.plan.schema import Limits
-from discreet.rationals import Real, positive, rational
+from discreet.rationals import Real, positive, rational, whole
 
 Operand: TypeAlias = "Value | Expr"
-_Name = TypeVar("_Name", bound=Enum)
-
-_KINDS: dict[type, Kind] = {
-    bool: Kind.BOOLEAN,
-    int: Kind.INTEGER,
-    float: Kind.REAL,
-    str: Kind.TEXT,
-    dt.date: Kind.DATE,
-    dt.datetime: Kind.TIMESTAMP,
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expr:
-    """A row expression with Python's operators; compare with ==, combine with &, | and ~."""
+    """A row expression with Python's operators; compare with ==, combine with &, | and ~.
+
+    As in SQL, and unlike in Python, // and % cut off towards 0.
+    """
 
     expression: Expression
 
@@ -133,11 +123,11 @@ class Expr:
         """Whether it is NULL."""
         return _call(Function.IS_NULL, self)
 
-    def is_in(self, values: Sequence[Value]) -> "Expr":
+    def is_in(self, values: Iterable[Value]) -> "Expr":
         """Whether it is one of some values."""
-        if isinstance(values, str):
-            raise _odd("a list of values", values, 'a list, as in is_in(["Austin", "Haifa"])')
-        return Expr(IsIn(self.expression, tuple(_literal(value) for value in values)))
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise odd("a list of values", values, 'a list, as in is_in(["Austin", "Haifa"])')
+        return Expr(IsIn(self.expression, tuple(literal(value) for value in values)))
 
     def between(self, low: Operand, high: Operand) -> "Expr":
         """Whether it lies between two values, both included."""
@@ -146,28 +136,31 @@ class Expr:
     def like(self, pattern: str, escape: str | None = None) -> "Expr":
         """Whether a text matches a pattern with % and _."""
         if not isinstance(pattern, str):
-            raise _odd("a pattern", pattern, 'a text, as in like("A%")')
+            raise odd("a pattern", pattern, 'a text, as in like("A%")')
         return Expr(Like(self.expression, pattern, escape))
 
     def clamp(self, low: Real, high: Real) -> "Expr":
         """A number, no lower than `low` and no higher than `high`; NULL counts as `low`."""
-        Range(float(low), float(high))  # refuses ends that are the wrong way round
-        inner = Call(Function.LEAST, (self.expression, _number(high)))
-        return Expr(
-            Call(Function.GREATEST, (_keep_null(self.expression, inner, low), _number(low)))
-        )
+        if rational(low, "a bound") > rational(high, "a bound"):
+            raise InputError(
+                f"a clamp from {low} to {high}",
+                why="its lower end is above its upper end",
+                fix="swap the ends",
+            )
+        inner = Call(Function.LEAST, (self.expression, number(high)))
+        return Expr(Call(Function.GREATEST, (_keep_null(self.expression, inner, low), number(low))))
 
     def cast(self, kind: Kind | str) -> "Expr":
         """As another kind; NULL where it has no such value."""
-        return Expr(Cast(self.expression, _member(Kind, kind)))
+        return Expr(Cast(self.expression, member(Kind, kind)))
 
     def truncate(self, unit: Unit | str) -> "Expr":
         """A date or timestamp down to the beginning of its year, month, ..."""
-        return Expr(Truncate(self.expression, _member(Unit, unit)))
+        return Expr(Truncate(self.expression, member(Unit, unit)))
 
     def bucket(self, low: Real, high: Real, count: int) -> "Expr":
         """Which of `count` equal bins between `low` and `high` it falls into, from 1."""
-        limits = (_number(low), _number(high), Literal(count, Kind.INTEGER))
+        limits = (number(low), number(high), Literal(count, Kind.INTEGER))
         return Expr(Call(Function.BUCKET, (self.expression, *limits)))
 
 
@@ -178,7 +171,7 @@ def col(name: str) -> Expr:
 
 def call(function: Function | str, *arguments: Operand) -> Expr:
     """Any function of `discreet.plan.expressions.Function`, by member or by name."""
-    return _call(_member(Function, function), *arguments)
+    return _call(member(Function, function), *arguments)
 
 
 def _call(function: Function, *arguments: object) -> Expr:
@@ -186,54 +179,18 @@ def _call(function: Function, *arguments: object) -> Expr:
 
 
 def _expression(operand: object) -> Expression:
-    return operand.expression if isinstance(operand, Expr) else _literal(operand)
-
-
-def _member(names: type[_Name], name: object) -> _Name:
-    """One of a closed list of names."""
-    try:
-        return names(name)
-    except ValueError:
-        raise InputError(
-            f"there is no {names.__name__.lower()} {name!r}",
-            why=f"there are {', '.join(str(one.value) for one in names)}",
-            fix="name one of them",
-        ) from None
-
-
-def _odd(what: str, value: object, fix: str) -> InputError:
-    why = f"a {type(value).__name__} cannot be read as one"
-    return InputError(f"{what} is of another kind", why=why, fix=f"pass {fix}")
+    return operand.expression if isinstance(operand, Expr) else literal(operand)
 
 
 def _condition(value: object) -> Expression:
     if isinstance(value, Expr):
         return value.expression
-    raise _odd("a condition", value, 'one on columns, as in col("age") >= 18')
-
-
-def _literal(constant: object) -> Literal:
-    value = constant.item() if isinstance(constant, np.generic) else constant
-    kind = _KINDS.get(type(value))
-    if kind is None:
-        raise InputError(
-            f"a constant is of type {type(value).__name__}",
-            why="rows hold truth values, numbers, texts, dates and timestamps",
-            fix="pass one of these; for NULL use is_null()",
-        )
-    return Literal(value, kind)  # type: ignore[arg-type]
-
-
-def _number(value: Real) -> Literal:
-    exact = rational(value, "a bound")
-    if exact.denominator == 1:
-        return Literal(int(exact), Kind.INTEGER)
-    return Literal(float(exact), Kind.REAL)
+    raise odd("a condition", value, 'one on columns, as in col("age") >= 18')
 
 
 def _keep_null(original: Expression, clamped: Expression, low: Real) -> Expression:
     """LEAST passes over NULL, which would make NULL the upper bound; make it the lower one."""
-    return Case(((Call(Function.IS_NULL, (original,)), _number(low)),), clamped)
+    return Case(((Call(Function.IS_NULL, (original,)), number(low)),), clamped)
 
 
 # --- aggregates ---------------------------------------------------------------------------------
@@ -330,7 +287,12 @@ def maximum(of: Expr | str) -> Agg:
 
 
 def _column(of: Expr | str) -> Expression:
-    return Column(of) if isinstance(of, str) else _expression(of)
+    """A column by its name, or any expression; a constant would not be what is meant."""
+    if isinstance(of, str):
+        return Column(of)
+    if isinstance(of, Expr):
+        return of.expression
+    raise odd("a column", of, 'its name, or an expression such as col("age") // 10')
 
 
 # --- questions ----------------------------------------------------------------------------------
@@ -350,28 +312,28 @@ class From:
         """Only rows for which a condition is true."""
         return replace(self, relation=Filter(self.relation, _condition(condition)))
 
-    def with_columns(self, **columns: Expr) -> "From":
+    def with_columns(self, **columns: Expr | str) -> "From":
         """Further columns, or new meanings of old ones."""
         old = [Named(n, Column(n)) for n in columns_of(self.relation) if n not in columns]
-        new = [Named(n, _expression(expr)) for n, expr in columns.items()]
+        new = [Named(n, _column(expr)) for n, expr in columns.items()]
         return replace(self, relation=Project(self.relation, tuple(old + new)))
 
-    def group_by(self, *names: str, **keys: Expr) -> "From":
+    def group_by(self, *names: str, **keys: Expr | str) -> "From":
         """One answer for each value of some columns or expressions."""
         for name in names:
             if not isinstance(name, str):
-                raise _odd(
+                raise odd(
                     "a key", name, 'a name, or an expression with one: decade=col("age") // 10'
                 )
         plain = tuple(Named(name, Column(name)) for name in names)
-        named = tuple(Named(name, _expression(expr)) for name, expr in keys.items())
+        named = tuple(Named(name, _column(expr)) for name, expr in keys.items())
         return replace(self, keys=self.keys + plain + named)
 
     def agg(self, **aggregates: Agg) -> "Question":
         """What is asked of each group."""
         for agg in aggregates.values():
             if not isinstance(agg, Agg):
-                raise _odd("an aggregate", agg, "one of those here, as in n=count()")
+                raise odd("an aggregate", agg, "one of those here, as in n=count()")
         if not aggregates and not self.keys:
             raise InputError(
                 "a question that asks for nothing",
@@ -404,7 +366,8 @@ class Question:
 
     def limit(self, rows: int) -> "Question":
         """Show the first rows only."""
-        return replace(self, plan=replace(self.plan, limit=rows))
+        most = whole(rows, "limit", at_least=1)  # nothing would be shown, and paid for
+        return replace(self, plan=replace(self.plan, limit=most))
 
     def at_most(self, *, max_groups: int | None = None, max_rows: int | None = None) -> "Question":
         """State how much of one person the answer may hold, instead of having it chosen."""

@@ -108,9 +108,10 @@ def _check_shape(query: Query) -> None:
     """Refuse what would be found out only when the answer is cut, after it was charged."""
     for name in ("limit", "offset"):
         rows = getattr(query, name)
-        if rows is not None:
-            object.__setattr__(query, name, whole(rows, name, at_least=0))
-        if rows is not None and rows > MOST:
+        if rows is None:
+            continue
+        object.__setattr__(query, name, whole(rows, name, at_least=0))
+        if rows > MOST:
             raise InputError(
                 f"{name} is {rows}",
                 why="no answer has as many rows",
@@ -218,12 +219,7 @@ def check(aggregate: Aggregate, scope: Mapping[str, Type]) -> None:
             fix="pass that many",
         )
     positive(aggregate.weight, "weight")
-    if aggregate.measure is Measure.QUANTILE and not 0 <= (aggregate.level or 0) <= 1:
-        raise InputError(
-            f"the level of a quantile is {aggregate.level}",
-            why="it is a share of the values",
-            fix="pass a level from 0 to 1",
-        )
+    _check_level(aggregate)
     if aggregate.where is not None:
         expect(aggregate.where, scope, Kind.BOOLEAN, "FILTER")
     widths = 1.0
@@ -249,3 +245,15 @@ def check(aggregate: Aggregate, scope: Mapping[str, Type]) -> None:
             why="their products are no finite numbers",
             fix="declare narrower Bounds, or divide the values first",
         )
+
+
+def _check_level(aggregate: Aggregate) -> None:
+    """A quantile has a level, and nothing else has: MIN and MAX have their own."""
+    level, ranked = aggregate.level, aggregate.measure is Measure.QUANTILE
+    if ranked == (level is not None) and 0 <= (level or 0) <= 1:
+        return
+    raise InputError(
+        f"the level of {aggregate.measure.value} is {level}",
+        why="that of a quantile is a share of the values, and nothing else has one",
+        fix="pass a level from 0 to 1 to a quantile alone",
+    )

@@ -78,6 +78,17 @@ def test_rows_that_meet_nothing_in_a_left_join_are_a_group(engine):
     assert rows(found)[-1]["n"] == pytest.approx(6000, abs=300)
 
 
+def test_sums_of_groups_that_their_own_count_found_have_error_bars():
+    """Where the count also decides which groups are shown, a sum is simulated group by group."""
+    about = schema(EachRow())
+    text = "SELECT street, COUNT(*) AS n, SUM(amount) AS s FROM visits GROUP BY street"
+    found = ask(text, engine_of(clinic(), about), about)
+    widths = found.half_widths["s"].to_pylist()
+    assert len(widths) == 5
+    for row, width in zip(rows(found), widths, strict=True):
+        assert abs(row["s"] - 60_000) < 2 * width < 5_000
+
+
 def test_covariance_and_correlation_of_a_column_with_itself(engine):
     release = ask(
         "SELECT COVAR_POP(amount, amount) AS c, VAR_POP(amount) AS v, CORR(amount, amount) AS r "

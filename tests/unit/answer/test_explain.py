@@ -259,6 +259,25 @@ def test_facts_outweigh_what_earlier_answers_told(engine):
     assert recall(several, [told]) == several
 
 
+def test_what_an_earlier_answer_told_of_limits_that_were_chosen_says_nothing_of_stated_ones(engine):
+    """It would read as a proof that nobody has more."""
+    told = answer(asked(ASKED), engine, Price(20, 1e-6))
+    nobody = dataclasses.replace(
+        told, parts=tuple(dataclasses.replace(part, beyond=0.0) for part in told.parts)
+    )
+    stated = explain(asked(ASKED, Limits(2, 3)), DuckDB(), PRICE)
+    assert recall(stated, [nobody]) == stated
+
+
+def test_an_answer_that_could_not_tell_does_not_hide_an_older_one_that_could(engine):
+    older = answer(asked(ASKED), engine, Price(20, 1e-6))
+    newer = dataclasses.replace(
+        older, parts=tuple(dataclasses.replace(part, beyond=None) for part in older.parts)
+    )
+    again = recall(explain(asked(ASKED), DuckDB(), PRICE), [newer, older])
+    assert again.parts[0].clipped == older.parts[0].beyond
+
+
 def test_two_counts_where_one_would_do_are_pointed_out():
     def hints(text):
         return explain(asked(text), DuckDB(), PRICE).parts[0].hints

@@ -86,6 +86,15 @@ def test_numbers_that_share_no_noise_with_what_picks_are_as_certain_as_before(em
 
 
 @pytest.mark.parametrize(
+    ("measure", "range_"), [("AVG", 100), ("VAR_SAMP", 5000), ("STDDEV_POP", 50)]
+)
+def test_no_interval_is_wider_than_what_public_bounds_allow(empty, measure, range_):
+    text = TOP.replace("COUNT(*)", f"{measure}(cost)")
+    for law in Law:
+        assert max(ask(text, empty, law).half_widths["n"].to_pylist()) == range_
+
+
+@pytest.mark.parametrize(
     ("rest", "noisy"),
     [
         ("HAVING n > 3", True),

@@ -38,7 +38,9 @@ def question(curator):
 
 
 def test_what_the_fluent_interface_builds_is_read_back(curator, question):
-    assert read_plan(canonical.write(question), curator.schema) == question
+    groups_alone = curator.table("visits").group_by("city").agg().query()
+    for built in (question, groups_alone):
+        assert read_plan(canonical.write(built), curator.schema) == built
 
 
 def edited(question, change):

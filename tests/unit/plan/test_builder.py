@@ -67,6 +67,7 @@ def test_a_question_in_python_is_the_same_as_in_sql(sql, python):
 
 ODD = {
     "a negative limit": lambda: VISITS.agg(n=count()).limit(-1),
+    "a limit of nothing": lambda: VISITS.agg(n=count()).limit(0),
     "a limit in words": lambda: VISITS.agg(n=count()).limit("1 -- and more"),
     "a limit of half a row": lambda: VISITS.agg(n=count()).limit(2.5),
     "a limit beyond 64 bits": lambda: VISITS.agg(n=count()).limit(1 << 70),
@@ -79,12 +80,20 @@ ODD = {
     "a function that was not called": lambda: VISITS.agg(n=count),
     "a number for an aggregate": lambda: VISITS.agg(n=5),
     "a key without a name": lambda: VISITS.group_by(col("age") % 2),
+    "a constant for a key": lambda: VISITS.group_by(decade=10),
+    "a constant for a column": lambda: VISITS.with_columns(one=1),
+    "a constant for a value": lambda: VISITS.agg(s=total(5)),
+    "a position for an order": lambda: VISITS.agg(n=count()).order_by(1),
+    "a number for a list": lambda: col("age").is_in(5),
     "letters for a list": lambda: col("city").is_in("Haifa"),
     "a number for a pattern": lambda: col("city").like(5),
     "a kind that is none": lambda: col("age").cast("number"),
     "a unit that is none": lambda: col("day").truncate("fortnight"),
     "a function that is none": lambda: call("sin", col("age")),
     "ends the wrong way round": lambda: col("age").clamp(5, 0),
+    "an end beyond any number": lambda: VISITS.agg(s=total(col("age").clamp(0, 10**400))),
+    "an end in words": lambda: col("age").clamp("none", 5),
+    "a constant that is no number": lambda: col("cost") > np.float32("nan"),
 }
 
 
@@ -95,7 +104,15 @@ def test_what_cannot_be_meant_is_refused_when_it_is_said(mistake):
         mistake()
 
 
+def test_a_text_where_a_column_belongs_is_its_name():
+    for built in (VISITS.group_by(town="city"), VISITS.with_columns(town="city").group_by("town")):
+        (key,) = built.agg(n=count()).query().keys
+        assert key.name == "town"
+    assert VISITS.group_by(town="city") == VISITS.group_by(town=col("city"))
+
+
 def test_numbers_of_numpy_are_numbers():
     built = VISITS.where(col("age") > np.int64(18)).agg(n=count()).limit(np.int64(3)).query()
     assert built == VISITS.where(col("age") > 18).agg(n=count()).limit(3).query()
     assert canonical.read(canonical.write(built), CLINIC) == built
+    assert (col("cost") > np.float32(0.1)).expression == (col("cost") > 0.1).expression

@@ -6,9 +6,9 @@ from discreet.answer.budget import Price, split
 from discreet.answer.limits import Law
 from discreet.errors import InputError
 from discreet.plan import canonical
-from discreet.plan.builder import From, count, maximum, mean, minimum
+from discreet.plan.builder import From, count, maximum, mean, median, minimum
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.query import Measure, weighted
+from discreet.plan.query import Measure, Query, weighted
 from discreet.plan.relations import Scan
 from discreet.plan.schema import Person, Schema, Table
 from discreet.plan.statistics import Rows, needed
@@ -70,3 +70,14 @@ def test_a_grouping_set_names_keys_that_are_there(sets):
     query = From(Scan(VISITS)).group_by("who").agg(n=count()).query()
     with pytest.raises(InputError, match="grouping set"):
         replace(query, sets=sets)
+
+
+@pytest.mark.parametrize(
+    ("measure", "level"),
+    [(Measure.QUANTILE, None), (Measure.QUANTILE, 2), (Measure.MIN, 0.5), (Measure.SUM, 0.5)],
+)
+def test_a_level_belongs_to_quantiles_alone(measure, level):
+    """A quantile without one, or MIN with one, would be found out when it is measured."""
+    (median_age,) = From(Scan(VISITS)).agg(q=median("age")).query().aggregates
+    with pytest.raises(InputError, match="level"):
+        Query(Scan(VISITS), (), (replace(median_age, measure=measure, level=level),))
