@@ -42,6 +42,7 @@ EXPECTED = {
     ("POST", "/v1/grants"): OWNERS,
     ("POST", "/v1/groups"): OWNERS,
     ("POST", "/v1/links"): OWNERS,
+    ("POST", "/v1/links/{name}/raise"): OWNERS,
     ("POST", "/v1/uploads"): OWNERS,
     ("POST", "/v1/datasets"): OWNERS,
     ("POST", "/v1/public-tables"): OWNERS,

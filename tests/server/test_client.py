@@ -213,6 +213,38 @@ def test_owners_grant_group_link_and_raise(owner, local):
         "visits", dp.Budget(epsilon=2, delta=1e-7), reason="she asks well", analyst="carol"
     )
     assert local.budget("visits", analyst="carol") == more
+    wider = dp.Budget(rho=0.7)
+    together = owner.raise_budget("visits", wider, reason="she asks well", group="lab")
+    assert (together.holder, together.limit) == (made.holder, wider.cap())
+    linked = owner.link("some/people", ["visits"], dp.Budget(epsilon=60, delta=1e-6))
+    above = owner.raise_link("some/people", dp.Budget(epsilon=70, delta=1e-6), reason="board")
+    assert local.ledger.account(linked.holder) == above != linked
+    assert local.ledger.entries(after=local.ledger.head().sequence - 1)[0].kind == "raised"
+    assert local.ledger.verify().ok
+
+
+def test_one_name_is_no_list_of_letters(owner, local):
+    accounts = local.ledger.accounts()
+    for wrong in (
+        lambda: owner.group("letters", "visits", "dan", BUDGET),
+        lambda: owner.link("letters", "visits", BUDGET),
+        lambda: owner.add("letters", clinic(5), **{**ABOUT, "required": "city"}, budget=BUDGET),
+    ):
+        with pytest.raises(InputError, match="a list of names"):
+            wrong()
+    assert local.ledger.accounts() == accounts
+
+
+def test_explaining_recalls_what_the_caller_was_told(owner, local):
+    owner.add("free", clinic(300), unit="person", budget=dp.Budget(rho=500, delta=1e-3))
+    text = "SELECT COUNT(*) AS n FROM free"
+    told = owner.sql(text, epsilon=20).parts[0].beyond
+
+    assert told is not None
+    for name, known in (("ann", told), ("nobody", None)):
+        [part] = local.explain(text, epsilon=0.5, analyst=name).parts
+        assert part.clipped == known
+    assert owner.explain(text, epsilon=0.5) == local.explain(text, epsilon=0.5, analyst="ann")
 
 
 def test_owners_add_frames_and_files_of_all_kinds(owner, local, tmp_path):

@@ -65,7 +65,10 @@ def open_account(
 
 
 def check_unlike(transaction: Transaction, holders: Sequence[Holder]) -> None:
-    """Refuse new names that only a close look tells from others: a cap would hold one of two."""
+    """Refuse new names that only a close look tells from others: a cap would hold one of two.
+
+    The other one is not named: whoever asks may not know of it.
+    """
     rows = transaction.read("SELECT key FROM accounts UNION SELECT member FROM members")
     known = {Holder.read(key) for (key,) in rows}
     taken = {_as_read(one): one for one in known}
@@ -73,7 +76,7 @@ def check_unlike(transaction: Transaction, holders: Sequence[Holder]) -> None:
         other = taken.setdefault(_as_read(holder), holder)
         if holder not in known and other != holder:
             raise InputError(
-                f"{holder} reads like {other}",
+                f"{holder} reads like another one that is known",
                 why="names that differ in case, width, look-alike letters or what cannot be seen "
                 "are one name to people, and a cap would hold one of the two",
                 fix="use the name that is known, or quite another",

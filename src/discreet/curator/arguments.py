@@ -3,10 +3,10 @@
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from discreet.errors import InputError
-from discreet.plan.schema import Bounds, Keys
+from discreet.plan.schema import Bounds, Keys, Limits, Unit
 
 _ADDRESSES: Final = ("postgresql://", "postgres://")
 
@@ -39,8 +39,18 @@ def several(names: Iterable[str], what: str) -> list[str]:
     return list(names)
 
 
+def about_table(unit: Any, limits: Any, columns: Any) -> None:
+    """Refuse what says nothing about a private table."""
+    expect(unit, (str, *get_args(Unit)), "unit", fix="name the person's column")
+    if limits is not None:
+        expect(limits, Limits, "limits", fix="pass Limits(max_groups=2, max_rows=4)")
+    about_columns(columns)
+
+
 def about_columns(said: Any) -> None:
-    """Refuse what says nothing about a column."""
+    """Refuse what says nothing about a column; None says that nothing is known."""
+    if said is None:
+        return
     expect(said, Mapping, "columns", fix="pass columns={'age': Bounds(0, 120)}")
     for name, spec in said.items():
         fix = "pass Bounds(0, 120) for its range, or Keys([...]) for its public values"
@@ -56,6 +66,8 @@ def placed(
     for said in (place, folder):
         if said is not None:
             expect(said, (str, os.PathLike), "the place of a curator", fix="name a folder")
+    if ledger is not None:
+        expect(ledger, str, "the address of a ledger", fix="pass postgresql://...")
     is_address = isinstance(place, str) and place.startswith(_ADDRESSES)
     if is_address and folder is not None and ledger is None:
         return Path(folder), str(place)

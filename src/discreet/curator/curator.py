@@ -11,11 +11,11 @@ import os
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Self
 
-from discreet.answer.explain import Explanation, recall
+from discreet.answer.explain import Explanation
 from discreet.answer.release import Release
 from discreet.curator import accounts
 from discreet.curator.accounts import Account
-from discreet.curator.arguments import about_columns, expect, placed, several
+from discreet.curator.arguments import about_columns, about_table, expect, placed, several
 from discreet.curator.asking import Asking
 from discreet.curator.budgets import Budget
 from discreet.curator.desks import Auditor, Desk
@@ -27,7 +27,7 @@ from discreet.curator.ledger import Ledger
 from discreet.curator.orders import request_name
 from discreet.curator.pricing import Offer, Terms
 from discreet.curator.registry import Registration, Registry
-from discreet.curator.remeasure import merge, told_before, told_lately
+from discreet.curator.remeasure import explain_offer, merge, told_before
 from discreet.curator.text import named
 from discreet.curator.till import Till
 from discreet.curator.window import Window
@@ -36,18 +36,7 @@ from discreet.plan import canonical
 from discreet.plan.dummy import ROWS, dummy
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Query
-from discreet.plan.schema import (
-    Bounds,
-    EachRow,
-    Keys,
-    Limits,
-    Person,
-    PublicTable,
-    Schema,
-    Table,
-    Unit,
-)
-from discreet.plan.schema import Path as KeyPath
+from discreet.plan.schema import Bounds, Keys, Limits, Person, PublicTable, Schema, Table, Unit
 from discreet.privacy import Neighbours
 from discreet.privacy.charges import Charge
 from discreet.sql.read import read
@@ -171,14 +160,11 @@ class Curator(Asking):
             )
         if within is not None:
             self._known(within)
-        expect(unit, (str, Person, KeyPath, EachRow), "unit", fix="name the person's column")
-        limits = limits or Limits()
-        expect(limits, Limits, "limits", fix="pass Limits(max_groups=2, max_rows=4)")
-        about_columns(columns or {})
+        about_table(unit, limits, columns)
         said = Said(columns or {}, kinds or {}, frozenset(several(required, "required columns")))
         incoming = self._holdings.look(name, source, said, inside)
         whose = Person(unit) if isinstance(unit, str) else unit
-        table = Table(name, said.types(incoming), whose, limits)
+        table = Table(name, said.types(incoming), whose, limits or Limits())
         cap = None if budget is None else self._cap(budget)
 
         def settle(one: Registration) -> int:
@@ -199,8 +185,8 @@ class Curator(Asking):
         inside: str | None = None,
     ) -> None:
         """Add a table that belongs to nobody; its key must be unique."""
-        keys = (key,) if isinstance(key, str) else tuple(key)
-        about_columns(columns or {})
+        keys = (key,) if isinstance(key, str) else tuple(several(key, "keys"))
+        about_columns(columns)
         said = Said(columns or {}, kinds or {}, frozenset(keys))
         incoming = self._holdings.look(name, source, said, inside)
         table = PublicTable(name, said.types(incoming), keys)
@@ -331,8 +317,7 @@ class Curator(Asking):
         return merge(offer.query, fresh, told_before(self._ledger, offer.order()))
 
     def _explain(self, question: str | Query, terms: Terms, analyst: str | None) -> Explanation:
-        offer = self._offer(question, terms, analyst)
-        return recall(offer.explanation, told_lately(self._ledger, offer.order()))
+        return explain_offer(self._ledger, self._offer(question, terms, analyst))
 
     def _bill(
         self, question: str | Query, terms: Terms, analyst: str | None

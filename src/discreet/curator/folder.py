@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from discreet.curator import registry
 from discreet.curator.ledger import Ledger
-from discreet.curator.registry import Registry
+from discreet.curator.registry import Registration, Registry
 from discreet.curator.witness import Witness
 from discreet.errors import InputError, LedgerError
 from discreet.privacy import Neighbours
@@ -99,6 +99,14 @@ class Folder:
         """Keep what the owner said; what lies in this folder moves with it."""
         registry.save(_located(tables, self._written), self.path / "tables.json")
 
+    def restamp(self, one: Registration) -> None:
+        """Keep the newest stamp of a file, unless its table is no longer what it was."""
+        with self.held():
+            tables = self.tables()
+            known = tables.tables.get(one.table.name)
+            if known is not None and replace(known, stamp=one.stamp) == one:
+                self.save(tables.with_stamp(one))
+
     def _written(self, source: str) -> str:
         inside = (self.path / _DATA).resolve()
         name = Path(source).name
@@ -150,8 +158,6 @@ def open_folder(
         facts = {"format": _FORMAT, "neighbours": made.neighbours.value, "ledger": made.ledger}
         registry.write_whole(place / _SETTINGS, facts)
     except (OSError, ValueError) as wrong:
-        if isinstance(wrong, InputError):
-            raise
         raise InputError(
             f"{path.name[:80]!r} cannot be a curator's folder",
             why=getattr(wrong, "strerror", None) or "no file system has such a name",

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import secrets
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext, suppress
@@ -15,7 +16,7 @@ from discreet.curator.registry import Registration, Registry
 from discreet.curator.text import named
 from discreet.curator.witness import sync_file
 from discreet.engines.duckdb import DuckDBEngine
-from discreet.errors import EngineError, InputError
+from discreet.errors import EngineError, InputError, LedgerError
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import (
     Bounds,
@@ -89,9 +90,16 @@ class Holdings:
             if one.table.name not in self._frames:
                 fresh = registry.check_unchanged(one)
                 if fresh is not one:
-                    with self._lock:
-                        self._tables = self._tables.with_stamp(fresh)
+                    self._restamp(fresh)
         return used
+
+    def _restamp(self, fresh: Registration) -> None:
+        """Remember that a file was read through, so that nobody has to read it again."""
+        with self._lock:
+            self._tables = self._tables.with_stamp(fresh)
+        if self._folder is not None:
+            with suppress(LedgerError, OSError):  # where nothing can be written, it is read again
+                self._folder.restamp(fresh)
 
     def open(self) -> DuckDBEngine:
         """An engine over all tables, made when first needed.
@@ -176,6 +184,8 @@ class Holdings:
         if path is None:
             assert self._folder is not None  # noqa: S101 - narrowing
             path = (self._folder.data / file_name(table.name)).resolve()
+            if path.exists():  # its table was lost and may be put back, so it stays
+                path = path.with_name(file_name(f"{table.name} {secrets.token_hex(8)}"))
             _copy_in(incoming.rows, path, table.name)
         before = registry.stamp(path)  # what changes meanwhile is read again when it is asked about
         return Registration(table, str(path), registry.fingerprint(path), dataset, before)

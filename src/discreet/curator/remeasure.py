@@ -12,12 +12,14 @@ from fractions import Fraction
 from typing import Final
 
 from discreet.answer.budget import Price
+from discreet.answer.explain import Explanation, recall
 from discreet.answer.merging import Merged, fits, merge_parts
 from discreet.answer.release import Release
 from discreet.curator.columns import is_whole, merge_columns
 from discreet.curator.filing import NEWEST, Filed
 from discreet.curator.ledger import Ledger
 from discreet.curator.orders import Order
+from discreet.curator.pricing import Offer
 from discreet.plan.query import Query
 from discreet.privacy import compose
 
@@ -42,13 +44,19 @@ def told_before(ledger: Ledger, order: Order) -> list[Release]:
     return [Release.from_bytes(packed) for packed in stored if packed is not None]
 
 
-def told_lately(ledger: Ledger, order: Order) -> list[Release]:
+def explain_offer(ledger: Ledger, offer: Offer) -> Explanation:
+    """How good an answer will be, with what its analyst was told for the same question before."""
+    return recall(offer.explanation, _told_lately(ledger, offer.order()))
+
+
+def _told_lately(ledger: Ledger, order: Order) -> list[Release]:
     """What the same analyst was told for the same question at any price, of late."""
     asked = _asked(order.plan)
     lately = ledger.asked([order.dataset], analyst=order.analyst, limit=_PAGE)
-    alike = [one for one in lately if one.order.version == order.version]
-    stored = [ledger.release(one.sequence) for one in alike if _asked(one.order.plan) == asked]
-    return [Release.from_bytes(packed) for packed in stored[:_MOST] if packed is not None]
+    same = (one for one in lately if one.order.version == order.version)
+    alike = [one.sequence for one in same if _asked(one.order.plan) == asked]
+    stored = [ledger.release(number) for number in alike[:_MOST]]
+    return [Release.from_bytes(packed) for packed in stored if packed is not None]
 
 
 def _epsilon(filed: Filed) -> Fraction:

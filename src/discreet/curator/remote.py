@@ -13,6 +13,7 @@ from discreet.answer.explain import Explanation
 from discreet.answer.release import Release
 from discreet.curator import declarations, wire
 from discreet.curator.accounts import Account, Holder
+from discreet.curator.arguments import several
 from discreet.curator.budgets import Budget
 from discreet.curator.connection import Link
 from discreet.curator.curator import Curator
@@ -101,7 +102,7 @@ class Remote(Curator):
             "name": name,
             "unit": declarations.write_unit(unit),
             "limits": declarations.write_limits(limits or Limits()),
-            "required": list(required),
+            "required": several(required, "required columns"),
             "budget": None if budget is None else declarations.write_budget(budget),
             "within": within,
             **_columns(columns, kinds),
@@ -120,7 +121,7 @@ class Remote(Curator):
         inside: str | None = None,
     ) -> None:
         """Upload a table that belongs to nobody."""
-        keys = [key] if isinstance(key, str) else list(key)
+        keys = [key] if isinstance(key, str) else several(key, "keys")
         said = {"name": name, "key": keys, **_columns(columns, kinds)}
         upload = self._uploaded(name, source, inside)
         self._link.post("/v1/public-tables", {**said, "upload": upload}, safe=True)
@@ -134,14 +135,14 @@ class Remote(Curator):
         self, name: str, dataset: str, analysts: Iterable[str], budget: Budget | None = None
     ) -> Account:
         """Hold several analysts to a cap together, or, without one, count what they learn."""
-        said = {"name": name, "dataset": dataset, "analysts": list(analysts)}
-        return self._account("/v1/groups", {**said, **_capped(budget)})
+        members = several(analysts, "analysts")
+        said = {"name": name, "dataset": dataset, "analysts": members, **_capped(budget)}
+        return self._account("/v1/groups", said)
 
     def link(self, name: str, datasets: Iterable[str], budget: Budget | None = None) -> Account:
         """Say that datasets hold the same people; cap, or count, what one of them loses in all."""
-        return self._account(
-            "/v1/links", {"name": name, "datasets": list(datasets), **_capped(budget)}
-        )
+        said = {"name": name, "datasets": several(datasets, "datasets"), **_capped(budget)}
+        return self._account("/v1/links", said)
 
     def raise_budget(
         self,
@@ -153,15 +154,14 @@ class Remote(Curator):
         group: str | None = None,
     ) -> Account:
         """Change a budget for ever; the ledger keeps who did it and why."""
-        if group is not None:
-            _refuse("a raise for a group", "the curator's folder")
-        said = {**declarations.write_budget(budget), "reason": reason, "analyst": analyst}
+        whose = {"analyst": analyst, "group": group}
+        said = {**declarations.write_budget(budget), "reason": reason, **whose}
         return self._account(f"/v1/budgets/{_escaped(dataset)}/raise", _known(said))
 
     def raise_link(self, name: str, budget: Budget, *, reason: str) -> Account:
-        """Refuse: it is done beside the folder."""
-        del name, budget, reason
-        _refuse("a raise for a link", "the curator's folder")
+        """Change for ever what one person may lose over linked datasets; the ledger keeps why."""
+        said = {**declarations.write_budget(budget), "reason": reason}
+        return self._account(f"/v1/links/{_escaped(name)}/raise", _known(said))
 
     def as_owner(self, name: str) -> Curator:
         """This curator, if the token is for that name."""

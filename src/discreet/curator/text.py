@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import unicodedata
 from typing import Any, Final
 
@@ -49,6 +50,12 @@ def named(value: object, what: str) -> str:
     )
 
 
+# What shows nothing besides control and format characters: joiners, fillers, variation selectors.
+_BLANK: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\ufe00-\ufe0f\ufff0-\ufff8"
+    "\U000e0000-\U000e0fff]"
+)
+
 # Cyrillic and Greek letters that look like Latin ones, small or as capitals.
 _LIKE: Final = str.maketrans(
     "авекмнорстухіјѕһԁԛԝӏαβεζηικμνορτυχ", "abekmhopctyxijshdqwlabezhikmvoptyx"
@@ -65,8 +72,9 @@ def folded(name: str) -> str:
         True
     """
     wide = unicodedata.normalize("NFKC", name).casefold()
-    seen = "".join(c for c in wide if unicodedata.category(c) != "Cf")
-    return unicodedata.normalize("NFKC", seen).translate(_LIKE).strip()
+    seen = "".join(c for c in wide if c.isspace() or unicodedata.category(c) not in ("Cc", "Cf"))
+    plain = unicodedata.normalize("NFKC", _BLANK.sub("", seen)).translate(_LIKE)
+    return " ".join(plain.split())
 
 
 def _encodes(value: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from discreet.answer.explain import Explanation
 from discreet.answer.release import Release
 from discreet.curator.accounts import Account, Holder
 from discreet.curator.filing import NEWEST, Filed
@@ -19,7 +20,7 @@ from discreet.curator.jobs import AT_ONCE, Jobs, Pace
 from discreet.curator.ledger import Ledger
 from discreet.curator.orders import Order, Receipt, State
 from discreet.curator.pricing import Offer, Terms
-from discreet.curator.remeasure import merge, told_before
+from discreet.curator.remeasure import explain_offer, merge, told_before
 from discreet.curator.till import Till
 from discreet.plan import canonical
 from discreet.plan.query import Query
@@ -52,6 +53,10 @@ class Window:
     def offer(self, question: str | Query, terms: Terms, analyst: str) -> Offer:
         """Price a question, from public facts."""
         return self._price(question, terms, analyst)
+
+    def explain(self, offer: Offer) -> Explanation:
+        """How good the answer to an offer will be."""
+        return explain_offer(self._ledger, offer)
 
     def submit(
         self,

@@ -10,11 +10,12 @@ import hmac
 import json
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from discreet.curator.curator import OWNER
+from discreet.curator.text import folded
 from discreet.errors import InputError
 from discreet.server.access import AccessStore
 
@@ -84,13 +85,8 @@ def issue(
     )
     kept = None if scope is None else json.dumps(sorted(scope), ensure_ascii=False)
     with store.write() as connection:
-        sql = "SELECT role FROM tokens WHERE name = ? AND role <> ? LIMIT 1"
-        if others := connection.execute(sql, (name, role)).fetchall():
-            raise InputError(
-                f"{name} is an {others[0][0]} already",
-                why="what somebody asked is kept under their name, so a name has one role",
-                fix="use another name",
-            )
+        known = connection.execute("SELECT DISTINCT name, role FROM tokens").fetchall()
+        _check_known(name, role, dict(known))
         connection.execute(
             "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, NULL)",
             (made.id, _digest(secret), name, role, kept, made.made, made.expires),
@@ -159,9 +155,9 @@ def _check(name: str, role: str, scope: frozenset[str] | None, days: float) -> N
             why="what its holder does is kept under that name",
             fix="name the person or the program that will use it",
         )
-    if name == OWNER and role != "owner":
+    if folded(name) == OWNER and (name, role) != (OWNER, "owner"):
         raise InputError(
-            f"an {role} called {OWNER}",
+            f"an {role} called {name}",
             why="what the owner asks on the command line is kept under that name",
             fix="use another name",
         )
@@ -176,4 +172,21 @@ def _check(name: str, role: str, scope: frozenset[str] | None, days: float) -> N
             f"an {role} with {'some' if scope else 'no'} datasets",
             why="owners and auditors see all of them, and an analyst needs one to ask about",
             fix="leave datasets out, or name some for an analyst",
+        )
+
+
+def _check_known(name: str, role: str, roles: Mapping[str, str]) -> None:
+    """Refuse a second role of a name, and a new name that reads like one that is known."""
+    if roles.get(name, role) != role:
+        raise InputError(
+            f"{name} is an {roles[name]} already",
+            why="what somebody asked is kept under their name, so a name has one role",
+            fix="use another name",
+        )
+    alike = next((one for one in roles if folded(one) == folded(name)), name)
+    if name not in roles and alike != name:
+        raise InputError(
+            f"{name} reads like {alike}, who has a token",
+            why="a budget holds one of two names that read alike, and the other may not ask",
+            fix=f"use {alike}, or quite another name",
         )

@@ -397,7 +397,7 @@ def test_what_nobody_foresaw_is_a_sentence_that_quotes_nothing(discreet, monkeyp
         raise KeyError("a value of somebody")
 
     monkeypatch.setattr(dp.Curator, "sql", stumble)
-    told = discreet("query", COUNT, "--epsilon", "0.1")
+    told = discreet("query", COUNT, "--epsilon", "0.1", foreseen=False)
 
     assert told.exit_code == 4
     assert "KeyError at test_commands.py:" in told.stderr

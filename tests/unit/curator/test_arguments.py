@@ -61,6 +61,12 @@ def test_a_place_has_a_type(place):
         dp.Curator(place)
 
 
+def test_the_address_of_a_ledger_has_a_type(tmp_path):
+    with pytest.raises(InputError, match="the address of a ledger is of type int"):
+        dp.Curator(tmp_path / "c", ledger=3)
+    assert not (tmp_path / "c").exists()
+
+
 def test_neighbours_are_read_by_name(tmp_path):
     assert dp.Curator.in_memory(neighbours="change-one").neighbours is Neighbours.CHANGE_ONE
     for wrong in ("next door", 3):

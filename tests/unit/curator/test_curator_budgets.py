@@ -184,6 +184,7 @@ def test_a_budget_that_means_nothing_is_refused(said):
 
 
 ALIKE = ["Alice", "alice\u200b", "\uff41lice", "\u0430lice", "alic\u0435"]
+ALIKE += [f"al{unseen}ice" for unseen in "\x01\u034f\u115f\u3164\ufe0f\U000e0100"]
 
 
 @pytest.mark.parametrize("name", ALIKE)
@@ -195,8 +196,9 @@ def test_a_name_that_reads_like_that_of_an_analyst_does_not_get_around_the_cap(c
         lambda: curator.grant(name, "visits", BUDGET),
         lambda: curator.group("other", "visits", [name], BUDGET),
     ):
-        with pytest.raises(InputError, match="reads like analyst alice within visits"):
+        with pytest.raises(InputError, match="reads like another") as refused:
             wrong()
+        assert "analyst alice within" not in str(refused.value)
 
     assert curator.ledger.accounts() == before
     curator.as_analyst("alice").sql(COUNT, epsilon=0.1)
@@ -230,3 +232,20 @@ def test_caps_of_groups_and_links_are_raised_with_a_reason_too(curator):
     assert [one.kind for one in curator.ledger.entries()][-4:-2] == ["raised", "raised"]
     with pytest.raises(InputError, match="at once"):
         curator.raise_budget("visits", large, analyst="alice", group="lab", reason="board")
+
+
+def test_names_in_all_alphabets_live_side_by_side(curator):
+    names = ["Νίκος", "Νίκη", "Мария", "Марина", "李小龙", "李小龍"]
+    names += ["محمد", "محمود", "דנה", "ありさ"]
+    for name in names:
+        curator.grant(name, "visits", dp.Budget(epsilon=1, delta=1e-7))
+        curator.as_analyst(name).sql(COUNT, epsilon=0.1)
+    with pytest.raises(InputError, match="reads like"):
+        curator.grant("МАРИЯ ", "visits", BUDGET)
+
+
+def test_how_many_blanks_part_two_words_does_not_tell_names_apart(curator):
+    curator.grant("Ann Lee", "visits", BUDGET)
+    for name in ("Ann  Lee", "Ann\u2009Lee", "Ann \u200b Lee", "ann\tlee\n"):
+        with pytest.raises(InputError, match="reads like"):
+            curator.sql(COUNT, epsilon=0.1, analyst=name)

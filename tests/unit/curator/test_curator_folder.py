@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import duckdb
 import pyarrow as pa
@@ -588,3 +590,70 @@ def test_rows_of_a_table_that_is_refused_do_not_stay(tmp_path):
         with pytest.raises(InputError, match="is not unique"):
             curator.add_public("cities", cities, key="name")
         assert picture(tmp_path / "c" / "data") == before
+
+
+@pytest.mark.parametrize("touched", ["mode", "link", "copy", "older release"])
+def test_a_file_that_was_touched_is_read_through_once(tmp_path, monkeypatch, touched):
+    file, found = tmp_path / "visits.parquet", []
+    pq.write_table(clinic(50), file)
+    add_visits(dp.Curator(tmp_path / "c"), file).close()
+    tables = tmp_path / "c" / "tables.json"
+    match touched:
+        case "mode":
+            file.chmod(0o600)
+        case "link":
+            os.link(file, tmp_path / "other")
+        case "copy":
+            shutil.copy2(file, tmp_path / "copy")
+            (tmp_path / "copy").replace(file)
+        case _:  # whose stamps were shorter
+            tables.write_text(tables.read_text().replace('"stamp": "', '"stamp": "1-'))
+    read = "discreet.curator.registry.fingerprint"
+    monkeypatch.setattr(read, lambda path: found.append(path) or fingerprint(path))
+
+    for turn in range(3):
+        with dp.Curator(tmp_path / "c") as curator:
+            curator.sql(COUNT, epsilon=0.1 + turn / 100)
+    assert len(found) == 1
+
+
+def test_a_folder_in_which_nothing_can_be_written_is_asked_all_the_same(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError
+
+    file = tmp_path / "visits.parquet"
+    pq.write_table(clinic(50), file)
+    add_visits(dp.Curator(tmp_path / "c"), file).close()
+    file.chmod(0o600)
+    monkeypatch.setattr("discreet.curator.registry.write_whole", refuse)
+    with dp.Curator(tmp_path / "c") as curator:
+        curator.sql(COUNT, epsilon=0.1)
+
+
+def test_a_stamp_does_not_bring_back_what_was_said_before(tmp_path):
+    with add_visits(dp.Curator(tmp_path / "c")) as curator:
+        old = curator._holdings.tables.tables["visits"]
+        folder, picture_before = curator._folder, (tmp_path / "c" / "tables.json").read_bytes()
+        for other in (replace(old, stamp="x", fingerprint="y"), replace(old, stamp="x", entry=9)):
+            folder.restamp(other)
+        assert (tmp_path / "c" / "tables.json").read_bytes() == picture_before
+        folder.restamp(replace(old, stamp="x"))
+        assert curator._holdings.tables.tables["visits"].stamp == "x"
+        curator.sql(COUNT, epsilon=0.1)
+
+
+def test_rows_whose_table_was_lost_outlast_a_table_that_is_refused(tmp_path):
+    tables = tmp_path / "c" / "tables.json"
+    with add_visits(dp.Curator(tmp_path / "c")) as curator:
+        told = curator.sql(COUNT, epsilon=0.1)
+    kept = tables.read_bytes()
+    tables.unlink()
+    with dp.Curator(tmp_path / "c") as curator:
+        with pytest.raises(InputError, match="was added before, with other data"):
+            add_visits(curator, clinic(60))
+        assert len(list((tmp_path / "c" / "data").iterdir())) == 1
+
+    tables.write_bytes(kept)
+    with dp.Curator(tmp_path / "c") as curator:
+        assert curator.sql(COUNT, epsilon=0.1) == told
+        curator.sql(BY_CITY, epsilon=0.1)

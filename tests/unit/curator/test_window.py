@@ -395,3 +395,16 @@ def test_what_recovery_stores_does_not_tell_how_long_it_took(curator, monkeypatc
     assert curator.recover(patience=0) == 1
     assert slept == [pytest.approx(rest)]
     assert curator.window("alice").release(receipt.sequence) is not None
+
+
+def test_a_window_recalls_for_whom_it_explains():
+    text = "SELECT city, COUNT(*) AS n FROM visits GROUP BY city"
+    with dp.Curator.in_memory() as curator:
+        add_visits(curator, limits=dp.Limits(), budget=dp.Budget(rho=500, delta=1e-3))
+        told = curator.sql(text, epsilon=20, analyst="alice").parts[0].beyond
+
+        assert told is not None
+        for name, known in (("alice", told), ("bob", None)):
+            seen = curator.window(name)
+            offer = seen.offer(text, PRICE, name)
+            assert [part.clipped for part in seen.explain(offer).parts] == [known]

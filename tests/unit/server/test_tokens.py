@@ -115,6 +115,26 @@ def test_a_name_has_one_role(store):
         tokens.issue(store, "ann", "owner")
 
 
+@pytest.mark.parametrize("role", ["analyst", "owner"])
+def test_a_new_name_reads_like_nobody_elses(store, role):
+    tokens.issue(store, "ann", "analyst")
+    for name in ("Ann", "\u0430nn", "ann\ufe0f"):
+        with pytest.raises(InputError, match="reads like ann, who has a token"):
+            tokens.issue(store, name, role)
+    with pytest.raises(InputError, match=f"an {role} called Owner"):
+        tokens.issue(store, "Owner", role)
+    assert [one.name for one in tokens.all_tokens(store)] == ["ann"]
+
+
+def test_names_that_both_had_tokens_before_get_others(store, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(tokens, "folded", str)
+        for name in ("ann", "Ann"):
+            tokens.issue(store, name, "analyst")
+    for name in ("ann", "Ann"):
+        assert tokens.find(store, tokens.issue(store, name, "analyst").text) is not None
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

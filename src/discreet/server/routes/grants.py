@@ -39,11 +39,17 @@ class Link(Strict):
     budget: BudgetSaid | None = None
 
 
-class Raise(BudgetSaid):
-    """A new cap of a dataset, or of an analyst within it, for ever, with the reason for it."""
+class RaiseLink(BudgetSaid):
+    """A new cap of a link, for ever, with the reason for it."""
 
     reason: str = Field(min_length=1, max_length=2000)
+
+
+class Raise(RaiseLink):
+    """A new cap of a dataset, or of somebody within it, for ever, with the reason for it."""
+
     analyst: Name | None = None
+    group: Name | None = None
 
 
 class Opened(BaseModel):
@@ -84,5 +90,14 @@ def link(said: Link, request: Request, caller: Owner) -> Opened:
 def raise_budget(dataset: PathName, said: Raise, request: Request, caller: Owner) -> Opened:
     """Change a budget for ever; the ledger keeps who did it and why."""
     curator = house_of(request).curator.as_owner(caller.name)
-    account = curator.raise_budget(dataset, said.read(), reason=said.reason, analyst=said.analyst)
+    whose = {"analyst": said.analyst, "group": said.group}
+    account = curator.raise_budget(dataset, said.read(), reason=said.reason, **whose)
+    return Opened(**wire.write_account(account))
+
+
+@router.post("/links/{name:path}/raise")
+def raise_link(name: PathName, said: RaiseLink, request: Request, caller: Owner) -> Opened:
+    """Change for ever what one person may lose over linked datasets; the ledger keeps why."""
+    curator = house_of(request).curator.as_owner(caller.name)
+    account = curator.raise_link(name, said.read(), reason=said.reason)
     return Opened(**wire.write_account(account))

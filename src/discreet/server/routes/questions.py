@@ -56,7 +56,7 @@ def explain(question: Question, request: Request, caller: Asker) -> JSONResponse
     window, settings = window_of(request, caller), house_of(request).settings
     with house_of(request).work.taken(patience=settings.patience):
         offer = window.offer(question.read(window.curator.schema), question.terms(), caller.name)
-        told, bill = offer.explanation, offer.bill()
+        told, bill = window.explain(offer), offer.bill()
     facts = {**telling.explanation_facts(told, bill), "before": window.before(offer)}
     return JSONResponse(
         {
