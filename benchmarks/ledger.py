@@ -131,7 +131,7 @@ def in_postgres(address):
 
 def fill(ledger, entries):
     """Add many entries in large transactions: charges and answers by turns."""
-    turn = Turn("benchmark", 0, 0)
+    turn = Turn("benchmark", now=0, lapsed=0, ahead=0)
 
     def page(first, count):
         orders = [order(0, first + n) for n in range(count)]
