@@ -17,6 +17,7 @@ from discreet.curator.progress import open_watched
 from discreet.engines.describe import describe
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError
+from discreet.plan.constants import KINDS
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import Bounds, Keys
 from discreet.sql.duckdb_types import stored_kind
@@ -25,14 +26,6 @@ from discreet.sql.scan import render_scan_column
 _CSV = (".csv", ".csv.gz")
 _DATABASES = (".duckdb", ".db")
 _PATTERN = set("*?[]{}")
-_KINDS: dict[type, Kind] = {
-    bool: Kind.BOOLEAN,
-    int: Kind.INTEGER,
-    float: Kind.REAL,
-    str: Kind.TEXT,
-    dt.date: Kind.DATE,
-    dt.datetime: Kind.TIMESTAMP,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +87,7 @@ def kind_stated(spec: Bounds | Keys | None) -> Kind:
         case Bounds():
             return Kind.REAL
         case Keys(values=values):
-            found = {_KINDS.get(type(value), Kind.TEXT) for value in values if value is not None}
+            found = {KINDS.get(type(value), Kind.TEXT) for value in values if value is not None}
             return found.pop() if len(found) == 1 else Kind.TEXT
     return Kind.TEXT
 

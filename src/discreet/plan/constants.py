@@ -1,8 +1,9 @@
 """What users of Python pass where a constant, or a name from a closed list, belongs."""
 
 import datetime as dt
+from collections.abc import Mapping
 from enum import Enum
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from discreet.rationals import Real, rational
 
 _Name = TypeVar("_Name", bound=Enum)
 
-_KINDS: dict[type, Kind] = {
+KINDS: Final[Mapping[type, Kind]] = {
     bool: Kind.BOOLEAN,
     int: Kind.INTEGER,
     float: Kind.REAL,
@@ -21,6 +22,7 @@ _KINDS: dict[type, Kind] = {
     dt.date: Kind.DATE,
     dt.datetime: Kind.TIMESTAMP,
 }
+"""What a value of Python is in a question."""
 
 
 def literal(constant: object) -> Literal:
@@ -28,7 +30,7 @@ def literal(constant: object) -> Literal:
     value = constant.item() if isinstance(constant, np.generic) else constant
     if isinstance(constant, np.floating):
         value = float(rational(constant, "a constant"))
-    kind = _KINDS.get(type(value))
+    kind = KINDS.get(type(value))
     if kind is None:
         raise InputError(
             f"a constant is of type {type(value).__name__}",
