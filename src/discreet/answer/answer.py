@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from discreet.answer.ask import Measured, measure
+from discreet.answer.ask import Measured, draw, interpret
 from discreet.answer.budget import Price
+from discreet.answer.drawn import Drawn
 from discreet.answer.facts import facts_of
 from discreet.answer.figures import counted
 from discreet.answer.limits import Law
@@ -31,8 +32,27 @@ def answer(
     laws: Sequence[Law] = tuple(Law),
 ) -> Release:
     """Answer a query for a price, with noise of whichever of the laws errs least."""
+    return present(query, measure(query, engine, price, neighbours, laws), price, neighbours)
+
+
+def measure(
+    query: Query, engine: Engine, price: Price, neighbours: Neighbours, laws: Sequence[Law]
+) -> list[Drawn]:
+    """Noisy integers for each grouping set: all that data is read for."""
     share = price.over(len(query.sets))
-    parts = [measure(one, engine, share, neighbours, laws) for one in single_sets(query)]
+    return [draw(one, engine, share, neighbours, laws) for one in single_sets(query)]
+
+
+def present(query: Query, drawn: Sequence[Drawn], price: Price, neighbours: Neighbours) -> Release:
+    """Estimates, error bars and the table to show.
+
+    Guarantee:
+        Post-processing: the same measurements give the same release, bit by bit on one machine.
+        No randomness and no data goes in, so a failure here is a fact about released numbers.
+    """
+    share = price.over(len(query.sets))
+    sets = zip(single_sets(query), drawn, strict=True)
+    parts = [interpret(one, noisy, share, neighbours) for one, noisy in sets]
     central = pa.concat_tables([tabulate(query, part) for part in parts])
     widths, how = Simulation.of(query, parts).half_widths(central)
     shown = evaluate(central, outputs_of(query), released_columns(query))

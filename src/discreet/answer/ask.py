@@ -7,8 +7,8 @@ goes through a mechanism before anything else sees it.
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.answer.budget import KEYS, LEAST_KEYS, Budget, Price, split
 from discreet.answer.choosing import chosen
+from discreet.answer.drawn import Drawn
 from discreet.answer.feasible import check_feasible, widest
 from discreet.answer.limits import LADDER, Law, Spread, Weighing, by_row, stated
 from discreet.answer.measure import (
@@ -26,7 +27,7 @@ from discreet.answer.measure import (
     quantile_scale,
 )
 from discreet.answer.showing import Showing, shared_count
-from discreet.answer.totals import found_totals, known_totals, put_domains
+from discreet.answer.totals import counted, found_totals, known_keys, known_totals, put_domains
 from discreet.engines.engine import Engine, Session
 from discreet.errors import InputError
 from discreet.mechanisms import KeySelection, Laplace
@@ -37,6 +38,7 @@ from discreet.plan.schema import Limits
 from discreet.plan.statistics import Distinct, Ranks, Statistic, needed, statistics_of
 from discreet.privacy import Guarantee, Neighbours
 from discreet.sql.compile import Compiled
+from discreet.sql.duckdb import DuckDB
 
 _TYPICAL_GROUPS = 100
 """How many groups are reckoned with where their number is not public."""
@@ -140,14 +142,14 @@ def group_count(query: Query) -> int:
 # --- measuring ----------------------------------------------------------------------------------
 
 
-def measure(
+def draw(
     query: Query,
     engine: Engine,
     price: Price,
     neighbours: Neighbours,
     laws: Sequence[Law] = tuple(Law),
-) -> Measured:
-    """Measure a query that has one grouping set."""
+) -> Drawn:
+    """Measure a query that has one grouping set: exact integers meet their noise, and no more."""
     compiled = Compiled(query, needed(query), engine.dialect)
     budget = plan_budget(compiled, price)
     salt = os.urandom(16).hex()
@@ -165,25 +167,40 @@ def measure(
             totals = known_totals(compiled, plan, session)
         else:
             totals = found_totals(compiled, plan, session, selection)
+            choices.append(("which groups there are", selection.guarantee))
         if any(isinstance(statistic, Ranks | Distinct) for statistic in plan):
             places = pa.array(np.arange(totals.groups, dtype=np.int64))
             session.put("groups", pa.table({"place": places, **totals.keys}))
-        noisy = {**totals.statistics, **_distincts(compiled, plan, session, totals.groups, salt)}
-        quantiles = _quantiles(compiled, plan, session, totals.groups)
-    if selection is not None:
-        choices.append(("which groups there are", selection.guarantee))
-    showing = selection if isinstance(selection, Showing) else None
+        distincts = _distincts(compiled, plan, session, totals.groups, salt)
+        return Drawn(
+            weighing,
+            {} if compiled.known else totals.keys,  # what is public need not be stored
+            totals.groups,
+            (*totals.statistics.values(), *distincts),
+            _cells(compiled, plan, session, totals.groups),
+            tuple(choices),
+            beyond,
+        )
+
+
+def interpret(query: Query, drawn: Drawn, price: Price, neighbours: Neighbours) -> Measured:
+    """What was drawn for a query, with the units and the noise of each number; reads no data."""
+    compiled = Compiled(query, needed(query), DuckDB())
+    budget = plan_budget(compiled, price)
+    plan = measurements(budget, drawn.weighing, neighbours)
+    selection = selecting(budget, plan, drawn.weighing, neighbours)
+    names = [*counted(compiled), *_distinct(compiled)]
     return Measured(
         query,
-        totals.keys,
-        totals.groups,
-        noisy,
-        quantiles,
+        known_keys(compiled)[0] if compiled.known else drawn.keys,
+        drawn.groups,
+        {one: plan[one].scaled(noisy) for one, noisy in zip(names, drawn.statistics, strict=True)},
+        {name: _middles(query, name, cells) for name, cells in drawn.cells.items()},
         plan,
-        tuple(choices),
-        weighing,
-        showing,
-        beyond,
+        drawn.choices,
+        drawn.weighing,
+        selection if isinstance(selection, Showing) else None,
+        drawn.beyond,
     )
 
 
@@ -284,46 +301,53 @@ def _settle(
     session.run(compiled.weights("roaming", "l0", weighing.groups, square=square))
 
 
+def _distinct(compiled: Compiled) -> list[Distinct]:
+    return [one for one in compiled.statistics if isinstance(one, Distinct)]
+
+
 def _distincts(
     compiled: Compiled,
     plan: Mapping[Statistic, Measurement],
     session: Session,
     groups: int,
     salt: str,
-) -> dict[Statistic, NDArray[np.float64]]:
+) -> Iterator[NDArray[Any]]:
     """Noisy numbers of different values."""
-    found: dict[Statistic, NDArray[np.float64]] = {}
-    for statistic in compiled.statistics:
-        if isinstance(statistic, Distinct):
-            measurement = plan[statistic]
-            totals = np.zeros(groups, dtype=np.int64)
-            statement = compiled.distincts(statistic, measurement.weighing.rows, salt)
-            for batch in session.stream(statement):
-                totals[batch.column(0).to_numpy()] = batch.column(1).to_numpy()
-            found[statistic] = measurement.scaled(measurement.release(totals))
-    return found
+    for statistic in _distinct(compiled):
+        measurement = plan[statistic]
+        totals = np.zeros(groups, dtype=np.int64)
+        statement = compiled.distincts(statistic, measurement.weighing.rows, salt)
+        for batch in session.stream(statement):
+            totals[batch.column(0).to_numpy()] = batch.column(1).to_numpy()
+        yield measurement.release(totals)
 
 
 # --- quantiles ----------------------------------------------------------------------------------
 
 
-def _quantiles(
+def _cells(
     compiled: Compiled, plan: Mapping[Statistic, Measurement], session: Session, groups: int
-) -> dict[str, NDArray[np.float64]]:
-    """Private quantiles of every group, by aggregate."""
-    scope = columns_of(compiled.query.relation)
+) -> dict[str, NDArray[np.int64]]:
+    """The cell of each private quantile of every group, by aggregate."""
     wanted: dict[Ranks, list[Aggregate]] = {}
     for aggregate in compiled.query.aggregates:
-        (first, *_) = statistics_of(aggregate, scope)
-        if isinstance(first, Ranks):
-            wanted.setdefault(first, []).append(aggregate)
-    answers = {one.name: np.empty(groups) for all_ in wanted.values() for one in all_}
+        if (ranks := _ranks(compiled.query, aggregate)) is not None:
+            wanted.setdefault(ranks, []).append(aggregate)
+    found = {a.name: np.empty(groups, dtype=np.int64) for some in wanted.values() for a in some}
     for statistic, aggregates in wanted.items():
         scales = [quantile_scale(plan[statistic], level_of(a), len(aggregates)) for a in aggregates]
-        for place, cells in enumerate(_ranked(compiled.ranks(statistic), session, groups)):
+        for place, ranked in enumerate(_ranked(compiled.ranks(statistic), session, groups)):
             for aggregate, scale in zip(aggregates, scales, strict=True):
-                answers[aggregate.name][place] = _quantile(statistic, aggregate, cells, scale)
-    return answers
+                level = level_of(aggregate)
+                cell = quantile_cells(*ranked, statistic.cells, level, scale)
+                found[aggregate.name][place] = cell
+    return found
+
+
+def _ranks(query: Query, aggregate: Aggregate) -> Ranks | None:
+    """The statistic of a quantile; None for other aggregates."""
+    first = statistics_of(aggregate, columns_of(query.relation))[0]
+    return first if isinstance(first, Ranks) else None
 
 
 def _ranked(
@@ -341,13 +365,9 @@ def _ranked(
         yield cells[first:end], weights[first:end]
 
 
-def _quantile(
-    statistic: Ranks,
-    aggregate: Aggregate,
-    group: tuple[NDArray[np.int64], NDArray[np.int64]],
-    scale: Fraction,
-) -> float:
-    """The middle of the cell that was chosen."""
-    cell = quantile_cells(*group, statistic.cells, level_of(aggregate), scale)
-    width = (statistic.high - statistic.low) / statistic.cells
-    return statistic.low + (cell + 0.5) * width
+def _middles(query: Query, name: str, cells: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The middle of each cell that was chosen for a quantile."""
+    (ranks,) = (_ranks(query, one) for one in query.aggregates if one.name == name)
+    assert ranks is not None  # noqa: S101 - narrowing: cells are of quantiles
+    width = (ranks.high - ranks.low) / ranks.cells
+    return np.asarray(ranks.low + (cells + 0.5) * width, dtype=np.float64)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.answer.estimate import Floats, compute, confine, estimate
-from discreet.answer.expected import scale_of, spread_evenly
+from discreet.answer.expected import scale_of, simulated_noise, spread_evenly
 from discreet.answer.measure import Measurement
 from discreet.answer.showing import Showing
 from discreet.plan.kinds import Type
@@ -49,12 +49,15 @@ def simulate(
     draws: int,
     showing: Showing | None = None,
 ) -> dict[Statistic, Floats]:
-    """Statistics as they might have come out, a row a draw; wider where being shown tells noise."""
+    """Statistics as they might have come out, a row a draw; wider where being shown tells noise.
+
+    The noise is no secret and no randomness: the same statistics are simulated in the same way.
+    """
     found = {}
-    for statistic, values in statistics.items():
-        zeros = np.zeros(draws * values.size, dtype=np.int64)
+    for i, (statistic, values) in enumerate(statistics.items()):
         measurement = measurements[statistic]
-        noise = measurement.scaled(measurement.release(zeros)).reshape(draws, values.size)
+        scale = scale_of(measurement)
+        noise = simulated_noise(measurement.law, scale, (draws, values.size), (i, values))
         if showing is not None and showing.measurement.statistic == statistic:
             plain = measurement.error(CONFIDENCE)
             noise *= showing.half_widths(values, plain) / plain

@@ -4,6 +4,7 @@ A made-up group of a stated size goes through the same estimators as real ones, 
 evenly over its law instead of drawn, so that the same question always gets the same figures.
 """
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from discreet.answer.estimate import estimate
 from discreet.answer.limits import Law
 from discreet.answer.measure import Measurement, quantile_scale
+from discreet.noise.bits import Keystream
 from discreet.plan.kinds import Type
 from discreet.plan.query import Aggregate, Measure, level_of
 from discreet.plan.statistics import Ranks, Statistic, Total
@@ -99,6 +101,22 @@ def rank_error(
     cells = statistic.cells if isinstance(statistic, Ranks) else 1
     scale = quantile_scale(measurement, level_of(aggregate), sharing)
     return float(scale) * math.log(cells / failure) / FULL
+
+
+def simulated_noise(
+    law: Law, scale: float, shape: tuple[int, ...], seed: tuple[int, Floats]
+) -> Floats:
+    """Noise of a law, from a stream that a number and what was released fix: it hides nothing."""
+    place, released = seed
+    text = f"{place} {law.value} {float(scale).hex()} ".encode() + released.tobytes()
+    size = math.prod(shape)
+    words = Keystream(hashlib.sha256(text).digest()).words(2 * size)
+    first, second = ((words + 0.5) / 2.0**64).reshape(2, size)
+    if law is Law.LAPLACE:
+        noise = np.log(first) * np.where(second < 0.5, scale, -scale)
+    else:
+        noise = scale * np.sqrt(-2 * np.log(first)) * np.cos(2 * math.pi * second)
+    return np.asarray(noise.reshape(shape), dtype=np.float64)
 
 
 @lru_cache(maxsize=16)

@@ -157,6 +157,11 @@ def quantile_cells(
     level: Fraction,
     scale: Fraction,
 ) -> int:
-    """The cell of one private quantile of one group, from the weight in each occupied cell."""
-    ranks = RankCounts(cells, weights)
+    """The cell of one private quantile of one group, from the weight in each cell.
+
+    Edge cases: people far over the limit weigh nothing, and a cell that only they are in counts as
+    empty; so does a group of nobody else.
+    """
+    occupied = weights > 0
+    ranks = RankCounts(cells[occupied], weights[occupied])
     return int(draw_cells(ranks, (0, size - 1), level, scale, 1)[0])

@@ -5,7 +5,6 @@ their variances, errs least; what was asked (means, variances, ratios, HAVING an
 from the averages as it is from one measurement. Only released numbers are read.
 """
 
-import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from discreet.answer.ask import Measured
 from discreet.answer.errorbars import CONFIDENCE, RANKED, half_width, spread
 from discreet.answer.estimate import Floats, estimate
+from discreet.answer.expected import simulated_noise
 from discreet.answer.figures import counted
 from discreet.answer.limits import Law
 from discreet.answer.parts import Noisy, Part, Ranked, called
@@ -175,13 +175,7 @@ def _at(values: Floats | None, places: Places) -> Floats:
 
 def _laid_out(place: int, noise: Noisy, points: int) -> Floats:
     """Noise of a law, from a stream that its place, law and scale fix."""
-    seed = f"{place} {noise.law.value} {noise.scale.hex()} {noise.values.tobytes().hex()[:64]}"
-    stream = hashlib.shake_256(seed.encode()).digest(16 * points)
-    even = (np.frombuffer(stream, dtype="<u8") + 0.5) / 2.0**64
-    first, second = even[:points], even[points:]
-    if noise.law is Law.LAPLACE:
-        return np.asarray(noise.scale * np.log(first) * np.where(second < 0.5, 1, -1))
-    return np.asarray(noise.scale * np.sqrt(-2 * np.log(first)) * np.cos(2 * math.pi * second))
+    return simulated_noise(noise.law, noise.scale, (points,), (place, noise.values[:32]))
 
 
 @dataclass(frozen=True, slots=True)

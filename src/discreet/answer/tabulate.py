@@ -239,5 +239,5 @@ def _drawn(query: Query, part: Measured, draws: int) -> dict[Statistic, Floats]:
 
 
 def _floats(table: pa.Table, name: str) -> Floats:
-    """A released column as doubles; NULL is NaN."""
-    return np.asarray(table.column(name).cast(pa.float64()).to_numpy(), dtype=np.float64)
+    """A released column as doubles; NULL is NaN. Whole numbers past 2^53 are rounded."""
+    return np.asarray(table.column(name).cast(pa.float64(), safe=False).to_numpy())

@@ -7,6 +7,7 @@ slice are all that is held of those, however many groups there are.
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,11 +38,16 @@ SLICE = 1 << 17
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The groups of an answer, k0, k1 and so on, and noisy statistics in their own units."""
+    """The groups of an answer, k0, k1 and so on, and the noisy totals of each statistic."""
 
     keys: Mapping[str, pa.Array]
     groups: int
-    statistics: Mapping[Statistic, NDArray[np.float64]]
+    statistics: Mapping[Statistic, NDArray[Any]]
+
+
+def counted(compiled: Compiled) -> list[Statistic]:
+    """The statistics that are totals of rows or people, in their order."""
+    return [one for one in compiled.statistics if not isinstance(one, Ranks | Distinct)]
 
 
 def put_domains(compiled: Compiled, session: Session) -> None:
@@ -55,22 +61,30 @@ def known_totals(
     compiled: Compiled, plan: Mapping[Statistic, Measurement], session: Session
 ) -> Totals:
     """Noisy statistics of every combination of known keys, present or not, in their order."""
+    keys, groups = known_keys(compiled)
+    noisy: dict[Statistic, list[NDArray[Any]]] = {one: [] for one in counted(compiled)}
+    for exact in dense(session.stream(compiled.placed_totals()), groups, len(noisy)):
+        for (statistic, slices), totals in zip(noisy.items(), exact, strict=True):
+            slices.append(plan[statistic].release(totals))
+    return Totals(keys, groups, _joined(noisy))
+
+
+def known_keys(compiled: Compiled) -> tuple[dict[str, pa.Array], int]:
+    """Every combination of known keys, in their order, and how many there are."""
     domains = [_domain(of.keys or (), of.kind).column("k") for of in key_types(compiled.query)]
     sizes = [len(domain) for domain in domains]
     groups = math.prod(sizes)
-    counted = [s for s in compiled.statistics if not isinstance(s, Ranks | Distinct)]
-    noisy: dict[Statistic, NDArray[np.float64]] = {s: np.empty(groups) for s in counted}
-    stream = session.stream(compiled.placed_totals())
-    for first, exact in dense(stream, groups, len(counted)):
-        for statistic, totals in zip(counted, exact, strict=True):
-            measured = plan[statistic].scaled(plan[statistic].release(totals))
-            noisy[statistic][first : first + totals.size] = measured
-    return Totals(_combined(domains, sizes, groups), groups, noisy)
+    return _combined(domains, sizes, groups), groups
+
+
+def _joined(noisy: dict[Statistic, list[NDArray[Any]]]) -> dict[Statistic, NDArray[Any]]:
+    empty = np.empty(0, dtype=np.int64)
+    return {one: np.concatenate([empty, *noisy.pop(one)]) for one in list(noisy)}
 
 
 def dense(
     stream: Iterator[pa.RecordBatch], groups: int, columns: int
-) -> Iterator[tuple[int, NDArray[np.int64]]]:
+) -> Iterator[NDArray[np.int64]]:
     """Columns by place, in rising order, as slices in which every place has a number; 0 if none.
 
     How many slices there are depends on the number of places alone.
@@ -86,7 +100,7 @@ def dense(
             rows = [column[cut:] for column in rows] if cut < rows[0].size else []
             if rows:
                 break
-        yield first, slice_
+        yield slice_
 
 
 def _next(stream: Iterator[pa.RecordBatch]) -> list[NDArray[np.int64]]:
@@ -104,9 +118,8 @@ def found_totals(
     selection: KeySelection | Showing,
 ) -> Totals:
     """Noisy statistics of the groups that are found, in the order of their keys."""
-    counted = [s for s in compiled.statistics if not isinstance(s, Ranks | Distinct)]
     batches = []
-    noisy: dict[Statistic, list[NDArray[np.float64]]] = {s: [] for s in counted}
+    noisy: dict[Statistic, list[NDArray[Any]]] = {one: [] for one in counted(compiled)}
     for whole in session.stream(compiled.totals()):
         batch = whole
         measured = {}
@@ -120,11 +133,11 @@ def found_totals(
             case KeySelection():
                 batch = whole.filter(pa.array(selection.keeps(whole.column("people").to_numpy())))
         batches.append(batch.select(compiled.keys))
-        for statistic in counted:
+        for statistic, slices in noisy.items():
             if statistic not in measured:
                 totals = _column(batch, compiled, statistic)
                 measured[statistic] = plan[statistic].release(totals)
-            noisy[statistic].append(plan[statistic].scaled(measured[statistic]))
+            slices.append(measured[statistic])
     groups = sum(batch.num_rows for batch in batches)
     # A chunked array of no chunks still has a type: there may be no groups at all.
     kinds = [ARROW[of.kind] for of in key_types(compiled.query)]
@@ -132,9 +145,7 @@ def found_totals(
         name: pa.chunked_array([batch.column(name) for batch in batches], kind).combine_chunks()
         for name, kind in zip(compiled.keys, kinds, strict=True)
     }
-    joined: dict[Statistic, NDArray[np.float64]]
-    joined = {s: np.concatenate([np.empty(0), *noisy.pop(s)]) for s in counted}
-    return Totals(keys, groups, joined)
+    return Totals(keys, groups, _joined(noisy))
 
 
 def _column(batch: pa.RecordBatch, compiled: Compiled, statistic: Statistic) -> NDArray[np.int64]:

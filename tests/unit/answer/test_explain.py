@@ -11,7 +11,7 @@ import pytest
 
 from clinic import CLINIC
 from discreet.answer.answer import answer
-from discreet.answer.ask import measure, plan_budget
+from discreet.answer.ask import draw, interpret, plan_budget
 from discreet.answer.budget import Price
 from discreet.answer.errorbars import half_width, simulate
 from discreet.answer.expected import GROUP, expect
@@ -138,7 +138,8 @@ def test_stated_limits_give_the_law_and_noise_that_are_used(engine, price):
     query = asked(ASKED, Limits(2, 3))
     (part,) = explain(query, engine, price).parts
     (option,) = part.options
-    real = measure(query, engine, price, Neighbours.ADD_REMOVE)
+    drawn = draw(query, engine, price, Neighbours.ADD_REMOVE)
+    real = interpret(query, drawn, price, Neighbours.ADD_REMOVE)
     assert option.weighing == real.weighing
     assert [line.cost for line in option.lines] == [m.cost for m in real.measurements.values()]
     for aggregate in query.aggregates[:1]:

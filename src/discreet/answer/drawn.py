@@ -1,0 +1,119 @@
+"""Noisy measurements as they are stored with their charge, before anything is computed from them.
+
+Exact integers have met their noise; nothing here was estimated, scaled or shown yet. Whatever
+follows (`discreet.answer.present`) is a function of these bytes and of the question, so a second
+attempt sees the same noise.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.answer.frames import blanked
+from discreet.answer.limits import Law, Weighing
+from discreet.errors import InputError
+from discreet.privacy import Guarantee
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """What was measured of one grouping set, as noisy integers.
+
+    `keys` are called k0, k1 and so on. `statistics` has an array of noisy totals for each statistic
+    of the question that is no quantile, in the order of `counted`; `cells` the chosen cell of each
+    quantile by the name of its aggregate. `choices` says what was paid for limits and keys.
+    `beyond` is about the share of people with more rows than count in full, where that was bought.
+    """
+
+    weighing: Weighing
+    keys: Mapping[str, pa.Array]
+    groups: int
+    statistics: tuple[NDArray[Any], ...]
+    cells: Mapping[str, NDArray[np.int64]]
+    choices: tuple[tuple[str, Guarantee], ...] = ()
+    beyond: float | None = None
+
+
+def pack(drawn: Sequence[Drawn]) -> bytes:
+    """All grouping sets of a question as bytes: one Arrow stream after another."""
+    streams = [_stream(one) for one in drawn]
+    sizes = json.dumps({"version": _VERSION, "sizes": [len(stream) for stream in streams]})
+    return b"\n".join([sizes.encode(), b"".join(streams)])
+
+
+def unpack(stored: bytes) -> list[Drawn]:
+    """The measurements that `pack` wrote."""
+    try:
+        head, _, rest = stored.partition(b"\n")
+        about = json.loads(head)
+        if about["version"] != _VERSION:
+            raise _unreadable()
+        ends = np.cumsum([0, *about["sizes"]])
+        return [_read(memoryview(rest)[first:end]) for first, end in pairwise(ends)]
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, IndexError) as wrong:
+        raise _unreadable() from wrong
+
+
+def _unreadable() -> InputError:
+    return InputError(
+        "stored measurements cannot be read",
+        why="they are damaged, or another version of the package wrote them",
+        fix="use the version that wrote them, or a later one",
+    )
+
+
+def _stream(drawn: Drawn) -> bytes:
+    columns: dict[str, pa.Array] = {name: blanked(key) for name, key in drawn.keys.items()}
+    columns |= {f"s{i}": _integers(totals) for i, totals in enumerate(drawn.statistics)}
+    columns |= {f"c{i}": pa.array(cells) for i, cells in enumerate(drawn.cells.values())}
+    weighing = drawn.weighing
+    about = {
+        "keys": list(drawn.keys),
+        "groups": drawn.groups,
+        "statistics": len(drawn.statistics),
+        "cells": list(drawn.cells),
+        "weighing": [weighing.law.value, weighing.rows, weighing.groups],
+        "choices": [[what, guarantee.to_dict()] for what, guarantee in drawn.choices],
+        "beyond": drawn.beyond,
+    }
+    table = pa.table(columns).replace_schema_metadata({b"about": json.dumps(about).encode()})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def _read(stream: memoryview) -> Drawn:
+    table = pa.ipc.open_stream(pa.py_buffer(stream)).read_all()
+    about = json.loads(table.schema.metadata[b"about"])
+    law, rows, groups = about["weighing"]
+    return Drawn(
+        Weighing(Law(law), rows, groups),
+        {name: table.column(name).combine_chunks() for name in about["keys"]},
+        about["groups"],
+        tuple(_numbers(table.column(f"s{i}")) for i in range(about["statistics"])),
+        {name: _numbers(table.column(f"c{i}")) for i, name in enumerate(about["cells"])},
+        tuple((what, Guarantee.from_dict(stored)) for what, stored in about["choices"]),
+        about["beyond"],
+    )
+
+
+def _integers(totals: NDArray[Any]) -> pa.Array:
+    """Whole numbers; as text where one is too long for 64 bits."""
+    return pa.array(totals if totals.dtype == np.int64 else [str(one) for one in totals.tolist()])
+
+
+def _numbers(column: pa.ChunkedArray) -> NDArray[Any]:
+    if pa.types.is_string(column.type):
+        return np.array([int(one) for one in column.to_pylist()], dtype=object)
+    numbers: NDArray[np.int64] = column.to_numpy()
+    return numbers
