@@ -14,7 +14,7 @@ import pytest
 import discreet as dp
 from desk import ABOUT, BUDGET, BY_CITY, COUNT, add_cities, add_visits, spent
 from discreet.answer.release import Release
-from discreet.curator import connection
+from discreet.curator import connection, till
 from discreet.curator.remote import Remote
 from discreet.curator.till import Till
 from discreet.errors import (
@@ -361,16 +361,16 @@ def test_errors_of_owners_are_of_the_same_class(owner, local, name):
 
 @pytest.mark.parametrize("kind", [EngineError, LedgerError, InvariantBroken])
 def test_failures_behind_a_charge_come_through(alice, local, monkeypatch, kind):
-    text, compute = fresh(), Till._compute
+    text = fresh()
 
     def fail(*_):
         raise kind("it failed", why="it was told to", fix="ask again")
 
-    monkeypatch.setattr(Till, "_compute", fail)
-    with pytest.raises(kind, match="it was told to"):
-        alice.sql(text, epsilon=0.1)
+    with monkeypatch.context() as patch:
+        patch.setattr(Till, "_check_version", fail)
+        with pytest.raises(kind, match="it was told to"):
+            alice.sql(text, epsilon=0.1)
     before = spent(local)
-    monkeypatch.setattr(Till, "_compute", compute)
     assert alice.sql(text, epsilon=0.1).table.num_rows == 3
     assert spent(local) == before
 
@@ -662,13 +662,13 @@ def dp_arrow():
 def test_a_client_waits_for_an_answer_that_takes_longer_than_the_servers_patience(monkeypatch):
     from dataclasses import replace
 
-    compute = Till._compute
+    measure = till.measure
 
-    def slowly(till, receipt):
+    def slowly(*question):
         time.sleep(0.6)
-        return compute(till, receipt)
+        return measure(*question)
 
-    monkeypatch.setattr(Till, "_compute", slowly)
+    monkeypatch.setattr(till, "measure", slowly)
     with add_visits(dp.Curator.in_memory()) as curator:
         curator.sql(COUNT, epsilon=0.05)
         with served(curator, settings=replace(QUICK, patience=0.1)) as server:

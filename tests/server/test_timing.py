@@ -9,7 +9,7 @@ import pytest
 
 import discreet as dp
 from desk import ABOUT, COUNT
-from discreet.curator.till import Till
+from discreet.curator import till
 from discreet.server.questions import until_tick
 from serving import QUICK, served
 from visits import clinic
@@ -35,13 +35,13 @@ def heavy(rows, count):
 @pytest.fixture
 def slow(monkeypatch):
     """Computing takes as long as the test says."""
-    compute, seconds = Till._compute, [0.0]
+    measure, seconds = till.measure, [0.0]
 
-    def wait(till, receipt):
+    def wait(*question):
         time.sleep(seconds[0])
-        return compute(till, receipt)
+        return measure(*question)
 
-    monkeypatch.setattr(Till, "_compute", wait)
+    monkeypatch.setattr(till, "measure", wait)
     return seconds
 
 

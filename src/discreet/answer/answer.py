@@ -36,11 +36,19 @@ def answer(
 
 
 def measure(
-    query: Query, engine: Engine, price: Price, neighbours: Neighbours, laws: Sequence[Law]
+    query: Query,
+    engine: Engine,
+    price: Price,
+    neighbours: Neighbours,
+    laws: Sequence[Law],
+    until: float | None = None,
 ) -> list[Drawn]:
-    """Noisy integers for each grouping set: all that data is read for."""
+    """Noisy integers for each grouping set: all that data is read for.
+
+    At `until`, on the monotonic clock, the engine is stopped.
+    """
     share = price.over(len(query.sets))
-    return [draw(one, engine, share, neighbours, laws) for one in single_sets(query)]
+    return [draw(one, engine, share, neighbours, laws, until) for one in single_sets(query)]
 
 
 def present(query: Query, drawn: Sequence[Drawn], price: Price, neighbours: Neighbours) -> Release:

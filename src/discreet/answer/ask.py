@@ -148,12 +148,13 @@ def draw(
     price: Price,
     neighbours: Neighbours,
     laws: Sequence[Law] = tuple(Law),
+    until: float | None = None,
 ) -> Drawn:
     """Measure a query that has one grouping set: exact integers meet their noise, and no more."""
     compiled = Compiled(query, needed(query), engine.dialect)
     budget = plan_budget(compiled, price)
     salt = os.urandom(16).hex()
-    with engine.session() as session:
+    with engine.session(until) as session:
         put_domains(compiled, session)
         if not compiled.by_row:
             session.run(compiled.pairs())

@@ -108,6 +108,28 @@ def verify(*, folder: Path, as_json: bool, as_csv: bool) -> None:
 
 @ledger.command()
 @curator_option
+@click.argument("analyst")
+@click.argument("dataset", shell_complete=datasets)
+@click.option("--reason", required=True, help="Why; the ledger keeps it.")
+@shape_options
+def readmit(
+    *, folder: Path, analyst: str, dataset: str, reason: str, as_json: bool, as_csv: bool
+) -> None:
+    """Let an analyst ask again, too many of whose questions failed.
+
+    Whether a question fails while data is read may depend on data: find out why before.
+
+    Example: discreet ledger readmit alice visits --reason "the disk was full, it has room again"
+    """
+    with open_curator(folder) as curator:
+        failed = curator.readmit(analyst, dataset, reason=reason)
+    told = f"{analyst} can ask about {dataset} again; {failed} questions had failed."
+    facts = {"analyst": analyst, "dataset": dataset, "failed": failed}
+    tell(told, facts, as_json=as_json, as_csv=as_csv)
+
+
+@ledger.command()
+@curator_option
 @click.option("--reason", required=True, help="Why; the ledger keeps it.")
 @shape_options
 def adopt(*, folder: Path, reason: str, as_json: bool, as_csv: bool) -> None:
@@ -239,7 +261,7 @@ def _about(entry: "Entry") -> str:
         )
         return f"{facts['dataset']}: {prices}"
     account = [_holder(facts["account"])] if "account" in facts else []
-    known = [(name, facts.get(name)) for name in ("table", "charge", "reason")]
+    known = [(name, facts.get(name)) for name in ("analyst", "table", "charge", "reason")]
     words = [f"{name} {value}" for name, value in known if value]
     return ", ".join([*account, *words])
 

@@ -1,19 +1,22 @@
 """Charge first, answer once: the operations that a guarantee rests on."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from discreet.curator.accounts import Account
 from discreet.curator.amounts import cost_units
 from discreet.curator.entries import Entry
 from discreet.curator.orders import Order, Receipt, State
 from discreet.curator.schema import Statement
-from discreet.curator.sheet import FOUND, Sheet
+from discreet.curator.sheet import FOUND, Found, Sheet
 from discreet.curator.store import damaged
 from discreet.curator.text import digest
 from discreet.curator.transaction import Transaction
-from discreet.errors import InputError, LedgerError
+from discreet.errors import AccessError, EngineError, InputError, LedgerError
+
+MOST_FAILURES: Final = 5
+"""Questions of one analyst about one dataset that may fail before an owner has to look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,46 +44,102 @@ def charge(transaction: Transaction, sheet: Sheet, order: Order, turn: Turn) -> 
     if found is not None:
         _share(transaction, sheet, order, found)
         return _receive(transaction, found, turn)
+    _check_failures(transaction, order)
     debits = _debit(sheet, order, sheet.touched(order.dataset, order.analyst))
     entry = transaction.append("charged", order.analyst, {**order.to_dict(), "debits": debits})
     made = (entry.sequence, order.request, order.question, turn.worker, turn.now)
     columns = "sequence, request, question, worker, claimed, analyst, dataset"
     transaction.insert(f"charges ({columns})", (*made, order.analyst, order.dataset))
-    text, known = entry.text, (entry.sequence, order.request, order.question, turn.now)
-    sheet.keep((*known, None, None, digest(text), text))
+    known = (entry.sequence, order.request, order.question, turn.now, None, None, None, None)
+    sheet.keep(Found(*known, digest(entry.text), entry.text))
     return Receipt(entry.sequence, order, State.CHARGED)
+
+
+def keep(transaction: Transaction, receipt: Receipt, measured: bytes) -> Receipt:
+    """Store the noisy measurements of a charge; the first ones stay, and no others are ever used.
+
+    The receipt that comes back has the ones that count, or the outcome if there is one already.
+    """
+    found = _charged(transaction, receipt)
+    if found.outcome is None and found.measuring is None:
+        facts = {"charge": receipt.sequence, "digest": digest(measured), "size": len(measured)}
+        entry = transaction.append("measured", receipt.order.analyst, facts)
+        transaction.insert("measurements (charge, bytes)", (receipt.sequence, measured))
+        sql = "UPDATE charges SET measured = ? WHERE sequence = ?"
+        transaction.update(sql, (entry.sequence, receipt.sequence))
+        return replace(receipt, measured=measured)
+    return _stands(found, State.CHARGED)
+
+
+def fail(transaction: Transaction, receipt: Receipt) -> Receipt:
+    """Give up a charge for ever, unless another worker has measured it meanwhile.
+
+    Why: whether measuring fails may depend on data. Failing once is all that can be seen of it:
+    nobody is told when, or why, and nothing is drawn again.
+    """
+    found = _charged(transaction, receipt)
+    if found.outcome is None and found.measuring is None:
+        entry = transaction.append("failed", receipt.order.analyst, {"charge": receipt.sequence})
+        sql = "UPDATE charges SET released = ?, failed = 1 WHERE sequence = ?"
+        transaction.update(sql, (entry.sequence, receipt.sequence))
+        return replace(receipt, state=State.FAILED)
+    return _stands(found, State.CHARGED)
 
 
 def complete(transaction: Transaction, receipt: Receipt, release: bytes) -> bytes:
     """Store the answer to a charge; the first one stays, and everybody gets that one."""
-    rows = transaction.read(*charge_of(receipt))
-    if not rows or rows[0][2] != receipt.order.question:
-        raise LedgerError(
-            f"there is no charge {receipt.sequence} for this answer",
-            why="an answer belongs to the charge that paid for it",
-            fix="charge the order first",
-        )
-    if rows[0][4] is not None:
-        return told(*rows[0][4:6])
+    found = _charged(transaction, receipt)
+    if found.outcome is not None:
+        return told(found.release, found.outcome)
     facts = {"charge": receipt.sequence, "digest": digest(release), "size": len(release)}
     entry = transaction.append("released", receipt.order.analyst, facts)
     transaction.insert("releases (charge, bytes)", (receipt.sequence, release))
     sql = "UPDATE charges SET released = ? WHERE sequence = ?"
     transaction.update(sql, (entry.sequence, receipt.sequence))
+    if found.measuring is not None:  # the answer is made of them, and is here now
+        transaction.update("DELETE FROM measurements WHERE charge = ?", (receipt.sequence,))
     return release
 
 
+def _charged(transaction: Transaction, receipt: Receipt) -> Found:
+    rows = [Found(*row) for row in transaction.read(*charge_of(receipt))]
+    if not rows or rows[0].question != receipt.order.question:
+        raise LedgerError(
+            f"there is no charge {receipt.sequence} for this answer",
+            why="an answer belongs to the charge that paid for it",
+            fix="charge the order first",
+        )
+    return rows[0]
+
+
 def charge_of(receipt: Receipt) -> Statement:
-    """What `complete` has to read."""
+    """What `keep`, `fail` and `complete` have to read."""
     return f"{FOUND} c.sequence = ?", (receipt.sequence,)
 
 
-def told(release: Any, answer: str | None) -> bytes:
+def told(release: Any, outcome: str) -> bytes:
     """A stored answer, if it is the one that its entry speaks of."""
-    stored = bytes(release)
-    if answer is not None and Entry.read(answer).facts.get("digest") == digest(stored):
-        return stored
-    raise damaged("a stored answer is not the one that was released")
+    entry = Entry.read(outcome)
+    if entry.kind == "failed":
+        raise final_failure()
+    return _genuine(release, entry, "answer")
+
+
+def final_failure() -> EngineError:
+    """The error for a charge that failed, in words that are the same for all data."""
+    return EngineError(
+        "the answer to this question could not be computed",
+        why="the engine ran out of time, memory or disk, or came upon something unforeseen; the "
+        "charge stays, and asking the same again gives this error again",
+        fix="ask a cheaper question, or tell whoever runs the curator",
+    )
+
+
+def _genuine(stored: Any, entry: Entry, what: str) -> bytes:
+    """Bytes that were stored, if they are those that an entry speaks of."""
+    if stored is not None and entry.facts.get("digest") == digest(bytes(stored)):
+        return bytes(stored)
+    raise damaged(f"a stored {what} is lost, or is not the one that the ledger speaks of")
 
 
 def claim_pending(transaction: Transaction, turn: Turn, limit: int) -> tuple[Receipt, ...]:
@@ -88,7 +147,7 @@ def claim_pending(transaction: Transaction, turn: Turn, limit: int) -> tuple[Rec
     gone = "c.released IS NULL AND (c.claimed <= ? OR c.claimed > ?)"
     values = (turn.lapsed, turn.ahead, limit)
     rows = transaction.read(f"{FOUND} {gone} ORDER BY c.sequence LIMIT ?", values)
-    return tuple(_receive(transaction, row, turn) for row in rows)
+    return tuple(_receive(transaction, Found(*row), turn) for row in rows)
 
 
 def _debit(sheet: Sheet, order: Order, accounts: Iterable[Account]) -> dict[str, tuple[str, str]]:
@@ -104,9 +163,9 @@ def _debit(sheet: Sheet, order: Order, accounts: Iterable[Account]) -> dict[str,
     }
 
 
-def _look_up(sheet: Sheet, order: Order) -> Sequence[Any] | None:
+def _look_up(sheet: Sheet, order: Order) -> Found | None:
     attempt = None if order.request is None else sheet.requests.get(order.request)
-    if attempt is not None and attempt[2] != order.question:
+    if attempt is not None and attempt.question != order.question:
         raise InputError(
             "a request id was used again for another question",
             why="it stands for the question, version and price it was first used with",
@@ -115,13 +174,13 @@ def _look_up(sheet: Sheet, order: Order) -> Sequence[Any] | None:
     return sheet.charges.get(order.question)
 
 
-def _share(transaction: Transaction, sheet: Sheet, order: Order, found: Sequence[Any]) -> None:
+def _share(transaction: Transaction, sheet: Sheet, order: Order, found: Found) -> None:
     """Debit the analyst's own accounts for an answer that others have paid for.
 
     Why: the dataset's people lose nothing when a number is told twice, but the cap of an analyst
     or a group bounds what they learn, from whomever.
     """
-    entry = Entry.read(found[-1])
+    entry = Entry.read(found.body)
     if entry.by == order.analyst:
         return
     paid = set(entry.facts["debits"]) | _shares(transaction, entry.sequence)
@@ -143,17 +202,63 @@ def _shares(transaction: Transaction, sequence: int) -> set[str]:
     return {key for (key,) in rows}
 
 
-def _receive(transaction: Transaction, found: Sequence[Any], turn: Turn) -> Receipt:
+def _receive(transaction: Transaction, found: Found, turn: Turn) -> Receipt:
     """The receipt of a charge that was made before; a lapsed claim passes to this worker."""
-    sequence, _, _, claimed, release, answer, hash_, body = found
-    if digest(body) != hash_:
-        raise damaged(f"the text of entry {sequence} was changed")
-    entry = Entry.read(body)
-    order = Order.from_dict(entry.by, entry.facts)
-    if release is not None:
-        return Receipt(sequence, order, State.RELEASED, told(release, answer))
-    if turn.lapsed < claimed <= turn.ahead:
-        return Receipt(sequence, order, State.PENDING)
+    if found.outcome is not None or turn.lapsed < found.claimed <= turn.ahead:
+        return _stands(found, State.PENDING)
     sql = "UPDATE charges SET worker = ?, claimed = ? WHERE sequence = ?"
-    transaction.update(sql, (turn.worker, turn.now, sequence))
-    return Receipt(sequence, order, State.CHARGED)
+    transaction.update(sql, (turn.worker, turn.now, found.sequence))
+    return _stands(found, State.CHARGED)
+
+
+def _stands(found: Found, unfinished: State) -> Receipt:
+    """Where a charge stands, with the stored bytes that go with it."""
+    if digest(found.body) != found.hash:
+        raise damaged(f"the text of entry {found.sequence} was changed")
+    entry = Entry.read(found.body)
+    order = Order.from_dict(entry.by, entry.facts)
+    if found.outcome is not None and Entry.read(found.outcome).kind == "failed":
+        return Receipt(found.sequence, order, State.FAILED)
+    if found.outcome is not None:
+        release = told(found.release, found.outcome)
+        return Receipt(found.sequence, order, State.RELEASED, release)
+    if found.measuring is None:
+        return Receipt(found.sequence, order, unfinished)
+    measured = _genuine(found.measured, Entry.read(found.measuring), "measurement")
+    return Receipt(found.sequence, order, unfinished, measured=measured)
+
+
+# --- failures -------------------------------------------------------------------------------------
+
+
+def failures_of(order: Order) -> Statement:
+    """What `charge` reads about an analyst whose questions may have failed."""
+    sql = "SELECT count(*) FROM charges WHERE failed = 1 AND analyst = ? AND dataset = ?"
+    return sql, (order.analyst, order.dataset)
+
+
+def _check_failures(transaction: Transaction, order: Order) -> None:
+    """Refuse new questions of an analyst too many of whose questions have failed.
+
+    Why: whether a question fails may depend on data. It happens seldom by itself; whoever makes it
+    happen learns a little each time, until an owner has looked.
+    """
+    [(failed,)] = transaction.read(*failures_of(order))
+    if failed >= MOST_FAILURES:
+        raise AccessError(
+            f"{failed} questions of {order.analyst} about {order.dataset} failed",
+            why="whether a question fails may depend on data, so it must not happen often",
+            fix="ask an owner to look into it and run `discreet ledger readmit`",
+        )
+
+
+def readmit(transaction: Transaction, analyst: str, dataset: str, *, by: str, reason: str) -> int:
+    """Count the failures of an analyst's questions from 0 again; how many there were."""
+    sql = "SELECT count(*) FROM charges WHERE failed = 1 AND analyst = ? AND dataset = ?"
+    [(failed,)] = transaction.read(sql, (analyst, dataset))
+    facts = {"analyst": analyst, "dataset": dataset, "failures": failed, "reason": reason}
+    transaction.append("readmitted", by, facts)
+    if failed:
+        sql = "UPDATE charges SET failed = 2 WHERE failed = 1 AND analyst = ? AND dataset = ?"
+        transaction.update(sql, (analyst, dataset), rows=failed)
+    return int(failed)

@@ -25,6 +25,7 @@ from discreet.curator.intake import Incoming
 from discreet.curator.jobs import Jobs
 from discreet.curator.ledger import Ledger
 from discreet.curator.orders import request_name
+from discreet.curator.pace import Pace
 from discreet.curator.pricing import Offer, Terms
 from discreet.curator.registry import Registration, Registry
 from discreet.curator.remeasure import explain_offer, merge, told_before
@@ -231,6 +232,14 @@ class Curator(Asking):
         cap = self._cap(budget)
         return self._ledger.set_cap(accounts.link(name), cap, by=self._by, reason=reason)
 
+    def readmit(self, analyst: str, dataset: str, *, reason: str) -> int:
+        """Let an analyst ask again whose questions failed too often; how many had failed.
+
+        Whether a question fails while data is read may depend on data: find out why first.
+        """
+        within = self._known(dataset)
+        return self._ledger.readmit(analyst, within, by=self._by, reason=reason)
+
     def as_owner(self, name: str) -> "Curator":
         """The same curator in the hands of one of several owners, whom the ledger will name."""
         view = copy.copy(self)
@@ -332,9 +341,9 @@ class Curator(Asking):
         """
         return self._till.recover(patience=patience)
 
-    def keep_time(self, quantum: float) -> None:
-        """Let recovery store answers at multiples of so many seconds: somebody may be watching."""
-        self._till.quantum = quantum
+    def keep_time(self, pace: Pace) -> None:
+        """Let recovery keep the pace that questions keep: somebody may be watching."""
+        self._till.pace = pace
 
     def check_tables(self) -> None:
         """Compare what is said about all tables with the ledger; LedgerError where it is not so."""

@@ -26,7 +26,8 @@ class Filed:
     """One charge: its order by whoever asked first, when, what it took, and when it was answered.
 
     `debits` has whole units of amount and delta for the key of each account. Times are UTC, as the
-    entries have them; `answered` is None while there is no answer.
+    entries have them; `answered` is None while there is no answer. `failed` says that there will
+    be none.
     """
 
     sequence: int
@@ -34,6 +35,7 @@ class Filed:
     order: Order
     debits: Mapping[str, tuple[int, int]]
     answered: str | None
+    failed: bool = False
 
     @staticmethod
     def read(row: Sequence[Any]) -> "Filed":
@@ -41,9 +43,11 @@ class Filed:
         sequence, body, answer = row
         entry = Entry.read(body)
         debits = {key: (int(u), int(d)) for key, (u, d) in entry.facts["debits"].items()}
-        answered = None if answer is None else Entry.read(answer).time
+        outcome = None if answer is None else Entry.read(answer)
+        failed = outcome is not None and outcome.kind == "failed"
+        answered = None if outcome is None or failed else outcome.time
         order = Order.from_dict(entry.by, entry.facts)
-        return Filed(sequence, entry.time, order, debits, answered)
+        return Filed(sequence, entry.time, order, debits, answered, failed)
 
 
 def find(execute: Execute, sequence: int) -> Filed | None:

@@ -1,42 +1,25 @@
 """Answers that are computed in the background, each charge once in a process."""
 
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Final
 
 from discreet.answer.release import Release
 from discreet.curator.orders import Receipt
+from discreet.curator.pace import AT_ONCE, Pace
 from discreet.curator.till import Till
 
 WORKERS: Final = 64
 """Most of them sleep: how many compute at a time is for `Pace.turn` to say."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """When a computation may begin, and when what came of it may be known.
-
-    `turn` is entered to compute. `settle` is called before an answer is stored, or a failure told:
-    it may wait, so that how long the computation took is not to be seen. That is within the turn:
-    whoever waits for the next one would see it otherwise.
-    """
-
-    turn: Callable[[], AbstractContextManager[None]] = nullcontext
-    settle: Callable[[], None] = lambda: None
-
-
-AT_ONCE: Final = Pace()
-
-
 class Jobs:
     """Computes charges in threads of its own, and remembers which are being computed.
 
     Edge cases:
-        A charge that failed is told to the next who asks, once, and can then be started again. What
-        was not begun when the process ends stays charged: the ledger has it for the next to finish.
+        What could not be finished is told to the next who asks, once, and can then be started
+        again. What was not begun when the process ends stays charged: the ledger has it for the
+        next to finish.
     """
 
     def __init__(self, till: Till, workers: int = WORKERS) -> None:
@@ -79,11 +62,7 @@ class Jobs:
 
     def _work(self, receipt: Receipt, pace: Pace) -> Release:
         with pace.turn():
-            try:
-                release = self._till.compute(receipt)
-            finally:
-                pace.settle()
-        return self._till.store(receipt, release)
+            return self._till.finish(receipt, pace)
 
     def _forget(self, sequence: int) -> None:
         """An answer is in the ledger from now on; a failure waits here for whoever asks next."""

@@ -1,7 +1,9 @@
 """The ledger: budgets nobody can overspend, and a record of every charge that survives anything.
 
     charge(order)  ->  Receipt        durable before data is touched, never refunded
-    ... compute ...
+    ... measure ...
+    keep(receipt, bytes)              noisy measurements, before anything is computed from them
+    ... present ...
     complete(receipt, bytes)          the first answer stays; asking again gives the same bytes
 
 Entries are append-only and hang on each other by hashes; totals are kept beside them, so that a
@@ -41,7 +43,7 @@ T = TypeVar("T")
 OWN: Final = frozenset(accounting.KINDS.values()) | {
     *("founded", "migrated", "adopted"),
     *("raised", "lowered", "admitted"),
-    *("charged", "shared", "released"),
+    *("charged", "shared", "measured", "released", "failed", "readmitted"),
 }
 """The kinds of entry that the ledger writes itself."""
 
@@ -54,7 +56,8 @@ class Ledger:
     Guarantee:
         No account's total ever exceeds its cap, whatever runs at the same time and whenever
         anything is killed or loses power. `charge` returns after the charge is on disk. Of each
-        charge one answer is ever told. An entry that was told of is never lost.
+        charge one answer is ever told, made of one draw of noise; an answer or a measurement that
+        is lost is not drawn again. An entry that was told of is never lost.
     Edge cases:
         Asking the same again is free and waits for nobody's budget. A charge whose worker died is
         finished by the next to ask, or by `recover`, under the same charge. Two workers may
@@ -178,7 +181,35 @@ class Ledger:
         not certain that the charge was kept, and then asking again finds out.
         """
         return self._committer.submit(
-            lambda page, sheet: charging.charge(page, sheet, order, self._turn()), order
+            lambda page, sheet: charging.charge(page, sheet, order, self._turn()),
+            order,
+            ahead=[charging.failures_of(order)],
+        )
+
+    def keep(self, receipt: Receipt, measured: bytes) -> Receipt:
+        """Store noisy measurements, before anything is computed from them.
+
+        The receipt that comes back has the measurements that count, which may be another's, or
+        says what came of the charge meanwhile.
+        """
+        return self._committer.submit(
+            lambda page, _: charging.keep(page, receipt, measured),
+            ahead=[charging.charge_of(receipt)],
+        )
+
+    def fail(self, receipt: Receipt) -> Receipt:
+        """Say that measuring failed, which is final; unless another has measured meanwhile."""
+        return self._committer.submit(
+            lambda page, _: charging.fail(page, receipt), ahead=[charging.charge_of(receipt)]
+        )
+
+    def readmit(self, analyst: str, dataset: str, *, by: str, reason: str) -> int:
+        """Let an analyst ask again whose questions failed too often; how many had failed."""
+        for value, name in ((analyst, "analyst"), (dataset, "dataset"), (by, "by")):
+            named(value, name)
+        named(reason, "reason")
+        return self._committer.submit_alone(
+            lambda page: charging.readmit(page, analyst, dataset, by=by, reason=reason)
         )
 
     def complete(self, receipt: Receipt, release: bytes) -> bytes:
@@ -270,9 +301,9 @@ class Ledger:
         return self._store.snapshot(work)
 
     def release(self, sequence: int) -> bytes | None:
-        """The stored answer of a charge."""
-        sql = """SELECT r.bytes, a.body FROM releases r JOIN charges c ON c.sequence = r.charge
-        LEFT JOIN entries a ON a.sequence = c.released WHERE r.charge = ?"""
+        """The stored answer of a charge; None before there is one, or where it failed."""
+        sql = """SELECT r.bytes, a.body FROM charges c JOIN entries a ON a.sequence = c.released
+        LEFT JOIN releases r ON r.charge = c.sequence WHERE c.sequence = ? AND c.failed = 0"""
 
         def work(execute: Execute) -> bytes | None:
             rows = execute(sql, (sequence,))

@@ -120,11 +120,13 @@ class State(Enum):
     CHARGED: the charge is durable and computing the answer is this caller's turn.
     PENDING: the charge is durable and somebody else is computing; wait.
     RELEASED: the answer is stored; these are its bytes.
+    FAILED: measuring failed, which is final: there will never be an answer.
     """
 
     CHARGED = "charged"
     PENDING = "pending"
     RELEASED = "released"
+    FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +134,11 @@ class Receipt:
     """A durable charge.
 
     `sequence` is its entry. `order` is the order that was charged, by whoever asked first.
+    `measured` are the noisy measurements, once they are stored and until there is an answer.
     """
 
     sequence: int
     order: Order
     state: State
     release: bytes | None = field(default=None, repr=False)
+    measured: bytes | None = field(default=None, repr=False)

@@ -20,6 +20,7 @@ from discreet.curator.curator import Curator
 from discreet.curator.desks import Auditor, Desk
 from discreet.curator.intake import take
 from discreet.curator.ledger import Ledger
+from discreet.curator.pace import Pace
 from discreet.curator.portable import read_explanation
 from discreet.curator.pricing import Terms
 from discreet.curator.records import BUDGETS, Records, foreign, read_accounts, read_reply
@@ -198,9 +199,14 @@ class Remote(Curator):
         """Refuse: the server checks what it is asked about."""
         _refuse("what was said about tables", "as_auditor(), whose entries have it")
 
-    def keep_time(self, quantum: float) -> None:
+    def readmit(self, analyst: str, dataset: str, *, reason: str) -> int:
+        """Refuse: it is for whoever runs the server, and sees why questions failed."""
+        del analyst, dataset, reason
+        _refuse("questions that failed", "`discreet ledger readmit` where the server runs")
+
+    def keep_time(self, pace: Pace) -> None:
         """Refuse: the server keeps its own."""
-        del quantum
+        del pace
         _refuse("when answers are stored", "the settings of the server")
 
     # --- public facts ---------------------------------------------------------------------------

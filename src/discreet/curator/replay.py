@@ -28,7 +28,9 @@ class Replay:
         self.accounts: dict[str, Account] = {}
         self.members: set[tuple[str, str]] = set()
         self.shares: set[tuple[int, str]] = set()
-        self.open: set[int] = set()
+        self.open: dict[int, tuple[str, str]] = {}
+        self.measured: set[int] = set()
+        self.failures: dict[tuple[str, str], set[int]] = {}
         self.charged = 0
         self.released = 0
 
@@ -50,9 +52,18 @@ class Replay:
                 self._charge(entry)
             case "shared":
                 self._share(entry)
+            case "measured":
+                self._measure(facts["charge"])
             case "released":
-                self.open.remove(facts["charge"])
+                del self.open[facts["charge"]]
+                self.measured.discard(facts["charge"])
                 self.released += 1
+            case "failed":
+                self._fail(facts["charge"])
+            case "readmitted":
+                asker = facts["analyst"], facts["dataset"]
+                if len(self.failures.pop(asker, ())) != facts["failures"]:
+                    raise ValueError(asker)
 
     def _open(self, kind: str, facts: Mapping[str, Any]) -> None:
         holder, members = Holder.read(facts["account"]), facts["members"]
@@ -80,8 +91,19 @@ class Replay:
             raise ValueError(own)
         prices = _priced(tuple(tuple(sorted(price.items())) for price in facts["prices"]))
         self._debit(facts["debits"], prices, own)
-        self.open.add(entry.sequence)
+        self.open[entry.sequence] = entry.by, facts["dataset"]
         self.charged += 1
+
+    def _measure(self, charge: int) -> None:
+        if charge not in self.open or charge in self.measured:
+            raise ValueError(charge)
+        self.measured.add(charge)
+
+    def _fail(self, charge: int) -> None:
+        """A charge that was measured has an answer, sooner or later."""
+        if charge in self.measured:
+            raise ValueError(charge)
+        self.failures.setdefault(self.open.pop(charge), set()).add(charge)
 
     def _share(self, entry: Entry) -> None:
         debits = entry.facts["debits"]

@@ -137,7 +137,23 @@ def _second(dialect: Dialect) -> tuple[str, ...]:
     )
 
 
-STEPS: tuple[Callable[[Dialect], Sequence[str]], ...] = (_first, _second)
+def _third(dialect: Dialect) -> tuple[str, ...]:
+    """Noisy measurements are kept until their answer is; failures are final, and are counted."""
+    words = _WORDS[dialect]
+    table = """CREATE TABLE measurements (
+        charge {int} PRIMARY KEY REFERENCES charges (sequence),
+        bytes {bytes} NOT NULL
+    ){strict}"""
+    return (
+        table.format(**words),
+        f"ALTER TABLE charges ADD COLUMN measured {words['int']} REFERENCES entries (sequence)",
+        "CREATE UNIQUE INDEX measured_in ON charges (measured)",
+        f"ALTER TABLE charges ADD COLUMN failed {words['int']} NOT NULL DEFAULT 0",
+        "CREATE INDEX failures ON charges (analyst, dataset) WHERE failed = 1",
+    )
+
+
+STEPS: tuple[Callable[[Dialect], Sequence[str]], ...] = (_first, _second, _third)
 """Step number n leads from version n to version n + 1."""
 
 

@@ -1,7 +1,7 @@
 """What the orders of one transaction need to know, read at once and written back at once."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from discreet.curator.accounts import COLUMNS, Account, analyst, dataset
 from discreet.curator.amounts import write_units
@@ -10,13 +10,32 @@ from discreet.curator.schema import Statement
 from discreet.curator.transaction import Transaction
 from discreet.errors import InputError
 
-FOUND = """SELECT c.sequence, c.request, c.question, c.claimed, r.bytes, a.body, e.hash, e.body
-FROM charges c JOIN entries e ON e.sequence = c.sequence
+FOUND = """SELECT c.sequence, c.request, c.question, c.claimed, m.bytes, b.body, r.bytes, a.body,
+e.hash, e.body FROM charges c JOIN entries e ON e.sequence = c.sequence
+LEFT JOIN measurements m ON m.charge = c.sequence LEFT JOIN entries b ON b.sequence = c.measured
 LEFT JOIN releases r ON r.charge = c.sequence
 LEFT JOIN entries a ON a.sequence = c.released WHERE """
-"""The columns of a charge that was made before, its answer and the entries about both."""
+"""The columns of `Found`."""
 
 _KINDS = ("dataset", "link", "group", "analyst")
+
+
+class Found(NamedTuple):
+    """A charge that was made before, what was measured for it, its answer, and their entries.
+
+    `outcome` is the entry of the answer, or of the failure that there is instead.
+    """
+
+    sequence: int
+    request: str | None
+    question: str
+    claimed: int
+    measured: bytes | None
+    measuring: str | None
+    release: bytes | None
+    outcome: str | None
+    hash: str
+    body: str
 
 
 class Sheet:
@@ -29,8 +48,8 @@ class Sheet:
 
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
-        self.charges: dict[str, Sequence[Any]] = {}
-        self.requests: dict[str, Sequence[Any]] = {}
+        self.charges: dict[str, Found] = {}
+        self.requests: dict[str, Found] = {}
         self._accounts: dict[str, Account] = {}
         self._joined: dict[str, list[str]] = {}
         self._before: dict[str, Account] = {}
@@ -40,15 +59,14 @@ class Sheet:
         """Look up what was charged before and the accounts that may be debited."""
         if orders:
             for row in self._transaction.read(*_ask_charges(orders)):
-                self.keep(row)
+                self.keep(Found(*row))
             self.read_accounts(_askers(orders))
 
-    def keep(self, charge: Sequence[Any]) -> None:
-        """Remember a charge: the values of FOUND."""
-        _, request, question, *_ = charge
-        self.charges[question] = charge
-        if request is not None:
-            self.requests[request] = charge
+    def keep(self, charge: Found) -> None:
+        """Remember a charge."""
+        self.charges[charge.question] = charge
+        if charge.request is not None:
+            self.requests[charge.request] = charge
 
     def touched(self, dataset_name: str, analyst_name: str) -> list[Account]:
         """The accounts that a question of an analyst about a dataset debits, the dataset's first.

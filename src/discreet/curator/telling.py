@@ -122,6 +122,7 @@ def filed_facts(filed: Filed) -> dict[str, Any]:
         "epsilon": float(Fraction(plan["epsilon"])),
         "delta": float(Fraction(plan["delta"])),
         "released": filed.answered is not None,
+        "failed": filed.failed,
     }
 
 

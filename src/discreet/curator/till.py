@@ -1,55 +1,59 @@
 """Where a question is paid for and answered: the one path from a price to a release.
 
-offer (public facts alone) -> charge (durable) -> engine -> noise -> release (stored)
+offer (public facts) -> charge (durable) -> measure (noisy, stored) -> present -> release (stored)
 """
 
 import json
+import logging
 import time
 from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.answer.answer import answer
+from discreet.answer.answer import measure, present
 from discreet.answer.budget import Price
+from discreet.answer.drawn import pack, unpack
 from discreet.answer.limits import Law
 from discreet.answer.release import Release
 from discreet.curator import registry
+from discreet.curator.charging import final_failure
 from discreet.curator.holdings import Holdings, check_people
 from discreet.curator.ledger import Ledger
-from discreet.curator.orders import Receipt, State
+from discreet.curator.orders import Order, Receipt, State
+from discreet.curator.pace import AT_ONCE, Pace
 from discreet.curator.pricing import Counter, Offer, Terms, make_offer, tables_named
 from discreet.curator.registry import Registration
-from discreet.errors import (
-    DiscreetError,
-    EngineError,
-    InvariantBroken,
-    LedgerError,
-    QueryRefused,
-)
+from discreet.errors import DiscreetError, InvariantBroken, LedgerError, QueryRefused
 from discreet.plan import canonical
 from discreet.plan.query import Query
 from discreet.plan.relations import tables_of
+from discreet.plan.schema import Schema
 from discreet.privacy import Neighbours
 
 _WAIT = 600.0
+_LOG = logging.getLogger("discreet")
 
 
-def _measured(
-    query: Query, data: Holdings, price: Price, about: Neighbours, laws: tuple[Law, ...]
-) -> Release:
-    """An answer; what nobody foresaw is told in words that are the same for all data."""
-    try:
-        return answer(query, data.open(), price, about, laws)
-    except (EngineError, InvariantBroken, LedgerError) as wrong:
-        known: DiscreetError = wrong
-    except Exception:  # noqa: BLE001 - its class and text may depend on data
-        known = InvariantBroken(
-            "an answer could not be finished",
-            why="it came to something that it is not made for, and nothing was released",
-            fix="tell whoever runs this; the charge stays, and asking again is free",
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What an order asks for, read from its stored text."""
+
+    query: Query
+    price: Price
+    neighbours: Neighbours
+    laws: tuple[Law, ...]
+
+    @staticmethod
+    def read(order: Order, schema: Schema) -> "_Asked":
+        """Read it against the tables as they are described."""
+        stored = json.loads(order.plan)
+        return _Asked(
+            canonical.read(stored["query"], schema),
+            Price(Fraction(stored["epsilon"]), Fraction(stored["delta"])),
+            Neighbours(stored["neighbours"]),
+            (Law(stored["law"]),),
         )
-    # Raised here and not there, it carries no error of the engine along, which may quote data.
-    known.__context__ = known.__cause__ = None
-    raise known
 
 
 def _unsaid(table: str) -> LedgerError:
@@ -65,20 +69,23 @@ class Till:
 
     Guarantee:
         Data is read after the charge that pays for it is durable, and from the version it was made
-        for. Of each charge one answer is stored, and nobody ever sees another.
+        for. Noisy measurements are stored before anything is computed from them, and the answer is
+        a function of what is stored: no charge buys a second draw.
     Edge cases:
-        What fails after a charge stays charged; the next to ask the same finishes it for nothing.
+        What fails while data is read has failed for good, in one way whatever the data. What fails
+        later is tried again by the next to ask, from the same measurements. A crash before they
+        were stored told nobody anything: the next to ask measures again.
     """
 
     def __init__(self, ledger: Ledger, holdings: Holdings, neighbours: Neighbours) -> None:
         self._ledger = ledger
         self._holdings = holdings
         self._neighbours = neighbours
-        self._failed: set[int] = set()
+        self._unfinished: set[int] = set()
         self._looked = False
         self._proved: dict[str, object] = {}
-        self.quantum = 0.0
-        """Where there is one, recovery stores answers so many seconds apart, or a multiple."""
+        self.pace = AT_ONCE
+        """The pace at which recovery computes."""
 
     def offer(self, query: Query, terms: Terms, analyst: str) -> Offer:
         """Price a question, from public facts."""
@@ -116,67 +123,92 @@ class Till:
         """The answer of a charge: stored, computed by another, or computed here."""
         if receipt.state is State.PENDING and not self.is_mine(receipt):
             receipt = self._ledger.wait(receipt.order, timeout=_WAIT)
-        if receipt.state is State.RELEASED:
-            assert receipt.release is not None  # noqa: S101 - narrowing: it is released
-            return Release.from_bytes(receipt.release)
         return self.finish(receipt)
 
     def recover(self, *, patience: float | None = None) -> int:
         """Finish charges whose worker is gone; how many could be finished."""
         done = 0
         for receipt in self._ledger.recover(patience=patience):
-            began = time.monotonic()
-            try:
-                release = self.compute(receipt)
-                self._settle(began)
-                self.store(receipt, release)
+            with suppress(DiscreetError):
+                self.finish(receipt, self.pace)
                 done += 1
-            except DiscreetError:
-                self._failed.add(receipt.sequence)
         return done
-
-    def _settle(self, began: float) -> None:
-        """Wait, so that when an answer is stored does not tell how long it took to compute."""
-        if self.quantum:
-            time.sleep(-(time.monotonic() - began) % self.quantum)
 
     def is_mine(self, receipt: Receipt) -> bool:
         """Whether computing a charge is this process's turn, for the first time or again."""
         return receipt.state is State.CHARGED or (
-            receipt.state is State.PENDING and receipt.sequence in self._failed
+            receipt.state is State.PENDING and receipt.sequence in self._unfinished
         )
 
-    def finish(self, receipt: Receipt) -> Release:
-        """Compute the answer of a charge and store it; the first one stored is the answer."""
-        return self.store(receipt, self.compute(receipt))
-
-    def compute(self, receipt: Receipt) -> Release:
-        """An answer to a charge, which is nobody's to see before it is stored."""
+    def finish(self, receipt: Receipt, pace: Pace = AT_ONCE) -> Release:
+        """Whatever a charge still lacks: measure, store, present, store; the answer that counts."""
         try:
-            release = self._compute(receipt)
-        except BaseException:
+            release = self._finish(receipt, pace)
+        except BaseException as wrong:
             # It is still this worker's to finish: the next to ask here need not wait.
-            self._failed.add(receipt.sequence)
+            self._unfinished.add(receipt.sequence)
+            wrong.__context__ = wrong.__cause__ = None  # an engine's error may quote data
             raise
-        self._failed.discard(receipt.sequence)
+        self._unfinished.discard(receipt.sequence)
         return release
 
-    def store(self, receipt: Receipt, release: Release) -> Release:
-        """Store an answer; what comes back is the first that was stored."""
-        return Release.from_bytes(self._ledger.complete(receipt, release.to_bytes()))
+    def _finish(self, receipt: Receipt, pace: Pace) -> Release:
+        now = receipt
+        if now.state in {State.CHARGED, State.PENDING} and now.measured is None:
+            now = self._measured(now, pace)
+        if now.state is State.FAILED:
+            raise final_failure()
+        if now.release is not None:
+            return Release.from_bytes(now.release)
+        try:
+            release = self._present(now)
+        finally:
+            pace.settle()
+        return Release.from_bytes(self._ledger.complete(now, release.to_bytes()))
 
-    def _compute(self, receipt: Receipt) -> Release:
-        plan = json.loads(receipt.order.plan)
-        self._check_version(receipt, plan["query"])
-        query = canonical.read(plan["query"], self._holdings.schema)
-        price = Price(Fraction(plan["epsilon"]), Fraction(plan["delta"]))
-        about, laws = Neighbours(plan["neighbours"]), (Law(plan["law"]),)
-        release = _measured(query, self._holdings, price, about, laws)
-        self._check_version(receipt, plan["query"])  # nobody swapped a file meanwhile
-        return release
+    def _measured(self, receipt: Receipt, pace: Pace) -> Receipt:
+        """Measure a charge and store what came of it, at a moment that was fixed before."""
+        asked = _Asked.read(receipt.order, self._holdings.schema)
+        self._check_version(receipt)
+        engine = self._holdings.open()
+        began, steps = time.monotonic(), pace.steps(self._seconds(asked.query))
+        until = began + steps[-1] if steps else None
+        measured = None
+        try:
+            # Whatever goes wrong once data is read may depend on data: it all ends in one way, and
+            # nothing of it is passed on.
+            with suppress(Exception):
+                measured = pack(
+                    measure(asked.query, engine, asked.price, asked.neighbours, asked.laws, until)
+                )
+            self._check_version(receipt)  # nobody swapped a file meanwhile
+        finally:
+            pace.hold(began, steps)
+        return self._give_up(receipt) if measured is None else self._ledger.keep(receipt, measured)
 
-    def _check_version(self, receipt: Receipt, plan: str) -> None:
-        used = self._holdings.check(tables_named(plan))
+    def _seconds(self, query: Query) -> float:
+        """A bound on the time that measuring takes, from the question and public facts."""
+        del query
+        return 0.0
+
+    def _give_up(self, receipt: Receipt) -> Receipt:
+        _LOG.error("charge %d failed while data was read; this is final", receipt.sequence)
+        return self._ledger.fail(receipt)
+
+    def _present(self, receipt: Receipt) -> Release:
+        """The answer that stored measurements make, always the same; reads no data."""
+        asked = _Asked.read(receipt.order, self._holdings.schema)
+        with suppress(Exception):
+            assert receipt.measured is not None  # noqa: S101 - narrowing: it was kept
+            return present(asked.query, unpack(receipt.measured), asked.price, asked.neighbours)
+        raise InvariantBroken(
+            "an answer could not be computed from what was measured",
+            why="it came to something that it is not made for, and nothing was released",
+            fix="tell whoever runs this; the charge stays, and a later version may finish it",
+        )
+
+    def _check_version(self, receipt: Receipt) -> None:
+        used = self._holdings.check(tables_named(json.loads(receipt.order.plan)["query"]))
         if registry.version(used) != receipt.order.version:
             raise LedgerError(
                 f"charge {receipt.sequence} was made for another version of the data",

@@ -1,6 +1,6 @@
 """Is the ledger what it was? Reads every entry and believes none of the tables beside them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,9 +17,12 @@ PAGE: Final = 2000
 """Entries read at a time."""
 
 _ROWS: Final = """SELECT e.sequence, e.hash, e.body, c.request, c.question, {beside},
-c.released, d.sequence, r.bytes FROM entries e LEFT JOIN charges c ON c.sequence = e.sequence
+c.released, d.sequence, r.bytes, {measured} FROM entries e
+LEFT JOIN charges c ON c.sequence = e.sequence
 LEFT JOIN charges d ON d.released = e.sequence LEFT JOIN releases r ON r.charge = d.sequence
-WHERE e.sequence > ? ORDER BY e.sequence LIMIT ?"""
+{measuring} WHERE e.sequence > ? ORDER BY e.sequence LIMIT ?"""
+_MEASURING: Final = """LEFT JOIN charges f ON f.measured = e.sequence
+LEFT JOIN measurements m ON m.charge = f.sequence"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,11 @@ def verify(execute: Execute, dialect: Dialect, seen: Sighting | None) -> Report:
 def _rows(execute: Execute) -> Iterator[tuple[Any, ...]]:
     # Believed no further: see _check_tables.
     [(version, total)] = execute("SELECT version, sequence FROM ledger")
-    sql = _ROWS.format(beside="c.analyst, c.dataset" if version > 1 else "NULL, NULL")
+    sql = _ROWS.format(
+        beside="c.analyst, c.dataset" if version > 1 else "NULL, NULL",
+        measured="f.sequence, f.released, m.bytes" if version > 2 else "NULL, NULL, NULL",
+        measuring=_MEASURING if version > 2 else "",
+    )
     last = 0
     while page := execute(sql, (last, PAGE)):
         yield from page
@@ -113,7 +120,7 @@ def _read(sequence: int, body: str) -> Entry:
 
 def _check_beside(entry: Entry, row: tuple[Any, ...]) -> None:
     """Compare what the other tables say about one entry with the entry."""
-    sequence, _, _, request, question, analyst, dataset, released, charge, release = row
+    sequence, _, _, request, question, analyst, dataset, released, charge, release = row[:10]
     charged = entry.kind == "charged"
     if charged is not (question is not None):
         raise _Wrong(sequence, "the table of charges disagrees with it")
@@ -124,12 +131,33 @@ def _check_beside(entry: Entry, row: tuple[Any, ...]) -> None:
         raise _Wrong(sequence, "the table of charges disagrees with it")
     if charged and released is not None and released <= sequence:
         raise _Wrong(sequence, "its answer is older than its charge")
-    if (entry.kind == "released") is not (charge is not None):
+    if (entry.kind in {"released", "failed"}) is not (charge is not None):
         raise _Wrong(sequence, "the table of charges disagrees with it")
-    if charge is not None and (
-        facts["charge"] != charge or release is None or digest(bytes(release)) != facts["digest"]
-    ):
+    if charge is not None and facts["charge"] != charge:
+        raise _Wrong(sequence, "the table of charges disagrees with it")
+    if entry.kind == "released" and not _is_genuine(release, facts):
         raise _Wrong(sequence, "the stored release is not the one it speaks of")
+    if entry.kind == "failed" and release is not None:
+        raise _Wrong(sequence, "there is a release of a question that failed")
+    _check_measured(entry, *row[10:])
+
+
+def _check_measured(entry: Entry, charge: int | None, outcome: int | None, stored: Any) -> None:
+    """Measurements are kept until there is an answer."""
+    if (entry.kind == "measured") is not (charge is not None):
+        raise _Wrong(entry.sequence, "the table of charges disagrees with it")
+    if charge is None:
+        return
+    if entry.facts["charge"] != charge:
+        raise _Wrong(entry.sequence, "the table of charges disagrees with it")
+    if stored is None if outcome is None else stored is not None:
+        raise _Wrong(entry.sequence, "the stored measurement is lost, or was not removed")
+    if stored is not None and not _is_genuine(stored, entry.facts):
+        raise _Wrong(entry.sequence, "the stored measurement is not the one it speaks of")
+
+
+def _is_genuine(stored: Any, facts: Mapping[str, Any]) -> bool:
+    return stored is not None and digest(bytes(stored)) == facts["digest"]
 
 
 def _check_tables(execute: Execute, replay: Replay, head: Head, seen: Sighting | None) -> None:
@@ -144,6 +172,17 @@ def _check_tables(execute: Execute, replay: Replay, head: Head, seen: Sighting |
     counts = execute("SELECT (SELECT count(*) FROM charges), (SELECT count(*) FROM releases)")
     if counts != [(replay.charged, replay.released)]:
         raise _Wrong(0, "there are charges or releases without an entry")
+    if replay.version > 2:
+        _check_open(execute, replay)
+
+
+def _check_open(execute: Execute, replay: Replay) -> None:
+    """Measurements without an answer, and failures that count."""
+    if {charge for (charge,) in execute("SELECT charge FROM measurements")} != replay.measured:
+        raise _Wrong(0, "there are measurements without an entry")
+    failed = {one for some in replay.failures.values() for one in some}
+    if {one for (one,) in execute("SELECT sequence FROM charges WHERE failed = 1")} != failed:
+        raise _Wrong(0, "the failures that are counted are not those of the entries")
 
 
 def _check_pages(execute: Execute) -> None:

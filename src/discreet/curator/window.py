@@ -16,9 +16,10 @@ from discreet.answer.explain import Explanation
 from discreet.answer.release import Release
 from discreet.curator.accounts import Account, Holder
 from discreet.curator.filing import NEWEST, Filed
-from discreet.curator.jobs import AT_ONCE, Jobs, Pace
+from discreet.curator.jobs import Jobs
 from discreet.curator.ledger import Ledger
 from discreet.curator.orders import Order, Receipt, State
+from discreet.curator.pace import AT_ONCE, Pace
 from discreet.curator.pricing import Offer, Terms
 from discreet.curator.remeasure import explain_offer, merge, told_before
 from discreet.curator.till import Till
@@ -77,9 +78,8 @@ class Window:
         """
         end, pause = time.monotonic() + patience, _PAUSE
         while True:
-            if receipt.state is State.RELEASED:
-                assert receipt.release is not None  # noqa: S101 - narrowing: it is released
-                return Release.from_bytes(receipt.release)
+            if receipt.state in {State.RELEASED, State.FAILED}:
+                return self._till.finish(receipt)
             left = end - time.monotonic()
             if self._runs(receipt, pace):
                 return self._awaited(receipt, max(0.0, left))

@@ -1,7 +1,10 @@
 """DuckDB, embedded: the default engine."""
 
+import math
 import shutil
 import tempfile
+import threading
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     import duckdb
 
 _BATCH = 1 << 17
+_MOST_SCRATCH = "64GB"
+"""What questions may write to disk: a public number, not what happens to be free."""
 
 
 class DuckDBEngine:
@@ -45,6 +50,7 @@ class DuckDBEngine:
             config={
                 "memory_limit": memory_limit,
                 "temp_directory": scratch,
+                "max_temp_directory_size": _MOST_SCRATCH,
                 "autoinstall_known_extensions": "false",
                 "autoload_known_extensions": "false",
                 "allow_community_extensions": "false",
@@ -180,13 +186,20 @@ class DuckDBEngine:
     # --- questions ------------------------------------------------------------------------------
 
     @contextmanager
-    def session(self) -> Iterator["DuckDBSession"]:
-        """A connection of its own, whose temporary tables end with it."""
+    def session(self, until: float | None = None) -> Iterator["DuckDBSession"]:
+        """A connection of its own, whose temporary tables end with it; stopped at `until`."""
         cursor = self._database.cursor()
+        left = math.inf if until is None else until - time.monotonic()
+        alarm = threading.Timer(max(0.0, left), cursor.interrupt) if until is not None else None
         try:
             cursor.execute("BEGIN TRANSACTION")  # all statements of a question see the same data
-            yield DuckDBSession(cursor)
+            if alarm is not None:
+                alarm.start()
+            yield DuckDBSession(cursor, until)
         finally:
+            if alarm is not None:
+                alarm.cancel()
+                alarm.join()
             cursor.close()
 
 
@@ -199,19 +212,32 @@ def _dispose(database: "duckdb.DuckDBPyConnection", scratch: str) -> None:
 class DuckDBSession:
     """One question's conversation with DuckDB."""
 
-    def __init__(self, connection: "duckdb.DuckDBPyConnection") -> None:
+    def __init__(self, connection: "duckdb.DuckDBPyConnection", until: float | None = None) -> None:
         self._connection = connection
+        self._until = until
 
     def run(self, statement: str) -> None:
         """Run a statement that returns nothing."""
-        with _quiet():
+        with self._in_time():
             self._connection.execute(statement).fetchall()
 
     def stream(self, statement: str) -> Iterator[pa.RecordBatch]:
         """Run a statement and stream what it returns, batch by batch."""
-        with _quiet():
+        with self._in_time():
             reader = self._connection.sql(statement).to_arrow_reader(_BATCH)
             yield from reader
+
+    @contextmanager
+    def _in_time(self) -> Iterator[None]:
+        """Refuse to begin, or to have ended, after the session's time: an interrupt may miss."""
+        with _quiet():
+            self._check_time()
+            yield
+            self._check_time()
+
+    def _check_time(self) -> None:
+        if self._until is not None and time.monotonic() > self._until:
+            raise _unfinished()
 
     def put(self, name: str, table: pa.Table) -> None:
         """Make a small public table visible to this session."""
@@ -227,8 +253,12 @@ def _quiet() -> Iterator[None]:
     try:
         yield
     except duckdb.Error:
-        raise EngineError(
-            "the engine could not finish",
-            why="it ran out of memory or disk, or its files changed while they were read",
-            fix="ask the owner of the data to look at the engine",
-        ) from None
+        raise _unfinished() from None
+
+
+def _unfinished() -> EngineError:
+    return EngineError(
+        "the engine could not finish",
+        why="it ran out of time, memory or disk, or its files changed while they were read",
+        fix="ask the owner of the data to look at the engine",
+    )

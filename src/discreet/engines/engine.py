@@ -30,6 +30,9 @@ class Engine(Protocol):
 
     dialect: DuckDB
 
-    def session(self) -> AbstractContextManager[Session]:
-        """Open a session; its temporary tables end with it."""
+    def session(self, until: float | None = None) -> AbstractContextManager[Session]:
+        """Open a session; its temporary tables end with it.
+
+        At `until`, on the monotonic clock, what runs is stopped, and nothing runs after it.
+        """
         ...

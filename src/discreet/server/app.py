@@ -41,6 +41,7 @@ from discreet.server.routes import (
 from discreet.server.settings import Settings
 from discreet.server.shield import Shield
 from discreet.server.ticks import Ticks
+from discreet.server.timetable import Timetable
 from discreet.server.uploads import Uploads
 
 CLAIM = 30.0
@@ -66,14 +67,17 @@ def build_app(
     tokens are in memory.
     """
     chosen = settings or Settings()
-    curator.keep_time(chosen.quantum)
+    metrics = Metrics()
+    timetable = Timetable(chosen.steps, chosen.quantum, metrics.overrun)
+    curator.keep_time(timetable.pace())
     house = House(
         curator,
         folder,
         store or AccessStore(None if folder is None else folder / FILE),
         chosen,
-        Metrics(),
+        metrics,
         Slots(chosen.computing),
+        timetable,
         Uploads(folder),
         log,
     )

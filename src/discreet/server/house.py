@@ -12,6 +12,7 @@ from discreet.server.access import AccessStore
 from discreet.server.limits import Slots
 from discreet.server.metrics import Metrics
 from discreet.server.settings import Settings
+from discreet.server.timetable import Timetable
 from discreet.server.uploads import Uploads
 
 
@@ -29,6 +30,7 @@ class House:
     settings: Settings
     metrics: Metrics
     work: Slots
+    timetable: Timetable
     uploads: Uploads
     log: Callable[[str], None]
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
 from discreet.answer.release import Release
 from discreet.curator import telling, wire
 from discreet.curator.filing import Filed
-from discreet.curator.jobs import Pace
+from discreet.curator.pace import Pace
 from discreet.curator.plans import read_plan
 from discreet.curator.pricing import Terms
 from discreet.curator.window import Window
@@ -144,11 +144,12 @@ def window_of(request: Request, caller: Caller) -> Window:
     return house_of(request).curator.window(sees, caller.datasets)
 
 
-def pace_of(request: Request) -> Pace:
+def pace_of(request: Request, caller: Caller) -> Pace:
     """Compute in turn, and let an answer be known just before a tick of whoever asked."""
     house = house_of(request)
     arrived: float = getattr(request.state, "arrived", time.monotonic())
-    return Pace(
+    return house.timetable.pace(
+        caller.name,
         lambda: house.work.taken(patience=_forever(house)),
         _settle(arrived, house.settings.quantum),
     )

@@ -17,14 +17,16 @@ class Settings:
     """Sizes, rates, times (in seconds) and names; the defaults suit one machine and its people.
 
     `hosts` are the names that requests may address the server by. Replies to questions leave at
-    multiples of `quantum` after they were read. A question that takes longer than `patience` is
-    answered by polling; `grace` is how long a stopping server finishes what is charged. `rate`,
-    `burst` and `at_once` bound each token, `address_rate` and `address_burst` whoever comes without
-    one.
+    multiples of `quantum` after they were read, and not before the one of `steps` that was chosen
+    for the question before data was read; what could take longer than the last step is refused. A
+    question that takes longer than `patience` is answered by polling; `grace` is how long a
+    stopping server finishes what is charged. `rate`, `burst` and `at_once` bound each token,
+    `address_rate` and `address_burst` whoever comes without one.
     """
 
     hosts: tuple[str, ...] = LOOPBACK
     quantum: float = 0.25
+    steps: tuple[float, ...] = (0.25, 1.0, 4.0, 16.0, 64.0, 256.0)
     patience: float = 30.0
     grace: float = 30.0
     rate: float = 20.0
@@ -45,10 +47,13 @@ class Settings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hosts", tuple(self.hosts))
+        object.__setattr__(self, "steps", tuple(self.steps))
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if field.name != "hosts":
+            if field.name not in {"hosts", "steps"}:
                 _check_positive(field.name, value, whole=field.type is int)
+        for step in self.steps or (0,):
+            _check_positive("a step", step, whole=False)
         if not self.hosts or not all(isinstance(one, str) and one for one in self.hosts):
             raise InputError(
                 "a server without a name",

@@ -167,17 +167,17 @@ def test_groups_and_links_from_the_command_line(discreet):
     assert "no cap" in discreet("budget").stdout
 
 
-def test_an_engine_that_fails_is_status_4_and_asking_again_finishes(
+def test_an_engine_that_cannot_be_opened_is_status_4_and_asking_again_finishes(
     discreet, clinic_folder, monkeypatch
 ):
-    from discreet.engines.duckdb import DuckDBEngine
+    from discreet.curator.holdings import Holdings
     from discreet.errors import EngineError
 
     def fail(_):
-        raise EngineError("the engine could not finish", why="it is broken", fix="mend it")
+        raise EngineError("the data cannot be opened", why="it is gone", fix="put it back")
 
     with monkeypatch.context() as patch:
-        patch.setattr(DuckDBEngine, "session", fail)
+        patch.setattr(Holdings, "open", fail)
         assert discreet("query", COUNT, "--epsilon", "0.1").exit_code == 4
     assert json.loads(discreet("ledger", "verify", "--json").stdout)["pending"] == 1
     charged = discreet("budget", "--json").stdout
@@ -188,8 +188,29 @@ def test_an_engine_that_fails_is_status_4_and_asking_again_finishes(
         json.loads(line)["kind"]
         for line in discreet("ledger", "list", "--json").stdout.splitlines()
     ]
-    assert kinds[-4:] == ["charged", "released", "charged", "released"]
+    answered = ["measured", "released"]
+    assert kinds[-6:] == ["charged", *answered, "charged", *answered]
     assert json.loads(charged)[-1]["spent"] > 0
+
+
+def test_an_analyst_whose_questions_failed_too_often_is_readmitted(discreet, monkeypatch):
+    from discreet.engines.duckdb import DuckDBEngine
+    from discreet.errors import EngineError
+
+    def fail(*_):
+        raise EngineError("the engine could not finish", why="it is broken", fix="mend it")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DuckDBEngine, "session", fail)
+        told = [discreet("query", COUNT, "--epsilon", f"0.0{n}") for n in range(1, 7)]
+    assert [one.exit_code for one in told] == [4] * 5 + [told[5].exit_code]
+    assert told[5].exit_code not in {0, 4}
+    assert "discreet ledger readmit" in told[5].stderr
+    assert discreet("query", COUNT, "--epsilon", "0.1").exit_code != 0
+    done = discreet("ledger", "readmit", "owner", "visits", "--reason", "mended", "--json")
+    assert json.loads(done.stdout) == {"analyst": "owner", "dataset": "visits", "failed": 5}
+    assert discreet("query", COUNT, "--epsilon", "0.1").exit_code == 0
+    assert json.loads(discreet("ledger", "verify", "--json").stdout)["ok"]
 
 
 def test_the_ledger_is_listed_and_exported(discreet, tmp_path):
@@ -199,8 +220,8 @@ def test_the_ledger_is_listed_and_exported(discreet, tmp_path):
     exported = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     record = json.loads(discreet("ledger", "export", "--deployment", "visits").stdout)
 
-    assert [json.loads(line)["kind"] for line in lines][-2:] == ["charged", "released"]
-    assert [one["entry"]["sequence"] for one in exported] == [1, 2, 3, 4, 5]
+    assert [json.loads(line)["kind"] for line in lines][-3:] == ["charged", "measured", "released"]
+    assert [one["entry"]["sequence"] for one in exported] == [1, 2, 3, 4, 5, 6]
     assert record["deployment"]["deployment_model"]["model_name"] == "Central"
     assert json.loads(discreet("ledger", "verify", "--json").stdout)["ok"]
 

@@ -62,9 +62,9 @@ def test_the_ledger_as_csv(discreet):
     told = rows(discreet("ledger", "list", "--csv").stdout)
     verified = rows(discreet("ledger", "verify", "--csv").stdout)
 
-    assert [row["kind"] for row in told][-2:] == ["charged", "released"]
-    assert [int(row["entry"]) for row in told] == [1, 2, 3, 4, 5]
-    assert (verified[0]["ok"], verified[0]["entries"], verified[0]["problem"]) == ("True", "5", "")
+    assert [row["kind"] for row in told][-3:] == ["charged", "measured", "released"]
+    assert [int(row["entry"]) for row in told] == [1, 2, 3, 4, 5, 6]
+    assert (verified[0]["ok"], verified[0]["entries"], verified[0]["problem"]) == ("True", "6", "")
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ def test_an_auditor_sees_every_charge_and_no_answer(curator):
     file = io.StringIO()
     auditor.export(file)
 
-    assert [entry.kind for entry in auditor.entries()][-2:] == ["charged", "released"]
+    assert [entry.kind for entry in auditor.entries()][-3:] == ["charged", "measured", "released"]
     assert auditor.verify().ok
     assert not hasattr(auditor, "sql")
     answer = str(release.table.column("n")[0].as_py())
@@ -229,7 +229,7 @@ def test_caps_of_groups_and_links_are_raised_with_a_reason_too(curator):
 
     assert raised.limit == large.cap()
     curator.sql(COUNT, epsilon=1, analyst="alice")
-    assert [one.kind for one in curator.ledger.entries()][-4:-2] == ["raised", "raised"]
+    assert [one.kind for one in curator.ledger.entries()][-5:-3] == ["raised", "raised"]
     with pytest.raises(InputError, match="at once"):
         curator.raise_budget("visits", large, analyst="alice", group="lab", reason="board")
 

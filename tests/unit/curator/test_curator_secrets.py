@@ -116,12 +116,14 @@ def test_an_error_of_the_database_is_not_passed_on(tmp_path, monkeypatch):
     assert error.value.__cause__ is error.value.__context__ is None
 
 
-def test_what_nobody_foresaw_while_answering_carries_nothing_along(monkeypatch):
+@pytest.mark.parametrize("step", ["measure", "present"])
+def test_what_nobody_foresaw_while_answering_carries_nothing_along(monkeypatch, step):
     def stumble(*_):
         raise KeyError(CANARY)
 
-    monkeypatch.setattr("discreet.curator.till.answer", stumble)
-    with add_visits(dp.Curator.in_memory()) as curator, pytest.raises(InvariantBroken) as error:
+    monkeypatch.setattr(f"discreet.curator.till.{step}", stumble)
+    expected = EngineError if step == "measure" else InvariantBroken
+    with add_visits(dp.Curator.in_memory()) as curator, pytest.raises(expected) as error:
         curator.sql(COUNT, epsilon=0.1)
 
     assert error.value.__cause__ is error.value.__context__ is None

@@ -215,5 +215,5 @@ def test_a_damaged_answer_is_not_read_by_its_number_either(tmp_path, ask):
         fill(ledger, ask)
         assert ledger.release(5) == b"answer"
         tamper_file(tmp_path / "ledger.sqlite", USED["a stored answer"])
-        with pytest.raises(LedgerError, match="not the one that was released"):
+        with pytest.raises(LedgerError, match="not the one that the ledger speaks of"):
             ledger.release(5)

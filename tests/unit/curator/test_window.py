@@ -12,11 +12,10 @@ import pytest
 
 import discreet as dp
 from desk import ABOUT, BUDGET, BY_CITY, COUNT, add_cities, add_visits, spent
-from discreet.curator import till
-from discreet.curator.jobs import Pace
+from discreet.curator import pace, till
 from discreet.curator.orders import State
+from discreet.curator.pace import Pace
 from discreet.curator.pricing import Terms
-from discreet.curator.till import Till
 from discreet.errors import (
     DiscreetError,
     EngineError,
@@ -43,29 +42,25 @@ def window(curator):
     return curator.window("alice")
 
 
-def failing(monkeypatch, times):
-    """The engine fails so many times."""
-    compute, left = Till._compute, [times]
+def failing(monkeypatch):
+    """The engine fails."""
 
-    def fail(till, receipt):
-        if left[0] > 0:
-            left[0] -= 1
-            time.sleep(0.1)
-            raise EngineError("the engine failed", why="it was told to", fix="ask again")
-        return compute(till, receipt)
+    def fail(*_):
+        time.sleep(0.1)
+        raise EngineError("the engine failed", why="it was told to", fix="ask again")
 
-    monkeypatch.setattr(Till, "_compute", fail)
+    monkeypatch.setattr(till, "measure", fail)
 
 
 def slow(monkeypatch, seconds):
-    compute, calls = Till._compute, []
+    measure, calls = till.measure, []
 
-    def wait(till, receipt):
-        calls.append(receipt.sequence)
+    def wait(*question):
+        calls.append(question)
         time.sleep(seconds)
-        return compute(till, receipt)
+        return measure(*question)
 
-    monkeypatch.setattr(Till, "_compute", wait)
+    monkeypatch.setattr(till, "measure", wait)
     return calls
 
 
@@ -109,22 +104,32 @@ def test_all_who_wait_for_one_charge_get_what_was_computed_once(curator, window,
     assert curator.ledger.verify().ok
 
 
-def test_a_failure_is_told_once_and_the_charge_can_be_finished(curator, window, monkeypatch):
-    failing(monkeypatch, 2)
+def test_a_failure_while_data_is_read_is_final_and_the_charge_stays(curator, window, monkeypatch):
+    failing(monkeypatch)
     receipt = window.submit(COUNT, PRICE, "alice")
-    with pytest.raises(EngineError):
+    told = []
+    with pytest.raises(EngineError) as first:
         window.pursue(receipt, patience=30)
-    before = spent(curator)
-    with pytest.raises(EngineError):
-        window.resume(receipt.sequence, patience=30)
-    release = window.resume(receipt.sequence, patience=30)
+    charged = spent(curator)
+    monkeypatch.undo()
+    for again in (
+        lambda: window.resume(receipt.sequence, patience=30),
+        lambda: window.pursue(window.submit(COUNT, PRICE, "alice"), patience=30),
+        lambda: curator.sql(COUNT, epsilon=0.1, analyst="alice"),
+    ):
+        with pytest.raises(EngineError) as error:
+            again()
+        told.append(str(error.value))
 
-    assert release.table.num_rows == 1
-    assert spent(curator) == before
+    assert told == [str(first.value)] * 3
+    assert (spent(curator), curator.ledger.verify().pending) == (charged, 0)
+    assert window.find(receipt.sequence).failed
+    assert window.release(receipt.sequence) is None
+    assert curator.sql(COUNT, epsilon=0.2, analyst="alice").table.num_rows == 1
 
 
 def test_a_failure_that_nobody_waited_for_is_told_to_the_next(window, monkeypatch):
-    failing(monkeypatch, 1)
+    failing(monkeypatch)
     receipt = window.submit(COUNT, PRICE, "alice")
     window.pursue(receipt, patience=0)
     end = time.monotonic() + 30
@@ -137,7 +142,27 @@ def test_a_failure_that_nobody_waited_for_is_told_to_the_next(window, monkeypatc
         time.sleep(0.01)
 
     assert told is not None
-    assert window.resume(receipt.sequence, patience=30) is not None
+
+
+def test_a_failure_to_present_is_tried_again_from_the_same_measurements(
+    curator, window, monkeypatch
+):
+    def fail(*_):
+        raise ValueError("42 rows")
+
+    drawn = slow(monkeypatch, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(till, "present", fail)
+        receipt = window.submit(COUNT, PRICE, "alice")
+        with pytest.raises(InvariantBroken) as error:
+            window.pursue(receipt, patience=30)
+    assert "42" not in "".join(traceback.format_exception(error.value))
+    assert curator.ledger.verify().pending == 1
+    release = window.resume(receipt.sequence, patience=30)
+
+    assert release == curator.sql(COUNT, epsilon=0.1, analyst="alice")
+    assert len(drawn) == 1
+    assert curator.ledger.verify().pending == 0
 
 
 def test_another_process_finishes_what_a_dead_worker_left(tmp_path):
@@ -179,20 +204,43 @@ def test_an_answer_is_stored_when_its_pace_allows_and_not_before(curator, window
     def settle():
         order.append("settled" if window.release(receipt.sequence) is None else "too late")
 
+    def steps(_):
+        order.append("planned")
+        return (0.2,)
+
     receipt = window.submit(COUNT, PRICE, "alice")
-    assert window.pursue(receipt, patience=30, pace=Pace(turn, settle)) is not None
-    assert order == ["in", "settled", "out"]
+    began = time.monotonic()
+    assert window.pursue(receipt, patience=30, pace=Pace(turn, settle, steps)) is not None
+    assert time.monotonic() - began >= 0.2
+    assert order == ["in", "planned", "settled", "out"]
     assert curator.ledger.verify().pending == 0
 
 
 def test_a_failure_keeps_its_pace_too(window, monkeypatch):
-    failing(monkeypatch, 1)
-    order = []
+    failing(monkeypatch)
     receipt = window.submit(COUNT, PRICE, "alice")
+    began = time.monotonic()
     with pytest.raises(EngineError):
-        window.pursue(receipt, patience=30, pace=Pace(settle=lambda: order.append("settled")))
+        window.pursue(receipt, patience=30, pace=Pace(steps=lambda _: (0.4,)))
 
-    assert order == ["settled"]
+    assert time.monotonic() - began >= 0.4
+
+
+def test_what_overruns_its_step_is_known_at_the_next_and_stopped_at_the_last(window, monkeypatch):
+    late = []
+    kept = Pace(steps=lambda _: (0.05, 0.6), late=lambda: late.append(True))
+    with monkeypatch.context() as patch:
+        slow(patch, 0.1)
+        began = time.monotonic()
+        receipt = window.submit(COUNT, PRICE, "alice")
+        assert window.pursue(receipt, patience=30, pace=kept) is not None
+        assert time.monotonic() - began >= 0.6
+    slow(monkeypatch, 0.7)
+    receipt = window.submit(BY_CITY, PRICE, "alice")
+    with pytest.raises(EngineError):
+        window.pursue(receipt, patience=30, pace=kept)
+
+    assert late == [True, True]
 
 
 def test_closing_finishes_what_was_begun(tmp_path, monkeypatch):
@@ -212,15 +260,15 @@ def test_what_nobody_foresaw_is_told_without_a_word_about_data(curator, window, 
     def fail(*_):
         raise wrong
 
-    monkeypatch.setattr(till, "answer", fail)
+    monkeypatch.setattr(till, "measure", fail)
     receipt = window.submit(COUNT, PRICE, "alice")
-    with pytest.raises(InvariantBroken) as broken:
+    with pytest.raises(EngineError) as failed:
         window.pursue(receipt, patience=30)
-    shown = "".join(traceback.format_exception(broken.value))
+    shown = "".join(traceback.format_exception(failed.value))
 
-    assert "42" not in str(broken.value)
+    assert "42" not in str(failed.value)
     assert "42 rows" not in shown
-    assert curator.ledger.verify().pending == 1
+    assert curator.ledger.verify().pending == 0
 
 
 # --- who sees what ------------------------------------------------------------------------------
@@ -374,23 +422,25 @@ def test_measuring_again_in_many_threads_weighs_each_answer_once(curator):
     assert len(merged[0].costs) == 2
 
 
-@pytest.mark.parametrize(("seconds", "rest"), [(0.0, 0.0), (0.12, 0.38), (0.62, 0.38)])
+@pytest.mark.parametrize(("seconds", "rest"), [(0.0, 0.5), (0.12, 0.38), (0.62, 1.38)])
 def test_what_recovery_stores_does_not_tell_how_long_it_took(curator, monkeypatch, seconds, rest):
-    """Half a second after the computing began, or a multiple of it; by a clock of our own."""
+    """Half a second after the computing began, or two; by a clock of our own."""
     receipt = curator.window("alice").submit(COUNT, PRICE, "alice")
-    clock, slept, compute = [100.0], [], Till._compute
+    clock, slept, measure = [100.0], [], till.measure
 
-    def computed(till, receipt):
+    def measured(*question):
         clock[0] += seconds
-        return compute(till, receipt)
+        return measure(*question[:-1])
 
     def sleep(pause):
-        assert curator.window("alice").release(receipt.sequence) is None
+        assert curator.ledger.charge(receipt.order).measured is None
         slept.append(pause)
 
-    monkeypatch.setattr(Till, "_compute", computed)
-    monkeypatch.setattr(till, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep))
-    curator.keep_time(0.5)
+    ours = SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep)
+    monkeypatch.setattr(till, "measure", measured)
+    monkeypatch.setattr(till, "time", ours)
+    monkeypatch.setattr(pace, "time", ours)
+    curator.keep_time(Pace(steps=lambda _: (0.5, 2.0)))
 
     assert curator.recover(patience=0) == 1
     assert slept == [pytest.approx(rest)]

@@ -85,7 +85,7 @@ def ask(
     asked = question.read(window.curator.schema)
     receipt = window.submit(asked, question.terms(), caller.name, request_name(caller.name, key))
     waits = "respond-async" not in (prefer or "").lower()
-    release = _pursued(window, receipt, request, waits=waits)
+    release = _pursued(window, receipt, request, caller, waits=waits)
     return _told(window, receipt, release, caller, accept)
 
 
@@ -96,7 +96,7 @@ def look(charge: Charge, request: Request, caller: Asker, accept: Accept = None)
     filed = window.find(charge)
     if filed is None:
         raise missing(f"question {charge}")
-    release = window.resume(charge, pace=pace_of(request))
+    release = window.resume(charge, pace=pace_of(request, caller))
     if release is None:
         return pending(charge)
     return tell(release, filed, caller, accept, charged=False)
@@ -113,14 +113,16 @@ def remeasure(
     window = window_of(request, caller)
     asked = question.read(window.curator.schema)
     receipt = window.submit(asked, question.terms(), caller.name)
-    fresh = _pursued(window, receipt, request, waits=True)
+    fresh = _pursued(window, receipt, request, caller, waits=True)
     merged = None if fresh is None else window.merged(receipt.order, fresh, caller.name)
     return _told(window, receipt, merged, caller, accept)
 
 
-def _pursued(window: Window, receipt: Receipt, request: Request, *, waits: bool) -> Release | None:
+def _pursued(
+    window: Window, receipt: Receipt, request: Request, caller: Caller, *, waits: bool
+) -> Release | None:
     patience = house_of(request).settings.patience if waits else 0.0
-    return window.pursue(receipt, patience=patience, pace=pace_of(request))
+    return window.pursue(receipt, patience=patience, pace=pace_of(request, caller))
 
 
 def _told(

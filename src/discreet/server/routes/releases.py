@@ -44,7 +44,7 @@ _CONTENT = {
 
 
 class Listed(BaseModel):
-    """A question that was charged; `released` tells whether its answer is there."""
+    """A question that was charged; whether its answer is there, or there will be none."""
 
     id: int
     time: str
@@ -54,6 +54,7 @@ class Listed(BaseModel):
     epsilon: float
     delta: float
     released: bool
+    failed: bool
 
 
 @router.get("/releases", response_model=list[Listed])

@@ -44,7 +44,7 @@ export function makeHistory(element, open) {
             "span",
             { class: "about" },
             `${when(release.time)} · epsilon ${number(release.epsilon)}`,
-            !release.released && " · being computed",
+            !release.released && (release.failed ? " · failed" : " · being computed"),
             element.dataset.me && release.analyst !== element.dataset.me ? ` · ${release.analyst}` : "",
           ),
         ),

@@ -145,6 +145,9 @@ function about({ kind, facts }) {
   if (kind === "charged")
     return `${facts.dataset}${price ? `: ${number(fraction(price.amount))} ${price.measure ?? ""}` : ""}`;
   if (kind === "released") return `answer to entry ${facts.charge}`;
+  if (kind === "measured") return `noisy measurements for entry ${facts.charge}`;
+  if (kind === "failed") return `entry ${facts.charge} has no answer`;
+  if (kind === "readmitted") return `${facts.analyst} in ${facts.dataset}, because: ${facts.reason}`;
   if (facts.account) return account(facts);
   if (facts.table) return `${facts.table}${facts.dataset ? ` in ${facts.dataset}` : ""}`;
   return facts.reason || facts.name || Object.keys(facts).join(", ");

@@ -1,0 +1,67 @@
+"""At which moments a question may be known to be computed, whatever it was computed from."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Final
+
+from discreet.curator.pace import Pace
+
+RESERVE: Final = 0.4
+"""The part of a quantum that is left to store, present and send an answer on its tick."""
+
+
+class Timetable:
+    """Coarse steps in time, one of which is chosen for each question before data is read.
+
+    Guarantee:
+        The step follows from a bound on the work of a question and from how often earlier questions
+        of the same caller were late. A caller sees at most as many late answers as there are steps:
+        each one moves all their later questions one step up.
+    """
+
+    def __init__(
+        self, steps: Sequence[float], quantum: float, overrun: Callable[[], None] = lambda: None
+    ) -> None:
+        self._steps = tuple(sorted(steps))
+        self._reserve = RESERVE * quantum
+        self._overrun = overrun
+        self._floors: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    @property
+    def longest(self) -> float:
+        """Seconds after which any computation is stopped."""
+        return self._steps[-1]
+
+    def pace(
+        self,
+        caller: str = "",
+        turn: Callable[[], AbstractContextManager[None]] = nullcontext,
+        settle: Callable[[], None] = lambda: None,
+    ) -> Pace:
+        """The pace of one caller's questions."""
+        return Pace(turn, settle, partial(self.steps, caller), partial(self.late, caller))
+
+    def steps(self, caller: str, seconds: float) -> tuple[float, ...]:
+        """The moments for a question whose work takes at most so many seconds.
+
+        Example:
+            >>> timetable = Timetable([0.25, 1, 4], quantum=0.25)
+            >>> timetable.steps("ann", 0.01), timetable.steps("ann", 2.0)
+            ((0.15, 0.9, 3.9), (3.9,))
+            >>> timetable.late("ann")
+            >>> timetable.steps("ann", 0.01), timetable.steps("bob", 0.01)
+            ((0.9, 3.9), (0.15, 0.9, 3.9))
+        """
+        fitting = sum(step - self._reserve < seconds for step in self._steps)
+        first = min(max(fitting, self._floors[caller]), len(self._steps) - 1)
+        return tuple(round(step - self._reserve, 6) for step in self._steps[first:])
+
+    def late(self, caller: str) -> None:
+        """A question overran its step: the next ones of this caller begin one step further up."""
+        with self._lock:
+            self._floors[caller] += 1
+        self._overrun()
