@@ -45,3 +45,9 @@ def test_answering_before_charging_is_caught(tmp_path):
     """The planted fault: the check sees answers that nobody paid for."""
     found = killed(str(tmp_path / "ledger.sqlite"), 5, 1, tmp_path, "answer first")
     assert found["answers without a charge"] > 0
+
+
+def test_answers_that_are_not_made_of_what_was_stored_are_caught(tmp_path):
+    """The planted fault: whoever finishes a charge draws again."""
+    found = killed(str(tmp_path / "ledger.sqlite"), 20, 1, tmp_path, "draw again")
+    assert found["two answers to one charge"] > 0

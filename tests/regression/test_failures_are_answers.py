@@ -1,0 +1,249 @@
+"""What fails, and what is asked again after a failure, tells nothing that was not paid for."""
+
+import hashlib
+import sqlite3
+import sys
+from collections import defaultdict
+from contextlib import closing, contextmanager
+from fractions import Fraction
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import discreet as dp
+from desk import BUDGET, BY_CITY, COUNT, add_visits
+from discreet.curator import till
+from discreet.errors import DiscreetError, EngineError, LedgerError
+from visits import clinic
+
+PACKAGE = Path(dp.__file__).parent
+PLACES = tuple(
+    str(PACKAGE / name) for name in ("answer", "engines", "mechanisms", "noise", "plan", "sql")
+)
+"""Where data is read and answers are made; what the ledger does is killed in tests/crash."""
+CHECKS = (
+    "SELECT MEDIAN(amount) AS m, COUNT(*) * 9007199254740993 AS big FROM visits",
+    "SELECT street, COUNT(DISTINCT person) AS n, AVG(amount) AS a FROM visits GROUP BY street",
+)
+SOME = 9
+"""Every ninth of the functions that run after a charge raises, once each."""
+
+
+class Injected(Exception):  # noqa: N818 - a word for the test
+    """Something that nobody foresaw."""
+
+
+def with_bob(rows, count):
+    """One person more, who has very many rows far from all others."""
+    bob = {
+        "person": pa.array([10**6] * count, pa.int64()),
+        "city": pa.array(["Oslo"] * count),
+        "street": pa.array(["street 1"] * count),
+        "amount": pa.array([97.5] * count),
+    }
+    return pa.concat_tables([rows, pa.table(bob)])
+
+
+NEIGHBOURS = (clinic(60), with_bob(clinic(60), 3000))
+
+
+# --- an exception at every step ------------------------------------------------------------------
+
+
+@contextmanager
+def raising_in(place):
+    """Raise in the first call of one function of the package, by file and first line."""
+
+    def profile(frame, event, _):
+        if event == "call" and (frame.f_code.co_filename, frame.f_code.co_firstlineno) == place:
+            sys.setprofile(None)
+            raise Injected("42 rows of Bob")
+
+    sys.setprofile(profile)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+
+
+def functions_after_a_charge(curator, text):
+    """The functions that run once a question is charged, in the order in which they first do."""
+    seen = {}
+
+    def profile(frame, event, _):
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(PLACES):
+            seen.setdefault((code.co_filename, code.co_firstlineno))
+
+    receipt = charge(curator, text, Fraction(1, 100))
+    sys.setprofile(profile)
+    try:
+        curator._till.collect(receipt)
+    finally:
+        sys.setprofile(None)
+    return list(seen)
+
+
+def charge(curator, text, epsilon):
+    offer = curator._offer(text, till.Terms(epsilon=epsilon), None)
+    return curator._till.charge(offer)
+
+
+def outcome(call):
+    """What an analyst sees: an error in words, or an answer without its numbers."""
+    try:
+        release = call()
+    except (DiscreetError, Injected) as error:
+        return type(error).__name__, str(error) if isinstance(error, DiscreetError) else ""
+    how = {name: words for name, words in release.how.items() if "sorted order" not in words}
+    return release.table.schema, how, release.price, [cost.what for cost in release.costs]
+
+
+def observed(curator, text, epsilon, place):
+    """All that can be seen of a question during which one function raises, and of asking again."""
+    receipt = charge(curator, text, epsilon)
+    with raising_in(place):
+        first = outcome(lambda: curator._till.collect(receipt))
+    again = [outcome(lambda: curator.sql(text, epsilon=epsilon)) for _ in range(2)]
+    entries = [(one.kind, one.by) for one in curator.ledger.entries(after=receipt.sequence)]
+    return first, again, entries, curator.budget("visits").spent
+
+
+@pytest.fixture
+def presented(monkeypatch):
+    """The different measurements that were presented for each question."""
+    seen, present = defaultdict(set), till.present
+
+    def look(query, drawn, price, neighbours):
+        digest = hashlib.sha256(till.pack(drawn)).hexdigest()
+        seen[repr(query), price].add(digest)
+        return present(query, drawn, price, neighbours)
+
+    monkeypatch.setattr(till, "present", look)
+    return seen
+
+
+@pytest.mark.parametrize("text", CHECKS)
+def test_an_exception_at_any_step_looks_the_same_on_neighbours(text):
+    with dp.Curator.in_memory() as curator:
+        add_visits(curator, NEIGHBOURS[0], budget=dp.Budget(epsilon=30, delta=1e-3))
+        places = functions_after_a_charge(curator, text)[::SOME]
+    found = []
+    for rows in NEIGHBOURS:
+        found.append([])
+        with dp.Curator.in_memory() as curator:
+            add_visits(curator, rows, budget=dp.Budget(epsilon=30, delta=1e-3))
+            for n, place in enumerate(places):
+                found[-1].append(observed(curator, text, Fraction(n + 101, 1000), place))
+                curator.readmit("owner", "visits", reason="the test made it fail")
+            assert curator.ledger.verify().ok
+
+    for place, left, right in zip(places, *found, strict=True):
+        assert left == right, place
+    failed = [one for one in found[0] if one[0][0] == "EngineError"]
+    assert len(failed) > 10  # while data was read
+    assert all(one[1] == [one[0]] * 2 for one in failed)  # for good
+    assert "rows of Bob" not in str(found)
+
+
+def test_no_charge_is_ever_presented_from_two_draws(presented):
+    text = CHECKS[0]
+    with dp.Curator.in_memory() as curator:
+        add_visits(curator, NEIGHBOURS[0], budget=dp.Budget(epsilon=30, delta=1e-3))
+        places = functions_after_a_charge(curator, text)[::SOME]
+        for n, place in enumerate(places):
+            observed(curator, text, Fraction(n + 101, 1000), place)
+            curator.readmit("owner", "visits", reason="the test made it fail")
+
+    assert len(presented) > 10
+    assert all(len(draws) == 1 for draws in presented.values())
+
+
+# --- the ways in which the promise was broken -----------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [1000, 1024, 1025, 5000])
+def test_a_quantile_is_answered_however_far_over_the_limit_one_person_is(rows):
+    people = pa.table({"id": range(200), "age": [30 + i % 20 for i in range(200)]})
+    bob = pa.table({"id": [200] * rows, "age": [111] * rows})
+    with dp.Curator.in_memory() as curator:
+        curator.add(
+            "visits",
+            pa.concat_tables([people, bob]),
+            unit="id",
+            budget=BUDGET,
+            columns={"age": dp.Bounds(0, 120)},
+            limits=dp.Limits(1, 1),
+        )
+        release = curator.sql("SELECT MEDIAN(age) AS m FROM visits", epsilon=1)
+
+    assert 0 <= release.table.column("m")[0].as_py() <= 120
+
+
+def test_a_group_of_people_who_weigh_nothing_has_a_quantile():
+    rows = with_bob(
+        clinic(60).filter([city != "Oslo" for city in clinic(60)["city"].to_pylist()]), 5000
+    )
+    with dp.Curator.in_memory() as curator:
+        add_visits(curator, rows, limits=dp.Limits(1, 1))
+        release = curator.sql(
+            "SELECT city, MEDIAN(amount) AS m FROM visits GROUP BY city", epsilon=1
+        )
+
+    assert release.table.num_rows == 3
+
+
+def test_a_derived_number_past_2_to_53_has_an_error_bar():
+    with add_visits(dp.Curator.in_memory()) as curator:
+        release = curator.sql("SELECT COUNT(*) * 9007199254740993 AS big FROM visits", epsilon=1)
+
+    assert release.half_widths["big"][0].as_py() > 2**53
+
+
+@pytest.mark.parametrize("step", ["measurements", "releases"])
+def test_what_is_lost_is_refused_and_not_drawn_again(tmp_path, monkeypatch, step):
+    def fail(*_):
+        raise Injected
+
+    with add_visits(dp.Curator(tmp_path / "c")) as curator:
+        with monkeypatch.context() as patch:
+            if step == "measurements":
+                patch.setattr(till, "present", fail)
+                with pytest.raises(DiscreetError):
+                    curator.sql(COUNT, epsilon=0.1)
+            else:
+                curator.sql(COUNT, epsilon=0.1)
+        charge = curator.window(None).newest()[0].sequence
+        with closing(sqlite3.connect(tmp_path / "c" / "ledger.sqlite")) as file, file:
+            for change in ("UPDATE", "DELETE"):
+                file.execute(f"DROP TRIGGER IF EXISTS {step}_{change.lower()}")
+            file.execute(f"DELETE FROM {step}")  # noqa: S608 - one of two names
+        for ask in (
+            lambda: curator.sql(COUNT, epsilon=0.1),
+            lambda: curator.sql(COUNT, epsilon=0.1, analyst="bob"),
+            lambda: curator.window(None).resume(charge, patience=5),
+        ):
+            with pytest.raises(LedgerError, match="is lost"):
+                ask()
+        assert not curator.ledger.verify().ok
+
+
+def test_five_failures_are_all_that_an_analyst_gets(monkeypatch):
+    def fail(*_):
+        raise Injected
+
+    with add_visits(dp.Curator.in_memory()) as curator:
+        kept = curator.sql(BY_CITY, epsilon=0.1, analyst="eve")
+        with monkeypatch.context() as patch:
+            patch.setattr(till, "measure", fail)
+            for n in range(1, 6):
+                with pytest.raises(EngineError):
+                    curator.sql(COUNT, epsilon=n / 100, analyst="eve")
+        with pytest.raises(dp.errors.AccessError, match="5 questions of eve about visits failed"):
+            curator.sql(COUNT, epsilon=0.2, analyst="eve")
+        assert curator.sql(BY_CITY, epsilon=0.1, analyst="eve") == kept
+        assert curator.sql(COUNT, epsilon=0.2, analyst="ann").table.num_rows == 1
+        assert curator.readmit("eve", "visits", reason="it was a full disk") == 5
+        assert curator.sql(COUNT, epsilon=0.2, analyst="eve").table.num_rows == 1
+        assert curator.ledger.verify().ok
