@@ -1,5 +1,6 @@
 """DuckDB, embedded: the default engine."""
 
+import os
 import shutil
 import tempfile
 import weakref
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from discreet.engines.databases import close, connect
 from discreet.errors import EngineError, InputError
 from discreet.plan.schema import Path as KeyPath
 from discreet.plan.schema import PublicTable, Schema, Table
@@ -38,11 +40,10 @@ class DuckDBEngine:
     dialect = DuckDB()
 
     def __init__(self, memory_limit: str = "4GB") -> None:
-        import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
-
         scratch = tempfile.mkdtemp(prefix="discreet-")
-        self._database = duckdb.connect(
-            config={
+        self._process = os.getpid()
+        self._database = connect(
+            {
                 "memory_limit": memory_limit,
                 "temp_directory": scratch,
                 "autoinstall_known_extensions": "false",
@@ -55,7 +56,7 @@ class DuckDBEngine:
         self._files: list[str] = []
         self._physical: dict[str, dict[str, str]] = {}
         self._locked = False
-        self.close = weakref.finalize(self, _dispose, self._database, scratch)
+        self.close = weakref.finalize(self, _dispose, self._process, self._database, scratch)
 
     # --- data -----------------------------------------------------------------------------------
 
@@ -124,7 +125,16 @@ class DuckDBEngine:
             return False
         return True
 
+    def _check_here(self) -> None:
+        if self._process != os.getpid():
+            raise EngineError(
+                "an engine was carried into a forked process",
+                why="its threads do not survive a fork, and a question would wait for them",
+                fix="open the data again in this process",
+            )
+
     def _check_open(self) -> None:
+        self._check_here()
         if self._locked:
             raise InputError(
                 "the data of this engine is complete",
@@ -182,6 +192,7 @@ class DuckDBEngine:
     @contextmanager
     def session(self) -> Iterator["DuckDBSession"]:
         """A connection of its own, whose temporary tables end with it."""
+        self._check_here()
         cursor = self._database.cursor()
         try:
             cursor.execute("BEGIN TRANSACTION")  # all statements of a question see the same data
@@ -190,10 +201,11 @@ class DuckDBEngine:
             cursor.close()
 
 
-def _dispose(database: "duckdb.DuckDBPyConnection", scratch: str) -> None:
+def _dispose(process: int, database: "duckdb.DuckDBPyConnection", scratch: str) -> None:
     """Give memory and disk back, when the engine is closed or no longer needed."""
-    database.close()
-    shutil.rmtree(scratch, ignore_errors=True)
+    if process == os.getpid():  # a fork's copy still needs neither, and the parent both
+        close(database)
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 class DuckDBSession:

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
-from discreet.curator.curator import OWNER
 from discreet.curator.confusables import confusable
+from discreet.curator.curator import OWNER
 from discreet.errors import InputError
 from discreet.server.access import AccessStore
 
