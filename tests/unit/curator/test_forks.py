@@ -141,7 +141,6 @@ for thread in threads:
 if not (child := os.fork()):
     ask(0.2)
     curator.add("others", ROWS, unit="id", budget=dp.Budget(epsilon=1, delta=1e-6))
-    window = curator.window("ann")
     os._exit(0)
 assert ends(child) == 0
 ask(0.4)
@@ -150,6 +149,26 @@ for thread in threads:
 print(charges(curator), len(curator.datasets()))
 """
     assert run(script, tmp_path / "clinic") == ["3", "2"]
+
+
+def test_a_child_computes_in_threads_of_its_own(tmp_path):
+    script = """
+from discreet.curator.pricing import Terms
+
+def later(epsilon):
+    receipt = curator._till.charge(curator._offer(COUNT, Terms(epsilon, None, None, None), None))
+    return curator._jobs.start(receipt).result(20).to_bytes()
+
+later(0.1)
+if not (child := os.fork()):
+    assert later(0.2) == ask(0.2)
+    curator.close()
+    os._exit(0)
+assert ends(child) == 0
+later(0.4)
+print(charges(curator))
+"""
+    assert run(script, tmp_path / "clinic") == ["3"]
 
 
 def test_a_child_that_is_forked_within_a_transaction_is_told_at_once(tmp_path):
