@@ -1,6 +1,7 @@
 # make demo   what a newcomer runs first
 # make test   every check; CI runs exactly this
 # make audit  the long runs: fresh entropy, more samples
+# make portable  the tests as other machines would run them
 # make bench  side by side with peers, in their own environment under .bench/
 
 PYTHON ?= python3
@@ -10,7 +11,7 @@ RUN := $(BIN)/python
 # Tests start hundreds of processes: none of them should compile the whole package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check audit bench unpinned lock figures screenshots clean
+.PHONY: demo test check audit portable bench unpinned lock figures screenshots clean
 
 demo: .venv/run
 	@$(BIN)/discreet demo
@@ -27,6 +28,10 @@ check: .venv/test
 
 audit: .venv/test
 	$(RUN) -m pytest -n 2 -q -m audit
+
+# All vector units, none beyond numpy's baseline, and one core in another time zone and locale.
+portable: check .venv/browser
+	$(RUN) tests/portable.py
 
 # Today's newest releases instead of the lock.
 unpinned:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from discreet.curator.budgets import Budget
 from discreet.plan.schema import Bounds, Keys, Limits
 
-_CHECK = (Path(__file__).parent / "browser" / "accessibility.js").read_text()
+_CHECK = (Path(__file__).parent / "browser" / "accessibility.js").read_text(encoding="utf-8")
 CITIES = ["Austin", "Haifa", "Lagos", "Oslo"]
 COUNTS = "SELECT city, COUNT(*) AS n FROM visits GROUP BY city"
 

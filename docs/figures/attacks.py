@@ -1,8 +1,9 @@
 """Runs the attacks and writes the two tables in docs/attacks.md between their markers.
 
 `python docs/figures/attacks.py` rewrites both, in a few minutes; with names it prints those rows.
-People are made up from fixed seeds, so all figures without private noise are the same on every
-run; private noise is fresh, and its figures move a little.
+People are made up from fixed seeds, so all figures without private noise are the same on every run
+of one machine, and within their standard error on another. Private noise is fresh, and its figures
+move a little.
 """
 
 import math

@@ -118,7 +118,7 @@ def test_answers_can_be_taken_away(visit):
     run(visitor)
     with page.expect_download() as csv:
         page.get_by_role("link", name="Download CSV").click()
-    assert csv.value.path().read_text().startswith('"city","n","n_low","n_high"\n')
+    assert csv.value.path().read_text(encoding="utf-8").startswith('"city","n","n_low","n_high"\n')
     with page.expect_download() as parquet:
         page.get_by_role("link", name="Parquet").click()
     assert parquet.value.path().read_bytes()[:4] == b"PAR1"
@@ -143,7 +143,7 @@ def test_measuring_again_charges_the_new_price_alone_and_narrows_the_noise(visit
     with page.expect_download() as csv:
         page.get_by_role("link", name="Download CSV").click()
     shown = page.locator("#answer tbody td").nth(1).inner_text().split("±")[0]
-    first = csv.value.path().read_text().splitlines()[1].split(",")
+    first = csv.value.path().read_text(encoding="utf-8").splitlines()[1].split(",")
     assert first[1] == shown.strip().replace(",", "")
     assert spent(curator) == pytest.approx(0.3)
 

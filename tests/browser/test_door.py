@@ -27,6 +27,43 @@ def test_the_token_is_kept_nowhere_in_the_browser(visit, server):
     assert visitor.page.evaluate("document.cookie") == ""
 
 
+@pytest.mark.parametrize("slow", ["door/door.js", "shell.js"])
+@pytest.mark.parametrize("how", ["click", "press Enter"])
+def test_who_signs_in_before_the_page_is_ready_gets_in(visit, server, slow, how):
+    """The losing order: the form is there, its script is not. A bare form would drop the token."""
+    page = visit().page
+    page.set_default_timeout(10_000)
+    held = []
+    page.route(f"**/static/{slow}", lambda route: held.append(route), times=1)  # noqa: PLW0108 - Playwright marks it
+    with page.expect_request(f"**/static/{slow}"):
+        page.goto(f"{server.url}/?next=%2Fbudget", wait_until="commit")
+    page.get_by_label("Your token").fill(server.token("alice", "analyst"))
+    button = page.get_by_role("button", name="Sign in")
+    if how == "click":
+        button.evaluate("button => button.click()")  # at once, as a hand does
+    else:
+        page.get_by_label("Your token").press("Enter")
+    held.pop().continue_()
+    button.click()
+    page.wait_for_url("**/budget")
+
+
+def test_a_browser_that_keeps_no_cookie_is_told_so(visit, server):
+    page = visit().page
+    page.goto(server.url)
+
+    def without_cookie(route):
+        reply = route.fetch()
+        kept = {k: v for k, v in reply.headers.items() if k.lower() != "set-cookie"}
+        route.fulfill(status=reply.status, headers=kept, body=reply.body())
+        page.context.clear_cookies()
+
+    page.route("**/v1/session", without_cookie)
+    page.get_by_label("Your token").fill(server.token("alice", "analyst"))
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_contain_text("allow cookies")
+
+
 def test_signing_out_ends_the_session_and_empties_the_page(visit):
     visitor = visit("analyst")
     page = visitor.page

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 import discreet as dp
 from serving import QUICK, served
 
-CHECK = (Path(__file__).parent / "accessibility.js").read_text()
+CHECK = (Path(__file__).parent / "accessibility.js").read_text(encoding="utf-8")
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 CALM = {"reduced_motion": "reduce"}
 

@@ -20,7 +20,9 @@ def test_an_auditor_reads_verifies_and_exports_and_sees_no_answer(visit, curator
     expect(page.locator("#verified")).to_contain_text("The ledger is whole.")
     with page.expect_download() as lines:
         page.get_by_role("link", name="Export").click()
-    found = list(read_lines(lines.value.path().read_text().splitlines(keepends=True)))
+    found = list(
+        read_lines(lines.value.path().read_text(encoding="utf-8").splitlines(keepends=True))
+    )
     assert [one.kind for one in found].count("charged") == 1
     assert page.get_by_role("link", name="Ask").count() == 0
 

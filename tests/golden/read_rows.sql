@@ -35,6 +35,14 @@ SELECT AVG(LEAST(n, 50)) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROU
 -- aggregate avg := MEAN(LEAST(n, 50))
 -- output avg
 
+SELECT AVG(LEAST(k, 50)) FROM (SELECT n AS k FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) WHERE n > 2)
+-- scan visits
+-- per person patient_id, n := COUNT(*)
+-- filter (n > 2)
+-- project k := n
+-- aggregate avg := MEAN(LEAST(k, 50))
+-- output avg
+
 WITH p AS (SELECT patient_id, city, MAX(age) AS oldest FROM visits WHERE urgent GROUP BY patient_id, city HAVING COUNT(*) > 2) SELECT city, AVG(oldest), COUNT(DISTINCT patient_id) FROM p GROUP BY city
 -- scan visits
 -- filter urgent

@@ -11,7 +11,7 @@ from discreet.server.app import build_app
 from discreet.server.replies import FAULTS
 from discreet.server.settings import Settings
 
-PAGE = (Path(__file__).parents[2] / "docs" / "server.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "server.md").read_text(encoding="utf-8")
 TOLD = {
     "any token": "analyst, auditor, owner",
     "everybody": "",

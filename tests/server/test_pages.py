@@ -68,7 +68,7 @@ def test_the_charts_script_is_the_installed_packages(server):
 
 def test_files_hold_no_inline_script_or_style_and_nothing_from_elsewhere():
     for path in FILES:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
         if path.suffix == ".html":
             assert not re.search(r"<script(?![^>]*\bsrc=)", text), path
             assert not re.search(r"<style|\bstyle=|\son\w+=", text), path
@@ -83,11 +83,11 @@ def test_text_from_the_server_never_becomes_markup():
     )
     for path in FILES:
         if path.suffix == ".js":
-            assert not ways.search(path.read_text()), path
+            assert not ways.search(path.read_text(encoding="utf-8")), path
 
 
 def test_every_module_that_is_named_is_there():
     names = {path.relative_to(PAGE).as_posix() for path in FILES} | {"vega.js"}
     for path in FILES:
-        for name in re.findall(r"[\"']/static/([^\"'?]+)[\"']", path.read_text()):
+        for name in re.findall(r"[\"']/static/([^\"'?]+)[\"']", path.read_text(encoding="utf-8")):
             assert name in names, (path, name)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from discreet.answer.figures import counted
 from discreet.answer.picking import REMARK, picks
 from discreet.answer.post import outputs_of
 from discreet.plan.calendar import moment
@@ -10,6 +11,7 @@ from discreet.plan.kinds import Kind, Range
 from discreet.plan.query import Measure, Query, groupings, level_of
 from discreet.plan.reads import mentions, reads
 from discreet.plan.relations import tables_of, unit_of
+from discreet.plan.row_counts import held_counts
 from discreet.plan.schema import EachRow, Path, Person, Table
 
 
@@ -81,11 +83,23 @@ def range_words(bounds: Range, kind: Kind) -> str:
     return " .. ".join(f"{end:.15g}" if isinstance(end, float) else str(end) for end in ends)
 
 
+def counted_rows(query: Query) -> list[str]:
+    """What is said of counts that are held to the limits: they are not quite what was asked."""
+    return [
+        f"{name} counts at most {counted(rows, 'row')} of one person, as the limits state"
+        for name, rows in held_counts(query).items()
+    ]
+
+
 def _remarks(query: Query) -> list[str]:
     extremes = [a for a in query.aggregates if a.measure in {Measure.MIN, Measure.MAX}]
     picked = [REMARK] if picks(query) else []
-    return picked + [
-        f"{a.name} is the {float(100 * level_of(a)):g} % quantile: the one person at the very "
-        f"{'bottom' if a.measure is Measure.MIN else 'top'} cannot be shown"
-        for a in extremes
-    ]
+    return (
+        picked
+        + counted_rows(query)
+        + [
+            f"{a.name} is the {float(100 * level_of(a)):g} % quantile: the one person at the very "
+            f"{'bottom' if a.measure is Measure.MIN else 'top'} cannot be shown"
+            for a in extremes
+        ]
+    )

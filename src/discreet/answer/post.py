@@ -4,22 +4,17 @@ It runs in a DuckDB of its own that holds the released table and nothing else, i
 expression language and with the same meaning as everything else.
 """
 
-import os
 from collections.abc import Mapping
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from discreet.engines.databases import scratchpad
 from discreet.plan.expressions import Column
 from discreet.plan.kinds import Type
 from discreet.plan.query import Query, released_columns
 from discreet.plan.relations import Named
 from discreet.sql.duckdb import DuckDB
-
-if TYPE_CHECKING:
-    import duckdb
 
 PLACE = "_place"
 
@@ -68,19 +63,8 @@ def arrange(table: pa.Table, query: Query) -> pa.Array:
     return _run(table, text).column(PLACE).combine_chunks()
 
 
-@lru_cache(maxsize=1)
-def _scratchpad(process: int) -> "duckdb.DuckDBPyConnection":
-    """An empty database for this process (a fork must not share one); it can read no files."""
-    import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
-
-    del process
-    database = duckdb.connect(config={"enable_external_access": "false"})
-    database.execute("SET lock_configuration = true")
-    return database
-
-
 def _run(table: pa.Table, statement: str) -> pa.Table:
-    with _scratchpad(os.getpid()).cursor() as connection:
+    with scratchpad(enable_external_access="false").cursor() as connection:
         placed = table.append_column(PLACE, pa.array(np.arange(table.num_rows, dtype=np.int64)))
         connection.register("released", placed)
         return connection.sql(statement).to_arrow_table()

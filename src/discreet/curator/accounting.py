@@ -6,7 +6,7 @@ from dataclasses import replace
 from discreet.curator.accounts import COLUMNS, Account, Holder
 from discreet.curator.accounts import dataset as dataset_holder
 from discreet.curator.amounts import cap_units
-from discreet.curator.text import folded
+from discreet.curator.confusables import skeletons
 from discreet.curator.transaction import Transaction
 from discreet.errors import InputError
 from discreet.privacy.charges import Charge
@@ -71,10 +71,10 @@ def check_unlike(transaction: Transaction, holders: Sequence[Holder]) -> None:
     """
     rows = transaction.read("SELECT key FROM accounts UNION SELECT member FROM members")
     known = {Holder.read(key) for (key,) in rows}
-    taken = {_as_read(one): one for one in known}
+    taken = {key: one for one in known for key in _as_read(one)}
     for holder in holders:
-        other = taken.setdefault(_as_read(holder), holder)
-        if holder not in known and other != holder:
+        others = {taken.setdefault(key, holder) for key in _as_read(holder)}
+        if holder not in known and others != {holder}:
             raise InputError(
                 f"{holder} reads like another one that is known",
                 why="names that differ in case, width, look-alike letters or what cannot be seen "
@@ -83,8 +83,9 @@ def check_unlike(transaction: Transaction, holders: Sequence[Holder]) -> None:
             )
 
 
-def _as_read(holder: Holder) -> tuple[str, str | None, str]:
-    return holder.kind, holder.within, folded(holder.name)
+def _as_read(holder: Holder) -> list[tuple[str, str | None, int, str]]:
+    read = enumerate(skeletons(holder.name))
+    return [(holder.kind, holder.within, way, name) for way, name in read]
 
 
 def uncapped(transaction: Transaction, holder: Holder, members: Sequence[Holder]) -> Account:

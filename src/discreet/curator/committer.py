@@ -4,12 +4,12 @@ Nobody is told before the shared transaction is durable. There is no thread of i
 of those who wait does the work of all.
 """
 
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, TypeVar
 
+from discreet.curator.forks import FORKS
 from discreet.curator.orders import Order
 from discreet.curator.schema import Execute, Statement
 from discreet.curator.sheet import Sheet, needed
@@ -82,10 +82,11 @@ class Committer:
     def __init__(self, store: Store, witness: Witness | None) -> None:
         self._store = store
         self._witness = witness
-        self._renew()
+        self.renew()
+        FORKS.renew_in_child(self)
 
-    def _renew(self) -> None:
-        self._pid = os.getpid()
+    def renew(self) -> None:
+        """Begin with an empty queue; that of a parent is not a forked child's."""
         self._arrival = threading.Condition()
         self._queue: deque[_Job[Any]] = deque()
         self._leader: _Job[Any] | None = None
@@ -111,8 +112,6 @@ class Committer:
         return self._submit(_Job(lambda transaction, _: work(transaction), None, alone=True))
 
     def _submit(self, job: _Job[T]) -> T:
-        if self._pid != os.getpid():
-            self._renew()  # the parent's queue is not ours
         try:
             if not self._leads(job):
                 job.called.wait()

@@ -3,7 +3,6 @@
 import http.client
 import ipaddress
 import json
-import os
 import selectors
 import ssl
 import threading
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from discreet.curator.forks import FORKS
 from discreet.curator.wire import read_error
 from discreet.errors import AccessError, InputError, ServiceError
 
@@ -67,10 +67,11 @@ class Link:
                 fix="use an https:// address, or pass allow_plain=True on a network you trust",
             )
         self._context = ssl.create_default_context() if self._secure else None
-        self._renew()
+        self.renew()
+        FORKS.renew_in_child(self)
 
-    def _renew(self) -> None:
-        self._pid = os.getpid()
+    def renew(self) -> None:
+        """Begin without connections; those of a parent are not a forked child's."""
         self._mine = threading.local()
         self._lock = threading.Lock()
         self._open: set[http.client.HTTPConnection] = set()
@@ -153,8 +154,6 @@ class Link:
         return connection.getresponse()
 
     def _connection(self) -> http.client.HTTPConnection:
-        if self._pid != os.getpid():
-            self._renew()  # the parent's connections are not ours
         found: http.client.HTTPConnection | None = getattr(self._mine, "connection", None)
         if found is None or _is_stale(found):
             self.drop()

@@ -12,6 +12,7 @@ from typing import Any
 
 from discreet.curator import intake, registry
 from discreet.curator.folder import Folder
+from discreet.curator.forks import FORKS
 from discreet.curator.registry import Registration, Registry
 from discreet.curator.text import named
 from discreet.curator.witness import sync_file
@@ -64,10 +65,15 @@ class Holdings:
     def __init__(self, folder: Folder | None) -> None:
         self._folder = folder
         self._frames: dict[str, Any] = {}
-        self._engine: DuckDBEngine | None = None
-        self._lock = threading.RLock()
         self._tables = Registry({}) if folder is None else folder.tables()
-        self._stamp = None if folder is None else folder.stamp()
+        self.renew()
+        FORKS.renew_in_child(self)
+
+    def renew(self) -> None:
+        """Look at the folder and open files when next needed; nothing of that outlives a fork."""
+        self._lock = threading.RLock()
+        self._engine: DuckDBEngine | None = None
+        self._stamp: tuple[int, int, int] | None = None
 
     @property
     def tables(self) -> Registry:

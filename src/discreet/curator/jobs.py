@@ -5,6 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 from discreet.answer.release import Release
+from discreet.curator.forks import FORKS
 from discreet.curator.orders import Receipt
 from discreet.curator.pace import AT_ONCE, Pace
 from discreet.curator.till import Till
@@ -25,6 +26,11 @@ class Jobs:
     def __init__(self, till: Till, workers: int = WORKERS) -> None:
         self._till = till
         self._workers = workers
+        self.renew()
+        FORKS.renew_in_child(self)
+
+    def renew(self) -> None:
+        """Begin with no threads; those of a parent compute nothing in a forked child."""
         self._lock = threading.RLock()  # a callback may come at once
         self._running: dict[int, Future[Release]] = {}
         self._pool: ThreadPoolExecutor | None = None

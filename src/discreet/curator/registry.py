@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from discreet.curator.confusables import confusable
 from discreet.curator.progress import open_watched
-from discreet.curator.text import folded
 from discreet.curator.witness import sync_folder
 from discreet.errors import InputError, LedgerError
 from discreet.plan import canonical
@@ -71,7 +71,7 @@ class Registry:
                 why="a name that is given twice would let a budget be spent twice",
                 fix="give the new table another name",
             )
-        alike = next((one for one in self.tables if folded(one) == folded(name)), None)
+        alike = next((one for one in self.tables if confusable(one, name)), None)
         if alike is not None:
             raise InputError(
                 f"{name} reads like {alike}, which is there already",

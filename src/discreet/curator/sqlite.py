@@ -4,9 +4,11 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
+from discreet.curator.forks import FORKS
 from discreet.curator.schema import Change, Dialect, Execute, Statement
 from discreet.curator.store import Refused, overtaken, reading
 from discreet.errors import LedgerError
@@ -49,8 +51,9 @@ class SQLite:
         As `Store` says: FULL syncs the log before a commit returns, and a commit is seen by nobody
         before it is synced.
     Edge cases:
-        A connection does not survive fork: the child opens its own. A file that was replaced while
-        open is refused. After an I/O error the connection is dropped and opened anew.
+        No connection is open while the process forks: parent and child open theirs anew. A file
+        that was replaced while open is refused. After an I/O error the connection is dropped and
+        opened anew.
     """
 
     dialect: Dialect = "sqlite"
@@ -58,21 +61,13 @@ class SQLite:
     def __init__(self, path: Path, *, connect: Callable[[Path], Connection] = connect) -> None:
         self.path = path
         self._connect = connect
-        self._abandoned: list[Connection | None] = []
-        self._renew()
-
-    def _renew(self) -> None:
-        self._pid = os.getpid()
         self._lock = threading.RLock()
         self._connection: Connection | None = None
         self._identity = (0, 0)
 
     def transact(self, work: Callable[[Execute], T]) -> T:
         """Run `work` between BEGIN IMMEDIATE and COMMIT."""
-        if self._pid != os.getpid():
-            self._abandoned.append(self._connection)  # closing it would disturb the parent's
-            self._renew()
-        with self._lock:
+        with FORKS.use(kept_open=self), self._lock:
             try:
                 return within(self._opened(), "BEGIN IMMEDIATE", work)
             except (LedgerError, OSError):
@@ -81,17 +76,14 @@ class SQLite:
 
     def snapshot(self, work: Callable[[Execute], T]) -> T:
         """Run `work` on a connection of its own."""
-        connection = self._ready()
-        try:
+        with FORKS.use(), closing(self._ready()) as connection:
             return within(connection, "BEGIN", work)
-        finally:
-            connection.close()
 
     def close(self) -> None:
         """Close the connection."""
-        if self._connection is not None and self._pid == os.getpid():
+        if self._connection is not None and not FORKS.spoiled:
             self._connection.close()
-        self._connection = None
+            self._connection = None
 
     def _opened(self) -> Connection:
         if self._connection is None:

@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import re
-import unicodedata
 from typing import Any, Final
 
 from discreet.errors import InputError
@@ -48,33 +46,6 @@ def named(value: object, what: str) -> str:
         why="a name is a text of at least one character that UTF-8 can write, without NUL",
         fix=f"pass {what} as a plain text",
     )
-
-
-# What shows nothing besides control and format characters: joiners, fillers, variation selectors.
-_BLANK: Final = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\ufe00-\ufe0f\ufff0-\ufff8"
-    "\U000e0000-\U000e0fff]"
-)
-
-# Cyrillic and Greek letters that look like Latin ones, small or as capitals.
-_LIKE: Final = str.maketrans(
-    "авекмнорстухіјѕһԁԛԝӏαβεζηικμνορτυχ", "abekmhopctyxijshdqwlabezhikmvoptyx"
-)
-
-
-def folded(name: str) -> str:
-    """A name as people read it: without case, width, alphabet, and what cannot be seen.
-
-    Example:
-        >>> folded("Visits") == folded("\uff56isits") == folded("vis\u200bits") == "visits"
-        True
-        >>> folded("\u0410lice") == "alice"
-        True
-    """
-    wide = unicodedata.normalize("NFKC", name).casefold()
-    seen = "".join(c for c in wide if c.isspace() or unicodedata.category(c) not in ("Cc", "Cf"))
-    plain = unicodedata.normalize("NFKC", _BLANK.sub("", seen)).translate(_LIKE)
-    return " ".join(plain.split())
 
 
 def _encodes(value: str) -> bool:

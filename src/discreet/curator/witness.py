@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from discreet.curator.entries import Head
+from discreet.curator.forks import FORKS
 from discreet.curator.text import canonical, digest
 from discreet.errors import LedgerError
 
@@ -102,6 +103,11 @@ class Witness:
     @contextmanager
     def held(self) -> Iterator[int]:
         """The open file, locked against other processes and threads."""
+        with FORKS.use(), self._locked() as file:  # a child would hold the lock on
+            yield file
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
         try:
             file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
         except OSError as wrong:

@@ -1,18 +1,14 @@
 """A proposal for a schema, from the types of columns alone: no value is looked at."""
 
-import os
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from discreet.engines.databases import scratchpad
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind, Type
 from discreet.sql.duckdb import DuckDB
 from discreet.sql.duckdb_types import stored_kind
-
-if TYPE_CHECKING:
-    import duckdb
 
 _STATE = {
     Kind.BOOLEAN: "Keys([False, True]) to group by it",
@@ -84,7 +80,7 @@ def describe(source: Any) -> Description:
 
     is_file = isinstance(source, str | Path)
     text = _reader(Path(source)) if is_file else "incoming"
-    with _scratchpad(os.getpid()).cursor() as connection:
+    with scratchpad(pandas_analyze_sample=0).cursor() as connection:
         try:
             if not is_file:
                 connection.register("incoming", source)
@@ -93,15 +89,6 @@ def describe(source: Any) -> Description:
             raise _unreadable(Path(source).name if is_file else type(source).__name__) from None
     columns = tuple(Described(str(row[0]), str(row[1]), stored_kind(str(row[1]))) for row in rows)
     return Description(columns, not (is_file and Path(source).suffix.lower() != ".parquet"))
-
-
-@lru_cache(maxsize=1)
-def _scratchpad(process: int) -> "duckdb.DuckDBPyConnection":
-    """An empty database for this process (a fork must not share one): opening one takes longer."""
-    import duckdb  # noqa: PLC0415 - heavy, and not everybody describes data
-
-    del process
-    return duckdb.connect(config={"pandas_analyze_sample": 0})
 
 
 def _reader(path: Path) -> str:

@@ -1,6 +1,6 @@
 """DuckDB, embedded: the default engine."""
 
-import math
+import os
 import shutil
 import tempfile
 import threading
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from discreet.engines.databases import close, connect
 from discreet.errors import EngineError, InputError
 from discreet.plan.schema import Path as KeyPath
 from discreet.plan.schema import PublicTable, Schema, Table
@@ -43,11 +44,10 @@ class DuckDBEngine:
     dialect = DuckDB()
 
     def __init__(self, memory_limit: str = "4GB") -> None:
-        import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
-
         scratch = tempfile.mkdtemp(prefix="discreet-")
-        self._database = duckdb.connect(
-            config={
+        self._process = os.getpid()
+        self._database = connect(
+            {
                 "memory_limit": memory_limit,
                 "temp_directory": scratch,
                 "max_temp_directory_size": _MOST_SCRATCH,
@@ -61,7 +61,7 @@ class DuckDBEngine:
         self._files: list[str] = []
         self._physical: dict[str, dict[str, str]] = {}
         self._locked = False
-        self.close = weakref.finalize(self, _dispose, self._database, scratch)
+        self.close = weakref.finalize(self, _dispose, self._process, self._database, scratch)
 
     # --- data -----------------------------------------------------------------------------------
 
@@ -130,7 +130,16 @@ class DuckDBEngine:
             return False
         return True
 
+    def _check_here(self) -> None:
+        if self._process != os.getpid():
+            raise EngineError(
+                "an engine was carried into a forked process",
+                why="its threads do not survive a fork, and a question would wait for them",
+                fix="open the data again in this process",
+            )
+
     def _check_open(self) -> None:
+        self._check_here()
         if self._locked:
             raise InputError(
                 "the data of this engine is complete",
@@ -188,25 +197,36 @@ class DuckDBEngine:
     @contextmanager
     def session(self, until: float | None = None) -> Iterator["DuckDBSession"]:
         """A connection of its own, whose temporary tables end with it; stopped at `until`."""
+        self._check_here()
         cursor = self._database.cursor()
-        left = math.inf if until is None else until - time.monotonic()
-        alarm = threading.Timer(max(0.0, left), cursor.interrupt) if until is not None else None
         try:
             cursor.execute("BEGIN TRANSACTION")  # all statements of a question see the same data
-            if alarm is not None:
-                alarm.start()
-            yield DuckDBSession(cursor, until)
+            with _stopping(cursor, until):
+                yield DuckDBSession(cursor, until)
         finally:
-            if alarm is not None:
-                alarm.cancel()
-                alarm.join()
             cursor.close()
 
 
-def _dispose(database: "duckdb.DuckDBPyConnection", scratch: str) -> None:
+@contextmanager
+def _stopping(cursor: "duckdb.DuckDBPyConnection", until: float | None) -> Iterator[None]:
+    """Interrupt what runs at a moment of the monotonic clock."""
+    if until is None:
+        yield
+        return
+    alarm = threading.Timer(max(0.0, until - time.monotonic()), cursor.interrupt)
+    alarm.start()
+    try:
+        yield
+    finally:
+        alarm.cancel()
+        alarm.join()
+
+
+def _dispose(process: int, database: "duckdb.DuckDBPyConnection", scratch: str) -> None:
     """Give memory and disk back, when the engine is closed or no longer needed."""
-    database.close()
-    shutil.rmtree(scratch, ignore_errors=True)
+    if process == os.getpid():  # a fork's copy still needs neither, and the parent both
+        close(database)
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 class DuckDBSession:

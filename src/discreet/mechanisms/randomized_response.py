@@ -44,7 +44,7 @@ class RandomizedResponse(Mechanism):
         >>> survey.truth, survey.lie, survey == RandomizedResponse.two_coins()
         (Fraction(3, 4), Fraction(1, 4), True)
         >>> survey.guarantee.epsilon(0).upper  # ln 3
-        1.098612288668109...
+        1.0986122886...
         >>> RandomizedResponse(epsilon=1, k=5).release([0, 4, 2]).shape
         (3,)
 

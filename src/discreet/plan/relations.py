@@ -186,7 +186,7 @@ def columns_of(relation: Relation) -> Mapping[str, Type]:
             return columns_of(below)
         case Project(below, columns):
             scope = columns_of(below)
-            return {column.name: infer(column.expression, scope) for column in columns}
+            return {column.name: _projected(column.expression, scope) for column in columns}
         case JoinPublic(below, table, _, keep, columns):
             joined = {name: table.columns[there] for name, there in columns}
             return {**columns_of(below), **_kept(joined, keep)}
@@ -200,6 +200,12 @@ def columns_of(relation: Relation) -> Mapping[str, Type]:
             return _united(columns_of(left), columns_of(right))
         case _:
             assert_never(relation)
+
+
+def _projected(expression: Expression, scope: Mapping[str, Type]) -> Type:
+    """A column stays what it is: that a count is never negative, say, which `infer` leaves out."""
+    found = infer(expression, scope)
+    return scope[expression.name] if isinstance(expression, Column) else found
 
 
 def unit_of(relation: Relation) -> object:

@@ -105,7 +105,7 @@ class LossList:
         return Bound(max(0.0, min(lower, upper)), upper, "enumeration")
 
     def _crossing(self, left: float) -> float:
-        order = np.argsort(-self.numerators)
+        order = np.argsort(-self.numerators, kind="stable")
         z, p = (self.numerators / self.denominator)[order], self.masses[order]
         # Scaled by the largest loss, so that e^-z cannot overflow.
         a, b = np.cumsum(p), np.cumsum(p * np.exp(np.minimum(z[0] - z, 700.0)))

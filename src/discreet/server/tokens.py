@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
+from discreet.curator.confusables import confusable
 from discreet.curator.curator import OWNER
-from discreet.curator.text import folded
 from discreet.errors import InputError
 from discreet.server.access import AccessStore
 
@@ -155,7 +155,7 @@ def _check(name: str, role: str, scope: frozenset[str] | None, days: float) -> N
             why="what its holder does is kept under that name",
             fix="name the person or the program that will use it",
         )
-    if folded(name) == OWNER and (name, role) != (OWNER, "owner"):
+    if confusable(name, OWNER) and (name, role) != (OWNER, "owner"):
         raise InputError(
             f"an {role} called {name}",
             why="what the owner asks on the command line is kept under that name",
@@ -183,7 +183,7 @@ def _check_known(name: str, role: str, roles: Mapping[str, str]) -> None:
             why="what somebody asked is kept under their name, so a name has one role",
             fix="use another name",
         )
-    alike = next((one for one in roles if folded(one) == folded(name)), name)
+    alike = next((one for one in roles if confusable(one, name)), name)
     if name not in roles and alike != name:
         raise InputError(
             f"{name} reads like {alike}, who has a token",

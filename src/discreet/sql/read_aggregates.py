@@ -16,6 +16,7 @@ from discreet.plan.expressions import Call, Column, Expression, Function, Litera
 from discreet.plan.kinds import Type
 from discreet.plan.query import Aggregate, Measure, check, released_kind
 from discreet.plan.relations import PersonAggregate, Summary, summary_type
+from discreet.plan.row_counts import hold_counts
 from discreet.sql.names import PERSON, Visible
 from discreet.sql.read_expressions import ExpressionReader
 from discreet.sql.read_literals import read_level
@@ -63,11 +64,17 @@ class Aggregates:
     """The aggregates of one SELECT, in the order in which they are first asked."""
 
     def __init__(
-        self, reader: ExpressionReader, columns: Sequence[Visible], *, per_person: bool
+        self,
+        reader: ExpressionReader,
+        columns: Sequence[Visible],
+        counts: Mapping[str, int | None],
+        *,
+        per_person: bool,
     ) -> None:
         self._reader = reader
         self._owners = {c.column: c for c in columns if PERSON in c.identities}
         self._per_person = per_person
+        self._counts = counts
         self._names = {c.column: c.name for c in columns}
         self._asked: dict[Asked, Node] = {}
         self._columns: dict[Asked, Column] = {}
@@ -98,7 +105,7 @@ class Aggregates:
 
     def releases(self, names: Mapping[Expression, str]) -> tuple[Aggregate, ...]:
         """All of them as aggregates of an answer, under these names."""
-        return tuple(_release(asked, names[column]) for column, asked in self.columns())
+        return tuple(self._release(asked, names[column]) for column, asked in self.columns())
 
     def summaries(self, names: Mapping[Expression, str]) -> tuple[PersonAggregate, ...]:
         """All of them as summaries of one person's rows, under these names."""
@@ -122,11 +129,34 @@ class Aggregates:
         try:
             if self._per_person:
                 return summary_type(self._summary(asked, "_", node), self._reader.types)
-            release = _release(asked, "_")
+            release = self._release(asked, "_")
             check(release, self._reader.types)
         except InputError as error:
+            if not self._per_person and any(Column(n) in asked.arguments for n in self._counts):
+                raise self._syntax.refuse(node, self._uncounted(node, error)) from None
             raise self._syntax.blame(node, error) from None
         return Type(released_kind(release))
+
+    def _release(self, asked: Asked, name: str) -> Aggregate:
+        bare = Aggregate(
+            name, asked.measure, asked.arguments, asked.where, asked.level, asked.sample
+        )
+        return hold_counts(bare, self._counts)
+
+    def _uncounted(self, node: Node, error: InputError) -> Refusal:
+        """A count of one person's rows without limits, and the same question with one."""
+        measured = node.this if isinstance(node, exp.Filter) else node
+        counts = set(map(Column, self._counts))
+        columns = (c for c in measured.find_all(exp.Column) if self._reader.checked(c) in counts)
+        start, end = self._syntax.place(next(columns))
+        text = self._syntax.text
+        return Refusal(
+            "unbounded_count",
+            f"{error.what}: a count of one person's rows",
+            "one person could have any number of rows, and no limits on them are stated",
+            "say how many rows of one person may count, as in "
+            f"{text[:start]}LEAST({text[start:end]}, 50){text[end:]}",
+        )
 
     def _summary(self, asked: Asked, name: str, node: Node) -> PersonAggregate:
         summary = _SUMMARIES.get(asked.measure)
@@ -243,10 +273,6 @@ class Aggregates:
         falling = bool(syntax.part(order[0], "desc"))
         levels = self._levels(syntax.part(inner, "this"))
         return [self._quantile(of, 1 - level if falling else level, where) for level in levels]
-
-
-def _release(asked: Asked, name: str) -> Aggregate:
-    return Aggregate(name, asked.measure, asked.arguments, asked.where, asked.level, asked.sample)
 
 
 def _both(first: Expression | None, second: Expression) -> Expression:

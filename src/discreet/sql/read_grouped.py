@@ -14,6 +14,7 @@ from discreet.plan.expressions import Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind
 from discreet.plan.query import GROUPING, Order, Query, grouping_name, released_columns
 from discreet.plan.relations import Filter, Named, PerPerson
+from discreet.plan.row_counts import row_counts
 from discreet.sql.names import Rows, Visible, bare_word, fresh, lookup
 from discreet.sql.read_aggregates import Aggregates, percent
 from discreet.sql.read_expressions import ExpressionReader
@@ -44,7 +45,8 @@ class Grouped:
         self.select = select.select
         self.groups = groups
         self.per_person = per_person
-        self.aggregates = Aggregates(select.reader, select.columns, per_person=per_person)
+        counts = row_counts(select.relation)
+        self.aggregates = Aggregates(select.reader, select.columns, counts, per_person=per_person)
         self.reader = ExpressionReader(
             self.syntax, self.aggregates.types, select.meaning, self._ask
         )

@@ -183,8 +183,8 @@ def test_a_budget_that_means_nothing_is_refused(said):
         dp.Budget(**said).cap()
 
 
-ALIKE = ["Alice", "alice\u200b", "\uff41lice", "\u0430lice", "alic\u0435"]
-ALIKE += [f"al{unseen}ice" for unseen in "\x01\u034f\u115f\u3164\ufe0f\U000e0100"]
+ALIKE = ["Alice", "alice\u200b", "\uff41lice", "\u0430lice", "alic\u0435", "al\u0131ce", "AIice"]
+ALIKE += [f"al{unseen}ice" for unseen in "\x01\u034f\u115f\u3164\uffa0\ufe0f\U000e0100"]
 
 
 @pytest.mark.parametrize("name", ALIKE)

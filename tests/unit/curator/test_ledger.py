@@ -426,7 +426,7 @@ def test_names_that_were_both_let_in_before_stay(visits, monkeypatch):
     cap = Filter.basic(epsilon=1).limit
     members = [analyst(name, within="visits") for name in ("Bob", "bob", "BOB")]
     with monkeypatch.context() as patched:
-        patched.setattr("discreet.curator.accounting.folded", str)
+        patched.setattr("discreet.curator.accounting.skeletons", lambda name: [name])
         visits.open_account(group("lab", within="visits"), cap, by="owner", members=members)
 
     for name in ("Bob", "bob", "BOB"):

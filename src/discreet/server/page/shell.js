@@ -158,9 +158,16 @@ export async function whoami() {
   }
 }
 
+/** Whoever a token belongs to. */
 export async function signIn(token) {
   await api("/v1/session", { method: "POST", body: { token } });
-  return whoami();
+  const me = await whoami();
+  if (me) return me;
+  throw new Fault({
+    what: "The browser did not keep the session",
+    why: "the token is right, and the cookie that stands for it was not sent back",
+    fix: "allow cookies for this site and sign in again",
+  });
 }
 
 async function signOut() {

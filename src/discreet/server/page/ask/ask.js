@@ -355,7 +355,7 @@ function page() {
     }
   }
 
-  editor.text = sessionStorage.getItem(DRAFT) ?? "";
+  editor.text = editor.text || (sessionStorage.getItem(DRAFT) ?? ""); // somebody may have typed before all was here
   told.empty();
   if (editor.text) changed();
   begin();

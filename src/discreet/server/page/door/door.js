@@ -15,8 +15,7 @@ async function enter(event) {
   token.removeAttribute("aria-invalid");
   put(told);
   try {
-    const me = await busy(one("#door button"), () => signIn(token.value.trim()));
-    if (me) onwards(me);
+    onwards(await busy(one("#door button"), () => signIn(token.value.trim())));
   } catch (fault) {
     token.setAttribute("aria-invalid", "true");
     put(told, faultBox(fault));
@@ -24,7 +23,9 @@ async function enter(event) {
   }
 }
 
+// Until now the button is disabled: a form without this script would forget the token and `next`.
 one("#door").addEventListener("submit", enter);
+one("#door button").disabled = false;
 const me = await start();
 if (me) onwards(me);
 else one("#token").focus();

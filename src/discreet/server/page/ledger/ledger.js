@@ -127,6 +127,7 @@ function page() {
   }
 
   const verify = one("#verify");
+  verify.disabled = false;
   verify.addEventListener("click", async () => {
     try {
       const report = await busy(verify, () => api("/v1/ledger/verify", { method: "POST" }));

@@ -1,0 +1,97 @@
+"""Counts of one person's rows: bounded by the limits that are stated, and by nothing else."""
+
+import re
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+import discreet as dp
+from clinic import CLINIC, VISITS
+from discreet.errors import QueryRefused
+from discreet.plan.schema import Limits, Schema
+from discreet.sql.read import read
+from plan_text import plan_text
+
+STATED = Schema({**CLINIC.tables, "visits": replace(VISITS, limits=Limits(max_rows=5))})
+COUNTS = "SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id"
+OUTER = "SELECT {} AS x FROM ({})"
+PICKED = f"SELECT n FROM ({COUNTS}) WHERE n > 2"  # noqa: S608 - ours
+KINDS = [COUNTS.replace("*", one) for one in ("*", "city", "DISTINCT city")]
+
+
+@pytest.mark.parametrize("inner", [*KINDS, PICKED])
+@pytest.mark.parametrize("outer", ["AVG(n)", "SUM(n)", "STDDEV(n)", "MEDIAN(n)", "MAX(n)"])
+def test_a_count_of_a_persons_rows_is_held_to_the_rows_that_are_stated(inner, outer):
+    asked = read(OUTER.format(outer, inner), STATED)
+    written = read(OUTER.format(outer.replace("n)", "LEAST(n, 5))"), inner), STATED)
+
+    assert plan_text(asked) == plan_text(written)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "SELECT COUNT(*) FROM ({}) WHERE n > 9",
+        "SELECT n, COUNT(*) FROM ({}) WHERE n IN (1, 9) GROUP BY n",
+        "SELECT COUNT(DISTINCT n) FROM ({})",
+        "SELECT COUNT(n) FROM ({})",
+        "SELECT AVG(LEAST(n, 50)) FROM ({})",
+        "SELECT COUNT(*) FROM ({} HAVING COUNT(*) > 9)",
+    ],
+)
+def test_conditions_groups_and_bounds_that_are_asked_for_stay_as_they_are(question):
+    question = question.format(COUNTS)
+
+    assert plan_text(read(question, STATED)) == plan_text(read(question, CLINIC))
+
+
+def test_rows_of_two_tables_add_up_and_a_join_of_private_rows_has_no_limit():
+    both = "SELECT patient_id FROM visits UNION ALL SELECT patient_id FROM visits"
+    asked = read(
+        OUTER.format("AVG(n)", COUNTS.replace("visits", f"({both})")),
+        STATED,
+    )
+    assert "LEAST(n, 10)" in plan_text(asked)
+    with pytest.raises(QueryRefused, match="one person's rows"):
+        read(
+            "SELECT AVG(n) FROM (SELECT a.patient_id, COUNT(*) AS n FROM visits a"
+            " JOIN visits b USING (patient_id) GROUP BY a.patient_id)",
+            STATED,
+        )
+
+
+@pytest.mark.parametrize(
+    "outer",
+    [
+        "AVG(n)",
+        "SUM(n) FILTER (WHERE patient_id > 3)",
+        "QUANTILE_CONT(n, 0.9)",
+        "median( n )",
+        "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY n)",
+        "COVAR_POP(patient_id % 9, n)",
+    ],
+)
+def test_without_limits_the_question_that_works_is_spelled_out(outer):
+    with pytest.raises(QueryRefused) as refused:
+        read(OUTER.format(outer, COUNTS), CLINIC)
+    instead = OUTER.format(re.sub(r"\bn\b", "LEAST(n, 50)", outer), COUNTS)
+
+    assert refused.value.code == "unbounded_count"
+    assert refused.value.fix.endswith(instead)
+    assert read(instead, CLINIC)
+
+
+def test_the_answer_says_how_many_rows_of_a_person_it_counts():
+    curator = dp.Curator.in_memory()
+    rows = pa.table({"id": [i % 500 for i in range(2000)] + [1] * 500})
+    budget = dp.Budget(epsilon=100, delta=1e-6)
+    curator.add("visits", rows, unit="id", budget=budget, limits=Limits(1, 5))
+    text = "SELECT AVG(n) AS x FROM (SELECT id, COUNT(*) AS n FROM visits GROUP BY id)"
+    answer = curator.sql(text, epsilon=50)
+
+    assert answer.table["x"].to_pylist() == [pytest.approx(4, abs=0.05)]  # 5 where one has 504
+    said = "n counts at most 5 rows of one person, as the limits state"
+    assert said in answer.notes
+    assert said in " ".join(answer.statement().split())
+    assert said in " ".join(str(curator.explain(text, epsilon=1)).split())
