@@ -58,8 +58,10 @@ class Visitor:
         self.page.goto(f"{self.url}{path}")
         self.page.get_by_label("Your token").fill(token)
         self.page.get_by_role("button", name="Sign in").click()
+        refused, inside = self.page.get_by_role("alert"), self.page.get_by_text("Sign out")
+        refused.or_(inside).first.wait_for()
+        assert not refused.count(), refused.first.inner_text()  # else one would wait in vain
         self.page.wait_for_url(f"**{path}")
-        self.page.get_by_role("button", name="Sign out").wait_for()
 
     def enter(self, token, path):
         """As `sign_in`, without the sign-in page."""

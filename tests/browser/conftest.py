@@ -16,9 +16,13 @@ expect.set_options(timeout=_PATIENCE)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
-    """The system's browser; without it tests are skipped here and fail where CI is set."""
+    """The system's browser; without it tests are skipped here and fail where CI is set.
+
+    It ends with its file: while it is there, an event loop runs in this thread, and tests of other
+    folders that run one of their own would fail after it in the same process.
+    """
     if CHROMIUM is None:
         why = "Chromium is not installed (apt-get install chromium)"
         pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)

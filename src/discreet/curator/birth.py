@@ -4,10 +4,11 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from discreet.curator.entries import NOTHING
+from discreet.curator.forks import FORKS
 from discreet.curator.schema import Dialect, Execute, climb, version
 from discreet.curator.sqlite import APPLICATION, connect, failure, prepare, within
 from discreet.curator.transaction import Transaction
@@ -95,14 +96,11 @@ def _temporary(path: Path) -> Iterator[Path]:
 
 def _build(path: Path) -> Sighting:
     try:
-        connection = connect(path, options="mode=rwc")
-        try:
+        with FORKS.use(), closing(connect(path, options="mode=rwc")) as connection:
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             prepare(connection)
             sighting = within(connection, "BEGIN EXCLUSIVE", lambda run: found(run, "sqlite"))
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        finally:
-            connection.close()
     except sqlite3.Error as wrong:
         raise failure(wrong) from wrong
     return sighting
