@@ -148,9 +148,9 @@ def measure(
     laws: Sequence[Law] = tuple(Law),
 ) -> Measured:
     """Measure a query that has one grouping set."""
-    compiled = Compiled(query, needed(query), engine.dialect)
-    budget = plan_budget(compiled, price)
     salt = os.urandom(16).hex()
+    compiled = Compiled(query, needed(query), engine.dialect, salt)
+    budget = plan_budget(compiled, price)
     with engine.session() as session:
         put_domains(compiled, session)
         if not compiled.by_row:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from discreet.errors import InputError
 from discreet.plan.expressions import Expression
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.relations import Named, Relation, columns_of, expect
+from discreet.plan.relations import LARGEST, Named, Relation, columns_of, expect
 from discreet.plan.schema import Limits, distinct
 from discreet.plan.typing import infer
 from discreet.rationals import Real, positive, whole
@@ -83,6 +83,7 @@ class Query:
     def __post_init__(self) -> None:
         if not self.sets:
             object.__setattr__(self, "sets", (tuple(range(len(self.keys))),))
+        _check_size(self)
         _check_shape(self)
         distinct(
             [
@@ -102,6 +103,20 @@ class Query:
             infer(order.expression, released)
         if self.having is not None:
             expect(self.having, released, Kind.BOOLEAN, "HAVING")
+
+
+def _check_size(query: Query) -> None:
+    """Refuse what has more parts than an engine, or the ledger that keeps it, should see."""
+    own: list[Named | Order] = [*query.keys, *query.outputs, *query.order]
+    of_rows = [one for a in query.aggregates for one in (*a.arguments, a.where) if one is not None]
+    having = [] if query.having is None else [query.having]
+    parts = [*(one.expression for one in own), *of_rows, *having]
+    if query.relation.facts.size + sum(part.size for part in parts) > LARGEST:
+        raise InputError(
+            f"the question has more than {LARGEST} parts",
+            why="it would take too long to plan",
+            fix="ask for fewer columns at once",
+        )
 
 
 def _check_shape(query: Query) -> None:

@@ -26,11 +26,13 @@ from discreet.plan.statistics import Distinct, People, Ranks, Rows, Statistic, T
 from discreet.plan.typing import infer
 from discreet.sql.duckdb import DuckDB
 from discreet.sql.integers import cell, on_grid, saturated
-from discreet.sql.relations import render_relation
+from discreet.sql.relations import first_rows, render_relation
 
 FULL = 1 << 10
 """The weight of a person within the limits."""
 
+
+SECRET = "<secret>"  # noqa: S105 - stands for the salt, which is drawn when the question is asked
 
 _WRITTEN = 1000
 """The longest list of keys that is written out; longer ones are tables of the session."""
@@ -38,11 +40,15 @@ _WRITTEN = 1000
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """The statements that answer one query on one engine."""
+    """The statements that answer one query on one engine.
+
+    `salt` is the question's secret: it chooses which rows of a person enter joins.
+    """
 
     query: Query
     statistics: tuple[Statistic, ...]
     dialect: DuckDB
+    salt: str = SECRET
 
     @property
     def by_row(self) -> bool:
@@ -67,7 +73,7 @@ class Compiled:
         parts = [] if self.by_row else [self._person]
         for name, key in zip(self.keys, self.query.keys, strict=True):
             parts.append(f"{self.dialect.render(key.expression, scope)} AS {name}")
-        inner = render_relation(self.query.relation, self.dialect)
+        inner = render_relation(self.query.relation, self.dialect, self.salt)
         text = f"SELECT {', '.join([*parts, *columns]) or '1'} FROM ({inner})"
         if self.by_row and self.known:
             return text  # what is no known key finds no place later, at no cost a row
@@ -193,7 +199,8 @@ class Compiled:
         else:
             columns = ", ".join([self._person, *self.keys, "v"])
             each = f"SELECT DISTINCT {columns} FROM ({rows}) WHERE counts"
-            source = f"({self._first(each, [*self.keys, 'v'], limit, salt)})"
+            names = [*self.keys, "v"]
+            source = f"({first_rows(each, self._person, names, limit, self.dialect, salt)})"
         counted = [f"CAST(COUNT(DISTINCT v) AS BIGINT) * {FULL} AS t"]
         return self._placed(self._grouped(counted, source), ["t"])
 
@@ -203,7 +210,7 @@ class Compiled:
         """Leave each person `limit` groups at most, chosen by a keyed hash."""
         many = f"SELECT pairs.* FROM pairs JOIN norms USING ({self._person}) WHERE l0 > {limit}"
         few = f"SELECT pairs.* FROM pairs JOIN norms USING ({self._person}) WHERE l0 <= {limit}"
-        chosen = self._first(many, self.keys, limit, salt)
+        chosen = first_rows(many, self._person, self.keys, limit, self.dialect, salt)
         return [
             f"CREATE TEMP TABLE kept AS {few} UNION ALL {chosen}",
             "DROP TABLE pairs",
@@ -211,21 +218,6 @@ class Compiled:
             "DROP TABLE norms",
             self.norms(),
         ]
-
-    def _first(self, each: str, names: Sequence[str], limit: int, salt: str) -> str:
-        """`limit` rows a person: those whose keyed hash is least, whatever order they come in.
-
-        The hash covers the person and the row and is keyed by a secret, so that nobody can place
-        their rows. Rows of one person are all different, so the order is total.
-        """
-        texts = [f"COALESCE(CAST({name} AS VARCHAR), '')" for name in (self._person, *names)]
-        hashed = f"MD5({self.dialect.text(salt)} || {' || chr(31) || '.join(texts)})"
-        order = ", ".join([hashed, *names])
-        ranked = (
-            f"SELECT *, ROW_NUMBER() OVER (PARTITION BY {self._person} ORDER BY {order}) AS turn "
-            f"FROM ({each})"
-        )
-        return f"SELECT * EXCLUDE (turn) FROM ({ranked}) WHERE turn <= {limit}"
 
     def _among(self, table: str, alias: str, names: Sequence[str]) -> str:
         """Only rows whose keys (and further columns) stand in a table."""

@@ -17,7 +17,6 @@ from sqlglot import exp
 
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.expressions import Expression
-from discreet.plan.typing import parts_of
 from discreet.sql.refusals import CLAUSES, Refusal
 
 Node: TypeAlias = exp.Expr
@@ -37,7 +36,7 @@ class Syntax:
         self.tree = tree
         self._spots = spots or {}
         self._read: set[tuple[int, str]] = set()
-        self._origins: dict[int, tuple[Expression, Node, int]] = {}
+        self._origins: dict[int, tuple[Expression, Node]] = {}
 
     def part(self, node: Node, name: str) -> Any:
         """One part of a node, which counts as read from now on."""
@@ -125,8 +124,7 @@ class Syntax:
 
     def remember(self, expression: Expression, node: Node) -> Expression:
         """Keep the node that an expression came from, and refuse one that has grown too large."""
-        size = 1 + sum(self._size(part) for part in parts_of(expression))
-        if size > LARGEST:
+        if expression.size > LARGEST:
             raise self.refuse(
                 node,
                 Refusal(
@@ -136,17 +134,13 @@ class Syntax:
                     "compute parts of it in a subquery",
                 ),
             )
-        self._origins[id(expression)] = (expression, node, size)
+        self._origins[id(expression)] = (expression, node)
         return expression
 
     def origin(self, expression: Expression) -> Node | None:
         """The node that an expression came from."""
         known = self._origins.get(id(expression))
         return known[1] if known else None
-
-    def _size(self, expression: Expression) -> int:
-        known = self._origins.get(id(expression))
-        return known[2] if known else 1
 
 
 _UNMARKED = {
