@@ -17,6 +17,12 @@ from discreet.rationals import Real, positive, whole
 MOST = 1 << 62
 """No limit or offset is higher."""
 
+MOST_AGGREGATES = 1 << 6
+"""Aggregates of one question: each takes a share of the price, and of the time to plan it."""
+
+MOST_KEYS = 1 << 6
+"""Keys of one question: groups by more of them hold nobody."""
+
 
 class Measure(Enum):
     """What is asked of each group. NULL values are passed over, as in SQL."""
@@ -111,12 +117,18 @@ def _check_size(query: Query) -> None:
     of_rows = [one for a in query.aggregates for one in (*a.arguments, a.where) if one is not None]
     having = [] if query.having is None else [query.having]
     parts = [*(one.expression for one in own), *of_rows, *having]
-    if query.relation.facts.size + sum(part.size for part in parts) > LARGEST:
-        raise InputError(
-            f"the question has more than {LARGEST} parts",
-            why="it would take too long to plan",
-            fix="ask for fewer columns at once",
-        )
+    size = query.relation.facts.size + sum(part.size for part in parts)
+    for count, most, what in (
+        (size, LARGEST, "parts"),
+        (len(query.aggregates), MOST_AGGREGATES, "aggregates"),
+        (len(query.keys), MOST_KEYS, "keys"),
+    ):
+        if count > most:
+            raise InputError(
+                f"the question has more than {most} {what}",
+                why="it would take too long to plan",
+                fix="ask for fewer columns at once",
+            )
 
 
 def _check_shape(query: Query) -> None:

@@ -16,6 +16,7 @@ n rows add up to less than n * 2^32.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from discreet.plan.expressions import Expression
 from discreet.plan.kinds import Kind, Value
@@ -38,7 +39,7 @@ _WRITTEN = 1000
 """The longest list of keys that is written out; longer ones are tables of the session."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Compiled:
     """The statements that answer one query on one engine.
 
@@ -73,8 +74,7 @@ class Compiled:
         parts = [] if self.by_row else [self._person]
         for name, key in zip(self.keys, self.query.keys, strict=True):
             parts.append(f"{self.dialect.render(key.expression, scope)} AS {name}")
-        inner = render_relation(self.query.relation, self.dialect, self.salt)
-        text = f"SELECT {', '.join([*parts, *columns]) or '1'} FROM ({inner})"
+        text = f"SELECT {', '.join([*parts, *columns]) or '1'} FROM ({self._relation})"
         if self.by_row and self.known:
             return text  # what is no known key finds no place later, at no cost a row
         known = [
@@ -258,6 +258,10 @@ class Compiled:
         return f"SELECT {shown} FROM ({self._sums()}) AS t{joins} ORDER BY place"
 
     # --- texts ----------------------------------------------------------------------------------
+
+    @cached_property
+    def _relation(self) -> str:
+        return render_relation(self.query.relation, self.dialect, self.salt)
 
     @property
     def _person(self) -> str:

@@ -30,6 +30,8 @@ def read(text: str, schema: Schema) -> Query:
         )
     try:
         return _read(text, schema)
+    except InputError as wrong:
+        refusal = _refused(wrong, "too_large", text)
     except DiscreetError:
         raise
     except RecursionError:
@@ -48,17 +50,22 @@ def _read(text: str, schema: Schema) -> Query:
     answer = Reading(syntax, schema).answer(syntax.tree)
     syntax.finish()
     check_words(syntax, tokens)
-    _check_people(answer.query, schema, len(text))
+    _check_people(answer.query, schema, text)
     return answer.query
 
 
-def _check_people(query: Query, schema: Schema, length: int) -> None:
+def _check_people(query: Query, schema: Schema, text: str) -> None:
     try:
         schema.check_same_people(table.name for table in tables_of(query.relation))
     except InputError as wrong:
-        raise QueryRefused(
-            wrong.what, why=wrong.why, fix=wrong.fix, code="people", start=0, end=length
-        ) from None
+        raise _refused(wrong, "people", text) from None
+
+
+def _refused(wrong: InputError, code: str, text: str) -> QueryRefused:
+    """A refusal by the plan of the question as a whole."""
+    return QueryRefused(
+        wrong.what, why=wrong.why, fix=wrong.fix, code=code, start=0, end=len(text)
+    )
 
 
 def _unreadable(code: str, what: str, text: str) -> QueryRefused:

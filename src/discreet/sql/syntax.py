@@ -25,6 +25,9 @@ Place: TypeAlias = tuple[int, int]
 LARGEST = 5_000
 """Expressions of more nodes than this, once aliases are put in their places, are refused."""
 
+MOST_LOOKED_AT = 1 << 16
+"""Parts of expressions that are looked at while a text is read, repeatedly or not: some 0.7 s."""
+
 
 class Syntax:
     """One statement: its text, its tree, and which parts of the tree have been read."""
@@ -37,6 +40,7 @@ class Syntax:
         self._spots = spots or {}
         self._read: set[tuple[int, str]] = set()
         self._origins: dict[int, tuple[Expression, Node]] = {}
+        self._looked_at = 0
 
     def part(self, node: Node, name: str) -> Any:
         """One part of a node, which counts as read from now on."""
@@ -125,17 +129,16 @@ class Syntax:
     def remember(self, expression: Expression, node: Node) -> Expression:
         """Keep the node that an expression came from, and refuse one that has grown too large."""
         if expression.size > LARGEST:
-            raise self.refuse(
-                node,
-                Refusal(
-                    "too_large",
-                    f"an expression has more than {LARGEST} parts",
-                    "it would take an engine too long to plan",
-                    "compute parts of it in a subquery",
-                ),
-            )
+            raise self.refuse(node, _TOO_LARGE)
+        self.look_at(1, node)
         self._origins[id(expression)] = (expression, node)
         return expression
+
+    def look_at(self, parts: int, node: Node) -> None:
+        """Count parts of expressions that are looked at; a text that needs too many is refused."""
+        self._looked_at += parts
+        if self._looked_at > MOST_LOOKED_AT:
+            raise self.refuse(node, _TOO_MUCH)
 
     def origin(self, expression: Expression) -> Node | None:
         """The node that an expression came from."""
@@ -143,6 +146,18 @@ class Syntax:
         return known[1] if known else None
 
 
+_TOO_LARGE = Refusal(
+    "too_large",
+    f"an expression has more than {LARGEST} parts",
+    "it would take an engine too long to plan",
+    "compute parts of it in a subquery",
+)
+_TOO_MUCH = Refusal(
+    "too_large",
+    "the question has too many parts, once every name stands for what it means",
+    "it would take too long to read",
+    "ask for fewer columns, or shorter expressions",
+)
 _UNMARKED = {
     "Null": "NULL",
     "CurrentDate": "CURRENT_DATE",
