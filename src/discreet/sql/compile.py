@@ -188,7 +188,8 @@ class Compiled:
             source += self._among("pairs", "p", [self._person])
         columns = ["cell", f"{saturated(f'SUM({weight})', self.dialect)} AS weight"]
         grouped = self._grouped(columns, f"{source} WHERE cell IS NOT NULL", extra=1)
-        return self._placed(grouped, ["cell", "weight"])
+        # Whoever is far over the limits weighs nothing, and a cell that they alone are in is empty.
+        return self._placed(f"SELECT * FROM ({grouped}) WHERE weight > 0", ["cell", "weight"])
 
     def distincts(self, statistic: Distinct, limit: int, salt: str) -> str:
         """How many different values each released group has, by place, of `limit` a person."""

@@ -10,6 +10,7 @@ from discreet.errors import DiscreetError, InputError, QueryRefused
 from discreet.plan.query import Query
 from discreet.plan.relations import tables_of
 from discreet.plan.schema import Schema
+from discreet.plan.work import MOST_ROWS_EACH, bound_work, check_work
 
 
 def read(text: str, schema: Schema) -> Query:
@@ -51,6 +52,11 @@ def _read(text: str, schema: Schema) -> Query:
     syntax.finish()
     check_words(syntax, tokens)
     _check_people(answer.query, schema, text)
+    work = bound_work(answer.query, MOST_ROWS_EACH)
+    try:
+        check_work(work)
+    except InputError as error:
+        raise syntax.blame_word(work.costliest, error) from None
     return answer.query
 
 
@@ -63,9 +69,7 @@ def _check_people(query: Query, schema: Schema, text: str) -> None:
 
 def _refused(wrong: InputError, code: str, text: str) -> QueryRefused:
     """A refusal by the plan of the question as a whole."""
-    return QueryRefused(
-        wrong.what, why=wrong.why, fix=wrong.fix, code=code, start=0, end=len(text)
-    )
+    return QueryRefused(wrong.what, why=wrong.why, fix=wrong.fix, code=code, start=0, end=len(text))
 
 
 def _unreadable(code: str, what: str, text: str) -> QueryRefused:

@@ -142,12 +142,12 @@ def first_rows(
     """So many rows a person: those whose keyed hash is least, whatever order they come in.
 
     The hash covers the person and the row and is keyed by a secret, so that nobody can place their
-    rows. Rows that differ are in one order only.
+    rows. Texts are hashed with their lengths, so that no two rows that differ are hashed as one.
     """
-    texts = [f"COALESCE(CAST({name} AS VARCHAR), '')" for name in (person, *names)]
+    casts = [f"CAST({name} AS VARCHAR)" for name in (person, *names)]
+    texts = [f"COALESCE({dialect.bytes(cast)} || ':' || {cast}, '')" for cast in casts]
     hashed = f"MD5({dialect.text(salt)} || {' || chr(31) || '.join(texts)})"
-    order = ", ".join([hashed, *names])
-    turn = f"ROW_NUMBER() OVER (PARTITION BY {person} ORDER BY {order})"
+    turn = f"ROW_NUMBER() OVER (PARTITION BY {person} ORDER BY {hashed})"
     return f"SELECT * FROM ({each}) QUALIFY {turn} <= {most}"
 
 

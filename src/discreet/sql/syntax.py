@@ -99,6 +99,12 @@ class Syntax:
         """A refusal by the plan, at the place in the text."""
         return self.refuse(node, Refusal("type", error.what, error.why, error.fix))
 
+    def blame_word(self, word: str, error: InputError) -> QueryRefused:
+        """A refusal by the plan, at the first place where a word stands, else as a whole."""
+        start, end = (self._spots.get(word) or [(0, len(self.text))])[0]
+        said = {"why": error.why, "fix": error.fix, "code": "too_slow"}
+        return QueryRefused(error.what, **said, start=start, end=end)
+
     def place(self, node: Node | None) -> Place:
         """Where a node stands in the text; nodes without a mark of their own take their parts'."""
         spots = self._spots.get(_UNMARKED.get(type(node).__name__, ""), [])
