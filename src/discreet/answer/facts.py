@@ -9,7 +9,7 @@ from discreet.plan.calendar import moment
 from discreet.plan.kinds import Kind, Range
 from discreet.plan.query import Measure, Query, groupings, level_of
 from discreet.plan.reads import mentions, reads
-from discreet.plan.relations import tables_of, unit_of
+from discreet.plan.relations import JoinPerson, join_caps, nodes_of, tables_of, unit_of
 from discreet.plan.schema import EachRow, Path, Person, Table
 
 
@@ -81,10 +81,21 @@ def range_words(bounds: Range, kind: Kind) -> str:
     return " .. ".join(f"{end:.15g}" if isinstance(end, float) else str(end) for end in ends)
 
 
+def _joined(query: Query) -> list[str]:
+    """That joins keep a public number of rows a person, where the question has one."""
+    nodes, _ = nodes_of(query.relation)
+    caps = [cap for node in nodes if isinstance(node, JoinPerson) for cap in join_caps(node) if cap]
+    if not caps:
+        return []
+    return [
+        f"of a person with more than {min(caps):,} rows, so many enter a join, chosen at random"
+    ]
+
+
 def _remarks(query: Query) -> list[str]:
     extremes = [a for a in query.aggregates if a.measure in {Measure.MIN, Measure.MAX}]
     picked = [REMARK] if picks(query) else []
-    return picked + [
+    return [*_joined(query), *picked] + [
         f"{a.name} is the {float(100 * level_of(a)):g} % quantile: the one person at the very "
         f"{'bottom' if a.measure is Measure.MIN else 'top'} cannot be shown"
         for a in extremes
