@@ -5,6 +5,7 @@ A table is a list of rows, each a mapping from column names to clean values, wit
 on grids are rounded as rationals.
 """
 
+import hashlib
 from fractions import Fraction
 
 from discreet.plan.relations import (
@@ -18,10 +19,12 @@ from discreet.plan.relations import (
     Summary,
     Union,
     columns_of,
+    join_caps,
 )
 from discreet.plan.schema import PERSON
 from discreet.plan.statistics import Distinct, People, Ranks, Rows, Total, grid
 from discreet.plan.typing import infer
+from discreet.sql.compile import SECRET
 from reference.interpreter import meaning
 
 FULL = 1024
@@ -78,10 +81,13 @@ def join_person(join, tables):
         (meaning(a, columns_of(join.left)), meaning(b, columns_of(join.right))) for a, b in join.on
     ]
     found = []
-    for left in rows_of(join.left, tables):
+    caps = join_caps(join)
+    here = kept(rows_of(join.left, tables), caps[0])
+    there = kept(rows_of(join.right, tables), caps[1])
+    for left in here:
         matches = [
             right
-            for right in rows_of(join.right, tables)
+            for right in there
             if right[PERSON] == left[PERSON]
             and all(a(left) is not None and a(left) == b(right) for a, b in pairs)
         ]
@@ -89,6 +95,27 @@ def join_person(join, tables):
             matches = [dict.fromkeys(columns_of(join.right))]
         found += [{**right, **left} for right in matches]
     return found
+
+
+def kept(rows, most, salt=SECRET):
+    """At most so many rows a person: those whose keyed hash is least."""
+    people = grouped(rows, [lambda row: row[PERSON]])
+    if most is None or all(len(own) <= most for own in people.values()):
+        return rows
+    return [
+        row
+        for own in people.values()
+        for row in sorted(own, key=lambda row: digest(row, salt) if len(own) > most else "")[:most]
+    ]
+
+
+def digest(row, salt):
+    """The keyed hash of a row of whole numbers and texts, its owner first."""
+    values = [row[PERSON], *(value for name, value in row.items() if name != PERSON)]
+    assert all(value is None or type(value) in {int, str} for value in values)
+    texts = ["" if value is None else str(value) for value in values]
+    text = chr(31).join(one and f"{len(one.encode())}:{one}" for one in texts)
+    return hashlib.md5((salt + text).encode(), usedforsecurity=False).hexdigest()
 
 
 def grouped(rows, keys):

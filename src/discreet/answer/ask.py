@@ -36,6 +36,7 @@ from discreet.plan.query import Aggregate, Query, key_types, level_of
 from discreet.plan.relations import columns_of, has_one_row_each, tables_of
 from discreet.plan.schema import Limits
 from discreet.plan.statistics import Distinct, Ranks, Statistic, needed, statistics_of
+from discreet.plan.work import MOST_ROWS_EACH, bound_work, check_work
 from discreet.privacy import Guarantee, Neighbours
 from discreet.sql.compile import Compiled
 from discreet.sql.duckdb import DuckDB
@@ -101,6 +102,7 @@ def is_stated(limits: Limits) -> bool:
 
 def plan_budget(compiled: Compiled, price: Price) -> Budget:
     """Split the price of a query; public facts alone."""
+    check_work(bound_work(compiled.query, MOST_ROWS_EACH))
     if not compiled.known and not price.delta:
         raise InputError(
             "the groups of this question are not public and delta is 0",
@@ -151,9 +153,9 @@ def draw(
     until: float | None = None,
 ) -> Drawn:
     """Measure a query that has one grouping set: exact integers meet their noise, and no more."""
-    compiled = Compiled(query, needed(query), engine.dialect)
-    budget = plan_budget(compiled, price)
     salt = os.urandom(16).hex()
+    compiled = Compiled(query, needed(query), engine.dialect, salt)
+    budget = plan_budget(compiled, price)
     with engine.session(until) as session:
         put_domains(compiled, session)
         if not compiled.by_row:

@@ -10,7 +10,7 @@ from discreet.plan.calendar import moment
 from discreet.plan.kinds import Kind, Range
 from discreet.plan.query import Measure, Query, groupings, level_of
 from discreet.plan.reads import mentions, reads
-from discreet.plan.relations import tables_of, unit_of
+from discreet.plan.relations import JoinPerson, join_caps, nodes_of, tables_of, unit_of
 from discreet.plan.row_counts import held_counts
 from discreet.plan.schema import EachRow, Path, Person, Table
 
@@ -91,15 +91,22 @@ def counted_rows(query: Query) -> list[str]:
     ]
 
 
+def _joined(query: Query) -> list[str]:
+    """That joins keep a public number of rows a person, where the question has one."""
+    nodes, _ = nodes_of(query.relation)
+    caps = [cap for node in nodes if isinstance(node, JoinPerson) for cap in join_caps(node) if cap]
+    if not caps:
+        return []
+    return [
+        f"of a person with more than {min(caps):,} rows, so many enter a join, chosen at random"
+    ]
+
+
 def _remarks(query: Query) -> list[str]:
     extremes = [a for a in query.aggregates if a.measure in {Measure.MIN, Measure.MAX}]
     picked = [REMARK] if picks(query) else []
-    return (
-        picked
-        + counted_rows(query)
-        + [
-            f"{a.name} is the {float(100 * level_of(a)):g} % quantile: the one person at the very "
-            f"{'bottom' if a.measure is Measure.MIN else 'top'} cannot be shown"
-            for a in extremes
-        ]
-    )
+    return [*_joined(query), *picked, *counted_rows(query)] + [
+        f"{a.name} is the {float(100 * level_of(a)):g} % quantile: the one person at the very "
+        f"{'bottom' if a.measure is Measure.MIN else 'top'} cannot be shown"
+        for a in extremes
+    ]

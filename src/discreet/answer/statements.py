@@ -3,9 +3,7 @@
 from discreet.answer.ask import is_stated, limits_of
 from discreet.answer.limits import LADDER, Law, Weighing
 from discreet.plan.statistics import Distinct, Ranks
-from discreet.sql.compile import Compiled
-
-SECRET = "<secret>"  # noqa: S105 - stands for the salt, which is drawn when the question is asked
+from discreet.sql.compile import SECRET, Compiled
 
 
 def statements(compiled: Compiled, weighing: Weighing) -> list[str]:

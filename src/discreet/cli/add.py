@@ -39,6 +39,11 @@ def table_options(command: F) -> F:
     options: tuple[Callable[[F], F], ...] = (
         click.option("--copy", is_flag=True, help="Copy a Parquet file in; others always are."),
         click.option("--inside", help="Table to read in a DuckDB file, if not NAME."),
+        click.option(
+            "--max-table-rows",
+            type=click.IntRange(1),
+            help="A public bound on the table's rows  [default: the next power of ten]",
+        ),
         click.option("--max-rows", type=click.IntRange(1), help="Rows of one person in a group."),
         click.option("--max-groups", type=click.IntRange(1), help="Groups of one person."),
         click.option("--required", multiple=True, metavar="COLUMN", help="It is never NULL."),
@@ -186,6 +191,7 @@ def add_table(
         within=within,
         required=said["required"],
         limits=limits,
+        max_table_rows=said.get("max_table_rows"),
         **facts,
     )
 

@@ -146,12 +146,15 @@ class Curator(Asking):
         required: Iterable[str] = (),
         limits: Limits | None = None,
         inside: str | None = None,
+        max_table_rows: int | None = None,
     ) -> None:
         """Add a private table: a new dataset with a budget, or one more table `within` a dataset.
 
         `unit` is the column that names the person, a key path, or EachRow(). `columns` says what is
         known of columns, `kinds` of which kind they are where a CSV file cannot tell; `required`
         lists columns that are never NULL. `inside` is the table to read in a DuckDB file.
+        `max_table_rows` is a public bound on the rows of the table, which estimates of time rest
+        on; without one it is the next power of ten, 10,000 at least.
         """
         if (budget is None) is (within is None):
             raise InputError(
@@ -173,7 +176,13 @@ class Curator(Asking):
                 self._open_account(accounts.dataset(name), cap, one)
             return self._record(one)
 
-        self._holdings.add(table, incoming, within or name, settle)
+        self._holdings.add(table, incoming, within or name, settle, max_table_rows)
+
+    def max_table_rows(self, table: str) -> int:
+        """The public bound on the rows of a table: as stated, or the next power of ten."""
+        if table not in self._tables.tables:
+            raise unknown("table", table, self._tables.tables)
+        return self._holdings.max_table_rows(table)
 
     def add_public(
         self,

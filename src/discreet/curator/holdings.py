@@ -19,6 +19,8 @@ from discreet.curator.witness import sync_file
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import EngineError, InputError, LedgerError
 from discreet.plan.kinds import Kind, Type
+from discreet.plan.query import Query
+from discreet.plan.relations import tables_of
 from discreet.plan.schema import (
     Bounds,
     EachRow,
@@ -28,6 +30,8 @@ from discreet.plan.schema import (
     Table,
     column_type,
 )
+from discreet.plan.work import Work, bound_work
+from discreet.rationals import whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +147,26 @@ class Holdings:
         incoming: intake.Incoming,
         dataset: str | None,
         settle: Callable[[Registration], int],
+        max_table_rows: int | None = None,
     ) -> None:
         """Keep one more table; one that cannot be read, or whose keys repeat, is refused.
 
         `settle` is called once nothing is left to refuse, before the table can be asked about, and
-        gives the number of the entry that proves it.
+        gives the number of the entry that proves it. `max_table_rows` is a public bound on its
+        rows; None takes the next power of ten.
         """
         with self._lock, nullcontext() if self._folder is None else self._folder.held():
-            self._add(table, incoming, dataset, settle)
+            self._add(table, incoming, dataset, settle, max_table_rows)
+
+    def max_table_rows(self, name: str) -> int:
+        """The public bound on the rows of a table."""
+        stated = self.tables.tables[name].max_table_rows
+        return stated or registry.table_rows(self.open().row_count(name))
+
+    def bound_work(self, query: Query) -> Work:
+        """What answering a question can take, by the public bounds on the rows of its tables."""
+        rows = max(self.max_table_rows(table.name) for table in tables_of(query.relation))
+        return bound_work(query, rows)
 
     def _add(
         self,
@@ -158,6 +174,7 @@ class Holdings:
         incoming: intake.Incoming,
         dataset: str | None,
         settle: Callable[[Registration], int],
+        max_table_rows: int | None,
     ) -> None:
         before = self.tables
         before.check_free(table.name)
@@ -168,7 +185,8 @@ class Holdings:
             _check_units(fresh, one)
             engine = self._opened(fresh)
             engine.check_readable(table)
-            fresh = before.with_table(replace(one, entry=settle(one)))
+            rows = _bound_rows(engine.row_count(table.name), max_table_rows, table.name)
+            fresh = before.with_table(replace(one, entry=settle(one), max_table_rows=rows))
         except BaseException:
             self._frames.pop(table.name, None)
             if self._folder is not None and incoming.reference is None:
@@ -220,6 +238,19 @@ class Holdings:
     def _replace(self, tables: Registry) -> None:
         # An engine that still answers questions is let go of when it has answered them.
         self._tables, self._engine = tables, None
+
+
+def _bound_rows(rows: int, stated: int | None, name: str) -> int:
+    """The public bound on the rows of a table; one that does not hold is refused."""
+    if stated is None:
+        return registry.table_rows(rows)
+    if rows > whole(stated, "max_table_rows", at_least=1):
+        raise InputError(
+            f"{name} has more rows than max_table_rows={stated}",
+            why="how long a question may take is told by that bound",
+            fix="state a higher one, or none",
+        )
+    return stated
 
 
 def _copy_in(rows: Any, path: Path, table: str) -> None:

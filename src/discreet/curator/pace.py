@@ -1,5 +1,6 @@
 """When a computation may begin, and at which moments what came of it may be known."""
 
+import math
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -27,6 +28,8 @@ class Pace:
     settle: Callable[[], None] = lambda: None
     steps: Callable[[float], tuple[float, ...]] = lambda _: ()
     late: Callable[[], None] = lambda: None
+    longest: float = math.inf
+    """Seconds; questions whose work may take longer are refused."""
 
     def hold(self, began: float, steps: tuple[float, ...]) -> None:
         """Wait for the first of these steps that is not over."""

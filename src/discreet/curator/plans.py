@@ -7,6 +7,7 @@ read, every field is checked against its declared type, and what was read must w
 that came in, with each table as the owner described it.
 """
 
+import dataclasses
 import datetime as dt
 import json
 import math
@@ -127,7 +128,8 @@ def _holds(value: Any) -> bool:
         case bool() | int() | Fraction() | Enum() | dt.date() | Table() | PublicTable():
             return True
     hints = typing.get_type_hints(type(value))
-    return all(_fits(getattr(value, name), hint) for name, hint in hints.items())
+    fields = [one.name for one in dataclasses.fields(value) if one.init]
+    return all(_fits(getattr(value, name), hints[name]) for name in fields)
 
 
 def _encodes(value: str) -> bool:

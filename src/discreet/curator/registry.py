@@ -30,6 +30,8 @@ class Registration:
     """A table, where its rows are, and the dataset whose budget it spends (None: public).
 
     `entry` is the number of the entry in the ledger that proves it; 0 where that was not kept.
+    `max_table_rows` is a public bound on the rows of the table, which estimates of time rest on; 0
+    where it was added before there were any (`Holdings.max_table_rows` then derives it).
     """
 
     table: Table | PublicTable
@@ -38,6 +40,7 @@ class Registration:
     dataset: str | None
     stamp: str = ""
     entry: int = 0
+    max_table_rows: int = 0
 
     @property
     def said(self) -> dict[str, Any]:
@@ -125,6 +128,22 @@ class Registry:
                 hops, _ = self.schema.path(table)
                 found |= {hop.table: self.tables[hop.table] for hop in hops}
         return [found[name] for name in sorted(found)]
+
+
+def table_rows(rows: int) -> int:
+    """The public bound on the rows of a table of which the owner states none.
+
+    Example:
+        >>> table_rows(0), table_rows(10_000), table_rows(10_001)
+        (10000, 10000, 100000)
+    """
+    bound = _FEWEST_ROWS
+    while bound < rows:
+        bound *= 10
+    return bound
+
+
+_FEWEST_ROWS = 10_000
 
 
 def version(used: Iterable[Registration]) -> str:
@@ -218,7 +237,7 @@ def write_whole(path: Path, facts: Mapping[str, Any]) -> None:
 
 def _facts(one: Registration) -> dict[str, Any]:
     kept: dict[str, Any] = {"source": one.source, "fingerprint": one.fingerprint}
-    kept |= {"stamp": one.stamp, "entry": one.entry}
+    kept |= {"stamp": one.stamp, "entry": one.entry, "max_table_rows": one.max_table_rows}
     return {**kept, **table_facts(one.table, one.dataset)}
 
 
@@ -250,6 +269,7 @@ def _registration(facts: Mapping[str, Any]) -> Registration:
         facts["dataset"],
         facts["stamp"],
         facts.get("entry", 0),
+        facts.get("max_table_rows", 0),
     )
 
 

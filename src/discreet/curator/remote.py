@@ -97,8 +97,15 @@ class Remote(Curator):
         required: Iterable[str] = (),
         limits: Limits | None = None,
         inside: str | None = None,
+        max_table_rows: int | None = None,
     ) -> None:
         """Upload a private table: a new dataset with a budget, or one more table of a dataset."""
+        if max_table_rows is not None:
+            raise InputError(
+                f"max_table_rows={max_table_rows} of a table on a server",
+                why="a server takes the next power of ten",
+                fix="leave it out, or state it with discreet add on the server's machine",
+            )
         said = {
             "name": name,
             "unit": declarations.write_unit(unit),

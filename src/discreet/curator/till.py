@@ -5,6 +5,7 @@ offer (public facts) -> charge (durable) -> measure (noisy, stored) -> present -
 
 import json
 import logging
+import math
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -96,8 +97,21 @@ class Till:
         touched = self._ledger.touched(dataset, analyst)
         used = self._holdings.check(tables_named(canonical.write(query)))
         self.check_said(used)
+        self._check_work(query)
         at = Counter(analyst, dataset, registry.version(used), touched, self._neighbours)
         return make_offer(query, terms, at)
+
+    def _check_work(self, query: Query) -> None:
+        """Refuse a question that could take longer than anybody waits for an answer."""
+        work = self._holdings.bound_work(query)
+        if work.seconds > self.pace.longest:
+            raise QueryRefused(
+                f"{work.costliest} could take {math.ceil(work.seconds):,} seconds",
+                why=f"an answer is computed within {self.pace.longest:g} seconds or not at all",
+                fix="ask about fewer rows or groups at a time, or ask the owner of the data for "
+                "lower public bounds on its tables",
+                code="expensive",
+            )
 
     def check_said(self, used: Iterable[Registration]) -> None:
         """Refuse tables that are not what the ledger says was added."""
@@ -171,7 +185,7 @@ class Till:
         asked = _Asked.read(receipt.order, self._holdings.schema)
         self._check_version(receipt)
         engine = self._holdings.open()
-        began, steps = time.monotonic(), pace.steps(self._seconds(asked.query))
+        began, steps = time.monotonic(), pace.steps(self._holdings.bound_work(asked.query).seconds)
         until = began + steps[-1] if steps else None
         measured = None
         try:
@@ -185,11 +199,6 @@ class Till:
         finally:
             pace.hold(began, steps)
         return self._give_up(receipt) if measured is None else self._ledger.keep(receipt, measured)
-
-    def _seconds(self, query: Query) -> float:
-        """A bound on the time that measuring takes, from the question and public facts."""
-        del query
-        return 0.0
 
     def _give_up(self, receipt: Receipt) -> Receipt:
         _LOG.error("charge %d failed while data was read; this is final", receipt.sequence)

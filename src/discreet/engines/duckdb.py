@@ -33,6 +33,9 @@ _BATCH = 1 << 17
 _MOST_SCRATCH = "64GB"
 """What questions may write to disk: a public number, not what happens to be free."""
 
+LONGEST_STORED = 1 << 16
+"""Bytes of a stored text; longer ones would take time to fetch whatever is read of them."""
+
 
 class DuckDBEngine:
     """Tables in an embedded DuckDB: files by reference, frames and Arrow tables in memory.
@@ -119,6 +122,26 @@ class DuckDBEngine:
                 why="a question about it would fail or not, depending on one row",
                 fix="mend the file, or leave the column out",
             )
+        long = [column for column in table.columns if self._is_long(table.name, column)]
+        if long:
+            raise InputError(
+                f"{table.name} holds a text of over {LONGEST_STORED} bytes ({', '.join(long)})",
+                why="how long a question takes would depend on one row",
+                fix="shorten the texts, or leave the column out",
+            )
+
+    def row_count(self, name: str) -> int:
+        """How many rows are stored behind a table; for the owner."""
+        stored = stored_name(name, self.dialect)
+        found = self._database.execute(f"SELECT COUNT(*) FROM {stored}").fetchone()
+        return int(found[0]) if found else 0
+
+    def _is_long(self, table: str, column: str) -> bool:
+        if self._physical[table][column] != "VARCHAR":
+            return False
+        name, stored = self.dialect.identifier(column), stored_name(table, self.dialect)
+        found = self._database.execute(f"SELECT MAX(strlen({name})) FROM {stored}").fetchone()
+        return found is not None and (found[0] or 0) > LONGEST_STORED
 
     def _is_readable(self, table: str, column: str) -> bool:
         import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions

@@ -3,13 +3,16 @@
 The text is JSON with sorted keys. Nodes are written with their class and fields; tables by name and
 a digest of what the owner said about them, so that a question is only read back against the
 schema it was asked of.
+
+A question of more than `WRITTEN_OUT` parts that reads a subquery repeatedly has that subquery
+once: the text is {"shared": [...], "question": ...}, and {"use": i} stands for the i-th.
 """
 
 import dataclasses
 import datetime as dt
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from fractions import Fraction
 from types import MappingProxyType
@@ -19,7 +22,11 @@ from discreet.errors import InputError
 from discreet.plan import expressions, kinds, query, relations
 from discreet.plan import schema as schemas
 from discreet.plan.query import Query
+from discreet.plan.relations import nodes_of
 from discreet.plan.schema import PublicTable, Schema, Table
+
+WRITTEN_OUT = 1 << 10
+"""Parts; smaller questions are written as a tree, whatever they share."""
 
 _NODES: dict[str, type] = {
     name: thing
@@ -31,12 +38,26 @@ _NODES: dict[str, type] = {
 
 def write(question: Query) -> str:
     """The canonical text of a question: the same for the same plan, whatever SQL it came from."""
-    return json.dumps(_plain(question), sort_keys=True, separators=(",", ":"))
+    shared: list[Any] = []
+    places: dict[int, int] = {}
+    if question.relation.facts.size > WRITTEN_OUT:
+        order, repeated = nodes_of(question.relation)
+        for node in (node for node in order if id(node) in repeated):
+            shared.append(_plain(node, places))
+            places[id(node)] = len(shared) - 1
+    plain = _plain(question, places)
+    whole = {"shared": shared, "question": plain} if shared else plain
+    return json.dumps(whole, sort_keys=True, separators=(",", ":"))
 
 
 def read(text: str, schema: Schema) -> Query:
     """The question that `write` wrote, against the schema it was asked of."""
-    found = _node(json.loads(text), schema)
+    facts, known = json.loads(text), list[Any]()
+    if isinstance(facts, dict) and facts.keys() == {"shared", "question"}:
+        for one in facts["shared"]:
+            known.append(_node(one, schema, known))
+        facts = facts["question"]
+    found = _node(facts, schema, known)
     if not isinstance(found, Query):
         raise _foreign("it is no question")
     return found
@@ -49,7 +70,10 @@ def table_digest(table: Table | PublicTable) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, places: Mapping[int, int] = MappingProxyType({})) -> Any:
+    """A value as JSON; what has a place among the shared relations is written as that."""
+    if id(value) in places:
+        return {"use": places[id(value)]}
     match value:
         case Table() | PublicTable():
             return {"table": value.name, "digest": table_digest(value)}
@@ -62,30 +86,32 @@ def _plain(value: Any) -> Any:
         case float():
             return {"float": value.hex()}
         case tuple() | list():
-            return [_plain(part) for part in value]
+            return [_plain(part, places) for part in value]
         case Mapping() | MappingProxyType():
             # Columns keep their order: UNION matches them by position.
             return {"mapping": [[key, _plain(part)] for key, part in value.items()]}
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            facts = {f.name: _plain(getattr(value, f.name)) for f in _written(value)}
+            facts = {f.name: _plain(getattr(value, f.name), places) for f in _written(value)}
             return {"node": type(value).__name__, **facts}
     return value
 
 
 def _written(node: Any) -> list[dataclasses.Field[Any]]:
-    """The fields that are written: all but younger ones that say nothing.
+    """The fields that are written: all but derived ones, and younger ones that say nothing.
 
     So a question that was written before they were there is still the same question.
     """
     return [
         one
         for one in dataclasses.fields(node)
-        if "written" not in one.metadata or getattr(node, one.name) != one.default
+        if one.init and ("written" not in one.metadata or getattr(node, one.name) != one.default)
     ]
 
 
-def _node(value: Any, schema: Schema) -> Any:
+def _node(value: Any, schema: Schema, known: Sequence[Any]) -> Any:
     match value:
+        case {"use": place}:
+            return known[place]
         case {"table": name, "digest": digest}:
             table = schema.tables.get(name)
             if table is None or table_digest(table) != digest:
@@ -102,11 +128,12 @@ def _node(value: Any, schema: Schema) -> Any:
         case {"float": text}:
             return float.fromhex(text)
         case {"mapping": pairs}:
-            return {key: _node(part, schema) for key, part in pairs}
+            return {key: _node(part, schema, known) for key, part in pairs}
         case {"node": name, **facts}:
-            return _NODES[name](**{str(key): _node(part, schema) for key, part in facts.items()})
+            parts = {str(key): _node(part, schema, known) for key, part in facts.items()}
+            return _NODES[name](**parts)
         case list():
-            return tuple(_node(part, schema) for part in value)
+            return tuple(_node(part, schema, known) for part in value)
     return value
 
 

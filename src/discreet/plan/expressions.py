@@ -5,11 +5,18 @@ none raises. `discreet.plan.typing` gives each its type and range, `discreet.sql
 engine, and the reference interpreter of the tests its meaning.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
+from discreet.errors import InputError
 from discreet.plan.kinds import Kind, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LARGEST = 1 << 14
+"""Parts that an expression may have, once shared ones are written out."""
 
 
 class Function(Enum):
@@ -108,6 +115,7 @@ class Unit(Enum):
 class Literal:
     """A constant; `kind` is needed for NULL, which has no kind of its own."""
 
+    size: ClassVar[int] = 1
     value: Value
     kind: Kind
 
@@ -116,27 +124,51 @@ class Literal:
 class Column:
     """A column of the relation below."""
 
+    size: ClassVar[int] = 1
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class _Compound:
+    """An expression of expressions; `size` counts the parts, a shared one wherever it stands."""
+
+    size: int = field(init=False, repr=False, compare=False)
+
+    def _settle(self, parts: "Iterable[Expression]") -> None:
+        size = 1 + sum(part.size for part in parts)
+        if size > LARGEST:
+            raise InputError(
+                f"an expression has more than {LARGEST} parts",
+                why="it would take an engine too long to plan",
+                fix="compute parts of it in a subquery",
+            )
+        object.__setattr__(self, "size", size)
+
+
+@dataclass(frozen=True, slots=True)
+class Call(_Compound):
     """A function of expressions."""
 
     function: Function
     arguments: "tuple[Expression, ...]"
 
+    def __post_init__(self) -> None:
+        self._settle(self.arguments)
+
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class Case(_Compound):
     """The value beside the first condition that is true; else `otherwise`."""
 
     branches: "tuple[tuple[Expression, Expression], ...]"
     otherwise: "Expression"
 
+    def __post_init__(self) -> None:
+        self._settle([*(part for branch in self.branches for part in branch), self.otherwise])
+
 
 @dataclass(frozen=True, slots=True)
-class Cast:
+class Cast(_Compound):
     """A value as another kind; NULL where it has none.
 
     REAL to INTEGER rounds halves to even. TEXT to INTEGER or REAL takes an optional sign, digits,
@@ -148,17 +180,23 @@ class Cast:
     operand: "Expression"
     kind: Kind
 
+    def __post_init__(self) -> None:
+        self._settle((self.operand,))
+
 
 @dataclass(frozen=True, slots=True)
-class IsIn:
+class IsIn(_Compound):
     """Whether a value is one of some literals; NULL for NULL."""
 
     operand: "Expression"
     values: tuple[Literal, ...]
 
+    def __post_init__(self) -> None:
+        self._settle((self.operand,))
+
 
 @dataclass(frozen=True, slots=True)
-class Like:
+class Like(_Compound):
     """Whether a text matches a pattern: % is any text, _ any code point.
 
     After `escape`, both (and `escape` itself) are plain.
@@ -168,13 +206,19 @@ class Like:
     pattern: str
     escape: str | None = None
 
+    def __post_init__(self) -> None:
+        self._settle((self.operand,))
+
 
 @dataclass(frozen=True, slots=True)
-class Truncate:
+class Truncate(_Compound):
     """A date or timestamp down to the beginning of its year, month, ..."""
 
     operand: "Expression"
     unit: Unit
+
+    def __post_init__(self) -> None:
+        self._settle((self.operand,))
 
 
 Expression: TypeAlias = Literal | Column | Call | Case | Cast | IsIn | Like | Truncate

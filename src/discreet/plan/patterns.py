@@ -1,8 +1,12 @@
 """LIKE patterns, read once into what they mean."""
 
+from collections.abc import Sequence
 from enum import Enum
 
 from discreet.errors import InputError
+
+LONGEST_PATTERN = 1 << 8
+"""Characters of a pattern: engines take time in proportion to it for every character of a text."""
 
 
 class Wildcard(Enum):
@@ -28,6 +32,12 @@ def tokens(pattern: str, escape: str | None) -> tuple[str | Wildcard, ...]:
             why="it has to be one",
             fix="pass one character",
         )
+    if len(pattern) > LONGEST_PATTERN:
+        raise InputError(
+            f"a LIKE pattern of more than {LONGEST_PATTERN} characters",
+            why="matching takes time in proportion to it",
+            fix="shorten it, or compare parts of the text",
+        )
     read: list[str | Wildcard] = []
     characters = iter(pattern)
     for character in characters:
@@ -38,6 +48,17 @@ def tokens(pattern: str, escape: str | None) -> tuple[str | Wildcard, ...]:
         else:
             read.append(character)
     return tuple(read)
+
+
+def longest_part(pattern: Sequence[str | Wildcard]) -> int:
+    """The most characters between two of %: engines look for them at every place of a text.
+
+    Example:
+        >>> longest_part(tokens("ab%c_d%", None))
+        3
+    """
+    parts = "".join("%" if token is Wildcard.ANY else "x" for token in pattern).split("%")
+    return max(map(len, parts))
 
 
 def _plain(character: str, escape: str) -> str:

@@ -9,13 +9,19 @@ from fractions import Fraction
 from discreet.errors import InputError
 from discreet.plan.expressions import Expression
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.relations import Named, Relation, columns_of, expect
+from discreet.plan.relations import LARGEST, Named, Relation, columns_of, expect
 from discreet.plan.schema import Limits, distinct
 from discreet.plan.typing import infer
 from discreet.rationals import Real, positive, whole
 
 MOST = 1 << 62
 """No limit or offset is higher."""
+
+MOST_AGGREGATES = 1 << 6
+"""Aggregates of one question: each takes a share of the price, and of the time to plan it."""
+
+MOST_KEYS = 1 << 6
+"""Keys of one question: groups by more of them hold nobody."""
 
 
 class Measure(Enum):
@@ -83,6 +89,7 @@ class Query:
     def __post_init__(self) -> None:
         if not self.sets:
             object.__setattr__(self, "sets", (tuple(range(len(self.keys))),))
+        _check_size(self)
         _check_shape(self)
         distinct(
             [
@@ -102,6 +109,26 @@ class Query:
             infer(order.expression, released)
         if self.having is not None:
             expect(self.having, released, Kind.BOOLEAN, "HAVING")
+
+
+def _check_size(query: Query) -> None:
+    """Refuse what has more parts than an engine, or the ledger that keeps it, should see."""
+    own: list[Named | Order] = [*query.keys, *query.outputs, *query.order]
+    of_rows = [one for a in query.aggregates for one in (*a.arguments, a.where) if one is not None]
+    having = [] if query.having is None else [query.having]
+    parts = [*(one.expression for one in own), *of_rows, *having]
+    size = query.relation.facts.size + sum(part.size for part in parts)
+    for count, most, what in (
+        (size, LARGEST, "parts"),
+        (len(query.aggregates), MOST_AGGREGATES, "aggregates"),
+        (len(query.keys), MOST_KEYS, "keys"),
+    ):
+        if count > most:
+            raise InputError(
+                f"the question has more than {most} {what}",
+                why="it would take too long to plan",
+                fix="ask for fewer columns at once",
+            )
 
 
 def _check_shape(query: Query) -> None:

@@ -26,6 +26,7 @@ from discreet.plan.relations import (
     Scan,
     Union,
     columns_of,
+    nodes_of,
 )
 from discreet.plan.schema import Table
 
@@ -76,27 +77,39 @@ def _all(expressions: Iterable[Expression]) -> set[str]:
 
 
 def _reads(relation: Relation, names: set[str]) -> list[Read]:
+    """The stored columns behind some columns of a relation; each relation is looked at once."""
+    order, _ = nodes_of(relation)
+    wanted: dict[int, set[str]] = {id(node): set() for node in order}
+    wanted[id(relation)] |= names
+    for node in reversed(order):  # whoever reads a relation comes before it
+        for below, some in _wants(node, wanted[id(node)]):
+            wanted[id(below)] |= some
+    scans = [node for node in order if isinstance(node, Scan)]
+    return [(s.table, name) for s in scans for name in s.table.columns if name in wanted[id(s)]]
+
+
+def _wants(relation: Relation, names: set[str]) -> list[tuple[Relation, set[str]]]:
+    """What a relation reads of each of its inputs for these columns of its own."""
     match relation:
-        case Scan(table):
-            return [(table, name) for name in table.columns if name in names]
+        case Scan():
+            return []
         case Filter(below, predicate):
-            return _reads(below, names | mentions(predicate))
+            return [(below, names | mentions(predicate))]
         case Project(below, columns):
-            return _reads(below, _all(c.expression for c in columns if c.name in names))
+            return [(below, _all(c.expression for c in columns if c.name in names))]
         case JoinPublic(below, _, on, _, _):
-            return _reads(below, names | _all(on))
+            return [(below, names | _all(on))]
         case JoinPerson(left, right, on, _):
             here = names | _all(pair[0] for pair in on)
-            there = names | _all(pair[1] for pair in on)
-            return _reads(left, here) + _reads(right, there)
+            return [(left, here), (right, names | _all(pair[1] for pair in on))]
         case PerPerson(below, keys, aggregates):
             grouped = _all(key.expression for key in keys)
             summed = {n for a in aggregates if a.name in names for n in _of_aggregate(a)}
-            return _reads(below, grouped | summed)
+            return [(below, grouped | summed)]
         case Union(left, right):
             places = [i for i, name in enumerate(columns_of(left)) if name in names]
             across = list(columns_of(right))
-            return _reads(left, names) + _reads(right, {across[i] for i in places})
+            return [(left, names), (right, {across[i] for i in places})]
         case _:
             assert_never(relation)
 

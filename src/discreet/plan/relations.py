@@ -6,8 +6,9 @@ removes just their rows, whatever is built: filters, expressions, joins on the p
 per-person aggregates. What remains to be bounded is how much one person's rows weigh in an answer.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias, assert_never
 
@@ -15,7 +16,43 @@ from discreet.errors import InputError
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.schema import EachRow, Person, PublicTable, Table, distinct
-from discreet.plan.typing import infer
+from discreet.plan.typing import DEEPEST, infer
+
+LARGEST = 1 << 14
+"""Relations and parts of expressions that a question may have, once shared ones are written out.
+
+A question is a graph: a name that WITH gives is one relation, however often it is read. Walks over
+it are linear in what is different. What it stands for doubles with every `a UNION ALL a`.
+"""
+
+
+MOST_JOINED = 1 << 16
+"""Rows that one join may give one person.
+
+Joins multiply a person's rows, and a chain of them without end. So before rows enter a join, each
+side keeps at most so many rows a person that no person gets more out of it: all of these against a
+side with one row each, and 256 against 256. Few people have as many rows of one kind; what they
+have beyond is left out, chosen by a keyed hash.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a relation from its birth on, so that nobody has to walk it again."""
+
+    columns: Mapping[str, Type]
+    unit: object
+    tables: tuple[Table, ...]
+    one_row_each: bool
+    size: int
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """What every relation has; it is no part of the question's text, and no two differ by it."""
+
+    facts: Facts = field(init=False, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +64,17 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(_Node):
     """The rows of a private table that have an owner."""
 
     table: Table
 
+    def __post_init__(self) -> None:
+        _settle(self)
+
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(_Node):
     """The rows for which a predicate is true (neither false nor NULL)."""
 
     input: "Relation"
@@ -42,10 +82,11 @@ class Filter:
 
     def __post_init__(self) -> None:
         expect(self.predicate, columns_of(self.input), Kind.BOOLEAN, "a condition")
+        _settle(self)
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class Project(_Node):
     """Rows with new columns, each a function of the old ones."""
 
     input: "Relation"
@@ -53,7 +94,7 @@ class Project:
 
     def __post_init__(self) -> None:
         distinct(column.name for column in self.columns)
-        columns_of(self)
+        _settle(self)
 
 
 class Keep(Enum):
@@ -64,7 +105,7 @@ class Keep(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class JoinPublic:
+class JoinPublic(_Node):
     """Each row beside the one row of a public table that its key names.
 
     `on` gives an expression over the input for each column of the table's key, in order. Columns of
@@ -82,14 +123,15 @@ class JoinPublic:
         scope = columns_of(self.input)
         for expression, key in zip(self.on, self.table.key, strict=True):
             _meet(infer(expression, scope), self.table.columns[key])
+        _settle(self)
 
 
 @dataclass(frozen=True, slots=True)
-class JoinPerson:
+class JoinPerson(_Node):
     """Each row beside every row of the same person on the right for which `on` is equal.
 
     Columns of both sides must have different names. Under `Keep.ALL` columns of the right may be
-    NULL.
+    NULL. Each side keeps at most `join_caps` rows of a person, which a keyed hash chooses.
     """
 
     left: "Relation"
@@ -102,6 +144,7 @@ class JoinPerson:
         distinct([*columns_of(self.left), *columns_of(self.right)])
         for left, right in self.on:
             _meet(infer(left, columns_of(self.left)), infer(right, columns_of(self.right)))
+        _settle(self)
 
 
 class Summary(Enum):
@@ -126,7 +169,7 @@ class PersonAggregate:
 
 
 @dataclass(frozen=True, slots=True)
-class PerPerson:
+class PerPerson(_Node):
     """One row a person (and a value of `keys`), with summaries of that person's rows.
 
     Sums are exact: of INTEGER, or of bounded REAL on the grid that `grid_step` gives; a sum that
@@ -145,11 +188,11 @@ class PerPerson:
                 fix="declare the column that names the person as the table's unit",
             )
         distinct([*(key.name for key in self.keys), *(a.name for a in self.aggregates)])
-        columns_of(self)
+        _settle(self)
 
 
 @dataclass(frozen=True, slots=True)
-class Union:
+class Union(_Node):
     """The rows of both, duplicates included; columns are matched by position, named by the left."""
 
     left: "Relation"
@@ -157,7 +200,7 @@ class Union:
 
     def __post_init__(self) -> None:
         same_people(self.left, self.right)
-        columns_of(self)
+        _settle(self)
 
 
 Relation: TypeAlias = Scan | Filter | Project | JoinPublic | JoinPerson | PerPerson | Union
@@ -179,6 +222,120 @@ def _meet(here: Type, there: Type) -> None:
 
 def columns_of(relation: Relation) -> Mapping[str, Type]:
     """The columns of a relation and their types."""
+    return relation.facts.columns
+
+
+def unit_of(relation: Relation) -> object:
+    """Who is protected: relations can only meet where it is the same."""
+    return relation.facts.unit
+
+
+def tables_of(relation: Relation) -> tuple[Table, ...]:
+    """The private tables a relation reads, each once, in order of appearance."""
+    return relation.facts.tables
+
+
+def has_one_row_each(relation: Relation) -> bool:
+    """Whether nobody has more than one row, whatever the data."""
+    return relation.facts.one_row_each
+
+
+def join_caps(join: JoinPerson) -> tuple[int | None, int | None]:
+    """The rows of one person that each side of a join keeps; None where nobody has more than one.
+
+    Guarantee: the product of what both sides keep of a person is at most `MOST_JOINED`.
+    """
+    single = has_one_row_each(join.left), has_one_row_each(join.right)
+    most = MOST_JOINED if any(single) else math.isqrt(MOST_JOINED)
+    return None if single[0] else most, None if single[1] else most
+
+
+def inputs_of(relation: Relation) -> "tuple[Relation, ...]":
+    """The relations directly inside one, in order."""
+    match relation:
+        case Scan():
+            return ()
+        case Filter(below, _) | Project(below, _) | PerPerson(below, _, _):
+            return (below,)
+        case JoinPublic(below, _, _, _, _):
+            return (below,)
+        case JoinPerson(left, right, _, _) | Union(left, right):
+            return (left, right)
+        case _:
+            assert_never(relation)
+
+
+def expressions_of(relation: Relation) -> Iterator[Expression]:
+    """The expressions that a relation itself computes for each row."""
+    match relation:
+        case Scan() | Union():
+            return
+        case Filter(_, predicate):
+            yield predicate
+        case Project(_, columns):
+            yield from (column.expression for column in columns)
+        case JoinPublic(_, _, on, _, _):
+            yield from on
+        case JoinPerson(_, _, on, _):
+            yield from (side for pair in on for side in pair)
+        case PerPerson(_, keys, aggregates):
+            yield from (key.expression for key in keys)
+            for aggregate in aggregates:
+                yield from (e for e in (aggregate.argument, aggregate.where) if e is not None)
+        case _:
+            assert_never(relation)
+
+
+def nodes_of(relation: Relation) -> "tuple[list[Relation], set[int]]":
+    """Each different relation inside one, inputs first, and the `id` of those used repeatedly.
+
+    Example:
+        >>> from discreet.plan.schema import Person, Table
+        >>> visits = Scan(Table("visits", {"who": Type(Kind.TEXT)}, Person("who")))
+        >>> twice = Union(visits, visits)
+        >>> nodes, shared = nodes_of(Union(twice, twice))
+        >>> [type(node).__name__ for node in nodes], len(shared)
+        (['Scan', 'Union', 'Union'], 2)
+    """
+    order: list[Relation] = []
+    seen, shared = {id(relation)}, set[int]()
+    pending = [(relation, iter(inputs_of(relation)))]
+    while pending:
+        node, rest = pending[-1]
+        below = next(rest, None)
+        if below is None:
+            order.append(node)
+            pending.pop()
+        elif id(below) in seen:
+            shared.add(id(below))
+        else:
+            seen.add(id(below))
+            pending.append((below, iter(inputs_of(below))))
+    return order, shared
+
+
+# --- facts --------------------------------------------------------------------------------------
+
+
+def _settle(relation: Relation) -> None:
+    """Write down what is known of a relation; one that has grown too large is refused."""
+    below = [one.facts for one in inputs_of(relation)]
+    size = 1 + sum(one.size for one in below) + sum(e.size for e in expressions_of(relation))
+    depth = 1 + max((one.depth for one in below), default=0)
+    if size > LARGEST or depth > DEEPEST:
+        raise InputError(
+            f"the question has more than {LARGEST} parts once every name stands for what it means"
+            if size > LARGEST
+            else f"subqueries, joins and conditions are nested more than {DEEPEST} deep",
+            why="it would take an engine too long to plan",
+            fix="read fewer subqueries, and each of them less often",
+        )
+    columns, single = _columns(relation), _single(relation)
+    facts = Facts(columns, _unit(relation), _tables(below, relation), single, size, depth)
+    object.__setattr__(relation, "facts", facts)
+
+
+def _columns(relation: Relation) -> Mapping[str, Type]:
     match relation:
         case Scan(table):
             return table.columns
@@ -208,35 +365,26 @@ def _projected(expression: Expression, scope: Mapping[str, Type]) -> Type:
     return scope[expression.name] if isinstance(expression, Column) else found
 
 
-def unit_of(relation: Relation) -> object:
-    """Who is protected: relations can only meet where it is the same."""
-    match relation:
-        case Scan(table):
-            return table.unit if isinstance(table.unit, EachRow) else "person"
-        case Filter(below, _) | Project(below, _) | PerPerson(below, _, _):
-            return unit_of(below)
-        case JoinPublic(below, _, _, _, _):
-            return unit_of(below)
-        case JoinPerson(left, _, _, _) | Union(left, _):
-            return unit_of(left)
-        case _:
-            assert_never(relation)
+def _unit(relation: Relation) -> object:
+    if isinstance(relation, Scan):
+        return relation.table.unit if isinstance(relation.table.unit, EachRow) else "person"
+    return unit_of(inputs_of(relation)[0])
 
 
-def tables_of(relation: Relation) -> tuple[Table, ...]:
-    """The private tables a relation reads, each once, in order of appearance."""
+def _tables(below: list[Facts], relation: Relation) -> tuple[Table, ...]:
+    if isinstance(relation, Scan):
+        return (relation.table,)
+    return tuple({table.name: table for one in below for table in one.tables}.values())
+
+
+def _single(relation: Relation) -> bool:
     match relation:
-        case Scan(table):
-            return (table,)
-        case Filter(below, _) | Project(below, _) | PerPerson(below, _, _):
-            return tables_of(below)
-        case JoinPublic(below, _, _, _, _):
-            return tables_of(below)
-        case JoinPerson(left, right, _, _) | Union(left, right):
-            seen = {table.name: table for table in (*tables_of(left), *tables_of(right))}
-            return tuple(seen.values())
+        case Scan() | Union():
+            return False
+        case PerPerson(below, keys, _):
+            return all(_names_person(key.expression, below) for key in keys)
         case _:
-            assert_never(relation)
+            return all(map(has_one_row_each, inputs_of(relation)))
 
 
 def summary_type(aggregate: PersonAggregate, scope: Mapping[str, Type]) -> Type:
@@ -278,21 +426,6 @@ def expect(expression: Expression, scope: Mapping[str, Type], kind: Kind, role: 
         why=f"it has to be {kind.value}",
         fix="compare the value with something",
     )
-
-
-def has_one_row_each(relation: Relation) -> bool:
-    """Whether nobody has more than one row, whatever the data."""
-    match relation:
-        case Scan() | Union():
-            return False
-        case Filter(below, _) | Project(below, _) | JoinPublic(below, _, _, _, _):
-            return has_one_row_each(below)
-        case JoinPerson(left, right, _, _):
-            return has_one_row_each(left) and has_one_row_each(right)
-        case PerPerson(below, keys, _):
-            return all(_names_person(key.expression, below) for key in keys)
-        case _:
-            assert_never(relation)
 
 
 def _names_person(expression: Expression, relation: Relation) -> bool:

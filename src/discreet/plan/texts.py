@@ -17,6 +17,14 @@ TO_UPPER = str.maketrans(_UPPER.lower(), _UPPER)
 LONGEST_CONCAT = 1 << 14
 """Code points; a longer CONCAT is NULL, lest doubling a text over and over exhausts an engine."""
 
+LONGEST_TEXT = 1 << 10
+"""Code points that are read of a stored text, so that no row decides how long a question takes."""
+
+
+def longest_stored(of: Type) -> int:
+    """The code points that are read of a stored text: enough for every key that is declared."""
+    return max([LONGEST_TEXT, *(len(key) for key in of.keys or () if isinstance(key, str))])
+
 
 def _text(function: Callable[[str], str] | None, call: Call, operands: Sequence[Type]) -> Outcome:
     expect(call, operands, {Kind.TEXT})

@@ -31,11 +31,6 @@ class Timetable:
         self._floors: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    @property
-    def longest(self) -> float:
-        """Seconds after which any computation is stopped."""
-        return self._steps[-1]
-
     def pace(
         self,
         caller: str = "",
@@ -43,7 +38,8 @@ class Timetable:
         settle: Callable[[], None] = lambda: None,
     ) -> Pace:
         """The pace of one caller's questions."""
-        return Pace(turn, settle, partial(self.steps, caller), partial(self.late, caller))
+        steps, late = partial(self.steps, caller), partial(self.late, caller)
+        return Pace(turn, settle, steps, late, self._steps[-1] - self._reserve)
 
     def steps(self, caller: str, seconds: float) -> tuple[float, ...]:
         """The moments for a question whose work takes at most so many seconds.

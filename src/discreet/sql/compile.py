@@ -16,6 +16,7 @@ n rows add up to less than n * 2^32.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from discreet.plan.expressions import Expression
 from discreet.plan.kinds import Kind, Value
@@ -26,23 +27,29 @@ from discreet.plan.statistics import Distinct, People, Ranks, Rows, Statistic, T
 from discreet.plan.typing import infer
 from discreet.sql.duckdb import DuckDB
 from discreet.sql.integers import cell, on_grid, saturated
-from discreet.sql.relations import render_relation
+from discreet.sql.relations import first_rows, render_relation
 
 FULL = 1 << 10
 """The weight of a person within the limits."""
 
 
+SECRET = "<secret>"  # noqa: S105 - stands for the salt, which is drawn when the question is asked
+
 _WRITTEN = 1000
 """The longest list of keys that is written out; longer ones are tables of the session."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Compiled:
-    """The statements that answer one query on one engine."""
+    """The statements that answer one query on one engine.
+
+    `salt` is the question's secret: it chooses which rows of a person enter joins.
+    """
 
     query: Query
     statistics: tuple[Statistic, ...]
     dialect: DuckDB
+    salt: str = SECRET
 
     @property
     def by_row(self) -> bool:
@@ -67,8 +74,7 @@ class Compiled:
         parts = [] if self.by_row else [self._person]
         for name, key in zip(self.keys, self.query.keys, strict=True):
             parts.append(f"{self.dialect.render(key.expression, scope)} AS {name}")
-        inner = render_relation(self.query.relation, self.dialect)
-        text = f"SELECT {', '.join([*parts, *columns]) or '1'} FROM ({inner})"
+        text = f"SELECT {', '.join([*parts, *columns]) or '1'} FROM ({self._relation})"
         if self.by_row and self.known:
             return text  # what is no known key finds no place later, at no cost a row
         known = [
@@ -182,7 +188,8 @@ class Compiled:
             source += self._among("pairs", "p", [self._person])
         columns = ["cell", f"{saturated(f'SUM({weight})', self.dialect)} AS weight"]
         grouped = self._grouped(columns, f"{source} WHERE cell IS NOT NULL", extra=1)
-        return self._placed(grouped, ["cell", "weight"])
+        # Whoever is far over the limits weighs nothing, and a cell that they alone are in is empty.
+        return self._placed(f"SELECT * FROM ({grouped}) WHERE weight > 0", ["cell", "weight"])
 
     def distincts(self, statistic: Distinct, limit: int, salt: str) -> str:
         """How many different values each released group has, by place, of `limit` a person."""
@@ -193,7 +200,8 @@ class Compiled:
         else:
             columns = ", ".join([self._person, *self.keys, "v"])
             each = f"SELECT DISTINCT {columns} FROM ({rows}) WHERE counts"
-            source = f"({self._first(each, [*self.keys, 'v'], limit, salt)})"
+            names = [*self.keys, "v"]
+            source = f"({first_rows(each, self._person, names, limit, self.dialect, salt)})"
         counted = [f"CAST(COUNT(DISTINCT v) AS BIGINT) * {FULL} AS t"]
         return self._placed(self._grouped(counted, source), ["t"])
 
@@ -203,7 +211,7 @@ class Compiled:
         """Leave each person `limit` groups at most, chosen by a keyed hash."""
         many = f"SELECT pairs.* FROM pairs JOIN norms USING ({self._person}) WHERE l0 > {limit}"
         few = f"SELECT pairs.* FROM pairs JOIN norms USING ({self._person}) WHERE l0 <= {limit}"
-        chosen = self._first(many, self.keys, limit, salt)
+        chosen = first_rows(many, self._person, self.keys, limit, self.dialect, salt)
         return [
             f"CREATE TEMP TABLE kept AS {few} UNION ALL {chosen}",
             "DROP TABLE pairs",
@@ -211,21 +219,6 @@ class Compiled:
             "DROP TABLE norms",
             self.norms(),
         ]
-
-    def _first(self, each: str, names: Sequence[str], limit: int, salt: str) -> str:
-        """`limit` rows a person: those whose keyed hash is least, whatever order they come in.
-
-        The hash covers the person and the row and is keyed by a secret, so that nobody can place
-        their rows. Rows of one person are all different, so the order is total.
-        """
-        texts = [f"COALESCE(CAST({name} AS VARCHAR), '')" for name in (self._person, *names)]
-        hashed = f"MD5({self.dialect.text(salt)} || {' || chr(31) || '.join(texts)})"
-        order = ", ".join([hashed, *names])
-        ranked = (
-            f"SELECT *, ROW_NUMBER() OVER (PARTITION BY {self._person} ORDER BY {order}) AS turn "
-            f"FROM ({each})"
-        )
-        return f"SELECT * EXCLUDE (turn) FROM ({ranked}) WHERE turn <= {limit}"
 
     def _among(self, table: str, alias: str, names: Sequence[str]) -> str:
         """Only rows whose keys (and further columns) stand in a table."""
@@ -266,6 +259,10 @@ class Compiled:
         return f"SELECT {shown} FROM ({self._sums()}) AS t{joins} ORDER BY place"
 
     # --- texts ----------------------------------------------------------------------------------
+
+    @cached_property
+    def _relation(self) -> str:
+        return render_relation(self.query.relation, self.dialect, self.salt)
 
     @property
     def _person(self) -> str:

@@ -80,6 +80,14 @@ class Dialect(ABC):
             conditions.append(f"{text} IS NULL")
         return f"({' OR '.join(conditions)})"
 
+    def beginning(self, text: str, count: int) -> str:
+        """The first code points of a text; most texts are short, which their bytes tell at once."""
+
+        def body(it: str) -> str:
+            return self.choose([(f"{self.bytes(it)} <= {count}", it)], self.substring(it, 1, count))
+
+        return self.let([text], body)
+
     @abstractmethod
     def let(self, texts: Sequence[str], body: Callable[..., str]) -> str:
         """A body that names each text more than once, without writing long texts more than once."""
@@ -119,6 +127,10 @@ class Dialect(ABC):
     @abstractmethod
     def length(self, text: str) -> str:
         """The number of code points."""
+
+    @abstractmethod
+    def bytes(self, text: str) -> str:
+        """The number of bytes of a text, which is at least that of its code points."""
 
     @abstractmethod
     def substring(self, text: str, first: int, count: int) -> str:

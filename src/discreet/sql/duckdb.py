@@ -90,6 +90,10 @@ class DuckDB(Dialect):
         """In code points."""
         return f"length({text})"
 
+    def bytes(self, text: str) -> str:
+        """In UTF-8, known without looking at the text."""
+        return f"strlen({text})"
+
     def substring(self, text: str, first: int, count: int) -> str:
         """In code points; no text is as long as the limits."""
         return f"substring({text}, {min(first, _LONGEST_TEXT)}, {min(count, _LONGEST_TEXT)})"
@@ -115,7 +119,10 @@ class DuckDB(Dialect):
         return f"ends_with({text}, {end})"
 
     def like(self, text: str, pattern: Sequence[str | Wildcard]) -> str:
-        """Plain % and _ are escaped with a backslash; without them it is plain itself."""
+        """Plain % and _ are escaped with a backslash; without them it is plain itself.
+
+        The engine looks for the parts between % one after the other, from left to right.
+        """
         if not {"%", "_"} & set(pattern):
             plain = "".join(t.value if isinstance(t, Wildcard) else t for t in pattern)
             return f"({text} LIKE {self.text(plain)})"

@@ -10,6 +10,7 @@ from discreet.errors import DiscreetError, InputError, QueryRefused
 from discreet.plan.query import Query
 from discreet.plan.relations import tables_of
 from discreet.plan.schema import Schema
+from discreet.plan.work import MOST_ROWS_EACH, bound_work, check_work
 
 
 def read(text: str, schema: Schema) -> Query:
@@ -30,6 +31,8 @@ def read(text: str, schema: Schema) -> Query:
         )
     try:
         return _read(text, schema)
+    except InputError as wrong:
+        refusal = _refused(wrong, "too_large", text)
     except DiscreetError:
         raise
     except RecursionError:
@@ -48,17 +51,25 @@ def _read(text: str, schema: Schema) -> Query:
     answer = Reading(syntax, schema).answer(syntax.tree)
     syntax.finish()
     check_words(syntax, tokens)
-    _check_people(answer.query, schema, len(text))
+    _check_people(answer.query, schema, text)
+    work = bound_work(answer.query, MOST_ROWS_EACH)
+    try:
+        check_work(work)
+    except InputError as error:
+        raise syntax.blame_word(work.costliest, error) from None
     return answer.query
 
 
-def _check_people(query: Query, schema: Schema, length: int) -> None:
+def _check_people(query: Query, schema: Schema, text: str) -> None:
     try:
         schema.check_same_people(table.name for table in tables_of(query.relation))
     except InputError as wrong:
-        raise QueryRefused(
-            wrong.what, why=wrong.why, fix=wrong.fix, code="people", start=0, end=length
-        ) from None
+        raise _refused(wrong, "people", text) from None
+
+
+def _refused(wrong: InputError, code: str, text: str) -> QueryRefused:
+    """A refusal by the plan of the question as a whole."""
+    return QueryRefused(wrong.what, why=wrong.why, fix=wrong.fix, code=code, start=0, end=len(text))
 
 
 def _unreadable(code: str, what: str, text: str) -> QueryRefused:

@@ -68,6 +68,7 @@ class ExpressionReader:
 
     def check(self, expression: Expression, node: Node) -> Type:
         """The type of an expression; wrong kinds are refused where they stand."""
+        self.syntax.look_at(expression.size, node)
         try:
             return infer(expression, self.types)
         except InputError as error:

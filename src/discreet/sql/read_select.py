@@ -114,14 +114,16 @@ class SelectReader:
         names = name_items(self.syntax, self.items, [None] * len(self.items))
         columns = list(zip(names, expressions, strict=True))
         relation = self.project(self.relation, columns, self.select)
-        return Rows(relation, tuple(self._visible(*column) for column in columns))
+        known = {column.column: column for column in reversed(self.columns)}
+        return Rows(relation, tuple(_visible(*column, known) for column in columns))
 
-    def _visible(self, name: str, expression: Expression) -> Visible:
-        """A new column; a plain copy of an old one identifies the same people."""
-        for old in self.columns:
-            if expression == Column(old.column):
-                return Visible(name, name, "", old.identities, old.absent)
+
+def _visible(name: str, expression: Expression, known: Mapping[str, Visible]) -> Visible:
+    """A new column; a plain copy of an old one identifies the same people."""
+    old = known.get(expression.name) if isinstance(expression, Column) else None
+    if old is None:
         return Visible(name, name, "")
+    return Visible(name, name, "", old.identities, old.absent)
 
 
 def _is_one(expression: Expression, named: Mapping[str, Visible]) -> TypeGuard[Column]:

@@ -1,9 +1,10 @@
 """A relation of the plan as an engine's SELECT: its columns by name, and the person as "_person".
 
-Stored tables are views that already give clean columns and the person (`discreet.sql.stored`).
+Stored tables are views that already give clean columns and the person (`discreet.sql.stored`). A
+relation that is used more than once is written once, under a name of WITH.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from discreet.plan.expressions import Expression
@@ -21,6 +22,9 @@ from discreet.plan.relations import (
     Summary,
     Union,
     columns_of,
+    inputs_of,
+    join_caps,
+    nodes_of,
     unit_of,
 )
 from discreet.plan.schema import PERSON, EachRow
@@ -31,29 +35,43 @@ from discreet.sql.integers import on_grid, saturated
 from discreet.sql.stored import view_name
 
 
-def render_relation(relation: Relation, dialect: DuckDB) -> str:
-    """The SELECT of a relation."""
+def render_relation(relation: Relation, dialect: DuckDB, salt: str) -> str:
+    """The SELECT of a relation; `salt` is the secret that says which rows of a person are kept."""
+    order, shared = nodes_of(relation)
+    sources: dict[int, str] = {}
+    parts: list[str] = []
+    for node in order:
+        text = _render(node, [sources[id(below)] for below in inputs_of(node)], dialect, salt)
+        if id(node) in shared and not isinstance(node, Scan):
+            sources[id(node)] = f"shared{len(parts)}"
+            parts.append(f"shared{len(parts)} AS ({text})")
+        else:
+            sources[id(node)] = f"({text})"
+    return f"WITH {', '.join(parts)} {text}" if parts else text
+
+
+def _render(relation: Relation, sources: Sequence[str], dialect: DuckDB, salt: str) -> str:
+    """The SELECT of a relation over the sources of its inputs: names, or texts in parentheses."""
     name = dialect.identifier
     match relation:
         case Scan(table):
             return f"SELECT * FROM {view_name(table.name, dialect)}"
         case Filter(below, predicate):
-            inner = render_relation(below, dialect)
-            condition = dialect.render(predicate, columns_of(below))
-            return f"SELECT * FROM ({inner}) WHERE {condition}"
+            return (
+                f"SELECT * FROM {sources[0]} WHERE {dialect.render(predicate, columns_of(below))}"
+            )
         case Project(below, columns):
             scope = columns_of(below)
             parts = [f"{dialect.render(c.expression, scope)} AS {name(c.name)}" for c in columns]
-            inner = render_relation(below, dialect)
-            return f"SELECT {', '.join([*_person(below, dialect), *parts])} FROM ({inner})"
+            return f"SELECT {', '.join([*_person(below, dialect), *parts])} FROM {sources[0]}"
         case JoinPublic():
-            return _join_public(relation, dialect)
+            return _join_public(relation, sources[0], dialect)
         case JoinPerson():
-            return _join_person(relation, dialect)
+            return _join_person(relation, sources, dialect, salt)
         case PerPerson():
-            return _per_person(relation, dialect)
+            return _per_person(relation, sources[0], dialect)
         case Union(left, right):
-            return _union(left, right, dialect)
+            return _union(left, right, sources, dialect)
         case _:
             assert_never(relation)
 
@@ -65,7 +83,7 @@ def _person(relation: Relation, dialect: DuckDB, prefix: str = "") -> list[str]:
     return [prefix + dialect.identifier(PERSON)]
 
 
-def _join_public(join: JoinPublic, dialect: DuckDB) -> str:
+def _join_public(join: JoinPublic, source: str, dialect: DuckDB) -> str:
     scope = columns_of(join.input)
     name = dialect.identifier
     # Keys meet by equality, so a NULL key matches nothing, as in SQL.
@@ -76,12 +94,12 @@ def _join_public(join: JoinPublic, dialect: DuckDB) -> str:
     columns = [f"r.{name(there)} AS {name(here)}" for here, there in join.columns]
     kind = "JOIN" if join.keep is Keep.MATCHED else "LEFT JOIN"
     return (
-        f"SELECT {', '.join(['l.*', *columns])} FROM ({render_relation(join.input, dialect)}) AS l "
+        f"SELECT {', '.join(['l.*', *columns])} FROM {source} AS l "
         f"{kind} {view_name(join.table.name, dialect)} AS r ON {' AND '.join(conditions)}"
     )
 
 
-def _join_person(join: JoinPerson, dialect: DuckDB) -> str:
+def _join_person(join: JoinPerson, sources: Sequence[str], dialect: DuckDB, salt: str) -> str:
     name = dialect.identifier
     left, right = columns_of(join.left), columns_of(join.right)
     conditions = [f"l.{name(PERSON)} = r.{name(PERSON)}"]
@@ -91,24 +109,60 @@ def _join_person(join: JoinPerson, dialect: DuckDB) -> str:
     ]
     columns = ["l.*", *(f"r.{name(column)}" for column in right)]
     kind = "JOIN" if join.keep is Keep.MATCHED else "LEFT JOIN"
+    sides = zip(sources, (join.left, join.right), join_caps(join), strict=True)
+    one, other = (
+        source if cap is None else _capped(source, relation, cap, dialect, salt)
+        for source, relation, cap in sides
+    )
     return (
-        f"SELECT {', '.join(columns)} FROM ({render_relation(join.left, dialect)}) AS l {kind} "
-        f"({render_relation(join.right, dialect)}) AS r ON {' AND '.join(conditions)}"
+        f"SELECT {', '.join(columns)} FROM {one} AS l {kind} {other} AS r "
+        f"ON {' AND '.join(conditions)}"
     )
 
 
-def _union(left: Relation, right: Relation, dialect: DuckDB) -> str:
+def _capped(source: str, relation: Relation, most: int, dialect: DuckDB, salt: str) -> str:
+    """At most so many rows a person; only the rows of the few who have more are ordered.
+
+    Why: rows that are equal can stand for one another, so that the rows which are kept depend on
+    the person's rows and the secret, and on nothing else.
+    """
+    person, names = dialect.identifier(PERSON), list(map(dialect.identifier, columns_of(relation)))
+    many = f"SELECT {person} FROM rows GROUP BY 1 HAVING COUNT(*) > {most}"
+    heavy = f"SELECT rows.* FROM rows SEMI JOIN many USING ({person})"
+    return (
+        f"(WITH rows AS (SELECT * FROM {source}), many AS ({many}) "
+        f"SELECT rows.* FROM rows ANTI JOIN many USING ({person}) "
+        f"UNION ALL {first_rows(heavy, person, names, most, dialect, salt)})"
+    )
+
+
+def first_rows(
+    each: str, person: str, names: Sequence[str], most: int, dialect: DuckDB, salt: str
+) -> str:
+    """So many rows a person: those whose keyed hash is least, whatever order they come in.
+
+    The hash covers the person and the row and is keyed by a secret, so that nobody can place their
+    rows. Texts are hashed with their lengths, so that no two rows that differ are hashed as one.
+    """
+    casts = [f"CAST({name} AS VARCHAR)" for name in (person, *names)]
+    texts = [f"COALESCE({dialect.bytes(cast)} || ':' || {cast}, '')" for cast in casts]
+    hashed = f"MD5({dialect.text(salt)} || {' || chr(31) || '.join(texts)})"
+    turn = f"ROW_NUMBER() OVER (PARTITION BY {person} ORDER BY {hashed})"
+    return f"SELECT * FROM ({each}) QUALIFY {turn} <= {most}"
+
+
+def _union(left: Relation, right: Relation, sources: Sequence[str], dialect: DuckDB) -> str:
     name = dialect.identifier
     first, second = list(columns_of(left)), list(columns_of(right))
     top = [*_person(left, dialect), *map(name, first)]
     bottom = [*_person(right, dialect), *map(name, second)]
     return (
-        f"SELECT {', '.join(top)} FROM ({render_relation(left, dialect)}) UNION ALL "
-        f"SELECT {', '.join(bottom)} FROM ({render_relation(right, dialect)})"
+        f"SELECT {', '.join(top)} FROM {sources[0]} UNION ALL "
+        f"SELECT {', '.join(bottom)} FROM {sources[1]}"
     )
 
 
-def _per_person(relation: PerPerson, dialect: DuckDB) -> str:
+def _per_person(relation: PerPerson, source: str, dialect: DuckDB) -> str:
     scope = columns_of(relation.input)
     name = dialect.identifier
     keys = [f"{dialect.render(k.expression, scope)} AS {name(k.name)}" for k in relation.keys]
@@ -118,8 +172,7 @@ def _per_person(relation: PerPerson, dialect: DuckDB) -> str:
     ]
     columns = [*_person(relation, dialect), *keys, *summaries]
     positions = ", ".join(str(i + 1) for i in range(1 + len(keys)))
-    inner = render_relation(relation.input, dialect)
-    return f"SELECT {', '.join(columns)} FROM ({inner}) GROUP BY {positions}"
+    return f"SELECT {', '.join(columns)} FROM {source} GROUP BY {positions}"
 
 
 def _summary(aggregate: PersonAggregate, scope: Mapping[str, Type], dialect: DuckDB) -> str:

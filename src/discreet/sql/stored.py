@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
-from discreet.plan.kinds import Type
+from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import PERSON, EachRow, Path, PublicTable, Schema, Table
+from discreet.plan.texts import longest_stored
 from discreet.sql.dialect import Dialect
 from discreet.sql.scan import render_scan_column
 
@@ -23,8 +24,8 @@ def render_view(
     on the text of a number that is none. They are read by kind alone: held to bounds, many people
     would become one.
 
-    Edge cases: rows without an owner, or with one that is none of the declared kind, belong to
-    nobody and are left out.
+    Edge cases: of a text the first `longest_stored` code points are read; rows without an owner, or
+    with one that is none of the declared kind, belong to nobody and are left out.
     """
     columns = _columns(table.columns, physical[table.name], dialect)
     source = f"{stored_name(table.name, dialect)} AS s"
@@ -78,9 +79,18 @@ def view_name(table: str, dialect: Dialect) -> str:
 def _columns(
     columns: Mapping[str, Type], physical: Mapping[str, str], dialect: Dialect
 ) -> list[str]:
-    return [
-        f"{render_scan_column(name, physical[name], of, dialect)} AS {dialect.identifier(name)}"
+    """Columns as they are read, the first code points of long texts.
+
+    The person and the keys that lead to them are not cut: many would become one.
+    """
+    texts = (
+        (name, of, render_scan_column(name, physical[name], of, dialect))
         for name, of in columns.items()
+    )
+    return [
+        f"{text if of.kind is not Kind.TEXT else dialect.beginning(text, longest_stored(of))} "
+        f"AS {dialect.identifier(name)}"
+        for name, of, text in texts
     ]
 
 

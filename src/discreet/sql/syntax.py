@@ -17,7 +17,6 @@ from sqlglot import exp
 
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.expressions import Expression
-from discreet.plan.typing import parts_of
 from discreet.sql.refusals import CLAUSES, Refusal
 
 Node: TypeAlias = exp.Expr
@@ -25,6 +24,9 @@ Place: TypeAlias = tuple[int, int]
 
 LARGEST = 5_000
 """Expressions of more nodes than this, once aliases are put in their places, are refused."""
+
+MOST_LOOKED_AT = 1 << 16
+"""Parts of expressions that are looked at while a text is read, repeatedly or not: some 0.7 s."""
 
 
 class Syntax:
@@ -37,7 +39,8 @@ class Syntax:
         self.tree = tree
         self._spots = spots or {}
         self._read: set[tuple[int, str]] = set()
-        self._origins: dict[int, tuple[Expression, Node, int]] = {}
+        self._origins: dict[int, tuple[Expression, Node]] = {}
+        self._looked_at = 0
 
     def part(self, node: Node, name: str) -> Any:
         """One part of a node, which counts as read from now on."""
@@ -96,6 +99,12 @@ class Syntax:
         """A refusal by the plan, at the place in the text."""
         return self.refuse(node, Refusal("type", error.what, error.why, error.fix))
 
+    def blame_word(self, word: str, error: InputError) -> QueryRefused:
+        """A refusal by the plan, at the first place where a word stands, else as a whole."""
+        start, end = (self._spots.get(word) or [(0, len(self.text))])[0]
+        said = {"why": error.why, "fix": error.fix, "code": "too_slow"}
+        return QueryRefused(error.what, **said, start=start, end=end)
+
     def place(self, node: Node | None) -> Place:
         """Where a node stands in the text; nodes without a mark of their own take their parts'."""
         spots = self._spots.get(_UNMARKED.get(type(node).__name__, ""), [])
@@ -125,30 +134,36 @@ class Syntax:
 
     def remember(self, expression: Expression, node: Node) -> Expression:
         """Keep the node that an expression came from, and refuse one that has grown too large."""
-        size = 1 + sum(self._size(part) for part in parts_of(expression))
-        if size > LARGEST:
-            raise self.refuse(
-                node,
-                Refusal(
-                    "too_large",
-                    f"an expression has more than {LARGEST} parts",
-                    "it would take an engine too long to plan",
-                    "compute parts of it in a subquery",
-                ),
-            )
-        self._origins[id(expression)] = (expression, node, size)
+        if expression.size > LARGEST:
+            raise self.refuse(node, _TOO_LARGE)
+        self.look_at(1, node)
+        self._origins[id(expression)] = (expression, node)
         return expression
+
+    def look_at(self, parts: int, node: Node) -> None:
+        """Count parts of expressions that are looked at; a text that needs too many is refused."""
+        self._looked_at += parts
+        if self._looked_at > MOST_LOOKED_AT:
+            raise self.refuse(node, _TOO_MUCH)
 
     def origin(self, expression: Expression) -> Node | None:
         """The node that an expression came from."""
         known = self._origins.get(id(expression))
         return known[1] if known else None
 
-    def _size(self, expression: Expression) -> int:
-        known = self._origins.get(id(expression))
-        return known[2] if known else 1
 
-
+_TOO_LARGE = Refusal(
+    "too_large",
+    f"an expression has more than {LARGEST} parts",
+    "it would take an engine too long to plan",
+    "compute parts of it in a subquery",
+)
+_TOO_MUCH = Refusal(
+    "too_large",
+    "the question has too many parts, once every name stands for what it means",
+    "it would take too long to read",
+    "ask for fewer columns, or shorter expressions",
+)
 _UNMARKED = {
     "Null": "NULL",
     "CurrentDate": "CURRENT_DATE",

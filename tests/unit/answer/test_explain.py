@@ -315,3 +315,11 @@ def test_planning_takes_little_time():
         repr(explain(asked(ASKED), DuckDB(), PRICE))
         best = min(best, time.process_time() - start)
     assert best < 0.045
+
+
+def test_an_explanation_says_that_joins_leave_rows_out():
+    text = "SELECT COUNT(*) FROM visits a JOIN visits b ON a.patient_id = b.patient_id"
+    assert "more than 256 rows" in repr(explain(read(text, CLINIC), DuckDB(), Price(1)))
+    assert "join" not in repr(
+        explain(read("SELECT COUNT(*) FROM visits", CLINIC), DuckDB(), Price(1))
+    )

@@ -657,3 +657,28 @@ def test_rows_whose_table_was_lost_outlast_a_table_that_is_refused(tmp_path):
     with dp.Curator(tmp_path / "c") as curator:
         assert curator.sql(COUNT, epsilon=0.1) == told
         curator.sql(BY_CITY, epsilon=0.1)
+
+
+def test_a_table_has_a_public_bound_on_its_rows(tmp_path):
+    rows = pa.table({"who": range(10_001)})
+    with dp.Curator(tmp_path / "c") as curator:
+        curator.add("derived", rows, unit="who", budget=BUDGET)
+        curator.add("stated", rows, unit="who", within="derived", max_table_rows=20_000)
+        with pytest.raises(InputError, match="max_table_rows=10000"):
+            curator.add("wrong", rows, unit="who", within="derived", max_table_rows=10_000)
+        assert sorted(curator.schema.tables) == ["derived", "stated"]
+    with dp.Curator(tmp_path / "c") as again:
+        assert [again.max_table_rows(name) for name in ("derived", "stated")] == [100_000, 20_000]
+        with pytest.raises(InputError, match="no table wrong"):
+            again.max_table_rows("wrong")
+
+
+def test_a_bound_is_derived_for_tables_that_were_added_without_one(tmp_path):
+    with dp.Curator(tmp_path / "c") as curator:
+        curator.add("t", pa.table({"who": range(3)}), unit="who", budget=BUDGET)
+    (file,) = [f for f in (tmp_path / "c").glob("*.json") if "max_table_rows" in f.read_text()]
+    facts = json.loads(file.read_text())
+    del facts["tables"]["t"]["max_table_rows"]
+    file.write_text(json.dumps(facts))
+    with dp.Curator(tmp_path / "c") as again:
+        assert again.max_table_rows("t") == 10_000

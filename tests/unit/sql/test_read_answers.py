@@ -123,7 +123,7 @@ def plan_sql(query):
     sets = ", ".join("(" + ", ".join(f"k{at}" for at in chosen) + ")" for chosen in query.sets)
     grouped = (
         f"SELECT {', '.join(parts)} FROM (SELECT {inner} FROM "
-        f"({render_relation(query.relation, DIALECT)})) GROUP BY GROUPING SETS ({sets})"
+        f"({render_relation(query.relation, DIALECT, 'salt')})) GROUP BY GROUPING SETS ({sets})"
     )
     released = released_columns(query)
     outputs = [DIALECT.render(output.expression, released) for output in query.outputs]

@@ -1,0 +1,438 @@
+"""How much work a question can be, from public facts alone: before data is read, for any data.
+
+A step is about a nanosecond of one core. The work that one row can cause is bounded by the longest
+texts that its columns can hold and by what engines take for each of their characters; the rows of
+one person are bounded by the joins and unions of the question. So there is a number that what one
+person's rows cost does not exceed, and it follows from the question.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final
+
+from discreet.errors import InputError
+from discreet.plan.expressions import (
+    Call,
+    Case,
+    Cast,
+    Column,
+    Expression,
+    Function,
+    IsIn,
+    Like,
+    Literal,
+)
+from discreet.plan.kinds import Kind, Type
+from discreet.plan.patterns import Wildcard, longest_part, tokens
+from discreet.plan.query import Aggregate, Query, key_types
+from discreet.plan.relations import (
+    MOST_JOINED,
+    Filter,
+    JoinPerson,
+    JoinPublic,
+    PerPerson,
+    Project,
+    Relation,
+    Scan,
+    Summary,
+    Union,
+    columns_of,
+    expressions_of,
+    has_one_row_each,
+    inputs_of,
+    join_caps,
+    nodes_of,
+)
+from discreet.plan.statistics import Distinct, Ranks, Statistic, needed
+from discreet.plan.texts import (
+    LONGEST_CONCAT,
+    longest_stored,
+    replacement,
+    right_limit,
+    substring_limits,
+)
+from discreet.plan.typing import parts_of
+
+MOST_STEPS: Final = 1 << 20
+"""Steps that one row may cause, about a millisecond; questions that could take more are refused."""
+
+MOST_ROWS_EACH: Final = 1 << 16
+"""Rows of one table that one person is taken to have at most, where time is estimated."""
+
+_TYPICAL_ROWS_EACH: Final = 8
+_TYPICAL_TEXT: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What answering a question can take.
+
+    `steps` is what one row can cause at most and `rows_each` how many rows one person can have
+    where they are counted. `seconds` is an estimate of everything: all rows with texts of ordinary
+    length, and one person's rows at their worst. `costliest` names the most expensive part.
+    """
+
+    steps: int
+    rows_each: int
+    seconds: float
+    costliest: str
+
+
+def bound_work(query: Query, rows: int) -> Work:
+    """The work of a question over tables of at most so many rows.
+
+    Guarantee: a row of any table, whatever it holds, adds at most `steps` steps, and a person at
+    most `rows_each` rows to any relation of the question if they have at most `MOST_ROWS_EACH` of
+    each table.
+
+    Example:
+        >>> from discreet.plan.builder import From, col, count
+        >>> from discreet.plan.schema import Person, Table
+        >>> columns = {"who": Type(Kind.INTEGER), "note": Type(Kind.TEXT)}
+        >>> notes = Table("notes", columns, Person("who"))
+        >>> short, long = (
+        ...     From(Scan(notes)).where(col("note").like(pattern)).agg(n=count()).query()
+        ...     for pattern in ("a%", "%a" + "_" * 200 + "b")
+        ... )
+        >>> bound_work(short, 10_000).steps < 20_000 < bound_work(long, 10_000).steps
+        True
+        >>> bound_work(long, 10_000).costliest
+        'LIKE'
+    """
+    plan = _Plan(query, rows)
+    costs = list(plan.costs())
+    steps = sum(cost.steps for cost in costs)
+    costliest = max(costs, key=lambda cost: cost.steps)
+    seconds = plan.fixed() + sum(cost.ordinary * cost.rows for cost in costs) / 1e9
+    seconds += sum(cost.steps * min(cost.rows, cost.rows_each) for cost in costs) / 1e9
+    return Work(steps, plan.sizes[id(query.relation)].each, seconds, costliest.what)
+
+
+def check_work(work: Work) -> None:
+    """Refuse a question of which one row could take too long."""
+    if work.steps > MOST_STEPS:
+        raise InputError(
+            f"{work.costliest} could take too long on one row",
+            why="the time of an answer would tell whether such a row is there",
+            fix="cut the texts with LEFT(text, 100), or use shorter patterns and fewer of them",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """Rows of a relation: in all, of an ordinary person, and of one person at most."""
+
+    rows: float
+    usual: float
+    each: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    """One part of a question: steps of one row at worst and ordinarily, and over how many rows."""
+
+    what: str
+    steps: int
+    ordinary: float
+    rows: float
+    rows_each: int
+
+
+class _Plan:
+    """The relations of a question, with the sizes of their rows and texts."""
+
+    def __init__(self, query: Query, rows: int) -> None:
+        self.query = query
+        self.rows = rows
+        self.order, _ = nodes_of(query.relation)
+        self.sizes: dict[int, _Size] = {}
+        self.texts: dict[int, dict[str, int]] = {}
+        for node in self.order:
+            self.sizes[id(node)] = self._size(node)
+            self.texts[id(node)] = self._texts(node)
+        self.statistics = needed(query)
+
+    def fixed(self) -> float:
+        """Seconds that do not depend on rows: statements, and noise for every group."""
+        statements = 0.05 + 0.01 * len(self.statistics)
+        return len(self.query.sets) * (statements + self._groups() * len(self.statistics) * 8e-6)
+
+    def _groups(self) -> float:
+        public = [len(of.keys) if of.keys is not None else None for of in key_types(self.query)]
+        if all(count is not None for count in public):
+            return float(min(reduce(lambda a, b: a * (b or 1), public, 1), 1 << 40))
+        return min(self.sizes[id(self.query.relation)].rows / 8, 1e7)
+
+    # --- rows and texts ---------------------------------------------------------------------------
+
+    def _size(self, node: Relation) -> _Size:
+        below = [self.sizes[id(one)] for one in inputs_of(node)]
+        match node:
+            case Scan():
+                return _Size(self.rows, _TYPICAL_ROWS_EACH, min(self.rows, MOST_ROWS_EACH))
+            case Union():
+                first, second = below
+                usual, each = first.usual + second.usual, first.each + second.each
+                return _Size(first.rows + second.rows, usual, each)
+            case JoinPerson():
+                return self._joined(node, *below)
+            case PerPerson():
+                (one,) = below
+                if has_one_row_each(node):
+                    return _Size(one.rows / one.usual, 1, 1)
+                return one
+            case _:
+                return below[0]
+
+    def _joined(self, join: JoinPerson, left: _Size, right: _Size) -> _Size:
+        caps = [cap or 1 for cap in join_caps(join)]
+        people = max(left.rows / left.usual, right.rows / right.usual)
+        usual = min(left.usual, caps[0]) * min(right.usual, caps[1])
+        each = min(left.each, caps[0]) * min(right.each, caps[1])
+        return _Size(people * usual, usual, max(1, min(each, MOST_JOINED)))
+
+    def _texts(self, node: Relation) -> dict[str, int]:
+        """The longest text that each column can hold."""
+        below = [self.texts[id(one)] for one in inputs_of(node)]
+        match node:
+            case Scan(table):
+                return _stored(table.columns)
+            case Project(_, columns):
+                found = {c.name: longest(c.expression, below[0]) for c in columns}
+            case JoinPublic(_, table, _, _, columns):
+                there = _stored(table.columns)
+                found = {**below[0], **{here: there.get(name, 0) for here, name in columns}}
+            case JoinPerson():
+                found = {**below[0], **below[1]}
+            case PerPerson(_, keys, aggregates):
+                found = {key.name: longest(key.expression, below[0]) for key in keys}
+                for one in aggregates:
+                    if one.summary in {Summary.MIN, Summary.MAX} and one.argument is not None:
+                        found[one.name] = longest(one.argument, below[0])
+            case Union():
+                pairs = zip(columns_of(node), columns_of(node.right), strict=True)
+                found = {
+                    name: max(below[0].get(name, 0), below[1].get(other, 0))
+                    for name, other in pairs
+                }
+            case Filter():
+                return below[0]
+        return found
+
+    # --- costs ------------------------------------------------------------------------------------
+
+    def costs(self) -> Iterator[_Cost]:
+        """What each relation, key and aggregate of the question costs."""
+        passes = self._passes() * len(self.query.sets)
+        for node in self.order:
+            yield from self._of_relation(node, passes)
+        size, texts = self.sizes[id(self.query.relation)], self.texts[id(self.query.relation)]
+        for key in self.query.keys:
+            yield from _priced(key.expression, texts, size, passes)
+        for aggregate in self.query.aggregates:
+            for expression in _of_aggregate(aggregate):
+                yield from _priced(expression, texts, size, 2 * len(self.query.sets))
+        yield from self._grouping(size)
+
+    def _passes(self) -> int:
+        """How often the rows are read: once for all sums, and once for each rank or distinct."""
+        return 1 + sum(isinstance(one, Ranks | Distinct) for one in self.statistics)
+
+    def _of_relation(self, node: Relation, passes: int) -> Iterator[_Cost]:
+        inputs = inputs_of(node)
+        for below in inputs:
+            size, texts = self.sizes[id(below)], self.texts[id(below)]
+            for expression in expressions_of(node):
+                known = columns_of(below)
+                if isinstance(node, JoinPerson) and not _over(expression, known):
+                    continue
+                yield from _priced(expression, texts, size, passes)
+        ordinary, what = _BULK[type(node).__name__]
+        size = self.sizes[id(node)]
+        rows = max([size.rows, *(self.sizes[id(one)].rows for one in inputs)])
+        each = max([size.each, *(self.sizes[id(one)].each for one in inputs)])
+        wide = len(columns_of(node)) if isinstance(node, Scan) else 1
+        steps = passes * (ordinary * min(wide, 16) + self._carried(node))
+        yield _Cost(what, steps, passes * ordinary * min(wide, 8), rows, each)
+
+    def _carried(self, node: Relation) -> int:
+        """Steps for the texts of a row that is moved, and before a join hashed and sorted."""
+        texts = sum(self.texts[id(node)].values())
+        match node:
+            case JoinPerson():
+                return 1000 + 8 * texts
+            case PerPerson():
+                return texts
+        return 0
+
+    def _grouping(self, size: _Size) -> Iterator[_Cost]:
+        """Rows into people and groups, and from there into answers."""
+        sets = len(self.query.sets)
+        keys = [
+            longest(key.expression, self.texts[id(self.query.relation)]) for key in self.query.keys
+        ]
+        found = any(of.keys is None for of in key_types(self.query))
+        ordinary = 150 + 60 * len(keys) + (700 if found else 0) + 80 * (len(self.statistics) - 1)
+        yield _Cost(
+            "grouping", sets * (ordinary + sum(keys)), sets * ordinary, size.rows, size.each
+        )
+        for statistic in self.statistics:
+            yield from self._ranking(statistic, size, sets)
+
+    def _ranking(self, statistic: Statistic, size: _Size, sets: int) -> Iterator[_Cost]:
+        match statistic:
+            case Ranks():
+                yield _Cost("a quantile", sets * 300, sets * 200, size.rows, size.each)
+            case Distinct(value):
+                text = 4 * longest(value, self.texts[id(self.query.relation)])
+                steps = sets * (3000 + text)
+                yield _Cost("COUNT(DISTINCT ...)", steps, sets * 2000, size.rows, size.each)
+
+
+_BULK: Final = {
+    "Scan": (12, "reading a table"),
+    "Filter": (5, "a condition"),
+    "Project": (5, "a subquery"),
+    "Union": (20, "UNION ALL"),
+    "JoinPublic": (80, "a join"),
+    "JoinPerson": (120, "a join"),
+    "PerPerson": (200, "a subquery per person"),
+}
+"""Steps that each row of a relation takes, besides its expressions; measured, twice over."""
+
+
+def _stored(columns: Mapping[str, Type]) -> dict[str, int]:
+    texts = {name: of for name, of in columns.items() if of.kind is Kind.TEXT}
+    return {name: longest_stored(of) for name, of in texts.items()}
+
+
+def _over(expression: Expression, columns: Mapping[str, Type]) -> bool:
+    """Whether an expression is over these columns, where it is over one side of a join."""
+    if isinstance(expression, Column):
+        return expression.name in columns
+    return all(_over(part, columns) for part in parts_of(expression))
+
+
+def _of_aggregate(aggregate: Aggregate) -> Iterator[Expression]:
+    yield from aggregate.arguments
+    if aggregate.where is not None:
+        yield aggregate.where
+
+
+# --- expressions ----------------------------------------------------------------------------------
+
+
+def longest(expression: Expression, columns: Mapping[str, int]) -> int:
+    """The most code points that a text can have, over columns of such texts; 0 for other kinds.
+
+    Example:
+        >>> twice = Call(Function.CONCAT, (Column("note"), Column("note")))
+        >>> longest(twice, {"note": 1024}), longest(twice, {"note": 10_000})
+        (2048, 16384)
+    """
+    return _weigh(expression, columns, [])
+
+
+def _weigh(expression: Expression, columns: Mapping[str, int], costs: list[tuple[str, int]]) -> int:
+    """The longest text of an expression; each of its nodes is put down with its steps."""
+    parts = [_weigh(part, columns, costs) for part in parts_of(expression)]
+    costs.append((_named(expression), _steps(expression, parts)))
+    match expression:
+        case Literal(value, _):
+            return len(value) if isinstance(value, str) else 0
+        case Column(name):
+            return columns.get(name, 0)
+        case Cast(_, kind):
+            return _LONGEST_CAST if kind is Kind.TEXT else 0
+        case Call(Function.CONCAT, _):
+            return min(sum(parts), LONGEST_CONCAT)
+        case Call(Function.REPLACE, _):
+            return min(_replaced(expression, parts[0]), max(parts[0], LONGEST_CONCAT))
+        case Call(Function.SUBSTRING, _):
+            return min(parts[0], substring_limits(expression)[1])
+        case Call(Function.RIGHT, _):
+            return min(parts[0], right_limit(expression))
+        case Call(function, _) if function in _SAME:
+            return max(parts)
+        case Case():
+            return max([*parts[1::2], parts[-1]])
+    return 0
+
+
+_LONGEST_CAST: Final = 32
+_SAME: Final = {
+    *(Function.LOWER, Function.UPPER, Function.TRIM, Function.LTRIM, Function.RTRIM),
+    *(Function.LEAST, Function.GREATEST, Function.COALESCE, Function.NULL_IF),
+}
+
+
+def _replaced(call: Call, text: int) -> int:
+    what, by = replacement(call)
+    return max(text, text // len(what) * len(by) + text % len(what))
+
+
+def _priced(
+    expression: Expression, texts: Mapping[str, int], size: _Size, passes: int
+) -> Iterator[_Cost]:
+    """Every part of an expression, each with what it costs."""
+    worst: list[tuple[str, int]] = []
+    usual: list[tuple[str, int]] = []
+    _weigh(expression, texts, worst)
+    _weigh(expression, {name: min(n, _TYPICAL_TEXT) for name, n in texts.items()}, usual)
+    for (what, most), (_, ordinary) in zip(worst, usual, strict=True):
+        if most:
+            yield _Cost(what, passes * most, passes * ordinary / 2, size.rows, size.each)
+
+
+def _steps(node: Expression, parts: list[int]) -> int:
+    """Steps of one node whose parts are texts as long as that; as measured, twice over."""
+    text = max(parts, default=0)
+    match node:
+        case Literal() | Column():
+            return 0
+        case Like(_, pattern, escape):
+            return _OVERHEAD + _like(text, pattern, escape)
+        case IsIn(_, values):
+            return _OVERHEAD + 4 * min(len(values), 64) + text
+        case Cast(_, kind):
+            return 4 * _OVERHEAD + (10 * text if kind is not Kind.TEXT else 0)
+        case Call(Function.REPLACE, _):
+            return _OVERHEAD + 20 * text + _replaced(node, text)
+        case Call(Function.POSITION, _):
+            return _OVERHEAD + 12 * text
+        case Call(Function.CONCAT, _):
+            return _OVERHEAD * len(parts) + sum(parts)
+        case Call(function, _) if function in _SLOW:
+            return _OVERHEAD + _SLOW[function] * text
+        case Call(function, _) if function in _TRANSCENDENTAL:
+            return 8 * _OVERHEAD
+    return _OVERHEAD * max(1, len(parts)) + text
+
+
+_OVERHEAD: Final = 8
+_SLOW: Final = {
+    **dict.fromkeys((Function.LOWER, Function.UPPER), 20),
+    **dict.fromkeys((Function.TRIM, Function.LTRIM, Function.RTRIM), 10),
+    Function.RIGHT: 4,
+}
+_TRANSCENDENTAL: Final = {Function.EXP, Function.LN, Function.LOG10, Function.LOG2, Function.SQRT}
+
+
+def _like(text: int, pattern: str, escape: str | None) -> int:
+    read = tokens(pattern, escape)
+    if Wildcard.ANY not in read:
+        return 4 * min(text, len(read))
+    if Wildcard.ONE not in read and not {"%", "_"} & set(read):
+        return 12 * text
+    return 8 * text * max(1, longest_part(read))
+
+
+def _named(node: Expression) -> str:
+    """A part of a question as it is written there."""
+    match node:
+        case Call(function, _):
+            return function.value.upper()
+        case IsIn():
+            return "IN"
+    return type(node).__name__.upper()
