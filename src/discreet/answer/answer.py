@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from discreet.answer.ask import Measured, measure
+from discreet.answer.ask import GROUPS, ROWS, Measured, measure
 from discreet.answer.budget import Price
 from discreet.answer.facts import facts_of
 from discreet.answer.figures import counted
@@ -20,6 +20,7 @@ from discreet.engines.engine import Engine
 from discreet.plan.query import Query, released_columns
 from discreet.plan.relations import unit_of
 from discreet.plan.schema import EachRow
+from discreet.plan.statistics import People
 from discreet.privacy import Neighbours, compose
 
 
@@ -69,15 +70,33 @@ def _note(part: Measured) -> str:
     weighing = part.weighing
     if isinstance(unit_of(part.query.relation), EachRow):
         return f"{weighing.law.value} noise; one row is in one group{_shown(part)}"
-    most = f"{counted(weighing.rows, 'row')} and {counted(weighing.groups, 'group')}"
+    people = [isinstance(statistic, People) for statistic in part.measurements]
+    limits = []
+    if not all(people):
+        limits.append(counted(weighing.rows, "row") + _over(part, ROWS, "have more"))
+    if any(people) or part.finds_groups:
+        limits.append(counted(weighing.groups, "group") + _over(part, GROUPS, "are in more"))
+    most = f"{weighing.law.value} noise; one person weighs at most {' and '.join(limits)}"
+    return f"{most}{_about(part)}{_shown(part)}"
+
+
+def _over(part: Measured, what: str, more: str) -> str:
+    """How many people count for less, as the histogram that chose the limit has it."""
+    if what in part.clipped:
+        return f" ({part.clipped[what]} of people {more})"
+    guessed = any(name == f"people by {what}" for name, _ in part.choices)
+    return f" (a guess: too little was paid to learn how many people {more})" if guessed else ""
+
+
+def _about(part: Measured) -> str:
+    """What intervals allow for, and what no private interval can."""
+    if not part.clipped:
+        return ""
+    most = " and ".join(f"{one.most:,} {what}" for what, one in part.clipped.items())
     return (
-        f"{weighing.law.value} noise; one person weighs at most {most}{_over(part)}{_shown(part)}"
+        "; intervals allow for what that cuts off, and are about at most"
+        f" {most} a person: what a few people have beyond is not in them"
     )
-
-
-def _over(part: Measured) -> str:
-    """How many people count for less, as the histograms that chose the limits have it."""
-    return "" if part.beyond is None else f" (about {part.beyond:.0%} of people have more rows)"
 
 
 def _shown(part: Measured) -> str:

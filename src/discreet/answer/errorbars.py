@@ -6,11 +6,12 @@ numbers is computed again from many simulated ones: noise of the same laws on to
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.estimate import Floats, compute, confine, estimate
+from discreet.answer.estimate import Floats, centre_of, compute, confine, estimate
 from discreet.answer.expected import scale_of, spread_evenly
 from discreet.answer.measure import Measurement
 from discreet.answer.showing import Showing
@@ -30,6 +31,9 @@ POINTS = 1024
 SLICE = 1 << 10
 """Groups whose error bars are computed at once, where there are many."""
 
+NOTHING: Mapping[Statistic, Floats] = MappingProxyType({})
+"""What limits cut off where they are stated: the owner's business."""
+
 EXACT = {Measure.COUNT, Measure.COUNT_PEOPLE, Measure.COUNT_DISTINCT}
 RANKED = {Measure.QUANTILE, Measure.MIN, Measure.MAX}
 
@@ -48,17 +52,18 @@ def simulate(
     measurements: Mapping[Statistic, Measurement],
     draws: int,
     showing: Showing | None = None,
+    lost: Mapping[Statistic, Floats] = NOTHING,
 ) -> dict[Statistic, Floats]:
-    """Statistics as they might have come out, a row a draw; wider where being shown tells noise."""
+    """Statistics as they might have come out, a row a draw.
+
+    Noise is wider where being shown tells of it, and by what limits cut off (`lost`).
+    """
     found = {}
     for statistic, values in statistics.items():
         zeros = np.zeros(draws * values.size, dtype=np.int64)
         measurement = measurements[statistic]
         noise = measurement.scaled(measurement.release(zeros)).reshape(draws, values.size)
-        if showing is not None and showing.measurement.statistic == statistic:
-            plain = measurement.error(CONFIDENCE)
-            noise *= showing.half_widths(values, plain) / plain
-        found[statistic] = values + noise
+        found[statistic] = values + noise * _wider(statistic, values, measurement, showing, lost)
     return found
 
 
@@ -66,6 +71,7 @@ def lay_out(
     statistics: Mapping[Statistic, Floats],
     measurements: Mapping[Statistic, Measurement],
     showing: Showing | None = None,
+    lost: Mapping[Statistic, Floats] = NOTHING,
 ) -> dict[Statistic, Floats]:
     """As `simulate`, with the same noise for all groups: evenly over its law, a row a point."""
     found = {}
@@ -73,11 +79,26 @@ def lay_out(
         measurement = measurements[statistic]
         even = spread_evenly(len(statistics), POINTS)[measurement.law][i, 1:]
         noise = scale_of(measurement) * even[:, None]
-        if showing is not None and showing.measurement.statistic == statistic:
-            plain = measurement.error(CONFIDENCE)
-            noise = noise * (showing.half_widths(values, plain) / plain)
-        found[statistic] = values + noise
+        found[statistic] = values + noise * _wider(statistic, values, measurement, showing, lost)
     return found
+
+
+def _wider(
+    statistic: Statistic,
+    values: Floats,
+    measurement: Measurement,
+    showing: Showing | None,
+    lost: Mapping[Statistic, Floats],
+) -> Floats | float:
+    """How many times wider than noise alone the interval of each group is."""
+    shown = showing is not None and showing.measurement.statistic == statistic
+    if not shown and statistic not in lost:
+        return 1.0
+    plain = measurement.error(CONFIDENCE)
+    widths = plain + lost.get(statistic, np.zeros(values.size))
+    if shown and showing is not None:
+        widths += showing.half_widths(values, plain) - plain
+    return np.asarray(widths / plain)
 
 
 def half_width(
@@ -87,27 +108,30 @@ def half_width(
     measurements: Mapping[Statistic, Measurement],
     scope: Mapping[str, Type],
     showing: Showing | None = None,
+    lost: Mapping[Statistic, Floats] = NOTHING,
 ) -> tuple[Floats | None, str]:
     """The half-width of each group's interval, and how it was found."""
     if aggregate.measure in RANKED:
         return None, "its error is in ranks"
     if aggregate.measure is Measure.SUM and (alone := plain_total(aggregate, scope)) in statistics:
         size = statistics[alone].size
-        return np.full(size, measurements[alone].error(CONFIDENCE)), "exact"
+        return measurements[alone].error(CONFIDENCE) + lost.get(alone, np.zeros(size)), "exact"
     first = statistics_of(aggregate, scope)[0]
     size = statistics[first].size
     if aggregate.measure in EXACT:
-        plain = np.full(size, measurements[first].error(CONFIDENCE))
+        plain: Floats = np.full(size, measurements[first].error(CONFIDENCE))
         if showing is not None and showing.measurement.statistic == first and size:
             plain = showing.half_widths(statistics[first], float(plain[0]))
         # Counts are shown as whole numbers, which moves them by half of one at most.
-        return plain + 0.5, "exact"
+        return plain + 0.5 + lost.get(first, 0.0), "exact"
     shared = showing is not None and showing.measurement.statistic == first
     if aggregate.measure is Measure.SUM and not shared:  # the same in every group
         statistics = {of: values[:1] for of, values in statistics.items()}
         simulated = {of: draws[:, :1] for of, draws in simulated.items()}
         one = spread(estimate(aggregate, simulated, scope), estimate(aggregate, statistics, scope))
-        return np.resize(one, size), "by simulation"
+        taken = [lost.get(of, np.zeros(size)) for of in (first, statistics_of(aggregate, scope)[1])]
+        away = abs(centre_of(aggregate, scope))
+        return np.resize(one, size) + taken[1] + away * taken[0], "by simulation"
     computed = compute(aggregate, statistics, scope)
     width = spread(compute(aggregate, simulated, scope), computed)
     # Around what was computed, not what is shown: where a variance came out below 0 and is shown

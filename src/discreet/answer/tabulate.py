@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from discreet.answer.ask import Measured
 from discreet.answer.brackets import Bracket
+from discreet.answer.clipping import cut_off
 from discreet.answer.errorbars import (
     CONFIDENCE,
     EXACT,
@@ -128,7 +129,7 @@ class Simulation:
             for first in range(0, part.groups, SLICE):
                 some = part.sliced(first, SLICE)
                 drawn = some if self._varies(part) else some.sliced(0, 1)
-                laid = lay_out(drawn.statistics, some.measurements, some.showing)
+                laid = lay_out(drawn.statistics, some.measurements, some.showing, cut_off(drawn))
                 one = Simulation(self.query, [some], [replace(some, statistics=laid)], POINTS)
                 widths, how = one.half_widths(central.slice(row, some.groups))
                 row += some.groups
@@ -145,7 +146,7 @@ class Simulation:
             (isinstance(one, Column) and one.name in same) or mentions(one) <= keys for one in shown
         )
         found = part.showing is not None and isinstance(part.showing.measurement.statistic, Rows)
-        return not plain or found
+        return not plain or found or bool(part.clipped)
 
     def _plain(self, aggregate: Aggregate) -> tuple[Floats | None, str]:
         """The error bar of an aggregate that is shown as it is."""
@@ -160,6 +161,7 @@ class Simulation:
                 part.measurements,
                 columns_of(part.query.relation),
                 part.showing,
+                cut_off(part),
             )
             for i, part in enumerate(self.parts)
         ]
@@ -235,7 +237,7 @@ def _drawn(query: Query, part: Measured, draws: int) -> dict[Statistic, Floats]:
     bent = [one for one in shown if not (isinstance(one, Column) and one.name in plain)]
     used = {of: part.statistics[of] for of in behind(query, bent) if of in part.statistics}
     as_they_are = {of: values[None] for of, values in part.statistics.items()}
-    return as_they_are | simulate(used, part.measurements, draws, part.showing)
+    return as_they_are | simulate(used, part.measurements, draws, part.showing, cut_off(part))
 
 
 def _floats(table: pa.Table, name: str) -> Floats:
