@@ -133,6 +133,12 @@ def half_width(
         away = abs(centre_of(aggregate, scope))
         return np.resize(one, size) + taken[1] + away * taken[0], "by simulation"
     computed = compute(aggregate, statistics, scope)
+    if aggregate.measure is Measure.CORRELATION:
+        # Bent at both ends and where a variance is near 0: there what is simulated around it is
+        # mostly at one end, and the truth need not be.
+        noises = [simulated[of] - statistics[of] for of in statistics_of(aggregate, scope)]
+        width = furthest(compute(aggregate, simulated, scope) - computed, noises)
+        return np.minimum(width, 1 + np.abs(computed)), "by simulation"
     width = spread(compute(aggregate, simulated, scope), computed)
     # Around what was computed, not what is shown: where a variance came out below 0 and is shown
     # as 0, most of the simulated ones are below 0 too, and would say that nothing is off.

@@ -26,6 +26,7 @@ from discreet.answer.errorbars import (
 from discreet.answer.estimate import Floats, estimate
 from discreet.answer.expected import rank_error
 from discreet.answer.figures import counted
+from discreet.answer.picking import is_picked
 from discreet.answer.post import evaluate, outputs_of
 from discreet.answer.totals import ARROW
 from discreet.plan.expressions import Column
@@ -82,20 +83,22 @@ class Simulation:
     """Many tables as they might have come out: what error bars are read off.
 
     `many` holds, for each grouping set, statistics with a row a draw; it is empty where there are
-    too many groups to simulate all at once.
+    too many groups to simulate all at once. Numbers that are computed from aggregates which also
+    pick the rows are computed from noise that is so many `times` as wide.
     """
 
     query: Query
     parts: Sequence[Measured]
     many: Sequence[Measured]
     draws: int
+    times: float = 1.0
 
     @staticmethod
-    def of(query: Query, parts: Sequence[Measured]) -> "Simulation":
+    def of(query: Query, parts: Sequence[Measured], times: float = 1.0) -> "Simulation":
         """Simulate as often as the number of groups allows."""
         draws = draws_for(sum(part.groups for part in parts))
         many = [replace(part, statistics=_drawn(query, part, draws)) for part in parts if draws]
-        return Simulation(query, parts, many, draws)
+        return Simulation(query, parts, many, draws, times)
 
     def half_widths(self, central: pa.Table) -> tuple[dict[str, Floats], dict[str, str]]:
         """Half-widths of all shown numbers that have one, and how each was found."""
@@ -130,7 +133,9 @@ class Simulation:
                 some = part.sliced(first, SLICE)
                 drawn = some if self._varies(part) else some.sliced(0, 1)
                 laid = lay_out(drawn.statistics, some.measurements, some.showing, cut_off(drawn))
-                one = Simulation(self.query, [some], [replace(some, statistics=laid)], POINTS)
+                one = Simulation(
+                    self.query, [some], [replace(some, statistics=laid)], POINTS, self.times
+                )
                 widths, how = one.half_widths(central.slice(row, some.groups))
                 row += some.groups
                 for name, width in widths.items():
@@ -198,6 +203,28 @@ class Simulation:
 
     def derived(self, outputs: tuple[Named, ...], central: pa.Table) -> dict[str, Floats]:
         """The error bars of numbers that are computed from several aggregates."""
+        picked = tuple(one for one in outputs if is_picked(self.query, one.expression))
+        if self.times == 1 or not picked:
+            return self.computed(outputs, central)
+        plain = tuple(one for one in outputs if one not in picked)
+        widths = self._wider().computed(picked, central)
+        return widths | (self.computed(plain, central) if plain else {})
+
+    def _wider(self) -> "Simulation":
+        """The same with noise that is so many times as wide."""
+        many = [
+            replace(
+                more,
+                statistics={
+                    of: _from(part, of, draws, self.times) for of, draws in more.statistics.items()
+                },
+            )
+            for part, more in zip(self.parts, self.many, strict=True)
+        ]
+        return replace(self, many=many, times=1.0)
+
+    def computed(self, outputs: tuple[Named, ...], central: pa.Table) -> dict[str, Floats]:
+        """The same with the noise as it is."""
         columns = released_columns(self.query)
         middle = evaluate(central, outputs, columns)
         around = [
@@ -227,6 +254,12 @@ class Simulation:
     def _sizes(self) -> list[int]:
         """How many groups each grouping set has."""
         return [part.groups for part in self.parts]
+
+
+def _from(part: Measured, of: Statistic, draws: Floats, times: float) -> Floats:
+    """Draws of a statistic, so many times as far from what was measured."""
+    measured = part.statistics[of]
+    return np.asarray(measured + times * (draws - measured))
 
 
 def _drawn(query: Query, part: Measured, draws: int) -> dict[Statistic, Floats]:
