@@ -18,7 +18,6 @@ from discreet.answer.errorbars import (
     SAME_EVERYWHERE,
     SLICE,
     draws_for,
-    furthest,
     half_width,
     lay_out,
     simulate,
@@ -26,6 +25,7 @@ from discreet.answer.errorbars import (
 from discreet.answer.estimate import Floats, estimate
 from discreet.answer.expected import rank_error
 from discreet.answer.figures import counted
+from discreet.answer.likely import furthest
 from discreet.answer.picking import is_picked
 from discreet.answer.post import evaluate, outputs_of
 from discreet.answer.totals import ARROW
