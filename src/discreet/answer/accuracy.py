@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.answer.ask import is_stated, limits_of, plan_budget, weigh
+from discreet.answer.ask import histograms_of, plan_budget, weigh
 from discreet.answer.budget import Price
 from discreet.answer.explain import Sealed
 from discreet.answer.feasible import is_feasible
@@ -189,7 +189,7 @@ def _asked(query: Query, accuracy: Accuracy) -> list[Aggregate]:
 
 
 def _check_limits(query: Query, dialect: DuckDB) -> None:
-    if Compiled(query, needed(query), dialect).by_row or is_stated(limits_of(query)):
+    if not histograms_of(Compiled(query, needed(query), dialect)):
         return
     raise InputError(
         "an accuracy is asked for and one person's rows and groups have no stated limits",
@@ -212,7 +212,7 @@ def planned(
     budget = plan_budget(compiled, price)
     if Law.LAPLACE not in laws and budget.delta and not budget.rho:
         return None
-    weighing, _, _ = weigh(compiled, budget, Sealed(), neighbours, laws)
+    weighing = weigh(compiled, budget, Sealed(), neighbours, laws).weighing
     if not is_feasible(budget, weighing, neighbours):
         return None
     return measurements(budget, weighing, neighbours)

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from discreet.answer.ask import Measured, draw, interpret
+from discreet.answer.ask import GROUPS, ROWS, Measured, draw, interpret
 from discreet.answer.budget import Price
 from discreet.answer.drawn import Drawn
 from discreet.answer.facts import counted_rows, facts_of
 from discreet.answer.figures import counted
 from discreet.answer.limits import Law
 from discreet.answer.parts import kept
-from discreet.answer.picking import widened
+from discreet.answer.picking import widened, wider_by
 from discreet.answer.post import arrange, evaluate, outputs_of, shows_all
 from discreet.answer.release import Cost, Release
 from discreet.answer.sets import single_sets
@@ -21,6 +21,7 @@ from discreet.engines.engine import Engine
 from discreet.plan.query import Query, released_columns
 from discreet.plan.relations import unit_of
 from discreet.plan.schema import EachRow
+from discreet.plan.statistics import People
 from discreet.privacy import Neighbours, compose
 
 
@@ -62,14 +63,15 @@ def present(query: Query, drawn: Sequence[Drawn], price: Price, neighbours: Neig
     sets = zip(single_sets(query), drawn, strict=True)
     parts = [interpret(one, noisy, share, neighbours) for one, noisy in sets]
     central = pa.concat_tables([tabulate(query, part) for part in parts])
-    widths, how = Simulation.of(query, parts).half_widths(central)
+    rows = None if shows_all(query) else arrange(central, query)
+    shown_rows = central.num_rows if rows is None else len(rows)
+    times = wider_by(query, shown_rows, central.num_rows, [part.weighing.law for part in parts])
+    widths, how = Simulation.of(query, parts, times).half_widths(central)
     shown = evaluate(central, outputs_of(query), released_columns(query))
     half_widths = {name: pa.array(width) for name, width in widths.items()}
-    if not shows_all(query):  # nothing is copied where nothing moves
-        rows = arrange(central, query)
+    if rows is not None:  # nothing is copied where nothing moves
         shown = shown.take(rows)
-        noise = [part.weighing.law for part in parts]
-        wider = widened(query, widths, len(rows), central.num_rows, noise)
+        wider = widened(query, widths, times)
         half_widths = {name: pa.array(width).take(rows) for name, width in wider.items()}
     costs = tuple(cost for part in parts for cost in _costs(part))
     return Release(
@@ -97,15 +99,42 @@ def _note(part: Measured) -> str:
     weighing = part.weighing
     if isinstance(unit_of(part.query.relation), EachRow):
         return f"{weighing.law.value} noise; one row is in one group{_shown(part)}"
-    most = f"{counted(weighing.rows, 'row')} and {counted(weighing.groups, 'group')}"
-    return (
-        f"{weighing.law.value} noise; one person weighs at most {most}{_over(part)}{_shown(part)}"
+    people = [isinstance(statistic, People) for statistic in part.measurements]
+    limits = []
+    if not all(people):
+        limits.append(f"{counted(weighing.rows, 'row')}{_l2(part)}{_over(part, ROWS, 'have more')}")
+    if any(people) or part.finds_groups:
+        limits.append(counted(weighing.groups, "group") + _over(part, GROUPS, "are in more"))
+    most = f"{weighing.law.value} noise; one person weighs at most {' and '.join(limits)}"
+    return f"{most}{_about(part)}{_shown(part)}"
+
+
+def _l2(part: Measured) -> str:
+    """Gaussian noise bounds the root of a person's squared rows over all groups."""
+    spread = part.weighing.law is Law.GAUSSIAN and bool(part.query.keys)
+    return " in l2 norm" if spread and ROWS in part.clipped else ""
+
+
+def _over(part: Measured, what: str, more: str) -> str:
+    """How many people count for less, as the histogram that chose the limit has it."""
+    if what in part.clipped:
+        return f" ({part.clipped[what]} of people {more})"
+    guessed = any(name == f"people by {what}" for name, _ in part.choices)
+    return f" (a guess: too little was paid to learn how many people {more})" if guessed else ""
+
+
+def _about(part: Measured) -> str:
+    """What intervals allow for, and what no private interval can."""
+    if not part.clipped:
+        return ""
+    most = " and ".join(
+        f"{one.most:,} {what}{_l2(part) if what == ROWS else ''}"
+        for what, one in part.clipped.items()
     )
-
-
-def _over(part: Measured) -> str:
-    """How many people count for less, as the histograms that chose the limits have it."""
-    return "" if part.beyond is None else f" (about {part.beyond:.0%} of people have more rows)"
+    return (
+        "; intervals allow for what that cuts off, and are about at most"
+        f" {most} a person: what a few people have beyond is not in them"
+    )
 
 
 def _shown(part: Measured) -> str:

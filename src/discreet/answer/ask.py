@@ -6,7 +6,7 @@ goes through a mechanism before anything else sees it.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -15,10 +15,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.answer.budget import KEYS, LEAST_KEYS, Budget, Price, split
-from discreet.answer.choosing import chosen
+from discreet.answer.choosing import choose, clipped, typical, unit_scale
 from discreet.answer.drawn import Drawn
 from discreet.answer.feasible import check_feasible, widest
-from discreet.answer.limits import LADDER, Law, Spread, Weighing, by_row, stated
+from discreet.answer.limits import (
+    Clipped,
+    GroupNorm,
+    Law,
+    Norm,
+    RowNorm,
+    Weighing,
+    by_row,
+    stated,
+)
 from discreet.answer.measure import (
     Measurement,
     histogram,
@@ -27,6 +36,7 @@ from discreet.answer.measure import (
     quantile_scale,
 )
 from discreet.answer.showing import Showing, shared_count
+from discreet.answer.spread import Spread
 from discreet.answer.totals import counted, found_totals, known_keys, known_totals, put_domains
 from discreet.engines.engine import Engine, Session
 from discreet.errors import InputError
@@ -35,7 +45,14 @@ from discreet.mechanisms.unknown_keys import read_delta
 from discreet.plan.query import Aggregate, Query, key_types, level_of
 from discreet.plan.relations import columns_of, has_one_row_each, tables_of
 from discreet.plan.schema import Limits
-from discreet.plan.statistics import Distinct, Ranks, Statistic, needed, statistics_of
+from discreet.plan.statistics import (
+    Distinct,
+    People,
+    Ranks,
+    Statistic,
+    needed,
+    statistics_of,
+)
 from discreet.plan.work import MOST_ROWS_EACH, bound_work, check_work
 from discreet.privacy import Guarantee, Neighbours
 from discreet.sql.compile import Compiled
@@ -44,12 +61,15 @@ from discreet.sql.duckdb import DuckDB
 _TYPICAL_GROUPS = 100
 """How many groups are reckoned with where their number is not public."""
 
+ROWS, GROUPS = "rows", "groups"
+"""What histograms count people by."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """What measuring gave: the groups, noisy statistics in their own units, and what it cost.
 
-    `beyond` is about the share of people with more rows than count in full, where that was bought.
+    `clipped` is what the limits on rows and on groups cut off, where the system chose them.
     """
 
     query: Query
@@ -61,7 +81,12 @@ class Measured:
     choices: tuple[tuple[str, Guarantee], ...]
     weighing: Weighing
     showing: Showing | None = None
-    beyond: float | None = None
+    clipped: Mapping[str, Clipped] = field(default_factory=dict)
+
+    @property
+    def finds_groups(self) -> bool:
+        """Whether groups had to be found."""
+        return any(of.keys is None for of in key_types(self.query))
 
     def sliced(self, first: int, count: int) -> "Measured":
         """The same of some of the groups."""
@@ -100,6 +125,29 @@ def is_stated(limits: Limits) -> bool:
     return limits.max_groups is not None and limits.max_rows is not None
 
 
+def histograms_of(compiled: Compiled) -> tuple[str, ...]:
+    """What has to be learnt about people before limits can be chosen: by public facts alone.
+
+    Nothing where limits are stated; nothing about rows where people alone are counted; nothing
+    about groups where there is one, or where nobody is counted and all groups are public.
+    """
+    limits = limits_of(compiled.query)
+    if compiled.by_row or is_stated(limits):
+        return ()
+    people = [isinstance(statistic, People) for statistic in compiled.statistics]
+    several = not compiled.known or group_count(compiled.query) > 1
+    wanted = several and limits.max_groups is None and (any(people) or not compiled.known)
+    return (*([] if all(people) else [ROWS]), *([GROUPS] if wanted else []))
+
+
+def norms_of(compiled: Compiled, law: Law) -> tuple[Norm, ...]:
+    """The norms of people that histograms are made of, in the order of `histograms_of`."""
+    count = group_count(compiled.query)
+    norms: dict[str, Norm]
+    norms = {ROWS: RowNorm(law, count), GROUPS: GroupNorm(law, count, not compiled.known)}
+    return tuple(norms[name] for name in histograms_of(compiled))
+
+
 def plan_budget(compiled: Compiled, price: Price) -> Budget:
     """Split the price of a query; public facts alone."""
     check_work(bound_work(compiled.query, MOST_ROWS_EACH))
@@ -121,7 +169,8 @@ def plan_budget(compiled: Compiled, price: Price) -> Budget:
     return split(
         price,
         compiled.query,
-        choose_limits=not compiled.by_row and not is_stated(limits_of(compiled.query)),
+        histograms=histograms_of(compiled),
+        groups=group_count(compiled.query),
         find_keys=not compiled.known,
         shared=shared,
     )
@@ -161,7 +210,8 @@ def draw(
         if not compiled.by_row:
             session.run(compiled.pairs())
             session.run(compiled.norms())
-        weighing, choices, beyond = weigh(compiled, budget, session, neighbours, laws)
+        weighed = weigh(compiled, budget, session, neighbours, laws)
+        weighing, choices = weighed.weighing, list(weighed.costs)
         check_feasible(budget, weighing, neighbours)
         plan = measurements(budget, weighing, neighbours)
         selection = selecting(budget, plan, weighing, neighbours)
@@ -182,7 +232,7 @@ def draw(
             (*totals.statistics.values(), *distincts),
             _cells(compiled, plan, session, totals.groups),
             tuple(choices),
-            beyond,
+            weighed.clipped,
         )
 
 
@@ -203,8 +253,17 @@ def interpret(query: Query, drawn: Drawn, price: Price, neighbours: Neighbours) 
         drawn.choices,
         drawn.weighing,
         selection if isinstance(selection, Showing) else None,
-        drawn.beyond,
+        drawn.clipped,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """Limits and a law of noise; what learning them cost, and what they cut off."""
+
+    weighing: Weighing
+    costs: tuple[tuple[str, Guarantee], ...] = ()
+    clipped: Mapping[str, Clipped] = field(default_factory=dict)
 
 
 def weigh(
@@ -213,40 +272,47 @@ def weigh(
     session: Session,
     neighbours: Neighbours,
     laws: Sequence[Law],
-) -> tuple[Weighing, list[tuple[str, Guarantee]], float | None]:
-    """Settle the limits and the law of the noise: what is expected to err least.
+) -> Weighed:
+    """Settle the limits: those that are stated, else what noisy histograms of people suggest."""
+    law = pick_law(compiled, budget, laws)
+    if not budget.histograms:
+        return Weighed(_public(compiled, law))
+    mechanism = histogram(budget, neighbours)
+    most, count = widest(budget, law, neighbours), group_count(compiled.query)
+    found, told = {}, {}
+    for name, norm in zip(budget.histograms, norms_of(compiled, law), strict=True):
+        spread = _spread(session, compiled.spread(norm.name, norm.bounds), mechanism, norm)
+        limit = choose(spread, norm, unit_scale(budget, law, norm), count)
+        found[name] = min(limit, most if name == ROWS else _findable(budget, most))
+        told[name] = clipped(spread, norm, found[name])
+    public = _public(compiled, law)
+    return Weighed(
+        Weighing(law, found.get(ROWS, public.rows), found.get(GROUPS, public.groups)),
+        tuple((f"people by {name}", mechanism.guarantee) for name in budget.histograms),
+        {name: one for name, one in told.items() if one is not None},
+    )
 
-    Also what that costs, and about how many people are over the limit on rows, where it is bought.
-    """
-    laws = [law for law in laws if law is Law.LAPLACE or budget.rho]
-    if not laws:
+
+def pick_law(compiled: Compiled, budget: Budget, laws: Sequence[Law]) -> Law:
+    """The law that is expected to err least, by public facts alone."""
+    possible = [law for law in laws if law is Law.LAPLACE or budget.rho]
+    if not possible:
         raise InputError(
             "Gaussian noise alone is allowed and delta is 0",
             why="Gaussian noise always leaves a small probability of telling more",
             fix="pass a delta such as 1e-6",
         )
-    limits = limits_of(compiled.query)
-    if compiled.by_row or is_stated(limits):
-        options = [by_row(law) if compiled.by_row else stated(limits, law) for law in laws]
-        return min(options, key=lambda option: _expected(option, budget)), [], None
-    people = histogram(budget, neighbours)
-    norms = {"l1": LADDER, "l2": tuple(step * step for step in LADDER), "l0": LADDER}
-    spreads = {
-        name: _spread(session, compiled.spread(name, steps), people)
-        for name, steps in norms.items()
-    }
     count = group_count(compiled.query)
-    rows = {Law.LAPLACE: spreads["l1"], Law.GAUSSIAN: spreads["l2"]}
-    best = min(
-        (chosen(law, rows[law], spreads["l0"], budget, count) for law in laws),
-        key=lambda option: option[1],
-    )
-    most = widest(budget, best[0].law, neighbours)
-    groups = within_groups(min(best[0].groups, most), compiled.query)
-    weighing = replace(best[0], rows=min(best[0].rows, most), groups=groups)
-    costs: list[tuple[str, Guarantee]]
-    costs = [(f"people by {name}", people.guarantee) for name in norms]
-    return weighing, costs, rows[weighing.law].beyond(weighing.rows)
+    if budget.histograms:
+        options = [typical(law, count) for law in possible]
+    else:
+        options = [_public(compiled, law) for law in possible]
+    return min(options, key=lambda option: _expected(option, budget)).law
+
+
+def _public(compiled: Compiled, law: Law) -> Weighing:
+    """Limits as far as public facts have them; 1 for what no statistic depends on."""
+    return by_row(law) if compiled.by_row else stated(limits_of(compiled.query), law)
 
 
 def _expected(weighing: Weighing, budget: Budget) -> float:
@@ -256,11 +322,13 @@ def _expected(weighing: Weighing, budget: Budget) -> float:
     return sum(one.weight * one.error(sizes) for one in budget.influences[weighing.law])
 
 
-def _spread(session: Session, statement: str, mechanism: Laplace) -> Spread:
-    people = np.zeros(len(LADDER) + 1, dtype=np.int64)
+def _spread(session: Session, statement: str, mechanism: Laplace, norm: Norm) -> Spread:
+    people = np.zeros(len(norm.bounds) + 1, dtype=np.int64)
     for batch in session.stream(statement):
         people[batch.column(0).to_numpy()] = batch.column(1).to_numpy()
-    return Spread(np.asarray(mechanism.release(people), dtype=np.float64), float(mechanism.scale))
+    noisy = np.asarray(mechanism.release(people), dtype=np.float64)
+    top = norm.groups if isinstance(norm, GroupNorm) and not norm.found else None
+    return Spread(noisy, float(mechanism.scale), norm.steps, top)
 
 
 def selecting(
@@ -277,16 +345,16 @@ def selecting(
     return KeySelection(
         epsilon=budget.keys.epsilon,
         delta=budget.keys.delta,
-        max_groups_per_unit=_findable(budget, weighing),
+        max_groups_per_unit=_findable(budget, weighing.groups),
         neighbours=neighbours,
     )
 
 
-def _findable(budget: Budget, weighing: Weighing) -> int:
+def _findable(budget: Budget, groups: int) -> int:
     """How many groups one person can help to find; more would leave too little for each."""
     if budget.keys is None:
-        return weighing.groups
-    return min(weighing.groups, int(budget.keys.epsilon / LEAST_KEYS))
+        return groups
+    return min(groups, int(budget.keys.epsilon / LEAST_KEYS))
 
 
 def _settle(
@@ -298,7 +366,7 @@ def _settle(
     square = weighing.law is Law.GAUSSIAN
     rows = weighing.rows**2 if square else weighing.rows
     if budget.finds_keys:  # first, so that nobody is weighed by groups that they do not count in
-        for statement in compiled.few_groups(_findable(budget, weighing), salt):
+        for statement in compiled.few_groups(_findable(budget, weighing.groups), salt):
             session.run(statement)
     session.run(compiled.weights("heavy", "l2" if square else "l1", rows, square=square))
     session.run(compiled.weights("roaming", "l0", weighing.groups, square=square))

@@ -14,8 +14,15 @@ from discreet.plan.statistics import Statistic, statistics_in
 from discreet.privacy import ZCDP
 from discreet.rationals import Real, non_negative, positive
 
-CHOICE = Fraction(1, 20)
+CHOICE = Fraction(1, 10)
 """The share of epsilon that buys limits which nobody has stated."""
+
+FEW = 10
+"""With fewer groups twice that share is paid.
+
+Why: a limit suits many groups if it leaves as many people over it as noise is wide in all of them
+together; with few groups those people are few, and seeing them takes a better histogram.
+"""
 
 KEYS = Fraction(1, 4)
 """The share of epsilon that buys a list of groups which nobody has stated."""
@@ -51,6 +58,7 @@ class Budget:
 
     The three add up by basic composition; `epsilon` and `delta` are for all statistics together.
     Where the count `shared` decides which groups are shown, keys cost the delta `hidden` alone.
+    `histograms` are what `choice` buys, in equal parts: of people by rows, by groups, or both.
     """
 
     choice: Fraction
@@ -61,6 +69,7 @@ class Budget:
     influences: Mapping[Law, tuple[Influence, ...]]
     shared: Statistic | None = None
     hidden: Fraction = Fraction(0)
+    histograms: tuple[str, ...] = ()
 
     @property
     def finds_keys(self) -> bool:
@@ -77,12 +86,13 @@ def split(
     price: Price,
     query: Query,
     *,
-    choose_limits: bool,
+    histograms: tuple[str, ...] = (),
+    groups: int = 1,
     find_keys: bool,
     shared: Statistic | None = None,
 ) -> Budget:
     """Split a price so that the relative errors to expect of all aggregates add up to the least."""
-    choice = price.epsilon * CHOICE if choose_limits else Fraction(0)
+    choice = price.epsilon * CHOICE * (2 if groups < FEW else 1) if histograms else Fraction(0)
     apart = find_keys and shared is None
     keys = Price(price.epsilon * KEYS, price.delta / 2) if apart else None
     spent = choice + (keys.epsilon if keys else 0)
@@ -97,6 +107,7 @@ def split(
         on,
         shared if find_keys else None,
         price.delta / 2 if find_keys and not apart else Fraction(0),
+        histograms,
     )
 
 

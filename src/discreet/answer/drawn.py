@@ -7,7 +7,7 @@ attempt sees the same noise.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.answer.frames import blanked
-from discreet.answer.limits import Law, Weighing
+from discreet.answer.limits import Clipped, Law, Weighing
 from discreet.errors import InputError
 from discreet.privacy import Guarantee
 
@@ -30,7 +30,7 @@ class Drawn:
     `keys` are called k0, k1 and so on. `statistics` has an array of noisy totals for each statistic
     of the question that is no quantile, in the order of `counted`; `cells` the chosen cell of each
     quantile by the name of its aggregate. `choices` says what was paid for limits and keys.
-    `beyond` is about the share of people with more rows than count in full, where that was bought.
+    `clipped` is what limits on rows and on groups that the system chose cut off.
     """
 
     weighing: Weighing
@@ -39,7 +39,7 @@ class Drawn:
     statistics: tuple[NDArray[Any], ...]
     cells: Mapping[str, NDArray[np.int64]]
     choices: tuple[tuple[str, Guarantee], ...] = ()
-    beyond: float | None = None
+    clipped: Mapping[str, Clipped] = field(default_factory=dict)
 
 
 def pack(drawn: Sequence[Drawn]) -> bytes:
@@ -82,7 +82,7 @@ def _stream(drawn: Drawn) -> bytes:
         "cells": list(drawn.cells),
         "weighing": [weighing.law.value, weighing.rows, weighing.groups],
         "choices": [[what, guarantee.to_dict()] for what, guarantee in drawn.choices],
-        "beyond": drawn.beyond,
+        "clipped": {what: astuple(one) for what, one in drawn.clipped.items()},
     }
     table = pa.table(columns).replace_schema_metadata({b"about": json.dumps(about).encode()})
     sink = pa.BufferOutputStream()
@@ -103,7 +103,7 @@ def _read(stream: memoryview) -> Drawn:
         tuple(_numbers(table.column(f"s{i}")) for i in range(about["statistics"])),
         {name: _numbers(table.column(f"c{i}")) for i, name in enumerate(about["cells"])},
         tuple((what, Guarantee.from_dict(stored)) for what, stored in about["choices"]),
-        about["beyond"],
+        {what: Clipped(*one) for what, one in about["clipped"].items()},
     )
 
 

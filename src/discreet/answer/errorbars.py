@@ -5,13 +5,15 @@ numbers is computed again from many simulated ones: noise of the same laws on to
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.estimate import Floats, compute, confine, estimate
+from discreet.answer.estimate import Floats, centre_of, compute, confine, estimate
 from discreet.answer.expected import scale_of, simulated_noise, spread_evenly
+from discreet.answer.likely import furthest
 from discreet.answer.measure import Measurement
 from discreet.answer.showing import Showing
 from discreet.plan.kinds import Type
@@ -19,7 +21,6 @@ from discreet.plan.query import Aggregate, Measure
 from discreet.plan.statistics import Statistic, plain_total, statistics_of
 
 CONFIDENCE = 0.95
-_LIKELY = 0.99
 _DRAWS = 1000
 _CELLS = 4_000_000
 _FEWEST = 200
@@ -29,6 +30,9 @@ POINTS = 1024
 
 SLICE = 1 << 10
 """Groups whose error bars are computed at once, where there are many."""
+
+NOTHING: Mapping[Statistic, Floats] = MappingProxyType({})
+"""What limits cut off where they are stated: the owner's business."""
 
 EXACT = {Measure.COUNT, Measure.COUNT_PEOPLE, Measure.COUNT_DISTINCT}
 RANKED = {Measure.QUANTILE, Measure.MIN, Measure.MAX}
@@ -48,20 +52,19 @@ def simulate(
     measurements: Mapping[Statistic, Measurement],
     draws: int,
     showing: Showing | None = None,
+    lost: Mapping[Statistic, Floats] = NOTHING,
 ) -> dict[Statistic, Floats]:
-    """Statistics as they might have come out, a row a draw; wider where being shown tells noise.
+    """Statistics as they might have come out, a row a draw.
 
-    The noise is no secret and no randomness: the same statistics are simulated in the same way.
+    Noise is wider where being shown tells of it, and by what limits cut off (`lost`).
+    It is no secret and no randomness: the same statistics are simulated in the same way.
     """
     found = {}
     for i, (statistic, values) in enumerate(statistics.items()):
         measurement = measurements[statistic]
         scale = scale_of(measurement)
         noise = simulated_noise(measurement.law, scale, (draws, values.size), (i, values))
-        if showing is not None and showing.measurement.statistic == statistic:
-            plain = measurement.error(CONFIDENCE)
-            noise *= showing.half_widths(values, plain) / plain
-        found[statistic] = values + noise
+        found[statistic] = values + noise * _wider(statistic, values, measurement, showing, lost)
     return found
 
 
@@ -69,6 +72,7 @@ def lay_out(
     statistics: Mapping[Statistic, Floats],
     measurements: Mapping[Statistic, Measurement],
     showing: Showing | None = None,
+    lost: Mapping[Statistic, Floats] = NOTHING,
 ) -> dict[Statistic, Floats]:
     """As `simulate`, with the same noise for all groups: evenly over its law, a row a point."""
     found = {}
@@ -76,11 +80,26 @@ def lay_out(
         measurement = measurements[statistic]
         even = spread_evenly(len(statistics), POINTS)[measurement.law][i, 1:]
         noise = scale_of(measurement) * even[:, None]
-        if showing is not None and showing.measurement.statistic == statistic:
-            plain = measurement.error(CONFIDENCE)
-            noise = noise * (showing.half_widths(values, plain) / plain)
-        found[statistic] = values + noise
+        found[statistic] = values + noise * _wider(statistic, values, measurement, showing, lost)
     return found
+
+
+def _wider(
+    statistic: Statistic,
+    values: Floats,
+    measurement: Measurement,
+    showing: Showing | None,
+    lost: Mapping[Statistic, Floats],
+) -> Floats | float:
+    """How many times wider than noise alone the interval of each group is."""
+    shown = showing is not None and showing.measurement.statistic == statistic
+    if not shown and statistic not in lost:
+        return 1.0
+    plain = measurement.error(CONFIDENCE)
+    widths = plain + lost.get(statistic, np.zeros(values.size))
+    if shown and showing is not None:
+        widths += showing.half_widths(values, plain) - plain
+    return np.asarray(widths / plain)
 
 
 def half_width(
@@ -90,28 +109,37 @@ def half_width(
     measurements: Mapping[Statistic, Measurement],
     scope: Mapping[str, Type],
     showing: Showing | None = None,
+    lost: Mapping[Statistic, Floats] = NOTHING,
 ) -> tuple[Floats | None, str]:
     """The half-width of each group's interval, and how it was found."""
     if aggregate.measure in RANKED:
         return None, "its error is in ranks"
     if aggregate.measure is Measure.SUM and (alone := plain_total(aggregate, scope)) in statistics:
         size = statistics[alone].size
-        return np.full(size, measurements[alone].error(CONFIDENCE)), "exact"
+        return measurements[alone].error(CONFIDENCE) + lost.get(alone, np.zeros(size)), "exact"
     first = statistics_of(aggregate, scope)[0]
     size = statistics[first].size
     if aggregate.measure in EXACT:
-        plain = np.full(size, measurements[first].error(CONFIDENCE))
+        plain: Floats = np.full(size, measurements[first].error(CONFIDENCE))
         if showing is not None and showing.measurement.statistic == first and size:
             plain = showing.half_widths(statistics[first], float(plain[0]))
         # Counts are shown as whole numbers, which moves them by half of one at most.
-        return plain + 0.5, "exact"
+        return plain + 0.5 + lost.get(first, 0.0), "exact"
     shared = showing is not None and showing.measurement.statistic == first
     if aggregate.measure is Measure.SUM and not shared:  # the same in every group
         statistics = {of: values[:1] for of, values in statistics.items()}
         simulated = {of: draws[:, :1] for of, draws in simulated.items()}
         one = spread(estimate(aggregate, simulated, scope), estimate(aggregate, statistics, scope))
-        return np.resize(one, size), "by simulation"
+        taken = [lost.get(of, np.zeros(size)) for of in (first, statistics_of(aggregate, scope)[1])]
+        away = abs(centre_of(aggregate, scope))
+        return np.resize(one, size) + taken[1] + away * taken[0], "by simulation"
     computed = compute(aggregate, statistics, scope)
+    if aggregate.measure is Measure.CORRELATION:
+        # Bent at both ends and where a variance is near 0: there what is simulated around it is
+        # mostly at one end, and the truth need not be.
+        noises = [simulated[of] - statistics[of] for of in statistics_of(aggregate, scope)]
+        width = furthest(compute(aggregate, simulated, scope) - computed, noises)
+        return np.minimum(width, 1 + np.abs(computed)), "by simulation"
     width = spread(compute(aggregate, simulated, scope), computed)
     # Around what was computed, not what is shown: where a variance came out below 0 and is shown
     # as 0, most of the simulated ones are below 0 too, and would say that nothing is off.
@@ -129,42 +157,3 @@ def spread(simulated: Floats, middle: Floats) -> NDArray[np.float64]:
     place, last = math.ceil(CONFIDENCE * (away.shape[1] - 1)), away.shape[1] - 1
     away.partition((place, last), axis=1)  # NaN comes last
     return np.where(np.isnan(away[:, last]), np.nan, away[:, place])
-
-
-def furthest(moved: Floats, noises: Sequence[Floats]) -> NDArray[np.float64]:
-    """How far likely noise moves a number at most, a row a draw of the noises.
-
-    Why: what was released less its noise is the truth, so an interval holds as often as the noise
-    is among the likely ones, however bent the function is: where ABS or a bound folds what was
-    released, most of what is simulated around it may be near, and the truth is not. Likely are 99
-    in 100 by their size, less 4 in 100 that move the number furthest as far as it is straight:
-    where it is, the interval is hardly wider than it must be. It is NaN where a value could not be
-    computed in one of the likely draws.
-    """
-    sizes, straight = np.zeros_like(moved), np.zeros_like(moved)
-    shape = _shape(moved)
-    for noise in noises:
-        deviations = _scaled(noise)
-        sizes += deviations**2
-        straight += np.einsum("ij,ij->j", shape, deviations) * deviations
-    likely = _lowest(sizes, _LIKELY) & _lowest(np.abs(straight), CONFIDENCE + 1 - _LIKELY)
-    return np.asarray(np.max(np.where(likely, np.abs(moved), 0.0), axis=0))
-
-
-def _shape(moved: Floats) -> Floats:
-    """The same within -1 and 1, so that no sum overflows; 0 where it could not be computed."""
-    known = np.nan_to_num(moved)
-    largest = np.max(np.abs(known), axis=0)
-    return np.asarray(known / np.where(largest > 0, largest, 1.0))
-
-
-def _scaled(noise: Floats) -> Floats:
-    """Noise in deviations; of a noise that is too small to be seen there is none."""
-    deviation = noise.std(axis=0)
-    return np.asarray(noise / np.where(deviation > 0, deviation, 1.0))
-
-
-def _lowest(sizes: Floats, share: float) -> NDArray[np.bool_]:
-    """A share of the draws: those of the lowest sizes."""
-    place = math.ceil(share * (sizes.shape[0] - 1))
-    return np.asarray(sizes <= np.partition(sizes, place, axis=0)[place])

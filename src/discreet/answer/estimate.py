@@ -76,6 +76,11 @@ def compute(
             assert_never(aggregate.measure)
 
 
+def centre_of(aggregate: Aggregate, scope: Mapping[str, Type]) -> float:
+    """What values are measured from, for a sum or a mean."""
+    return _grid(statistics_of(aggregate, scope)[1]).centre
+
+
 def _sum(total: Statistic, statistics: Mapping[Statistic, Floats], rows: Floats) -> Floats:
     """A total is centred: give each row its centre back."""
     return statistics[total] + _grid(total).centre * rows

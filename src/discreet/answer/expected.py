@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.answer.estimate import estimate
+from discreet.answer.likely import furthest
 from discreet.answer.limits import Law
 from discreet.answer.measure import Measurement, quantile_scale
 from discreet.noise.bits import Keystream
@@ -71,9 +72,12 @@ def expect(
         for i, s in enumerate(needs)
     }
     found = estimate(aggregate, noisy, scope)
-    away = np.abs(found[1:] - found[0])
+    moved = found[1:] - found[0]
+    if aggregate.measure is Measure.CORRELATION:  # as its interval is found
+        each = [(one[1:] - one[0])[:, None] for one in noisy.values()]
+        return Expected(float(furthest(moved[:, None], each, confidence)[0]), "", GROUP)
     depends = aggregate.measure is not Measure.SUM
-    return Expected(float(np.quantile(away, confidence)), "", GROUP if depends else None)
+    return Expected(float(np.quantile(np.abs(moved), confidence)), "", GROUP if depends else None)
 
 
 def scale_of(measurement: Measurement) -> float:

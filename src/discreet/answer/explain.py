@@ -3,6 +3,7 @@
 The query, the schema and the price are read, and nothing else: there is no way from here to a row.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -10,20 +11,23 @@ from fractions import Fraction
 import pyarrow as pa
 
 from discreet.answer.ask import (
+    ROWS,
     group_count,
     is_stated,
     limits_of,
+    pick_law,
     plan_budget,
     weigh,
     within_groups,
 )
-from discreet.answer.budget import Budget, Price
+from discreet.answer.budget import Budget, Price, largest_rho
 from discreet.answer.expected import Expected, expect, scale_of
 from discreet.answer.explained import render_explanation
 from discreet.answer.facts import Facts, facts_of
-from discreet.answer.figures import plain
+from discreet.answer.figures import cost, counted, plain
 from discreet.answer.limits import Law, Weighing
 from discreet.answer.measure import Measurement, measurements
+from discreet.answer.parts import Part as Answered
 from discreet.answer.release import Release
 from discreet.answer.sets import single_sets
 from discreet.answer.showing import Showing
@@ -32,8 +36,8 @@ from discreet.engines.engine import Engine
 from discreet.errors import InvariantBroken
 from discreet.mechanisms import KeySelection
 from discreet.plan.query import Aggregate, Query
-from discreet.plan.relations import columns_of, has_one_row_each
-from discreet.plan.schema import Limits
+from discreet.plan.relations import columns_of, has_one_row_each, tables_of
+from discreet.plan.schema import Limits, Person
 from discreet.plan.statistics import Ranks, Rows, Statistic, needed, statistics_in
 from discreet.privacy import Neighbours
 from discreet.sql.compile import Compiled
@@ -88,10 +92,11 @@ class Part:
     """One grouping set: its groups, limits and noise.
 
     `groups` is None where groups have to be found. There is one option where the limits are stated,
-    and several, for examples, where they are chosen privately for `choice` of epsilon. `clipped` is
-    the share of people who are expected to have more than the limits: 0 where public facts prove
-    it, else what an earlier answer told, None where nothing is known. `hints` tell what would
-    make the question cheaper.
+    and several, for examples, where they are chosen: `choice` of epsilon then buys what is `learnt`
+    about people, their rows, their groups, or both. `clipped` is the share of people who are
+    expected to have more than the limits: 0 where public facts prove it, else what an earlier
+    answer told, off by `clipped_error` at most, None where nothing is known. `hints` tell what
+    would make the question cheaper, or tell more.
     """
 
     keys: tuple[str, ...]
@@ -103,6 +108,8 @@ class Part:
     sql: tuple[str, ...]
     clipped: float | None = None
     hints: tuple[str, ...] = ()
+    clipped_error: float | None = None
+    learnt: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -150,14 +157,19 @@ def recall(explanation: Explanation, earlier: Sequence[Release]) -> Explanation:
     The newest comes first. Only limits that are chosen again are like those of an earlier answer.
     """
     told = [one.parts for one in earlier if len(one.parts) == len(explanation.parts)]
-    shares = [[parts[i].beyond for parts in told] for i in range(len(explanation.parts))]
     parts = (
-        replace(part, clipped=next((one for one in known if one is not None), None))
-        if part.choice
-        else part
-        for part, known in zip(explanation.parts, shares, strict=True)
+        _recalled(part, [parts[i] for parts in told]) if part.choice else part
+        for i, part in enumerate(explanation.parts)
     )
     return replace(explanation, parts=tuple(parts))
+
+
+def _recalled(part: Part, earlier: Sequence[Answered]) -> Part:
+    for one in earlier:
+        if one.beyond is not None:
+            error = one.clipped[ROWS].error if ROWS in one.clipped else None
+            return replace(part, clipped=one.beyond, clipped_error=error)
+    return part
 
 
 class Sealed:
@@ -193,27 +205,61 @@ def _part(
     compiled = Compiled(query, needed(query), dialect)
     budget = plan_budget(compiled, price)
     limits = limits_of(query)
-    settled = compiled.by_row or is_stated(limits)
-    if settled:
-        weighings = [weigh(compiled, budget, Sealed(), neighbours, laws)[0]]
+    law = pick_law(compiled, budget, laws)
+    if budget.histograms:
+        weighings = [Weighing(law, limit, within_groups(limit, query)) for limit in EXAMPLES]
     else:
-        possible = [law for law in laws if law is Law.LAPLACE or budget.rho]
-        weighings = [
-            Weighing(law, limit, within_groups(limit, query))
-            for law in possible
-            for limit in EXAMPLES
-        ]
+        weighings = [weigh(compiled, budget, Sealed(), neighbours, laws).weighing]
     return Part(
         tuple(key.name for key in query.keys),
         group_count(query) if compiled.known else None,
         _finding(budget, weighings[0], neighbours),
-        limits if settled and not compiled.by_row else None,
+        None if compiled.by_row or budget.histograms else limits,
         budget.choice,
         _options(query, budget, weighings, neighbours),
         tuple(statements(compiled, weighings[1 % len(weighings)])),
-        0.0 if compiled.by_row or has_one_row_each(query.relation) else None,
-        tuple(_hints(query)),
+        _clipped(compiled, budget),
+        (*_hints(query), *_offers(compiled, budget, price, weighings[0])),
+        learnt=budget.histograms,
     )
+
+
+def _clipped(compiled: Compiled, budget: Budget) -> float | None:
+    """The share of people who are clipped, where public facts prove that nobody is."""
+    limits = limits_of(compiled.query)
+    once = not budget.histograms and not is_stated(limits)  # people count once, whatever they have
+    nobody = compiled.by_row or once or has_one_row_each(compiled.query.relation)
+    return 0.0 if nobody else None
+
+
+def _offers(compiled: Compiled, budget: Budget, price: Price, one: Weighing) -> Iterator[str]:
+    """Where limits are stated: a question that tells how many people have more, and its price."""
+    tables = tables_of(compiled.query.relation)
+    if budget.histograms or _clipped(compiled, budget) == 0 or len(tables) != 1:
+        return
+    if isinstance(tables[0].unit, Person):
+        limits, dialect = limits_of(compiled.query), compiled.dialect
+        most = (limits.max_groups or 1) * (limits.max_rows or 1)
+        column, table = map(dialect.identifier, (tables[0].unit.column, tables[0].name))
+        each = " ".join(
+            ["SELECT", column, "FROM", table, "GROUP BY", column, f"HAVING COUNT(*) > {most}"]
+        )
+        question = f"COUNT(*) AS n FROM ({each}) AS p"
+        yield (
+            f"how many people have more than {counted(most, 'row')} in all is told by"
+            f" SELECT {question}, {_offer(price, one)}"
+        )
+
+
+def _offer(price: Price, one: Weighing) -> str:
+    """How well a count of people is told for a tenth of a price, where noise is made for that."""
+    epsilon = price.epsilon / 10
+    paid = epsilon if one.law is Law.LAPLACE else largest_rho(epsilon, price.delta)
+    if not paid:
+        return "the more is paid, the better"
+    count = Measurement(Rows(None), Weighing(one.law, 1, 1), paid, Neighbours.ADD_REMOVE)
+    width = math.ceil(count.error())
+    return f"for epsilon {cost(epsilon)} to within {width:,}"
 
 
 def _hints(query: Query) -> Iterator[str]:

@@ -89,16 +89,23 @@ def _groups(part: "Part") -> list[str]:
 
 def _limits(part: "Part") -> list[str]:
     if part.choice:
-        told = "the answer tells about what share of people has more"
+        told = (
+            "the answer tells about what share of people has more, and its intervals allow for it"
+        )
         if part.clipped is not None:
-            told = f"an earlier answer told that about {part.clipped:.0%} of people have more rows"
+            told = f"an earlier answer told that {_share(part)} of people have more rows"
         return [
-            _item("limits", "not stated: rows and groups of one person are limited to what"),
-            _item("", f"three noisy histograms of people suggest, for epsilon {cost(part.choice)}"),
+            _item(
+                "limits",
+                f"not stated: {' and '.join(part.learnt)} of one person are limited to what noisy",
+            ),
+            _item("", f"histograms of people suggest, for epsilon {cost(part.choice)}"),
             _item("", told),
         ]
     if part.limits is None:
         return [_item("limits", "each row counts by itself: none is cut off")]
+    if part.clipped == 0 and part.limits.max_rows is None:
+        return [_item("limits", "each person counts once: nobody is cut off")]
     groups, rows = part.limits.max_groups or 1, part.limits.max_rows or 1
     where = "it" if groups == 1 else "each"
     most = f"{counted(groups, 'group')} with {counted(rows, 'row')} in {where}"
@@ -108,27 +115,29 @@ def _limits(part: "Part") -> list[str]:
     return [_item("limits", f"one person weighs at most {most};"), _item("", more)]
 
 
+def _share(part: "Part") -> str:
+    """What share of people is clipped, with its error where an answer told it."""
+    share = 100 * (part.clipped or 0.0)
+    if part.clipped_error is None:
+        return f"about {share:.1f} %"
+    return f"{share:.1f} % {_SIGN} {100 * part.clipped_error:.1f} %"
+
+
 def _noise(part: "Part") -> list[str]:
-    laws = list(dict.fromkeys(option.weighing.law for option in part.options))
-    if len(laws) > 1:
-        names = " or ".join(law.value for law in laws)
-        return [_item("noise", f"{names}, whichever is expected to err less with the limits")]
-    return [_item("noise", f"{laws[0].value}")]
+    return [_item("noise", part.options[0].weighing.law.value)]
 
 
 def _measured(part: "Part") -> list[str]:
     """The measurements, for the limits that hold or for a limit of 1."""
-    firsts = {option.weighing.law: option for option in reversed(part.options)}
     rows = [["measured", "for", "share", "noise", "one person moves it by", "scale"]]
-    for option in reversed(firsts.values()):
-        for line in option.lines:
-            unit = "epsilon" if line.law is Law.LAPLACE else "rho"
-            scale = f"{line.scale:,.4g}" if line.scale else "in ranks"
-            law = line.law.value if line.scale else "exponential"
-            noise = f"{law}, {unit} {cost(line.cost)}"
-            users = ", ".join(plain(name) for name in line.columns)
-            share = f"{float(line.share):.0%}"
-            rows.append([line.what, users, share, noise, f"{line.moves:,.4g}", scale])
+    for line in part.options[0].lines:
+        unit = "epsilon" if line.law is Law.LAPLACE else "rho"
+        scale = f"{line.scale:,.4g}" if line.scale else "in ranks"
+        law = line.law.value if line.scale else "exponential"
+        noise = f"{law}, {unit} {cost(line.cost)}"
+        users = ", ".join(plain(name) for name in line.columns)
+        share = f"{float(line.share):.0%}"
+        rows.append([line.what, users, share, noise, f"{line.moves:,.4g}", scale])
     note = ["    for a limit of 1; both grow with the limit"] if len(part.options) > 1 else []
     return _table(rows) + note
 

@@ -1,9 +1,6 @@
-"""How much of one person an answer may hold, and which law of noise that suits best.
+"""How much of one person an answer may hold: the limits, and the norms that they bound.
 
-A limit that is too low leaves people out; one that is too high pays for people who do not exist.
-Where the owner has not said it, a small part of the budget buys histograms of people: by rows in
-all (l1), by rows over their groups (l2), by groups (l0). A person is in one bucket of each. What
-follows reads these noisy histograms, and public facts, alone.
+A limit that is too low leaves rows out; one that is too high pays for people who do not exist.
 """
 
 import math
@@ -15,9 +12,10 @@ from numpy.typing import NDArray
 
 from discreet.plan.schema import Limits
 
+Floats = NDArray[np.float64]
+
 LADDER: tuple[int, ...] = tuple(sorted({math.ceil(2 ** (j / 4)) for j in range(81)}))
 """Limits to choose from: up to 2^20, each about a fifth above the last."""
-
 
 BLIND = 16
 """The limit that is taken where too little was paid to learn how much one person has."""
@@ -44,36 +42,104 @@ class Weighing:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """A released histogram of people over the ladder, and the scale of the noise on each bucket.
+class RowNorm:
+    """A person's rows over all groups: their sum (l1) for Laplace, l2 for Gaussian noise."""
 
-    A bucket holds people whose norm first fits that step; one more holds those beyond the ladder.
-    """
+    law: Law
+    groups: int
 
-    people: NDArray[np.float64]
-    scale: float
+    @property
+    def name(self) -> str:
+        """As the engine calls it."""
+        return "l1" if self.law is Law.LAPLACE else "l2"
 
-    def settled(self) -> NDArray[np.float64]:
-        """The histogram without what noise alone could have made: a false bucket once in 100."""
-        floor = self.scale * math.log(100 * len(self.people))
-        return np.where(self.people > floor, self.people, 0.0)
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Limits to choose from."""
+        return LADDER
 
-    def beyond(self, limit: int) -> float | None:
-        """The share of people whose norm is above a step of the ladder; None where nothing shows.
+    @property
+    def bounds(self) -> tuple[int, ...]:
+        """The limits as the engine compares them: it holds l2 squared."""
+        return LADDER if self.law is Law.LAPLACE else tuple(step * step for step in LADDER)
 
-        Made from the released histogram, so it costs nothing more.
+    def noise(self, limits: Floats) -> Floats:
+        """How noise grows with the limit."""
+        return limits
+
+    def counted(self, norms: Floats) -> Floats:
+        """The rows of people with these norms.
+
+        Why: with an l2 norm x, a person with rows in k groups has at most x sqrt(k) of them, in at
+        most x^2 groups. The most is taken: a little more noise is better than an unseen bias.
         """
-        people = self.settled()
-        total = float(people.sum())
-        return float(people[LADDER.index(limit) + 1 :].sum()) / total if total else None
+        if self.law is Law.LAPLACE:
+            return norms
+        return np.asarray(norms * np.minimum(norms, math.sqrt(self.groups)))
+
+    def lost(self, norms: Floats, limit: float) -> Floats:
+        """The rows that the weight limit/norm takes from people with these norms."""
+        return np.asarray(self.counted(norms) * (1 - np.minimum(limit / norms, 1.0)))
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """A limit and its expected error, relative to a typical group."""
+class GroupNorm:
+    """How many groups a person is in; where groups are `found`, they are left some and no more."""
 
-    limit: int
+    law: Law
+    groups: int
+    found: bool
+
+    @property
+    def name(self) -> str:
+        """As the engine calls it."""
+        return "l0"
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Limits to choose from: no higher than the number of groups where that is public."""
+        if self.found:
+            return LADDER
+        return (*(step for step in LADDER if step < self.groups), self.groups)
+
+    @property
+    def bounds(self) -> tuple[int, ...]:
+        """The limits as the engine compares them."""
+        return self.steps
+
+    def noise(self, limits: Floats) -> Floats:
+        """How noise grows with the limit."""
+        return limits if self.law is Law.LAPLACE else np.sqrt(limits)
+
+    def counted(self, norms: Floats) -> Floats:
+        """The groups of people with these norms."""
+        return norms
+
+    def lost(self, norms: Floats, limit: float) -> Floats:
+        """How many groups less these people count in: weights are limit/norm, or its root."""
+        share = np.minimum(limit / norms, 1.0)
+        kept = share if self.found or self.law is Law.LAPLACE else np.sqrt(share)
+        return np.asarray(norms * (1 - kept))
+
+
+Norm = RowNorm | GroupNorm
+
+
+@dataclass(frozen=True, slots=True)
+class Clipped:
+    """What a limit that the system chose cuts off, as the released histogram has it.
+
+    About a `share` of people is over the limit, give or take `error` (95 times in 100). At most a
+    share `lost` of all rows (or of people in groups) is cut off, if nobody has more than `most`.
+    """
+
+    share: float
     error: float
+    lost: float
+    most: int
+
+    def __str__(self) -> str:
+        return f"{100 * self.share:.1f} % \N{PLUS-MINUS SIGN} {100 * self.error:.1f} %"
 
 
 def by_row(law: Law) -> Weighing:
@@ -87,29 +153,3 @@ def stated(limits: Limits, law: Law) -> Weighing:
     if law is Law.LAPLACE:
         return Weighing(law, groups * rows, groups)
     return Weighing(law, math.isqrt(groups * rows * rows - 1) + 1, groups)
-
-
-def middles() -> NDArray[np.float64]:
-    """A typical norm in each bucket: between its step and the one before."""
-    steps = np.array([*LADDER, 2 * LADDER[-1]], dtype=np.float64)
-    before = np.array([1, *LADDER], dtype=np.float64)
-    return np.sqrt(steps * before)
-
-
-def choose(spread: Spread, noise: float, groups: int, *, root: bool = False) -> Choice:
-    """The step of the ladder with the least noise and bias in a typical group.
-
-    With `root`, the norm that noise pays for is the root of what the ladder measures.
-    """
-    people, norms, steps = spread.settled(), middles(), np.array(LADDER, dtype=np.float64)
-    if root:
-        norms, steps = np.sqrt(norms), np.sqrt(steps)
-    total = float(people @ norms)
-    if total == 0:
-        # Nothing rises above the noise. Wide error bars are honest; leaving people out is not.
-        blind = LADDER.index(BLIND)
-        return Choice(BLIND, float(steps[blind]) * noise * groups)
-    lost = np.maximum(norms - steps[:, None], 0.0) @ people
-    errors = (steps * noise * groups + lost) / total
-    best = int(np.argmin(errors))
-    return Choice(LADDER[best], float(errors[best]))

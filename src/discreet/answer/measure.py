@@ -132,9 +132,14 @@ def measurements(
 
 
 def histogram(budget: Budget, neighbours: Neighbours) -> Laplace:
-    """The mechanism of each of the three histograms of people that limits are chosen by."""
+    """The mechanism of each histogram of people that limits are chosen by.
+
+    Why: a person is in one bucket. Adding or removing one moves one count by 1, and changing one
+    moves two counts by 1 each.
+    """
     buckets = 1 if neighbours is Neighbours.ADD_REMOVE else 2
-    return Laplace(epsilon=budget.choice / 3, sensitivity=buckets, neighbours=neighbours)
+    cost = budget.choice / len(budget.histograms)
+    return Laplace(epsilon=cost, sensitivity=buckets, neighbours=neighbours)
 
 
 def quantile_scale(measurement: Measurement, level: Fraction, levels: int) -> Fraction:

@@ -22,7 +22,7 @@ from discreet.answer.expected import simulated_noise
 from discreet.answer.figures import counted
 from discreet.answer.limits import Law
 from discreet.answer.parts import Noisy, Part, Ranked, called
-from discreet.answer.picking import widened
+from discreet.answer.picking import widened, wider_by
 from discreet.answer.post import arrange, evaluate, outputs_of
 from discreet.answer.sets import single_sets
 from discreet.answer.tabulate import Simulation, tabulate
@@ -73,9 +73,10 @@ def merge_parts(query: Query, answers: Sequence[Sequence[Part]]) -> Merged:
     central = pa.concat_tables([tabulate(query, one) for one in measured])
     rows = arrange(central, query)
     shown = evaluate(central, outputs_of(query), released_columns(query)).take(rows)
-    widths, how = _half_widths(query, blends, central)
     noise = [part.weighing.law for parts in answers for part in parts]
-    wider = widened(query, widths, len(rows), central.num_rows, noise)
+    times = wider_by(query, len(rows), central.num_rows, noise)
+    widths, how = _half_widths(query, blends, central, times)
+    wider = widened(query, widths, times)
     return Merged(shown, {name: pa.array(one).take(rows) for name, one in wider.items()}, how)
 
 
@@ -268,7 +269,7 @@ Bars = tuple[dict[str, Floats], dict[str, str]]
 """Half-widths of all shown numbers that have one, and how each was found."""
 
 
-def _half_widths(query: Query, blends: Sequence[Blend], central: pa.Table) -> Bars:
+def _half_widths(query: Query, blends: Sequence[Blend], central: pa.Table, times: float) -> Bars:
     """Some groups at a time, so that memory stays bounded; the noise is the same for all."""
     points = max(_FEWEST, min(_POINTS, _CELLS // max(1, central.num_rows)))
     size, row = _CELLS // points, 0
@@ -278,7 +279,7 @@ def _half_widths(query: Query, blends: Sequence[Blend], central: pa.Table) -> Ba
         for first in range(0, blend.measured.groups, size):
             some = blend.sliced(first, size)
             rows = central.slice(row, some.measured.groups)
-            widths, how = _some_half_widths(query, some, rows, points)
+            widths, how = _some_half_widths(query, some, rows, (points, times))
             row += rows.num_rows
             for name, width in widths.items():
                 found.setdefault(name, []).append(width)
@@ -286,7 +287,10 @@ def _half_widths(query: Query, blends: Sequence[Blend], central: pa.Table) -> Ba
     return {name: widths for name, widths in whole.items() if widths.size == row}, how
 
 
-def _some_half_widths(query: Query, blend: Blend, central: pa.Table, points: int) -> Bars:
+def _some_half_widths(
+    query: Query, blend: Blend, central: pa.Table, noise: tuple[int, float]
+) -> Bars:
+    points, times = noise
     aggregates = {aggregate.name: aggregate for aggregate in query.aggregates}
     ranked = {name for name, one in aggregates.items() if one.measure in RANKED}
     many = blend.simulated(points)
@@ -303,7 +307,7 @@ def _some_half_widths(query: Query, blend: Blend, central: pa.Table, points: int
             case other if mentions(other) & aggregates.keys():
                 derived.append(output)
     if derived and central.num_rows:
-        simulation = Simulation(query, [blend.measured], [many], points)
+        simulation = Simulation(query, [blend.measured], [many], points, times)
         for name, width in simulation.derived(tuple(derived), central).items():
             widths[name], how[name] = width, _SIMULATED
     return widths, how

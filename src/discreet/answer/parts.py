@@ -9,19 +9,20 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, field
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.answer.ask import Measured
+from discreet.answer.ask import ROWS, Measured
 from discreet.answer.brackets import Bracket
+from discreet.answer.clipping import cut_off
 from discreet.answer.errorbars import CONFIDENCE
 from discreet.answer.expected import rank_error
 from discreet.answer.frames import blanked
-from discreet.answer.limits import Law, Weighing
+from discreet.answer.limits import Clipped, Law, Weighing
 from discreet.answer.measure import Measurement
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.plan.query import Aggregate
@@ -39,7 +40,8 @@ class Noisy:
     """One statistic of all groups in its own unit (rows, people, values), and its noise.
 
     `scale` is b of Laplace and sigma of Gaussian noise. `excess` is how much wider than the noise
-    the interval of each group is, where groups are shown because their noise was high.
+    the interval of each group is: where groups are shown because their noise was high, and where
+    limits that the system chose cut something off.
     """
 
     values: Floats
@@ -76,7 +78,9 @@ class Part:
     """What was measured of one grouping set.
 
     `keys` are called k0, k1 and so on, `statistics` by `called`, `quantiles` as the aggregates are.
-    `beyond` is about the share of people with more rows than count in full, where that was bought.
+    `beyond` is about the share of people with more rows than count in full, where that was bought;
+    `clipped` is what limits on rows and on groups that the system chose cut off: answers stored by
+    older versions have none.
     """
 
     keys: Mapping[str, pa.Array]
@@ -85,6 +89,7 @@ class Part:
     quantiles: Mapping[str, Ranked]
     weighing: Weighing
     beyond: float | None = None
+    clipped: Mapping[str, Clipped] = field(default_factory=dict)
 
 
 def called(statistic: Statistic) -> str:
@@ -111,15 +116,18 @@ def part_of(measured: Measured) -> Part:
         if one.name in measured.quantiles
     }
     keys = {name: blanked(column) for name, column in measured.keys.items()}
-    return Part(keys, measured.groups, noisy, ranked, measured.weighing, measured.beyond)
+    clipped = measured.clipped
+    beyond = clipped[ROWS].share if ROWS in clipped else None
+    return Part(keys, measured.groups, noisy, ranked, measured.weighing, beyond, clipped)
 
 
 def _noisy(statistic: Statistic, values: Floats, measured: Measured) -> Noisy:
     measurement, showing = measured.measurements[statistic], measured.showing
-    excess = None
+    excess = cut_off(measured).get(statistic)
     if showing is not None and showing.measurement.statistic == statistic and values.size:
         plain = measurement.error(CONFIDENCE)
-        excess = showing.half_widths(values, plain) - plain
+        shown = showing.half_widths(values, plain) - plain
+        excess = shown if excess is None else shown + excess
     return Noisy(values, measurement.law, _scale(measurement), excess)
 
 
@@ -171,6 +179,7 @@ def _stream(part: Part) -> bytes:
             columns[f"w{i}"] = quantile.widths
         ranked.append([name, quantile.off])
     weighing = part.weighing
+    clipped = {what: astuple(one) for what, one in part.clipped.items()}
     about = {
         "keys": len(part.keys),
         "groups": part.groups,
@@ -178,6 +187,7 @@ def _stream(part: Part) -> bytes:
         "quantiles": ranked,
         "weighing": [weighing.law.value, weighing.rows, weighing.groups],
         **({} if part.beyond is None else {"beyond": part.beyond}),
+        **({"clipped": clipped} if clipped else {}),
     }
     table = pa.table(columns).replace_schema_metadata({b"about": json.dumps(about).encode()})
     sink = pa.BufferOutputStream()
@@ -204,6 +214,7 @@ def _part(stream: bytes) -> Part:
         },
         Weighing(Law(law), rows, groups),
         about.get("beyond"),
+        {what: Clipped(*one) for what, one in about.get("clipped", {}).items()},
     )
 
 

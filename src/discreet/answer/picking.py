@@ -30,31 +30,40 @@ def picks(query: Query) -> bool:
     return bool(behind(query, _picking(query)))
 
 
-def widened(
-    query: Query, widths: Mapping[str, Floats], shown: int, rows: int, laws: Sequence[Law]
-) -> dict[str, Floats]:
-    """Half-widths for some rows that are shown of all, however they were picked.
+def wider_by(query: Query, shown: int, rows: int, laws: Sequence[Law]) -> float:
+    """How many times wider noise has to be reckoned for some rows that are shown of all.
 
     Why: at a confidence of 1 - 0.05 shown/rows no more than 0.05 shown of all intervals are
     expected to fail, so no more of those that are shown: a share of 0.05 in an average answer,
-    where one that shows nothing has no failures. Numbers that share no noise with what picks the
-    rows are left as they are. Only released numbers are read: `rows` are those of all groups that
-    were measured and found, also of groups that a public condition alone would leave out.
+    where one that shows nothing has no failures. Only released numbers are read: `rows` are those
+    of all groups that were measured and found, also of groups that a public condition alone would
+    leave out.
 
     Reference: Benjamini, Yekutieli 2005, False Discovery Rate-Adjusted Multiple Confidence
     Intervals for Selected Parameters.
     """
-    noisy = set(behind(query, _picking(query)))
-    if not noisy or not 0 < shown < rows:
-        return dict(widths)
-    factor = _factor(shown / rows, laws)
+    return _factor(shown / rows, laws) if picks(query) and 0 < shown < rows else 1.0
+
+
+def widened(query: Query, widths: Mapping[str, Floats], times: float) -> dict[str, Floats]:
+    """Half-widths of aggregates that are shown as they are, so many times wider.
+
+    Numbers that share no noise with what picks the rows are left as they are, and so are those
+    that are computed from aggregates: `Simulation` has made them from wider noise. (Where CASE
+    makes a number jump, an interval that is twice as wide is not that of noise twice as wide.)
+    """
     told = {output.name: output.expression for output in outputs_of(query)}
     return {
-        name: np.minimum(width * factor, _widest(query, told[name]))
-        if noisy.intersection(behind(query, [told[name]]))
+        name: np.minimum(width * times, _widest(query, told[name]))
+        if times > 1 and isinstance(told[name], Column) and is_picked(query, told[name])
         else width
         for name, width in widths.items()
     }
+
+
+def is_picked(query: Query, shown: Expression) -> bool:
+    """Whether a number shares noise with what decides which rows are shown."""
+    return bool(set(behind(query, _picking(query))).intersection(behind(query, [shown])))
 
 
 def _widest(query: Query, shown: Expression) -> float:

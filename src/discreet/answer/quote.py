@@ -48,10 +48,11 @@ def _parts(
     if budget.choice:
         widest(budget, law, neighbours)  # refused now, where hardly any limit could be chosen
     else:
-        weighing, _, _ = weigh(compiled, budget, Sealed(), neighbours, (law,))
+        weighing = weigh(compiled, budget, Sealed(), neighbours, (law,)).weighing
         check_feasible(budget, weighing, neighbours)
     if budget.choice:
-        found += [Pure(budget.choice / 3, neighbours=neighbours)] * 3
+        each = budget.choice / len(budget.histograms)
+        found += [Pure(each, neighbours=neighbours) for _ in budget.histograms]
     if budget.keys is not None:
         found.append(Approximate(budget.keys.epsilon, budget.keys.delta, neighbours=neighbours))
     if budget.shared is not None:

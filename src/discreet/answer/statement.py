@@ -4,6 +4,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from discreet.answer.figures import cost
+from discreet.answer.text import chose_limits
 from discreet.privacy import Neighbours
 from discreet.privacy.reading import read
 
@@ -23,9 +24,16 @@ _LIMITS = (
 )
 _NOISE = (
     "The intervals beside the numbers are about this noise alone: 95 times in 100 the number"
-    " without noise lies within. They are not confidence intervals for a wider population: they"
-    " say nothing about sampling error, about mistakes in the data, or about what holding values"
-    " to ranges cut off."
+    " without noise lies within."
+)
+_CHOSEN = (
+    "The intervals beside the numbers are about this noise and about what the limits cut off, which"
+    " were chosen from noisy counts of people: 95 times in 100 the number without either lies"
+    " within, but for what a few people have beyond the rows and groups stated above."
+)
+_WIDER = (
+    "They are not confidence intervals for a wider population: they say nothing about sampling"
+    " error, about mistakes in the data, or about what holding values to ranges cut off."
 )
 
 
@@ -84,4 +92,4 @@ def _clamped(release: "Release") -> list[str]:
 def _intervals(release: "Release") -> list[str]:
     if not release.half_widths:
         return ["The numbers carry noise; no interval of it is stated here."]
-    return [_NOISE]
+    return [_CHOSEN if chose_limits(release) else _NOISE, _WIDER]

@@ -1,7 +1,7 @@
 """The SQL that a question becomes, in the order in which it runs."""
 
-from discreet.answer.ask import is_stated, limits_of
-from discreet.answer.limits import LADDER, Law, Weighing
+from discreet.answer.ask import norms_of
+from discreet.answer.limits import Law, Weighing
 from discreet.plan.statistics import Distinct, Ranks
 from discreet.sql.compile import SECRET, Compiled
 
@@ -11,17 +11,10 @@ def statements(compiled: Compiled, weighing: Weighing) -> list[str]:
     people = [] if compiled.by_row else [compiled.pairs(), compiled.norms()]
     return [
         *people,
-        *_choosing(compiled),
+        *(compiled.spread(norm.name, norm.bounds) for norm in norms_of(compiled, weighing.law)),
         *_limiting(compiled, weighing),
         *_asking(compiled, weighing),
     ]
-
-
-def _choosing(compiled: Compiled) -> list[str]:
-    if compiled.by_row or is_stated(limits_of(compiled.query)):
-        return []
-    steps = {"l1": LADDER, "l2": tuple(step * step for step in LADDER), "l0": LADDER}
-    return [compiled.spread(norm, limits) for norm, limits in steps.items()]
 
 
 def _limiting(compiled: Compiled, weighing: Weighing) -> list[str]:

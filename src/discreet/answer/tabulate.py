@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from discreet.answer.ask import Measured
 from discreet.answer.brackets import Bracket
+from discreet.answer.clipping import cut_off
 from discreet.answer.errorbars import (
     CONFIDENCE,
     EXACT,
@@ -17,7 +18,6 @@ from discreet.answer.errorbars import (
     SAME_EVERYWHERE,
     SLICE,
     draws_for,
-    furthest,
     half_width,
     lay_out,
     simulate,
@@ -25,6 +25,8 @@ from discreet.answer.errorbars import (
 from discreet.answer.estimate import Floats, estimate
 from discreet.answer.expected import rank_error
 from discreet.answer.figures import counted
+from discreet.answer.likely import furthest
+from discreet.answer.picking import is_picked
 from discreet.answer.post import evaluate, outputs_of
 from discreet.answer.totals import ARROW
 from discreet.plan.expressions import Column
@@ -81,20 +83,22 @@ class Simulation:
     """Many tables as they might have come out: what error bars are read off.
 
     `many` holds, for each grouping set, statistics with a row a draw; it is empty where there are
-    too many groups to simulate all at once.
+    too many groups to simulate all at once. Numbers that are computed from aggregates which also
+    pick the rows are computed from noise that is so many `times` as wide.
     """
 
     query: Query
     parts: Sequence[Measured]
     many: Sequence[Measured]
     draws: int
+    times: float = 1.0
 
     @staticmethod
-    def of(query: Query, parts: Sequence[Measured]) -> "Simulation":
+    def of(query: Query, parts: Sequence[Measured], times: float = 1.0) -> "Simulation":
         """Simulate as often as the number of groups allows."""
         draws = draws_for(sum(part.groups for part in parts))
         many = [replace(part, statistics=_drawn(query, part, draws)) for part in parts if draws]
-        return Simulation(query, parts, many, draws)
+        return Simulation(query, parts, many, draws, times)
 
     def half_widths(self, central: pa.Table) -> tuple[dict[str, Floats], dict[str, str]]:
         """Half-widths of all shown numbers that have one, and how each was found."""
@@ -128,8 +132,10 @@ class Simulation:
             for first in range(0, part.groups, SLICE):
                 some = part.sliced(first, SLICE)
                 drawn = some if self._varies(part) else some.sliced(0, 1)
-                laid = lay_out(drawn.statistics, some.measurements, some.showing)
-                one = Simulation(self.query, [some], [replace(some, statistics=laid)], POINTS)
+                laid = lay_out(drawn.statistics, some.measurements, some.showing, cut_off(drawn))
+                one = Simulation(
+                    self.query, [some], [replace(some, statistics=laid)], POINTS, self.times
+                )
                 widths, how = one.half_widths(central.slice(row, some.groups))
                 row += some.groups
                 for name, width in widths.items():
@@ -145,7 +151,7 @@ class Simulation:
             (isinstance(one, Column) and one.name in same) or mentions(one) <= keys for one in shown
         )
         found = part.showing is not None and isinstance(part.showing.measurement.statistic, Rows)
-        return not plain or found
+        return not plain or found or bool(part.clipped)
 
     def _plain(self, aggregate: Aggregate) -> tuple[Floats | None, str]:
         """The error bar of an aggregate that is shown as it is."""
@@ -160,6 +166,7 @@ class Simulation:
                 part.measurements,
                 columns_of(part.query.relation),
                 part.showing,
+                cut_off(part),
             )
             for i, part in enumerate(self.parts)
         ]
@@ -196,6 +203,28 @@ class Simulation:
 
     def derived(self, outputs: tuple[Named, ...], central: pa.Table) -> dict[str, Floats]:
         """The error bars of numbers that are computed from several aggregates."""
+        picked = tuple(one for one in outputs if is_picked(self.query, one.expression))
+        if self.times == 1 or not picked:
+            return self.computed(outputs, central)
+        plain = tuple(one for one in outputs if one not in picked)
+        widths = self._wider().computed(picked, central)
+        return widths | (self.computed(plain, central) if plain else {})
+
+    def _wider(self) -> "Simulation":
+        """The same with noise that is so many times as wide."""
+        many = [
+            replace(
+                more,
+                statistics={
+                    of: _from(part, of, draws, self.times) for of, draws in more.statistics.items()
+                },
+            )
+            for part, more in zip(self.parts, self.many, strict=True)
+        ]
+        return replace(self, many=many, times=1.0)
+
+    def computed(self, outputs: tuple[Named, ...], central: pa.Table) -> dict[str, Floats]:
+        """The same with the noise as it is."""
         columns = released_columns(self.query)
         middle = evaluate(central, outputs, columns)
         around = [
@@ -227,6 +256,12 @@ class Simulation:
         return [part.groups for part in self.parts]
 
 
+def _from(part: Measured, of: Statistic, draws: Floats, times: float) -> Floats:
+    """Draws of a statistic, so many times as far from what was measured."""
+    measured = part.statistics[of]
+    return np.asarray(measured + times * (draws - measured))
+
+
 def _drawn(query: Query, part: Measured, draws: int) -> dict[Statistic, Floats]:
     """Statistics as they might have come out; as they are where no error bar asks for more."""
     same = EXACT | RANKED if part.showing is not None else SAME_EVERYWHERE
@@ -235,7 +270,7 @@ def _drawn(query: Query, part: Measured, draws: int) -> dict[Statistic, Floats]:
     bent = [one for one in shown if not (isinstance(one, Column) and one.name in plain)]
     used = {of: part.statistics[of] for of in behind(query, bent) if of in part.statistics}
     as_they_are = {of: values[None] for of, values in part.statistics.items()}
-    return as_they_are | simulate(used, part.measurements, draws, part.showing)
+    return as_they_are | simulate(used, part.measurements, draws, part.showing, cut_off(part))
 
 
 def _floats(table: pa.Table, name: str) -> Floats:

@@ -27,13 +27,19 @@ def footer(release: "Release", rows: int) -> list[str]:
     if release.table.num_rows > rows:
         lines[0] += f", the first {rows} shown"
     if release.half_widths:
-        lines.append(f"{_SIGN} is noise alone, 95 times in 100; sampling error is not in it")
+        what = "noise and what chosen limits cut off" if chose_limits(release) else "noise alone"
+        lines.append(f"{_SIGN} is {what}, 95 times in 100; sampling error is not in it")
     lines += [f"{name} has no {_SIGN}: {why}" for name, why in _missing(release)]
     return [
         *lines,
         price_line(release),
         *(plain_note(note) for note in dict.fromkeys(release.notes)),
     ]
+
+
+def chose_limits(release: "Release") -> bool:
+    """Whether limits were chosen by what histograms of people cost; intervals then allow for it."""
+    return any(cost.what in {"people by rows", "people by groups"} for cost in release.costs)
 
 
 def price_line(release: "Release") -> str:

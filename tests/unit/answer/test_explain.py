@@ -130,7 +130,8 @@ def test_the_histograms_that_choose_limits_are_among_the_sql(engine):
     answer(asked(ASKED), recorder, PRICE)
     shown = explain(asked(ASKED), engine, PRICE).sql
     assert len(shown) == len(recorder.heard)
-    assert shown[:5] == tuple(recorder.heard[:5])
+    assert shown[:4] == tuple(recorder.heard[:4])
+    assert all("bucket" in one for one in shown[2:4])
 
 
 @pytest.mark.parametrize("price", [Price(1), Price(1, 1e-6), Price(Fraction(1, 10), 1e-9)])
@@ -173,13 +174,13 @@ def test_chosen_limits_are_told_with_examples_and_their_price():
     explanation = explain(asked(ASKED), DuckDB(), PRICE)
     (part,) = explanation.parts
     assert part.choice > 0
-    assert {option.weighing.law for option in part.options} == set(Law)
+    assert part.learnt == ("rows", "groups")
     assert [option.weighing.rows for option in part.options[:3]] == [1, 10, 100]
     counts = [option.expected["n"].half_width for option in part.options[:3]]
     assert counts[1] == pytest.approx(10 * counts[0])
     assert explanation.half_width("n") is None
     assert "limits     not stated" in repr(explanation)
-    assert "Laplace or Gaussian" in repr(explanation)
+    assert "rows and groups of one person are limited to what noisy" in repr(explanation)
 
 
 def test_without_a_delta_there_is_laplace_noise_alone():
@@ -238,16 +239,24 @@ def test_how_many_people_are_clipped_is_told_where_public_facts_tell_it():
     stated = explain(asked(ASKED, Limits(2, 3)), DuckDB(), PRICE)
     assert stated.parts[0].clipped is None
     assert "how many have is not public" in repr(stated)
+    offer = stated.parts[0].hints[-1]
+    assert "for epsilon 0.1 to within 30" in offer
+    question = offer.split("is told by ")[1].split(", for epsilon")[0]
+    assert explain(asked(question), DuckDB(), Price(Fraction(1, 10))).half_width(
+        "n"
+    ) == pytest.approx(30, abs=1)
 
 
 def test_how_many_people_are_clipped_is_told_where_an_earlier_answer_told_it(engine):
     earlier = Release.from_bytes(answer(asked(ASKED), engine, Price(20, 1e-6)).to_bytes())
     (part,) = earlier.parts
-    assert f"about {part.beyond:.0%} of people have more rows" in earlier.notes[0]
+    told = f"{part.clipped['rows']} of people have more"
+    assert told in earlier.notes[0]
     explanation = explain(asked(ASKED), DuckDB(), PRICE)
     again = recall(explanation, [earlier])
     assert again.parts[0].clipped == part.beyond
-    assert f"an earlier answer told that about {part.beyond:.0%} of people" in repr(again)
+    assert again.parts[0].clipped_error == part.clipped["rows"].error
+    assert f"an earlier answer told that {told} rows" in repr(again)
     assert recall(explanation, []) == explanation
 
 

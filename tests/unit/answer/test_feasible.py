@@ -148,4 +148,5 @@ def test_limits_that_are_bought_are_held_to_the_groups_too():
     release = answer(read(text, about), engine, Price(0.02, 1e-6))
     engine.close()
 
-    assert "and 1 group" in release.notes[0]
+    assert release.notes[0].endswith("one person weighs at most 1 group")
+    assert [cost.what for cost in release.costs] == ["People"]

@@ -75,7 +75,7 @@ def test_no_other_split_is_expected_to_err_less(law, what):
 )
 def test_every_statistic_has_a_share_and_they_are_the_whole(law, what):
     query = question(what)
-    shares = split(Price(1, 1e-6), query, choose_limits=False, find_keys=False).shares[law]
+    shares = split(Price(1, 1e-6), query, find_keys=False).shares[law]
 
     assert min(shares.values()) > 0
     assert sum(shares.values()) == 1
@@ -83,7 +83,7 @@ def test_every_statistic_has_a_share_and_they_are_the_whole(law, what):
 
 def test_a_quantile_needs_less_where_noise_is_gaussian():
     query = question("COUNT(*), MEDIAN(x)")
-    shares = split(Price(1, 1e-6), query, choose_limits=False, find_keys=False).shares
+    shares = split(Price(1, 1e-6), query, find_keys=False).shares
     (ranks,) = [s for s in shares[Law.LAPLACE] if isinstance(s, Ranks)]
 
     assert shares[Law.LAPLACE][ranks] > shares[Law.LAPLACE][Rows(None)]

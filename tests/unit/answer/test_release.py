@@ -229,7 +229,10 @@ def test_other_arrow_streams_and_other_versions_are_refused(released):
 
 def test_the_text_shows_numbers_with_half_widths_and_the_price(released):
     text = repr(released)
-    assert "± is noise alone, 95 times in 100; sampling error is not in it" in text
+    assert (
+        "± is noise and what chosen limits cut off, 95 times in 100; sampling error is not in it"
+        in text
+    )
     assert "epsilon 1, delta 1e-06" in text
     assert "visits.patient_id" in text
     assert "middle has no ±" in text

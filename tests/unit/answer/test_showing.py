@@ -97,7 +97,7 @@ def test_the_count_that_finds_groups_has_at_least_what_finding_is_worth():
     sums = ", ".join(f"SUM(amount + {i}) AS s{i}" for i in range(20))
     text = f"SELECT COUNT(DISTINCT person) AS n, {sums} FROM visits"  # noqa: S608 - numbers
     query = read(text, schema())
-    budget = split(Price(1, 1e-6), query, choose_limits=False, find_keys=True, shared=People(None))
+    budget = split(Price(1, 1e-6), query, find_keys=True, shared=People(None))
 
     for shares in budget.shares.values():
         assert shares[People(None)] == KEYS

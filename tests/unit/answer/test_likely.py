@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.answer.errorbars import furthest
+from discreet.answer.likely import furthest
 
 DRAWS = 1000
 EVEN = (np.arange(DRAWS) + 0.5) / DRAWS

@@ -1,0 +1,189 @@
+"""Limits that the system chooses: do intervals cover, and how much better is the best limit?
+
+The chooser itself runs on histograms of made-up people with noise from numpy (breadth), then a few
+of the same through a curator in memory (end to end). A miss is marked: ! where the error is above
+1.5 times that of the best stated limit in hindsight, * where intervals cover less than 93 % or more
+than 99 %, "few" where fewer people than a histogram can show hold half of what is cut off.
+"""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+import discreet as dp
+from discreet.answer.budget import CHOICE, FEW
+from discreet.answer.choosing import choose, clipped
+from discreet.answer.limits import LADDER, Law, RowNorm
+from discreet.answer.spread import Spread
+
+Ints = NDArray[np.int64]
+
+PEOPLE = 20_000
+EPSILONS = (0.05, 0.1, 0.3, 1.0, 3.0)
+RUNS, DRAWS = 40, 200
+SEEN = 25
+"""Noise scales of people that any histogram shows, however thin they are spread over it."""
+
+_GAUSSIAN = 4.8
+"""The deviation of Gaussian noise at epsilon 1 and delta 1e-6, for a limit of 1."""
+
+
+def shapes(rng: np.random.Generator, n: int = PEOPLE) -> dict[str, Ints]:
+    """Rows per person."""
+    giant = rng.geometric(1 / 4, n)
+    giant[0] = 100_000
+    heavy, far, rare = (rng.random(n) < part for part in (0.1, 0.05, 0.03))
+    return {
+        "one row": np.ones(n, dtype=np.int64),
+        "constant 9": np.full(n, 9),
+        "uniform 1-20": rng.integers(1, 21, n),
+        "geometric, mean 7": rng.geometric(1 / 7, n),
+        "Poisson 10": 1 + rng.poisson(10, n),
+        "log-normal, 0.5": np.ceil(rng.lognormal(3, 0.5, n)).astype(np.int64),
+        "log-normal, 1": np.ceil(rng.lognormal(1.5, 1, n)).astype(np.int64),
+        "two kinds": np.where(heavy, 40 + rng.poisson(10, n), 1 + rng.poisson(2, n)),
+        "bimodal, far": np.where(far, rng.integers(1000, 1200, n), rng.integers(1, 4, n)),
+        "mostly one": np.where(rare, rng.integers(2, 30, n), 1),
+        "Zipf 3": np.minimum(rng.zipf(3, n), 10**6),
+        "Zipf 2": np.minimum(rng.zipf(2, n), 10**6),
+        "one of 10^5": giant,
+    }
+
+
+# --- breadth: the chooser on histograms -----------------------------------------------------------
+
+
+def main() -> None:
+    """Print both tables."""
+    print("covered / error beside the best limit / limit (best)")
+    rng = np.random.default_rng(1)
+    for law in Law:
+        for groups in (1, 100):
+            print(f"\n{law.value} noise, {groups} group{'s' if groups > 1 else ''}")
+            print(f"{'':<20}" + "".join(f"{f'epsilon {e:g}':^28}" for e in EPSILONS))
+            for name, rows in shapes(rng).items():
+                cells = (cell(rng, rows, law, groups, epsilon) for epsilon in EPSILONS)
+                print(f"{name:<20}" + "".join(f"{one:<28}" for one in cells), flush=True)
+    end_to_end()
+
+
+def cell(rng: np.random.Generator, rows: Ints, law: Law, groups: int, epsilon: float) -> str:
+    """How often intervals cover and how far answers are off, over runs of the chooser."""
+    share = float(CHOICE) * (2 if groups < FEW else 1)
+    noise = (1.0 if law is Law.LAPLACE else _GAUSSIAN) / epsilon
+    best, least = hindsight(rows, noise, groups, law, rng)
+    covered, errors, limits = [], [], []
+    exact = np.bincount(np.minimum(np.searchsorted(LADDER, rows), len(LADDER)))
+    people = np.zeros(len(LADDER) + 1)
+    people[: exact.size] = exact
+    for _ in range(RUNS):
+        scale = 1 / (share * epsilon)
+        noisy = people + np.rint(rng.laplace(0, scale, people.size))
+        one = run(rng, rows, Spread(noisy, scale, LADDER), law, groups, noise / (1 - share))
+        covered.append(one[0])
+        errors.append(one[1])
+        limits.append(one[2])
+    covers, ratio = float(np.mean(covered)), float(np.median(errors)) / least
+    limit = int(np.median(limits))
+    missed = "*" if not 0.93 <= covers <= 0.99 else ""
+    few = " few" if missed and held_by_few(rows, limit, SEEN / (share * epsilon)) else ""
+    marks = missed + ("!" if ratio > 1.5 else "") + few
+    return f"{covers:.2f} / {ratio:.2f} / {limit} ({best}) {marks}"
+
+
+def held_by_few(rows: Ints, limit: int, seen: float) -> bool:
+    """Whether fewer people than can be seen hold half of what a limit cuts off."""
+    lost = np.sort(np.maximum(rows - limit, 0))[::-1]
+    return bool(lost[: int(seen)].sum() > lost.sum() / 2)
+
+
+def run(
+    rng: np.random.Generator, rows: Ints, spread: Spread, law: Law, groups: int, noise: float
+) -> tuple[float, float, int]:
+    """The share of covered truths, the mean error and the limit of one histogram."""
+    # A group has as many rows of each person as another: their norm is their rows.
+    norm = RowNorm(Law.LAPLACE, groups)
+    limit = choose(spread, norm, noise, groups)
+    told = clipped(spread, norm, limit)
+    lost = np.maximum(rows - limit, 0).sum() / groups
+    left = rows.sum() / groups - lost
+    allowed = left * told.lost / (1 - told.lost) if told is not None else 0.0
+    off = np.abs(_noise(rng, law, DRAWS) * noise * limit - lost)
+    width = (math.log(20) if law is Law.LAPLACE else 1.96) * noise * limit + allowed
+    return float(np.mean(off <= width)), float(np.mean(off)), limit
+
+
+def hindsight(
+    rows: Ints, noise: float, groups: int, law: Law, rng: np.random.Generator
+) -> tuple[int, float]:
+    """The limit with the least mean error for all of epsilon, by somebody who knows the data."""
+    limits = np.unique([*range(1, 60), *LADDER, *np.quantile(rows, [0.9, 0.99, 0.999, 1])])
+    draws, options = _noise(rng, law, 2000), []
+    for limit in limits[limits <= rows.max()].astype(int):
+        lost = np.maximum(rows - limit, 0).sum() / groups
+        options.append((float(np.mean(np.abs(draws * noise * limit - lost))), int(limit)))
+    least, best = min(options)
+    return best, least
+
+
+def _noise(rng: np.random.Generator, law: Law, size: int) -> NDArray[np.float64]:
+    return rng.laplace(size=size) if law is Law.LAPLACE else rng.normal(size=size)
+
+
+# --- end to end -----------------------------------------------------------------------------------
+
+ALL = "SELECT COUNT(*) AS n, SUM(x) AS s, AVG(x) AS m FROM t"
+EACH = "SELECT g, COUNT(*) AS n, SUM(x) AS s, AVG(x) AS m FROM t GROUP BY g ORDER BY g"
+
+
+def end_to_end() -> None:
+    """The same through a curator: coverage of counts, sums and means, in all and by 100 groups."""
+    rng = np.random.default_rng(2)
+    made = shapes(rng)
+    names = ("uniform 1-20", "geometric, mean 7", "two kinds", "log-normal, 0.5")
+    cases = {name: made[name] for name in names}
+    cases["30,000 of 1 to 20"] = np.minimum(rng.geometric(0.15, 30_000), 20)
+    print("\nthrough a curator: share of intervals that cover, 20 answers each")
+    heads = f"{'n':>6}{'s':>6}{'m':>6}{'by 100: n':>12}{'s':>6}{'m':>6}"
+    print(f"{'':<20}{'noise':<10}{'epsilon':<9}{heads}")
+    for name, rows in cases.items():
+        for law, epsilon, covers in curated(rng, rows):
+            shown = "".join(f"{one:>{12 if i == 3 else 6}.2f}" for i, one in enumerate(covers))
+            print(f"{name:<20}{law:<10}{epsilon:<9g}{shown}", flush=True)
+
+
+def curated(rng: np.random.Generator, rows: Ints) -> Iterator[tuple[str, float, list[float]]]:
+    """Coverage through a curator whose budget is in epsilon (Laplace) or in rho (Gaussian)."""
+    who = np.repeat(np.arange(rows.size), rows)
+    group, x = rng.integers(0, 100, who.size), np.rint(rng.uniform(0, 100, who.size))
+    counts = np.bincount(group, minlength=100)
+    sums = np.bincount(group, x, minlength=100)
+    truths = {
+        ALL: {"n": who.size, "s": x.sum(), "m": x.mean()},
+        EACH: {"n": counts, "s": sums, "m": sums / counts},
+    }
+    table = pa.table({"who": who, "g": group, "x": x})
+    budgets = {"Laplace": dp.Budget(epsilon=10**6), "Gaussian": dp.Budget(rho=10**6, delta=1e-3)}
+    for law, budget in budgets.items():
+        with dp.Curator.in_memory() as curator:
+            curator.add(
+                "t",
+                table,
+                unit="who",
+                budget=budget,
+                columns={"g": dp.Keys(range(100)), "x": dp.Bounds(0, 100)},
+            )
+            for epsilon in (0.1, 0.5, 1.0):
+                hits: dict[str, list[float]] = {}
+                for i in range(20):
+                    price = epsilon * (1 + i / 10**6)  # the same question again would be free
+                    for text, truth in truths.items():
+                        told = curator.sql(text, epsilon=price).to_arrow()
+                        for column, true in truth.items():
+                            low, high = (told[f"{column}_{e}"].to_numpy() for e in ("low", "high"))
+                            share = float(np.mean((low <= true) & (true <= high)))
+                            hits.setdefault(f"{text} {column}", []).append(share)
+                yield law, epsilon, [float(np.mean(hit)) for hit in hits.values()]
