@@ -82,6 +82,38 @@ def ticks_of(rows, salt):
     return found
 
 
+# What one row, or one person's rows, would take long for: as long as questions may.
+LONG = "REPLACE(REPLACE(street || street || street, 's', 'ssssssss'), 's', 'ss')"
+SLOW = {
+    "a pattern": f"{COUNT} WHERE CASE WHEN person = 1000000 THEN street || '{'a' * 1500}' LIKE "
+    f"'%{'_' * 100}b%' ELSE FALSE END",
+    "texts that grow": f"{COUNT} WHERE person = 1000000 AND LENGTH({LONG}) > 7",
+    "self-joins": "WITH b AS (SELECT person FROM visits WHERE person = 1000000) "
+    "SELECT COUNT(*) AS n FROM b AS b1 JOIN b AS b2 ON b1.person = b2.person "
+    "JOIN b AS b3 ON b2.person = b3.person JOIN b AS b4 ON b3.person = b4.person",
+    "different texts": "SELECT COUNT(DISTINCT street || CAST(amount AS VARCHAR)) AS n FROM visits",
+    "a quantile": "SELECT MEDIAN(amount) AS m FROM visits",
+}
+
+
+@pytest.mark.parametrize("text", SLOW.values(), ids=SLOW)
+def test_whatever_a_person_makes_an_engine_do_moves_no_step(text):
+    """The moment of a reply is fixed before data is read; Bob has 9,000 rows, or is not there."""
+    rows = clinic(300)
+
+    def step_of(data):
+        with dp.Curator.in_memory() as curator:
+            curator.add("visits", data, **ABOUT, budget=BUDGET, max_table_rows=10**4)
+            curator.sql(COUNT, epsilon=0.1)
+            with served(curator, settings=replace(SETTINGS, steps=(1.0, 4.0, 16.0))) as server:
+                token = server.token("ann", "analyst")
+                reply, took = timed(server, token, {"sql": text, "epsilon": "0.01"})
+                assert reply.status == 200, reply.body
+                return int(took)
+
+    assert any(step_of(rows) == step_of(heavy(rows, 9_000)) for _ in range(TRIES))
+
+
 def test_without_ticks_the_heavy_person_would_show(slow):
     """The planted fault: a quantum that is shorter than what there is to hide."""
     took = []
