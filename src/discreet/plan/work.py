@@ -68,9 +68,10 @@ _TYPICAL_TEXT: Final = 32
 class Work:
     """What answering a question can take.
 
-    `steps` is what one row can cause at most and `rows_each` how many rows one person can have
-    where they are counted. `seconds` is an estimate of everything: all rows with texts of ordinary
-    length, and one person's rows at their worst. `costliest` names the most expensive part.
+    `steps` is what one row of every relation of the question can cause at most, and `rows_each` how
+    many rows one person can have where they are counted. `seconds` is an estimate of everything:
+    all rows with texts of ordinary length, and one person's rows at their worst. `costliest` names
+    the most expensive part.
     """
 
     steps: int
@@ -82,9 +83,10 @@ class Work:
 def bound_work(query: Query, rows: int) -> Work:
     """The work of a question over tables of at most so many rows.
 
-    Guarantee: a row of any table, whatever it holds, adds at most `steps` steps, and a person at
-    most `rows_each` rows to any relation of the question if they have at most `MOST_ROWS_EACH` of
-    each table.
+    Bound: if the question's relations have one row each, whatever it holds, they cause at most
+    `steps` steps; unions and joins make several rows of one, which `rows_each` bounds for a person
+    with at most `MOST_ROWS_EACH` rows of each table. Steps for each character are measured on
+    DuckDB and doubled, not proved.
 
     Example:
         >>> from discreet.plan.builder import From, col, count

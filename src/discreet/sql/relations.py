@@ -7,7 +7,7 @@ relation that is used more than once is written once, under a name of WITH.
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
-from discreet.plan.expressions import Expression
+from discreet.plan.expressions import Column, Expression
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.relations import (
     Filter,
@@ -129,11 +129,21 @@ def _capped(source: str, relation: Relation, most: int, dialect: DuckDB, salt: s
     person, names = dialect.identifier(PERSON), list(map(dialect.identifier, columns_of(relation)))
     many = f"SELECT {person} FROM rows GROUP BY 1 HAVING COUNT(*) > {most}"
     heavy = f"SELECT rows.* FROM rows SEMI JOIN many USING ({person})"
+    # A stored table is read again, column by column; what has to be computed is computed once.
+    kept = "NOT MATERIALIZED" if _is_stored(relation) else "MATERIALIZED"
     return (
-        f"(WITH rows AS (SELECT * FROM {source}), many AS ({many}) "
+        f"(WITH rows AS {kept} (SELECT * FROM {source}), many AS MATERIALIZED ({many}) "
         f"SELECT rows.* FROM rows ANTI JOIN many USING ({person}) "
         f"UNION ALL {first_rows(heavy, person, names, most, dialect, salt)})"
     )
+
+
+def _is_stored(relation: Relation) -> bool:
+    """Whether rows are those of a stored table, perhaps under other names."""
+    match relation:
+        case Project(below, columns):
+            return _is_stored(below) and all(isinstance(c.expression, Column) for c in columns)
+    return isinstance(relation, Scan)
 
 
 def first_rows(
