@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from discreet.errors import InputError
@@ -47,13 +48,11 @@ class Settings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hosts", tuple(self.hosts))
-        object.__setattr__(self, "steps", tuple(self.steps))
+        object.__setattr__(self, "steps", _read_steps(self.steps))
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if field.name not in {"hosts", "steps"}:
                 _check_positive(field.name, value, whole=field.type is int)
-        for step in self.steps or (0,):
-            _check_positive("a step", step, whole=False)
         if not self.hosts or not all(isinstance(one, str) and one for one in self.hosts):
             raise InputError(
                 "a server without a name",
@@ -69,6 +68,19 @@ class Settings:
     def read(text: str) -> "Settings":
         """Read what `write` wrote."""
         return Settings(**json.loads(text))
+
+
+def _read_steps(steps: Any) -> tuple[float, ...]:
+    found = tuple(steps) if isinstance(steps, list | tuple) else (0,)
+    for step in found or (0,):
+        _check_positive("each of the steps", step, whole=False)
+    if any(later <= earlier for earlier, later in pairwise(found)):
+        raise InputError(
+            f"the steps are {', '.join(map(str, found))}",
+            why="each is longer than the one before",
+            fix="pass steps=(0.25, 1, 4, 16)",
+        )
+    return found
 
 
 def _check_positive(name: str, value: Any, *, whole: bool) -> None:

@@ -25,7 +25,7 @@ class Timetable:
     def __init__(
         self, steps: Sequence[float], quantum: float, overrun: Callable[[], None] = lambda: None
     ) -> None:
-        self._steps = tuple(sorted(steps))
+        self._steps = tuple(steps)
         self._reserve = RESERVE * quantum
         self._overrun = overrun
         self._floors: Counter[str] = Counter()

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer.answer import answer
-from discreet.answer.ask import histograms_of, measure, plan_budget
+from discreet.answer.ask import draw, histograms_of, interpret, plan_budget
 from discreet.answer.budget import Price
 from discreet.answer.clipping import cut_off
 from discreet.answer.explain import explain
@@ -37,7 +37,9 @@ CLIPPED = {"rows": Clipped(0.1, 0.01, 0.2, 50), "groups": Clipped(0.1, 0.01, 0.1
 def measured():
     engine = engine_of(clinic(people=2000), FREE)
     query = read(ALL, FREE)
-    part = measure(query, engine, Price(2, 1e-6), Neighbours.ADD_REMOVE)
+    price = Price(2, 1e-6)
+    drawn = draw(query, engine, price, Neighbours.ADD_REMOVE)
+    part = interpret(query, drawn, price, Neighbours.ADD_REMOVE)
     engine.close()
     return query, part
 

@@ -14,10 +14,18 @@ def test_counts_add_up_by_class_of_status():
 
     lines = metrics.text().splitlines()
 
-    assert [line.rsplit(" ", 1)[1] for line in lines[2:]] == ["2", "1", "1"]
+    assert [line.rsplit(" ", 1)[1] for line in lines[2:5]] == ["2", "1", "1"]
     assert lines[2].startswith(
         'discreet_requests_total{route="/v1/queries",method="POST",status="2'
     )
+
+
+def test_questions_that_overrun_are_counted_and_logged(caplog):
+    metrics = Metrics(worker=1)
+    metrics.overrun()
+
+    assert metrics.text().splitlines()[-1] == 'discreet_overruns_total{worker="1"} 1'
+    assert "overran its step" in caplog.text
 
 
 def test_of_an_exception_its_class_and_place_are_logged():

@@ -14,7 +14,9 @@ def test_settings_come_back_as_they_were_written():
     assert Settings.read(settings.write()) == settings
 
 
-NUMBERS = [field.name for field in dataclasses.fields(Settings) if field.name != "hosts"]
+NUMBERS = [
+    field.name for field in dataclasses.fields(Settings) if field.name not in {"hosts", "steps"}
+]
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -22,6 +24,12 @@ NUMBERS = [field.name for field in dataclasses.fields(Settings) if field.name !=
 def test_senseless_numbers_are_refused(name, wrong):
     with pytest.raises(InputError, match=name):
         Settings(**{name: wrong})
+
+
+@pytest.mark.parametrize("steps", [(), (0,), (1, -1), ("1",), (float("inf"),), (1, 1), (2, 1), 7])
+def test_steps_rise_from_above_0(steps):
+    with pytest.raises(InputError, match="steps"):
+        Settings(steps=steps)
 
 
 @pytest.mark.parametrize("hosts", [(), ("",), (7,)])
