@@ -22,7 +22,7 @@ SCHEMA = Schema({"visits": VISITS})
 
 
 def shares(query):
-    return split(Price(1), query, choose_limits=False, find_keys=False).shares[Law.LAPLACE]
+    return split(Price(1), query, find_keys=False).shares[Law.LAPLACE]
 
 
 def test_what_matters_more_gets_more_of_the_budget():
