@@ -29,6 +29,7 @@ from discreet.plan.relations import (
 )
 from discreet.plan.schema import PERSON, EachRow
 from discreet.plan.statistics import grid
+from discreet.plan.texts import LONGEST_TEXT
 from discreet.plan.typing import infer
 from discreet.sql.duckdb import DuckDB
 from discreet.sql.integers import on_grid, saturated
@@ -149,6 +150,8 @@ def first_rows(
     """
     values = [person, *(_hashed(name, kind, dialect) for name, kind in kinds.items())]
     casts = [f"CAST({value} AS VARCHAR)" for value in values]
+    # A name is the same in all rows of a person, who may have a very long one.
+    casts[0] = dialect.substring(casts[0], 1, LONGEST_TEXT)
     texts = [f"COALESCE({dialect.bytes(cast)} || ':' || {cast}, '')" for cast in casts]
     # One call: a chain of || would copy what it has so far once for each column.
     hashed = f"MD5(CONCAT({dialect.text(salt)}, {', chr(31), '.join(texts)}))"
