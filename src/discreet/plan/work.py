@@ -312,7 +312,7 @@ class _Plan:
                 yield _Cost("COUNT(DISTINCT ...)", steps, sets * 2000, size.rows, size.each)
 
 
-_CUT: Final = 4
+_CUT: Final = 2
 """Steps for a character of a stored text, the first of which are counted."""
 
 _HASHED: Final = {Kind.REAL: 1000}
