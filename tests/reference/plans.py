@@ -113,8 +113,8 @@ def digest(row, salt):
     """The keyed hash of a row of whole numbers and texts, its owner first."""
     values = [row[PERSON], *(value for name, value in row.items() if name != PERSON)]
     assert all(value is None or type(value) in {int, str} for value in values)
-    texts = ["" if value is None else str(value) for value in values]
-    text = chr(31).join(one and f"{len(one.encode())}:{one}" for one in texts)
+    texts = [None if value is None else str(value) for value in values]
+    text = chr(31).join("" if one is None else f"{len(one.encode())}:{one}" for one in texts)
     return hashlib.md5((salt + text).encode(), usedforsecurity=False).hexdigest()
 
 

@@ -80,6 +80,10 @@ def _check_text(value: Any, depth: int) -> None:
     if depth > _DEEPEST:
         raise _refused("it is nested too deep")
     match value:
+        case {"use": _} | {"shared": _}:
+            # Their form has no joins or unions, so nothing in it is read twice; parts that refer to
+            # one another could stand for a text without end.
+            raise _refused("it has parts that only SQL can ask for")
         case {"node": name} if name not in _NODES:
             raise _refused("it has parts that only SQL can ask for")
         case {"enum": name} if name not in _ENUMS:

@@ -46,13 +46,17 @@ def reads(query: Query) -> list[Read]:
         >>> [column for _, column in reads(From(Scan(visits)).agg(m=mean("age")).query())]
         ['age']
     """
-    names = {name for key in query.keys for name in mentions(key.expression)}
-    for aggregate in query.aggregates:
-        names |= _of_aggregate(aggregate)
-    found = {
-        (table.name, column): (table, column) for table, column in _reads(query.relation, names)
-    }
-    return list(found.values())
+    order, _ = nodes_of(query.relation)
+    return _reads(query, {id(node): set() for node in order})
+
+
+def fetched(query: Query) -> list[Read]:
+    """The same, with the columns by which rows are hashed before they enter a join: all of them."""
+    order, _ = nodes_of(query.relation)
+    joins = {id(node) for node in order if isinstance(node, JoinPerson)}
+    return _reads(
+        query, {id(node): set(columns_of(node) if id(node) in joins else ()) for node in order}
+    )
 
 
 def mentions(expression: Expression) -> set[str]:
@@ -76,16 +80,24 @@ def _all(expressions: Iterable[Expression]) -> set[str]:
     return {name for expression in expressions for name in mentions(expression)}
 
 
-def _reads(relation: Relation, names: set[str]) -> list[Read]:
-    """The stored columns behind some columns of a relation; each relation is looked at once."""
-    order, _ = nodes_of(relation)
-    wanted: dict[int, set[str]] = {id(node): set() for node in order}
-    wanted[id(relation)] |= names
+def _reads(query: Query, wanted: dict[int, set[str]]) -> list[Read]:
+    """The stored columns behind wanted columns; each relation is looked at once."""
+    order, _ = nodes_of(query.relation)
+    names = wanted[id(query.relation)]
+    names |= {name for key in query.keys for name in mentions(key.expression)}
+    for aggregate in query.aggregates:
+        names |= _of_aggregate(aggregate)
     for node in reversed(order):  # whoever reads a relation comes before it
         for below, some in _wants(node, wanted[id(node)]):
             wanted[id(below)] |= some
     scans = [node for node in order if isinstance(node, Scan)]
-    return [(s.table, name) for s in scans for name in s.table.columns if name in wanted[id(s)]]
+    found = {
+        (scan.table.name, name): (scan.table, name)
+        for scan in scans
+        for name in scan.table.columns
+        if name in wanted[id(scan)]
+    }
+    return list(found.values())
 
 
 def _wants(relation: Relation, names: set[str]) -> list[tuple[Relation, set[str]]]:

@@ -22,8 +22,11 @@ LONGEST_TEXT = 1 << 10
 
 
 def longest_stored(of: Type) -> int:
-    """The code points that are read of a stored text: enough for every key that is declared."""
-    return max([LONGEST_TEXT, *(len(key) for key in of.keys or () if isinstance(key, str))])
+    """The code points that are read of a stored text: enough to tell every key that is declared.
+
+    One more than the key has: a text that only begins like it is another.
+    """
+    return max([LONGEST_TEXT, *(len(key) + 1 for key in of.keys or () if isinstance(key, str))])
 
 
 def _text(function: Callable[[str], str] | None, call: Call, operands: Sequence[Type]) -> Outcome:

@@ -26,6 +26,7 @@ from discreet.plan.expressions import (
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.patterns import Wildcard, longest_part, tokens
 from discreet.plan.query import Aggregate, Query, key_types
+from discreet.plan.reads import fetched
 from discreet.plan.relations import (
     MOST_JOINED,
     Filter,
@@ -84,9 +85,9 @@ def bound_work(query: Query, rows: int) -> Work:
     """The work of a question over tables of at most so many rows.
 
     Bound: if the question's relations have one row each, whatever it holds, they cause at most
-    `steps` steps; unions and joins make several rows of one, which `rows_each` bounds for a person
-    with at most `MOST_ROWS_EACH` rows of each table. Steps for each character are measured on
-    DuckDB and doubled, not proved.
+    `steps` steps besides reading its texts (`seconds` has that too); unions and joins make several
+    rows of one, which `rows_each` bounds for a person with at most `MOST_ROWS_EACH` rows of each
+    table. Steps for each character are measured on DuckDB and doubled, not proved.
 
     Example:
         >>> from discreet.plan.builder import From, col, count
@@ -107,7 +108,8 @@ def bound_work(query: Query, rows: int) -> Work:
     steps = sum(cost.steps for cost in costs)
     costliest = max(costs, key=lambda cost: cost.steps)
     seconds = plan.fixed() + sum(cost.ordinary * cost.rows for cost in costs) / 1e9
-    seconds += sum(cost.steps * min(cost.rows, cost.rows_each) for cost in costs) / 1e9
+    for cost in costs:
+        seconds += (cost.steps + cost.reading) * min(cost.rows, cost.rows_each) / 1e9
     return Work(steps, plan.sizes[id(query.relation)].each, seconds, costliest.what)
 
 
@@ -117,7 +119,9 @@ def check_work(work: Work) -> None:
         raise InputError(
             f"{work.costliest} could take too long on one row",
             why="the time of an answer would tell whether such a row is there",
-            fix="cut the texts with LEFT(text, 100), or use shorter patterns and fewer of them",
+            fix="join subqueries with the columns that are needed: JOIN (SELECT id, ...) AS b"
+            if work.costliest == "a join"
+            else "cut the texts with LEFT(text, 100), or use shorter patterns and fewer of them",
         )
 
 
@@ -132,13 +136,17 @@ class _Size:
 
 @dataclass(frozen=True, slots=True)
 class _Cost:
-    """One part of a question: steps of one row at worst and ordinarily, and over how many rows."""
+    """One part of a question: steps of one row at worst and ordinarily, and over how many rows.
+
+    `reading` is what long texts of the table take, whatever is asked of them.
+    """
 
     what: str
     steps: int
     ordinary: float
     rows: float
     rows_each: int
+    reading: int = 0
 
 
 class _Plan:
@@ -154,11 +162,18 @@ class _Plan:
             self.sizes[id(node)] = self._size(node)
             self.texts[id(node)] = self._texts(node)
         self.statistics = needed(query)
+        self.read = {(table.name, name) for table, name in fetched(query)}
 
     def fixed(self) -> float:
         """Seconds that do not depend on rows: statements, and noise for every group."""
-        statements = 0.05 + 0.01 * len(self.statistics)
+        statements = 0.05 + 0.01 * len(self.statistics) + self._passes() * self._planning()
         return len(self.query.sets) * (statements + self._groups() * len(self.statistics) * 8e-6)
+
+    def _planning(self) -> float:
+        """Seconds in which an engine plans the relations once: by their parts and columns."""
+        joins = [node for node in self.order if isinstance(node, JoinPerson)]
+        parts = sum(e.size for node in self.order for e in expressions_of(node))
+        return 2e-4 * parts + 2e-3 * sum(len(columns_of(join)) for join in joins)
 
     def _groups(self) -> float:
         public = [len(of.keys) if of.keys is not None else None for of in key_types(self.query)]
@@ -256,16 +271,23 @@ class _Plan:
         each = max([size.each, *(self.sizes[id(one)].each for one in inputs)])
         wide = len(columns_of(node)) if isinstance(node, Scan) else 1
         steps = passes * (ordinary * min(wide, 16) + self._carried(node))
-        yield _Cost(what, steps, passes * ordinary * min(wide, 8), rows, each)
+        reading = passes * self._reading(node) if isinstance(node, Scan) else 0
+        yield _Cost(what, steps, passes * ordinary * min(wide, 8), rows, each, reading)
+
+    def _reading(self, scan: Scan) -> int:
+        """Steps for the texts of a stored row, the characters of which are counted."""
+        texts = self.texts[id(scan)].items()
+        return sum(_CUT * n for name, n in texts if (scan.table.name, name) in self.read)
 
     def _carried(self, node: Relation) -> int:
-        """Steps for the texts of a row that is moved, and before a join hashed and sorted."""
+        """Steps for what a row carries, and before a join is hashed and sorted by."""
         texts = sum(self.texts[id(node)].values())
         match node:
             case JoinPerson():
-                return 1000 + 8 * texts
-            case PerPerson():
-                return texts
+                hashed = sum(_HASHED.get(of.kind, 200) for of in columns_of(node).values())
+                return 1000 + hashed + 8 * texts
+            case PerPerson(_, _, aggregates):
+                return texts + sum(_SUMMARY.get(one.summary, 30) for one in aggregates)
         return 0
 
     def _grouping(self, size: _Size) -> Iterator[_Cost]:
@@ -291,6 +313,15 @@ class _Plan:
                 steps = sets * (3000 + text)
                 yield _Cost("COUNT(DISTINCT ...)", steps, sets * 2000, size.rows, size.each)
 
+
+_CUT: Final = 2
+"""Steps for a character of a stored text, the first of which are counted."""
+
+_HASHED: Final = {Kind.REAL: 1000}
+"""Steps to write a value of one column as a text, and hash it; others take 200."""
+
+_SUMMARY: Final = {Summary.COUNT_DISTINCT: 200, Summary.MIN: 60, Summary.MAX: 60}
+"""Steps of a row for one summary of a person; others take 30."""
 
 _BULK: Final = {
     "Scan": (12, "reading a table"),
@@ -396,7 +427,8 @@ def _steps(node: Expression, parts: list[int]) -> int:
         case Like(_, pattern, escape):
             return _OVERHEAD + _like(text, pattern, escape)
         case IsIn(_, values):
-            return _OVERHEAD + 4 * min(len(values), 64) + text
+            value = max((len(v.value) for v in values if isinstance(v.value, str)), default=0)
+            return _OVERHEAD + text + len(values) * (1 + min(text, value) // 16)
         case Cast(_, kind):
             return 4 * _OVERHEAD + (10 * text if kind is not Kind.TEXT else 0)
         case Call(Function.REPLACE, _):
@@ -415,8 +447,8 @@ def _steps(node: Expression, parts: list[int]) -> int:
 _OVERHEAD: Final = 8
 _SLOW: Final = {
     **dict.fromkeys((Function.LOWER, Function.UPPER), 20),
-    **dict.fromkeys((Function.TRIM, Function.LTRIM, Function.RTRIM), 10),
-    Function.RIGHT: 4,
+    **dict.fromkeys((Function.TRIM, Function.LTRIM, Function.RTRIM), 16),
+    **dict.fromkeys((Function.LENGTH, Function.SUBSTRING, Function.RIGHT), 6),
 }
 _TRANSCENDENTAL: Final = {Function.EXP, Function.LN, Function.LOG10, Function.LOG2, Function.SQRT}
 

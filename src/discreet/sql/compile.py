@@ -200,8 +200,9 @@ class Compiled:
         else:
             columns = ", ".join([self._person, *self.keys, "v"])
             each = f"SELECT DISTINCT {columns} FROM ({rows}) WHERE counts"
-            names = [*self.keys, "v"]
-            source = f"({first_rows(each, self._person, names, limit, self.dialect, salt)})"
+            kind = infer(statistic.value, columns_of(self.query.relation)).kind
+            kinds = {**self._key_kinds, "v": kind}
+            source = f"({first_rows(each, self._person, kinds, limit, self.dialect, salt)})"
         counted = [f"CAST(COUNT(DISTINCT v) AS BIGINT) * {FULL} AS t"]
         return self._placed(self._grouped(counted, source), ["t"])
 
@@ -211,7 +212,7 @@ class Compiled:
         """Leave each person `limit` groups at most, chosen by a keyed hash."""
         many = f"SELECT pairs.* FROM pairs JOIN norms USING ({self._person}) WHERE l0 > {limit}"
         few = f"SELECT pairs.* FROM pairs JOIN norms USING ({self._person}) WHERE l0 <= {limit}"
-        chosen = first_rows(many, self._person, self.keys, limit, self.dialect, salt)
+        chosen = first_rows(many, self._person, self._key_kinds, limit, self.dialect, salt)
         return [
             f"CREATE TEMP TABLE kept AS {few} UNION ALL {chosen}",
             "DROP TABLE pairs",
@@ -263,6 +264,11 @@ class Compiled:
     @cached_property
     def _relation(self) -> str:
         return render_relation(self.query.relation, self.dialect, self.salt)
+
+    @property
+    def _key_kinds(self) -> dict[str, Kind]:
+        kinds = [of.kind for of in key_types(self.query)]
+        return dict(zip(self.keys, kinds, strict=True))
 
     @property
     def _person(self) -> str:

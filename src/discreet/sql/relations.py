@@ -29,6 +29,7 @@ from discreet.plan.relations import (
 )
 from discreet.plan.schema import PERSON, EachRow
 from discreet.plan.statistics import grid
+from discreet.plan.texts import LONGEST_TEXT
 from discreet.plan.typing import infer
 from discreet.sql.duckdb import DuckDB
 from discreet.sql.integers import on_grid, saturated
@@ -126,7 +127,8 @@ def _capped(source: str, relation: Relation, most: int, dialect: DuckDB, salt: s
     Why: rows that are equal can stand for one another, so that the rows which are kept depend on
     the person's rows and the secret, and on nothing else.
     """
-    person, names = dialect.identifier(PERSON), list(map(dialect.identifier, columns_of(relation)))
+    person = dialect.identifier(PERSON)
+    kinds = {dialect.identifier(name): of.kind for name, of in columns_of(relation).items()}
     many = f"SELECT {person} FROM rows GROUP BY 1 HAVING COUNT(*) > {most}"
     heavy = f"SELECT rows.* FROM rows SEMI JOIN many USING ({person})"
     # A stored table is read again, column by column; what has to be computed is computed once.
@@ -134,7 +136,7 @@ def _capped(source: str, relation: Relation, most: int, dialect: DuckDB, salt: s
     return (
         f"(WITH rows AS {kept} (SELECT * FROM {source}), many AS MATERIALIZED ({many}) "
         f"SELECT rows.* FROM rows ANTI JOIN many USING ({person}) "
-        f"UNION ALL {first_rows(heavy, person, names, most, dialect, salt)})"
+        f"UNION ALL {first_rows(heavy, person, kinds, most, dialect, salt)})"
     )
 
 
@@ -147,18 +149,31 @@ def _is_stored(relation: Relation) -> bool:
 
 
 def first_rows(
-    each: str, person: str, names: Sequence[str], most: int, dialect: DuckDB, salt: str
+    each: str, person: str, kinds: Mapping[str, Kind], most: int, dialect: DuckDB, salt: str
 ) -> str:
     """So many rows a person: those whose keyed hash is least, whatever order they come in.
 
+    `kinds` are those of the columns besides the person, by their names as the engine writes them.
     The hash covers the person and the row and is keyed by a secret, so that nobody can place their
     rows. Texts are hashed with their lengths, so that no two rows that differ are hashed as one.
+    0 and -0 are equal, and grouping keeps either of them: they are hashed alike.
     """
-    casts = [f"CAST({name} AS VARCHAR)" for name in (person, *names)]
+    values = [person, *(_hashed(name, kind, dialect) for name, kind in kinds.items())]
+    casts = [f"CAST({value} AS VARCHAR)" for value in values]
+    # A name is the same in all rows of a person, who may have a very long one.
+    casts[0] = dialect.substring(casts[0], 1, LONGEST_TEXT)
     texts = [f"COALESCE({dialect.bytes(cast)} || ':' || {cast}, '')" for cast in casts]
-    hashed = f"MD5({dialect.text(salt)} || {' || chr(31) || '.join(texts)})"
+    # One call: a chain of || would copy what it has so far once for each column.
+    hashed = f"MD5(CONCAT({dialect.text(salt)}, {', chr(31), '.join(texts)}))"
     turn = f"ROW_NUMBER() OVER (PARTITION BY {person} ORDER BY {hashed})"
     return f"SELECT * FROM ({each}) QUALIFY {turn} <= {most}"
+
+
+def _hashed(name: str, kind: Kind, dialect: DuckDB) -> str:
+    """A value as it is hashed: equal ones alike."""
+    if kind is not Kind.REAL:
+        return name
+    return dialect.choose([(f"{name} = 0", dialect.double(0.0))], name)
 
 
 def _union(left: Relation, right: Relation, sources: Sequence[str], dialect: DuckDB) -> str:

@@ -56,7 +56,11 @@ def render_repeated(
 def read_name(table: Table | PublicTable, column: str, physical: Physical, dialect: Dialect) -> str:
     """A column that names somebody, or a row on the way to them: a value of its kind, or NULL."""
     of = Type(table.columns[column].kind)
-    return render_scan_column(column, physical[table.name][column], of, dialect)
+    text = render_scan_column(column, physical[table.name][column], of, dialect)
+    if of.kind is not Kind.REAL:
+        return text
+    # 0 and -0 are one person, who has one name.
+    return dialect.let([text], lambda it: dialect.choose([(f"{it} = 0", dialect.double(0.0))], it))
 
 
 SCHEMAS = ("stored", "data")

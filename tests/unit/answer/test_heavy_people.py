@@ -143,3 +143,23 @@ def test_other_secrets_keep_other_rows_and_as_many():
         kept.append(sorted(text for batch in batches for text in batch.column(0).to_pylist()))
     assert kept[0] == kept[2] != kept[1]
     assert len(kept[0]) == len(kept[1]) == 1 << 16
+
+
+@pytest.mark.parametrize("zeros", [(0.0, -0.0), (-0.0, 0.0)], ids=["0 first", "-0 first"])
+def test_which_zero_comes_first_does_not_choose_rows(zeros):
+    """Grouping keeps either of them, by the order of rows, which other people's rows can change."""
+    real = Table("t", {"who": Type(Kind.REAL), "z": Type(Kind.REAL)}, Person("who"), Limits(1, 1))
+    made = DuckDBEngine()
+    values = [*zeros, *map(float, range(1, 9))]
+    made.store("t", pa.table({"who": zeros * 5, "z": values}))
+    made.open(Schema({"t": real}))
+    kept = {}
+    kinds = {"z": Kind.REAL}
+    each = f"SELECT DISTINCT {PERSON}, z FROM data.t"
+    with made.session() as session:
+        for salt in map(str, range(20)):
+            sql = room.first_rows(each, PERSON, kinds, 4, made.dialect, salt)
+            (batch,) = session.stream(sql)
+            kept[salt] = sorted(abs(value) for value in batch.column("z").to_pylist())
+    assert all(len(values) == 4 for values in kept.values())
+    assert sum(0.0 in values for values in kept.values()) == 10

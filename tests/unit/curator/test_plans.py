@@ -135,6 +135,17 @@ def test_joins_are_for_sql(curator):
         read_plan(canonical.write(query), curator.schema)
 
 
+def test_parts_that_refer_to_one_another_are_refused_before_they_are_built(curator, question):
+    """Sixty doublings in a thousand characters would be a name without end in an error's text."""
+    facts = json.loads(canonical.write(question))
+    facts["aggregates"][0]["level"] = {"use": 60}
+    shared = [[1, 2], *([{"use": i}, {"use": i}] for i in range(60))]
+    with pytest.raises(InputError, match="only SQL can ask for"):
+        read_plan(json.dumps({"shared": shared, "question": facts}), curator.schema)
+    with pytest.raises(InputError, match="only SQL can ask for"):
+        read_plan(json.dumps(facts), curator.schema)
+
+
 def test_a_table_out_of_sight_reads_like_one_that_is_not_there(question):
     with dp.Curator.in_memory() as other:
         add_visits(other)

@@ -46,6 +46,8 @@ SLOW = {
     "whole": ("CAST(note AS BIGINT) > 3", DIGITS),
     "time": ("CAST(note AS TIMESTAMP) > TIMESTAMP '2020-01-01 00:00:00'", DIGITS),
     "upper": ("UPPER(note) = LOWER(note)", "é" * LONGEST_TEXT),
+    "counted": ("LENGTH(note) = 7", "𝄞" * LONGEST_TEXT),
+    "parts": ("LEFT(note, 900) = RIGHT(note, 1000)", "𝄞" * LONGEST_TEXT),
     "ends": ("RIGHT(note, 500) = LEFT(note, 500)", "é" * LONGEST_TEXT),
 }
 
@@ -132,6 +134,66 @@ def test_more_rows_and_more_copies_are_more_work():
     assert bound_work(two, 1000).rows_each == 2 * bound_work(one, 1000).rows_each == 2000
 
 
+WIDE = Schema(
+    {
+        "wide": Table(
+            "wide",
+            {"who": Type(Kind.INTEGER), **{f"x{i}": Type(Kind.REAL) for i in range(60)}},
+            Person("who"),
+        )
+    }
+)
+
+
+def test_the_columns_that_a_join_hashes_take_no_longer_than_their_bound():
+    """One person with more rows than enter a join: each is hashed with all of its columns."""
+    query = read("SELECT COUNT(*) FROM wide a JOIN wide b ON a.who = b.who", WIDE)
+    rows, engine = 8000, DuckDBEngine()
+    values = [COIN.random() for _ in range(rows)]
+    engine.store("wide", pa.table({"who": [1] * rows, **{f"x{i}": values for i in range(60)}}))
+    engine.open(WIDE)
+    statement = Compiled(query, needed(query), engine.dialect).pairs()
+    with engine.session() as session:
+        before = time.process_time()
+        session.run(statement)
+        taken = time.process_time() - before
+    engine.close()
+    work = bound_work(query, rows)
+    assert taken < 3 * work.seconds
+    assert work.steps > 120 * 1000
+
+
+def test_a_join_of_too_many_texts_is_refused_with_what_to_do():
+    texts = {f"n{i}": Type(Kind.TEXT) for i in range(70)}
+    people = Table("people", {"who": Type(Kind.INTEGER), **texts}, Person("who"))
+    schema = Schema({"people": people})
+    with pytest.raises(QueryRefused, match="join subqueries"):
+        read("SELECT COUNT(*) FROM people a JOIN people b ON a.who = b.who", schema)
+    few = "(SELECT who, n1 FROM people)"
+    read(f"SELECT COUNT(*) FROM {few} a JOIN {few} b ON a.who = b.who", schema)
+
+
+def test_each_summary_of_a_person_and_each_value_of_a_list_is_counted():
+    def steps(count, values):
+        summaries = ", ".join(f"COUNT(DISTINCT x{i}) AS n{i}" for i in range(count))
+        listed = ", ".join(map(str, range(values)))
+        inside = f"SELECT who, {summaries} FROM wide GROUP BY who"
+        text = f"SELECT COUNT(*) FROM ({inside}) p WHERE n0 IN ({listed})"
+        return bound_work(read(text, WIDE), 10_000).steps
+
+    assert steps(40, 1) - steps(1, 1) >= 39 * 200
+    assert steps(1, 2000) - steps(1, 1) >= 1999
+
+
+def test_long_texts_take_time_to_read_in_estimates_and_refuse_nothing():
+    long, short = (
+        read(f"SELECT COUNT(*) FROM notes WHERE {condition}", SCHEMA)
+        for condition in ("note IS NULL", "who IS NULL")
+    )
+    assert bound_work(long, 10**5).seconds > bound_work(short, 10**5).seconds + 0.1
+    assert bound_work(long, 10**5).steps < 3000
+
+
 # --- stored texts ---------------------------------------------------------------------------------
 
 
@@ -152,14 +214,15 @@ def test_the_beginning_of_a_stored_text_is_read(letter):
     assert read_back == [letter * LONGEST_TEXT, letter * LONGEST_TEXT, letter, None]
 
 
-def test_a_declared_key_is_read_in_full():
+def test_a_declared_key_is_read_in_full_and_no_longer_text_becomes_one():
     key = "k" * (LONGEST_TEXT + 100)
     of = column_type("note", Kind.TEXT, Keys([key]))
-    assert longest_stored(of) == len(key)
-    engine, _ = stored([key + "more"], {"who": Type(Kind.INTEGER), "note": of})
+    assert longest_stored(of) == len(key) + 1
+    texts = [key, key + "more", key[:-1]]
+    engine, _ = stored(texts, {"who": Type(Kind.INTEGER), "note": of})
     with engine.session() as session:
-        (batch,) = session.stream("SELECT note FROM data.notes")
-    assert batch.column(0).to_pylist() == [key]
+        (batch,) = session.stream("SELECT note FROM data.notes ORDER BY who")
+    assert [text == key for text in batch.column(0).to_pylist()] == [True, False, False]
 
 
 def test_people_with_long_names_stay_apart():
