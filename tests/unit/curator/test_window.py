@@ -5,6 +5,7 @@ import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from fractions import Fraction
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ from discreet.errors import (
     EngineError,
     InputError,
     InvariantBroken,
+    LedgerError,
     QueryRefused,
 )
 from discreet.plan import canonical
@@ -75,6 +77,20 @@ def test_a_charge_is_durable_before_it_is_pursued(curator, window):
     release = window.pursue(receipt, patience=30)
     assert window.release(receipt.sequence) == release
     assert curator.sql(COUNT, epsilon=0.1) == release
+
+
+def test_a_charge_that_would_be_measured_otherwise_than_it_was_charged_is_not(monkeypatch):
+    with add_visits(dp.Curator.in_memory(), limits=None) as curator:
+        window = curator.window("alice")
+        with monkeypatch.context() as earlier:  # a package that split prices otherwise
+            earlier.setattr("discreet.answer.budget.CHOICE", Fraction(1, 20))
+            receipt = window.submit(COUNT, PRICE, "alice")
+        with pytest.raises(LedgerError, match="planned by another version"):
+            window.pursue(receipt, patience=30)
+
+        assert curator.recover(patience=0) == 0
+        assert [one.kind for one in curator.ledger.entries(after=receipt.sequence)] == []
+        assert curator.sql(COUNT, epsilon=0.1, analyst="alice").table.num_rows == 1
 
 
 def test_whoever_loses_patience_finds_the_answer_later(window, monkeypatch):
