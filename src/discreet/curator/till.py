@@ -204,8 +204,7 @@ class Till:
         _check_planned(receipt, asked)
         engine = self._holdings.open()
         began, steps = time.monotonic(), pace.steps(self._holdings.bound_work(asked.query).seconds)
-        until = began + steps[-1] if steps else None
-        measured = None
+        until, measured = pace.stop(began, steps), None
         try:
             # Whatever goes wrong once data is read may depend on data: it all ends in one way, and
             # nothing of it is passed on.
@@ -213,10 +212,13 @@ class Till:
                 measured = pack(
                     measure(asked.query, engine, asked.price, asked.neighbours, asked.laws, until)
                 )
+            overran = until is not None and time.monotonic() > until
             self._check_version(receipt)  # nobody swapped a file meanwhile
         finally:
             pace.hold(began, steps)
-        return self._give_up(receipt) if measured is None else self._ledger.keep(receipt, measured)
+        if measured is None or overran:
+            return self._give_up(receipt)
+        return self._ledger.keep(receipt, measured)
 
     def _give_up(self, receipt: Receipt) -> Receipt:
         _LOG.error("charge %d failed while data was read; this is final", receipt.sequence)

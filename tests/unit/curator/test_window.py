@@ -262,6 +262,26 @@ def test_what_overruns_its_step_is_known_at_the_next_and_stopped_at_the_last(
     assert late == [True, True]
 
 
+def test_that_a_question_is_late_is_known_at_the_step_and_not_before():
+    told = []
+    kept = Pace(late=lambda: told.append(time.monotonic()))
+    for elapsed, step in ((0.1, 0.3), (0.5, 0.8)):
+        began = time.monotonic() - elapsed
+        kept.hold(began, (0.05, 0.3, 0.4))
+        assert told.pop() - began >= step
+        assert told == []
+
+
+def test_what_does_not_stop_by_the_last_step_fails_at_a_multiple_of_it(window, monkeypatch):
+    slow(monkeypatch, 0.6)  # nothing that an engine could interrupt
+    receipt = window.submit(COUNT, PRICE, "alice")
+    began = time.monotonic()
+    with pytest.raises(EngineError):
+        window.pursue(receipt, patience=30, pace=Pace(steps=lambda _: (0.5,)))
+
+    assert time.monotonic() - began >= 1.0
+
+
 def test_closing_finishes_what_was_begun(tmp_path, monkeypatch):
     slow(monkeypatch, 0.2)
     curator = add_visits(dp.Curator(tmp_path / "c"))
