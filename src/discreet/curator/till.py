@@ -145,7 +145,7 @@ class Till:
 
     def charge(self, offer: Offer, request: str | None = None, asked: str | None = None) -> Receipt:
         """Charge a question durably; no data is touched yet."""
-        if not self._looked:
+        if not self._looked and self.pace is AT_ONCE:  # with a pace others wait: see keep_time
             self._looked = True
             self.recover()
         return self._ledger.charge(offer.order(request, asked))

@@ -497,3 +497,16 @@ def test_a_window_recalls_for_whom_it_explains():
             seen = curator.window(name)
             offer = seen.offer(text, PRICE, name)
             assert [part.clipped for part in seen.explain(offer).parts] == [known]
+
+
+def test_whoever_asks_first_does_not_wait_for_what_others_left(tmp_path):
+    with add_visits(dp.Curator(tmp_path / "c")) as left:
+        left.window("bob").submit(BY_CITY, PRICE, "bob")
+    with dp.Curator(tmp_path / "c") as curator:
+        curator.ledger._patience = 0.0
+        curator.keep_time(Pace(steps=lambda _: (20.0,)))
+        began = time.monotonic()
+        curator.window("alice").submit(COUNT, PRICE, "alice")
+
+        assert time.monotonic() - began < 10
+        assert curator.ledger.verify().pending == 2
