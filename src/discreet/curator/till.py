@@ -202,6 +202,7 @@ class Till:
         asked = _Asked.read(receipt.order, self._holdings.schema)
         self._check_version(receipt)
         _check_planned(receipt, asked)
+        self._ledger.check_failures(receipt.order)
         engine = self._holdings.open()
         began, steps = time.monotonic(), pace.steps(self._holdings.bound_work(asked.query).seconds)
         until, measured = pace.stop(began, steps), None

@@ -14,10 +14,12 @@ import pytest
 import discreet as dp
 from desk import ABOUT, BUDGET, BY_CITY, COUNT, add_cities, add_visits, spent
 from discreet.curator import pace, till
+from discreet.curator.charging import MOST_FAILURES
 from discreet.curator.orders import State
 from discreet.curator.pace import Pace
 from discreet.curator.pricing import Terms
 from discreet.errors import (
+    AccessError,
     DiscreetError,
     EngineError,
     InputError,
@@ -510,3 +512,22 @@ def test_whoever_asks_first_does_not_wait_for_what_others_left(tmp_path):
 
         assert time.monotonic() - began < 10
         assert curator.ledger.verify().pending == 2
+
+
+def test_questions_that_were_charged_before_too_many_failed_wait_for_an_owner(curator, monkeypatch):
+    window = curator.window("alice")
+    texts = [f"{COUNT} WHERE amount < {n}" for n in range(MOST_FAILURES + 2)]
+    receipts = [window.submit(text, PRICE, "alice") for text in texts]
+    with monkeypatch.context() as broken:
+        failing(broken)
+        for receipt in receipts[:MOST_FAILURES]:
+            with pytest.raises(EngineError):
+                window.pursue(receipt, patience=30)
+        for receipt in receipts[MOST_FAILURES:]:
+            with pytest.raises(AccessError, match="readmit"):
+                window.pursue(receipt, patience=30)
+
+    assert curator.ledger.verify().pending == 2
+    curator.readmit("alice", "visits", reason="the test made them fail")
+    for receipt in receipts[MOST_FAILURES:]:
+        assert window.resume(receipt.sequence, patience=30) is not None
