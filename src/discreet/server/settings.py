@@ -47,13 +47,17 @@ class Settings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hosts", tuple(self.hosts))
-        object.__setattr__(self, "steps", tuple(self.steps))
+        object.__setattr__(self, "steps", _read_steps(self.steps))
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if field.name not in {"hosts", "steps"}:
                 _check_positive(field.name, value, whole=field.type is int)
-        for step in self.steps or (0,):
-            _check_positive("a step", step, whole=False)
+        if max(self.steps) <= self.quantum / 2:  # a part of a quantum is kept to tell the answer
+            raise InputError(
+                f"a quantum of {self.quantum} seconds with steps up to {max(self.steps)}",
+                why="every question would be refused, for none is computed before the first reply",
+                fix="pass a smaller quantum",
+            )
         if not self.hosts or not all(isinstance(one, str) and one for one in self.hosts):
             raise InputError(
                 "a server without a name",
@@ -69,6 +73,19 @@ class Settings:
     def read(text: str) -> "Settings":
         """Read what `write` wrote."""
         return Settings(**json.loads(text))
+
+
+def _read_steps(steps: Any) -> tuple[float, ...]:
+    found = tuple(steps) if isinstance(steps, tuple | list) else ()
+    for step in found or (steps,):
+        _check_positive("one of steps", step, whole=False)
+    if not found:
+        raise InputError(
+            f"steps is {steps}",
+            why="it has to be one or more numbers above 0",
+            fix="pass steps=(0.25, 1, 4)",
+        )
+    return found
 
 
 def _check_positive(name: str, value: Any, *, whole: bool) -> None:
