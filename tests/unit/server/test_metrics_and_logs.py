@@ -14,10 +14,17 @@ def test_counts_add_up_by_class_of_status():
 
     lines = metrics.text().splitlines()
 
-    assert [line.rsplit(" ", 1)[1] for line in lines[2:]] == ["2", "1", "1"]
+    assert [line.rsplit(" ", 1)[1] for line in lines[2:5]] == ["2", "1", "1"]
     assert lines[2].startswith(
         'discreet_requests_total{route="/v1/queries",method="POST",status="2'
     )
+
+
+def test_overruns_are_counted():
+    metrics = Metrics(worker=1)
+    metrics.overrun()
+
+    assert metrics.text().splitlines()[-1] == 'discreet_overruns_total{worker="1"} 1'
 
 
 def test_of_an_exception_its_class_and_place_are_logged():
