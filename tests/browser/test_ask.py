@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from browsing import COUNTS
+from discreet.curator import till
 from discreet.curator.budgets import Budget
 from discreet.plan.schema import Keys, Limits
 
@@ -185,6 +186,19 @@ def test_a_budget_that_somebody_else_used_up_in_between_is_told(visit, curator):
     expect(fault).to_contain_text("left to dataset visits")
     expect(fault).to_contain_text("What to do")
     assert spent(curator) == pytest.approx(1.95)
+
+
+def test_a_computation_that_failed_is_told_once_and_not_tried_again(visit, monkeypatch):
+    def fail(*_):
+        raise RuntimeError
+
+    monkeypatch.setattr(till, "measure", fail)
+    visitor = visit("analyst")
+    page = visitor.page
+    visitor.ask(COUNTS)
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_role("button", name="Spend and run").click()
+    expect(page.locator("#answer .fault[data-kind=EngineError]")).to_contain_text("charge stays")
 
 
 def test_names_of_columns_are_text_and_never_markup(visit):

@@ -8,6 +8,8 @@ import pytest
 
 import discreet as dp
 from desk import ABOUT, BUDGET, BY_CITY, COUNT, add_visits
+from discreet.curator import till
+from discreet.errors import EngineError
 from serving import served
 from visits import clinic
 
@@ -159,3 +161,22 @@ def test_a_question_that_is_asked_again_is_known_to_be_free(house):
 
     assert facts["before"] == by_city(house)
     assert other["before"] is None
+
+
+def test_a_question_that_failed_is_told_as_that_wherever_its_answer_is_looked_for(monkeypatch):
+    def fail(*_):
+        raise EngineError("42 rows of Bob", why="he is there", fix="none")
+
+    with add_visits(dp.Curator.in_memory()) as curator, served(curator) as server:
+        alice = server.token("alice", "analyst")
+        with monkeypatch.context() as broken:
+            broken.setattr(till, "measure", fail)
+            body = {"sql": COUNT, "epsilon": "0.1"}
+            first = server.post("/v1/queries", token=alice, json=body)
+        [listed] = server.get("/v1/releases", token=alice).json()
+        places = (f"/v1/{place}/{listed['id']}" for place in ("queries", "releases"))
+        again = [server.get(place, token=alice) for place in places]
+
+    assert (listed["failed"], listed["released"]) == (True, False)
+    assert [(one.status, one.error) for one in again] == [(503, first.error)] * 2
+    assert "Bob" not in str(first.error)

@@ -192,7 +192,7 @@ def moment_of_turn(server, token, sql):
     with ThreadPoolExecutor(1) as pool:
         began = time.monotonic()
         asked = pool.submit(timed, server, token, {"sql": sql, "epsilon": "0.1"})
-        while not slots._busy:
+        while not slots._inside:
             time.sleep(0.001)
         server.post("/v1/explain", token=token, json={"sql": sql, "epsilon": "0.1"})
         told = time.monotonic()

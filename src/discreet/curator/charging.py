@@ -44,7 +44,7 @@ def charge(transaction: Transaction, sheet: Sheet, order: Order, turn: Turn) -> 
     if found is not None:
         _share(transaction, sheet, order, found)
         return _receive(transaction, found, turn)
-    _check_failures(transaction, order)
+    check_failures(transaction, order)
     debits = _debit(sheet, order, sheet.touched(order.dataset, order.analyst))
     entry = transaction.append("charged", order.analyst, {**order.to_dict(), "debits": debits})
     made = (entry.sequence, order.request, order.question, turn.worker, turn.now)
@@ -237,8 +237,8 @@ def failures_of(order: Order) -> Statement:
     return sql, (order.analyst, order.dataset)
 
 
-def _check_failures(transaction: Transaction, order: Order) -> None:
-    """Refuse new questions of an analyst too many of whose questions have failed.
+def check_failures(transaction: Transaction, order: Order) -> None:
+    """Refuse questions of an analyst too many of whose questions have failed.
 
     Why: whether a question fails may depend on data. It happens seldom by itself; whoever makes it
     happen learns a little each time, until an owner has looked.

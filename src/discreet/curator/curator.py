@@ -351,7 +351,10 @@ class Curator(Asking):
         return self._till.recover(patience=patience)
 
     def keep_time(self, pace: Pace) -> None:
-        """Let recovery keep the pace that questions keep: somebody may be watching."""
+        """Let recovery keep the pace that questions keep: somebody may be watching.
+
+        The first question no longer recovers by itself, since it would wait for others' steps.
+        """
         self._till.pace = pace
 
     def check_tables(self) -> None:

@@ -203,6 +203,10 @@ class Ledger:
             lambda page, _: charging.fail(page, receipt), ahead=[charging.charge_of(receipt)]
         )
 
+    def check_failures(self, order: Order) -> None:
+        """Refuse to read data for an analyst too many of whose questions have failed by now."""
+        self._read(lambda page: charging.check_failures(page, order))
+
     def readmit(self, analyst: str, dataset: str, *, by: str, reason: str) -> int:
         """Let an analyst ask again whose questions failed too often; how many had failed."""
         for value, name in ((analyst, "analyst"), (dataset, "dataset"), (by, "by")):

@@ -15,10 +15,11 @@ class Pace:
     Guarantee:
         Measuring is known to be over, with an answer or a failure, at one of the moments that
         `steps` gives for a bound on its work: seconds after it began, fixed before data is read.
-        At the last of them it is stopped.
+        It is stopped shortly before the last of them.
     Edge cases:
-        What overruns a step is known at the next one, and `late` is called: the bound did not hold,
-        or the machine is overloaded. Without steps nothing waits and nothing is stopped.
+        What overruns a step is known at the next one, and `late` is called then: the bound did not
+        hold, or the machine is overloaded. What does not stop in time is known at a multiple of
+        the last step. Without steps nothing waits and nothing is stopped.
 
     `turn` is entered to compute, and left after the last wait: whoever waits for the next turn
     would see the end of a computation otherwise. `settle` is called before an answer is stored.
@@ -31,14 +32,22 @@ class Pace:
     longest: float = math.inf
     """Seconds; questions whose work may take longer are refused."""
 
+    def stop(self, began: float, steps: tuple[float, ...]) -> float | None:
+        """When to stop what began, so that it has stopped by the last step."""
+        return began + steps[-1] - min(_STOPPING, steps[-1] / 10) if steps else None
+
     def hold(self, began: float, steps: tuple[float, ...]) -> None:
         """Wait for the first of these steps that is not over."""
+        if not steps:
+            return
         elapsed = time.monotonic() - began
-        if steps and elapsed > steps[0]:
+        beyond = steps[-1] * math.ceil(elapsed / steps[-1])
+        time.sleep(next((step for step in steps if step >= elapsed), beyond) - elapsed)
+        if elapsed > steps[0]:  # told after waiting: it moves steps, and is counted
             self.late()
-        ahead = [step for step in steps if step >= elapsed]
-        if ahead:
-            time.sleep(ahead[0] - elapsed)
 
+
+_STOPPING: Final = 1.0
+"""Seconds that an engine may take to stop."""
 
 AT_ONCE: Final = Pace()

@@ -31,6 +31,7 @@ class Replay:
         self.open: dict[int, tuple[str, str]] = {}
         self.measured: set[int] = set()
         self.failures: dict[tuple[str, str], set[int]] = {}
+        self.forgiven: set[int] = set()
         self.charged = 0
         self.released = 0
 
@@ -61,9 +62,7 @@ class Replay:
             case "failed":
                 self._fail(facts["charge"])
             case "readmitted":
-                asker = facts["analyst"], facts["dataset"]
-                if len(self.failures.pop(asker, ())) != facts["failures"]:
-                    raise ValueError(asker)
+                self._readmit((facts["analyst"], facts["dataset"]), facts["failures"])
 
     def _open(self, kind: str, facts: Mapping[str, Any]) -> None:
         holder, members = Holder.read(facts["account"]), facts["members"]
@@ -104,6 +103,12 @@ class Replay:
         if charge in self.measured:
             raise ValueError(charge)
         self.failures.setdefault(self.open.pop(charge), set()).add(charge)
+
+    def _readmit(self, asker: tuple[str, str], failures: int) -> None:
+        failed = self.failures.pop(asker, set())
+        if len(failed) != failures:
+            raise ValueError(asker)
+        self.forgiven |= failed
 
     def _share(self, entry: Entry) -> None:
         debits = entry.facts["debits"]

@@ -16,6 +16,7 @@ from discreet.answer.answer import measure, present
 from discreet.answer.budget import Price
 from discreet.answer.drawn import pack, unpack
 from discreet.answer.limits import Law
+from discreet.answer.quote import quote
 from discreet.answer.release import Release
 from discreet.curator import registry
 from discreet.curator.charging import final_failure
@@ -25,6 +26,7 @@ from discreet.curator.orders import Order, Receipt, State
 from discreet.curator.pace import AT_ONCE, Pace
 from discreet.curator.pricing import Counter, Offer, Terms, make_offer, tables_named
 from discreet.curator.registry import Registration
+from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import DiscreetError, InvariantBroken, LedgerError, QueryRefused
 from discreet.plan import canonical
 from discreet.plan.query import Query
@@ -54,6 +56,21 @@ class _Asked:
             Price(Fraction(stored["epsilon"]), Fraction(stored["delta"])),
             Neighbours(stored["neighbours"]),
             (Law(stored["law"]),),
+        )
+
+
+def _check_planned(receipt: Receipt, asked: _Asked) -> None:
+    """Refuse a charge that would be measured otherwise than it was charged for.
+
+    Why: another version of the package may have made the charge, and split its price otherwise.
+    """
+    [law] = asked.laws
+    parts = quote(asked.query, asked.price, law, DuckDBEngine.dialect, asked.neighbours)
+    if [part.to_dict() for part in parts] != list(receipt.order.measurements):
+        raise LedgerError(
+            f"charge {receipt.sequence} was planned by another version of this package",
+            why="it would be measured with guarantees that were not charged",
+            fix="finish it with the version that made the charge, or ask the question anew",
         )
 
 
@@ -128,7 +145,7 @@ class Till:
 
     def charge(self, offer: Offer, request: str | None = None, asked: str | None = None) -> Receipt:
         """Charge a question durably; no data is touched yet."""
-        if not self._looked:
+        if not self._looked and self.pace is AT_ONCE:  # with a pace others wait: see keep_time
             self._looked = True
             self.recover()
         return self._ledger.charge(offer.order(request, asked))
@@ -184,10 +201,11 @@ class Till:
         """Measure a charge and store what came of it, at a moment that was fixed before."""
         asked = _Asked.read(receipt.order, self._holdings.schema)
         self._check_version(receipt)
+        _check_planned(receipt, asked)
+        self._ledger.check_failures(receipt.order)
         engine = self._holdings.open()
         began, steps = time.monotonic(), pace.steps(self._holdings.bound_work(asked.query).seconds)
-        until = began + steps[-1] if steps else None
-        measured = None
+        until, measured = pace.stop(began, steps), None
         try:
             # Whatever goes wrong once data is read may depend on data: it all ends in one way, and
             # nothing of it is passed on.
@@ -195,10 +213,13 @@ class Till:
                 measured = pack(
                     measure(asked.query, engine, asked.price, asked.neighbours, asked.laws, until)
                 )
+            overran = until is not None and time.monotonic() > until
             self._check_version(receipt)  # nobody swapped a file meanwhile
         finally:
             pace.hold(began, steps)
-        return self._give_up(receipt) if measured is None else self._ledger.keep(receipt, measured)
+        if measured is None or overran:
+            return self._give_up(receipt)
+        return self._ledger.keep(receipt, measured)
 
     def _give_up(self, receipt: Receipt) -> Receipt:
         _LOG.error("charge %d failed while data was read; this is final", receipt.sequence)

@@ -33,6 +33,9 @@ _BATCH = 1 << 17
 _MOST_SCRATCH = "64GB"
 """What questions may write to disk: a public number, not what happens to be free."""
 
+_AGAIN = 0.02
+"""Seconds between interrupts."""
+
 LONGEST_STORED = 1 << 16
 """Bytes of a stored text; longer ones would take time to fetch whatever is read of them."""
 
@@ -232,16 +235,27 @@ class DuckDBEngine:
 
 @contextmanager
 def _stopping(cursor: "duckdb.DuckDBPyConnection", until: float | None) -> Iterator[None]:
-    """Interrupt what runs at a moment of the monotonic clock."""
+    """Interrupt what runs from a moment of the monotonic clock on, again and again.
+
+    Why: an interrupt that comes while a statement is about to begin is forgotten by it.
+    """
     if until is None:
         yield
         return
-    alarm = threading.Timer(max(0.0, until - time.monotonic()), cursor.interrupt)
+    ended = threading.Event()
+
+    def interrupt() -> None:
+        pause = max(0.0, until - time.monotonic())
+        while not ended.wait(pause):
+            cursor.interrupt()
+            pause = _AGAIN
+
+    alarm = threading.Thread(target=interrupt, daemon=True)
     alarm.start()
     try:
         yield
     finally:
-        alarm.cancel()
+        ended.set()
         alarm.join()
 
 

@@ -105,44 +105,74 @@ def address(client: tuple[str, int] | None) -> str:
 
 
 class Slots:
-    """Bounds how many questions are computed at a time, and lets a stopping server finish them."""
+    """Bounds how many questions are computed at a time, and lets a stopping server finish them.
+
+    A question keeps its slot until its step, asleep or not. So one caller is given three quarters
+    of the slots at most, and cannot keep all others waiting.
+    """
 
     def __init__(self, count: int) -> None:
-        self._free = threading.BoundedSemaphore(count)
+        self._count = count
         self._changed = threading.Condition()
-        self._busy = 0
+        self._held: Counter[str | None] = Counter()
+        self._inside: Counter[str | None] = Counter()
         self._closed = False
 
     @contextmanager
-    def taken(self, *, patience: float) -> Iterator[None]:
+    def taken(self, *, patience: float, caller: str | None = None) -> Iterator[None]:
         """Compute inside; 503 if it is not this caller's turn within `patience`, or never again."""
-        self._enter()
+        self._enter(caller)
         try:
-            if not self._free.acquire(timeout=patience):
-                raise _busy()
+            self._take(caller, patience)
             try:
                 yield
             finally:
-                self._free.release()
+                self._change(self._held, caller)
         finally:
-            self._leave()
+            self._change(self._inside, caller)
+
+    def check(self, caller: str, most: int) -> None:
+        """Refuse a caller for whom as many questions are computed, or wait for it, already."""
+        with self._changed:
+            if self._inside[caller] >= most:
+                raise Refusal(429, _waiting(most), {"Retry-After": "1"})
 
     def close(self, *, grace: float) -> bool:
         """Let nobody else in and wait for those inside; whether all came out."""
         with self._changed:
             self._closed = True
-            return self._changed.wait_for(lambda: not self._busy, grace)
+            return self._changed.wait_for(lambda: not self._inside, grace)
 
-    def _enter(self) -> None:
+    def _enter(self, caller: str | None) -> None:
         with self._changed:
             if self._closed:
                 raise _stopping()
-            self._busy += 1
+            self._inside[caller] += 1
 
-    def _leave(self) -> None:
+    def _take(self, caller: str | None, patience: float) -> None:
         with self._changed:
-            self._busy -= 1
+            if not self._changed.wait_for(lambda: self._has_room(caller), patience):
+                raise _busy()
+            self._held[caller] += 1
+
+    def _has_room(self, caller: str | None) -> bool:
+        own = self._count if caller is None else self._count - self._count // 4
+        return self._held.total() < self._count and self._held[caller] < own
+
+    def _change(self, counts: "Counter[str | None]", caller: str | None) -> None:
+        with self._changed:
+            counts[caller] -= 1
+            if not counts[caller]:
+                del counts[caller]
             self._changed.notify_all()
+
+
+def _waiting(most: int) -> ServiceError:
+    return ServiceError(
+        "too many questions at once",
+        why=f"{most} questions of one caller are computed, or wait for it, at a time",
+        fix="wait for the answer to one of them",
+    )
 
 
 def _busy() -> ServiceError:

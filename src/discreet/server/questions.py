@@ -150,7 +150,7 @@ def pace_of(request: Request, caller: Caller) -> Pace:
     arrived: float = getattr(request.state, "arrived", time.monotonic())
     return house.timetable.pace(
         caller.name,
-        lambda: house.work.taken(patience=_forever(house)),
+        lambda: house.work.taken(patience=_forever(house), caller=caller.name),
         _settle(arrived, house.settings.quantum),
     )
 

@@ -53,6 +53,12 @@ class Settings:
             value = getattr(self, field.name)
             if field.name not in {"hosts", "steps"}:
                 _check_positive(field.name, value, whole=field.type is int)
+        if max(self.steps) <= self.quantum / 2:  # a part of a quantum is kept to tell the answer
+            raise InputError(
+                f"a quantum of {self.quantum} seconds with steps up to {max(self.steps)}",
+                why="every question would be refused, for none is computed before the first reply",
+                fix="pass a smaller quantum",
+            )
         if not self.hosts or not all(isinstance(one, str) and one for one in self.hosts):
             raise InputError(
                 "a server without a name",

@@ -18,8 +18,11 @@ class Timetable:
 
     Guarantee:
         The step follows from a bound on the work of a question and from how often earlier questions
-        of the same caller were late. A caller sees at most as many late answers as there are steps:
-        each one moves all their later questions one step up.
+        of the same caller were late. Each late answer moves all their later questions one step up:
+        asking one at a time, a caller sees at most as many as there are steps.
+    Edge cases:
+        Questions that are computed at the same time may all be late. Steps stay up until the
+        process ends, also where it was others who kept the machine busy.
     """
 
     def __init__(

@@ -85,6 +85,74 @@ TAMPERINGS = {
 }
 
 
+# Entries: 1 founded, 2 opened, 3 charged, 4 measured, 5 charged, 6 failed, 7 charged, 8 measured,
+# 9 released, 10 charged, 11 failed by carol, 12 readmitted.
+UNFINISHED = {
+    "an edited measurement": (
+        "UPDATE measurements SET bytes = '\\x00' WHERE charge = 3",
+        "entry 4: the stored measurement is not",
+    ),
+    "a removed measurement": (
+        "DELETE FROM measurements",
+        "entry 4: the stored measurement is lost",
+    ),
+    "a forgotten measurement": (
+        "DELETE FROM measurements; UPDATE charges SET measured = NULL WHERE sequence = 3",
+        "entry 4: the table of charges",
+    ),
+    "a measurement beside an answer": (
+        "INSERT INTO measurements (charge, bytes) VALUES (7, '\\x00')",
+        "entry 8: the stored measurement",
+    ),
+    "a measurement of a failure": (
+        "INSERT INTO measurements (charge, bytes) VALUES (5, '\\x00')",
+        "measurements without an entry",
+    ),
+    "a swapped measurement": (
+        (
+            "UPDATE charges SET measured = NULL WHERE sequence = 7;"
+            "UPDATE charges SET measured = 8 WHERE sequence = 3"
+        ),
+        "entry 4: the table of charges",
+    ),
+    "an undone failure": (
+        "UPDATE charges SET released = NULL, failed = 0 WHERE sequence = 5",
+        "entry 6: the table of charges",
+    ),
+    "a failure that no longer counts": (
+        "UPDATE charges SET failed = 2 WHERE sequence = 5",
+        "failures that are counted",
+    ),
+    "a failure that counts again": (
+        "UPDATE charges SET failed = 1 WHERE sequence = 10",
+        "failures that are counted",
+    ),
+    "a failure that was never readmitted": (
+        "UPDATE charges SET failed = 0 WHERE sequence = 10",
+        "failures that are counted",
+    ),
+    "an answer that is hidden": (
+        "UPDATE charges SET failed = 2 WHERE sequence = 7",
+        "failures that are counted",
+    ),
+    "a release of a failure": (
+        "INSERT INTO releases (charge, bytes) VALUES (5, '\\x00')",
+        "entry 6: there is a release",
+    ),
+}
+
+
+def leave(ledger, ask):
+    ledger.open_account(dataset("visits"), Filter.basic(epsilon=1).limit, by="owner")
+    ledger.keep(ledger.charge(ask("a()")), b"noisy")
+    ledger.fail(ledger.charge(ask("b()")))
+    ledger.complete(ledger.keep(ledger.charge(ask("c()")), b"noisy"), b"answer")
+    ledger.fail(ledger.charge(ask("d()", by="carol")))
+    ledger.readmit("carol", "visits", by="owner", reason="the disk was full")
+    assert ledger.verify().ok
+    assert ledger.head().sequence == 12
+
+
 def fill(ledger, ask):
     cap, alice = Filter.basic(epsilon=1).limit, analyst("alice", within="visits")
     ledger.open_account(dataset("visits"), cap, by="owner")
@@ -112,6 +180,15 @@ def test_tampering_with_a_file_is_found(tmp_path, ask, name):
     script, problem = TAMPERINGS[name]
     with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
         fill(ledger, ask)
+        tamper_file(tmp_path / "ledger.sqlite", script)
+        assert problem in str(ledger.verify().problem)
+
+
+@pytest.mark.parametrize("name", UNFINISHED)
+def test_tampering_with_measurements_and_failures_is_found(tmp_path, ask, name):
+    script, problem = UNFINISHED[name]
+    with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
+        leave(ledger, ask)
         tamper_file(tmp_path / "ledger.sqlite", script)
         assert problem in str(ledger.verify().problem)
 

@@ -5,6 +5,7 @@ import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from fractions import Fraction
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -13,14 +14,17 @@ import pytest
 import discreet as dp
 from desk import ABOUT, BUDGET, BY_CITY, COUNT, add_cities, add_visits, spent
 from discreet.curator import pace, till
+from discreet.curator.charging import MOST_FAILURES
 from discreet.curator.orders import State
 from discreet.curator.pace import Pace
 from discreet.curator.pricing import Terms
 from discreet.errors import (
+    AccessError,
     DiscreetError,
     EngineError,
     InputError,
     InvariantBroken,
+    LedgerError,
     QueryRefused,
 )
 from discreet.plan import canonical
@@ -75,6 +79,20 @@ def test_a_charge_is_durable_before_it_is_pursued(curator, window):
     release = window.pursue(receipt, patience=30)
     assert window.release(receipt.sequence) == release
     assert curator.sql(COUNT, epsilon=0.1) == release
+
+
+def test_a_charge_that_would_be_measured_otherwise_than_it_was_charged_is_not(monkeypatch):
+    with add_visits(dp.Curator.in_memory(), limits=None) as curator:
+        window = curator.window("alice")
+        with monkeypatch.context() as earlier:  # a package that split prices otherwise
+            earlier.setattr("discreet.answer.budget.CHOICE", Fraction(1, 20))
+            receipt = window.submit(COUNT, PRICE, "alice")
+        with pytest.raises(LedgerError, match="planned by another version"):
+            window.pursue(receipt, patience=30)
+
+        assert curator.recover(patience=0) == 0
+        assert [one.kind for one in curator.ledger.entries(after=receipt.sequence)] == []
+        assert curator.sql(COUNT, epsilon=0.1, analyst="alice").table.num_rows == 1
 
 
 def test_whoever_loses_patience_finds_the_answer_later(window, monkeypatch):
@@ -244,6 +262,26 @@ def test_what_overruns_its_step_is_known_at_the_next_and_stopped_at_the_last(
         window.pursue(receipt, patience=30, pace=kept)
 
     assert late == [True, True]
+
+
+def test_that_a_question_is_late_is_known_at_the_step_and_not_before():
+    told = []
+    kept = Pace(late=lambda: told.append(time.monotonic()))
+    for elapsed, step in ((0.1, 0.3), (0.5, 0.8)):
+        began = time.monotonic() - elapsed
+        kept.hold(began, (0.05, 0.3, 0.4))
+        assert told.pop() - began >= step
+        assert told == []
+
+
+def test_what_does_not_stop_by_the_last_step_fails_at_a_multiple_of_it(window, monkeypatch):
+    slow(monkeypatch, 0.6)  # nothing that an engine could interrupt
+    receipt = window.submit(COUNT, PRICE, "alice")
+    began = time.monotonic()
+    with pytest.raises(EngineError):
+        window.pursue(receipt, patience=30, pace=Pace(steps=lambda _: (0.5,)))
+
+    assert time.monotonic() - began >= 1.0
 
 
 def test_closing_finishes_what_was_begun(tmp_path, monkeypatch):
@@ -461,3 +499,35 @@ def test_a_window_recalls_for_whom_it_explains():
             seen = curator.window(name)
             offer = seen.offer(text, PRICE, name)
             assert [part.clipped for part in seen.explain(offer).parts] == [known]
+
+
+def test_whoever_asks_first_does_not_wait_for_what_others_left(tmp_path):
+    with add_visits(dp.Curator(tmp_path / "c")) as left:
+        left.window("bob").submit(BY_CITY, PRICE, "bob")
+    with dp.Curator(tmp_path / "c") as curator:
+        curator.ledger._patience = 0.0
+        curator.keep_time(Pace(steps=lambda _: (20.0,)))
+        began = time.monotonic()
+        curator.window("alice").submit(COUNT, PRICE, "alice")
+
+        assert time.monotonic() - began < 10
+        assert curator.ledger.verify().pending == 2
+
+
+def test_questions_that_were_charged_before_too_many_failed_wait_for_an_owner(curator, monkeypatch):
+    window = curator.window("alice")
+    texts = [f"{COUNT} WHERE amount < {n}" for n in range(MOST_FAILURES + 2)]
+    receipts = [window.submit(text, PRICE, "alice") for text in texts]
+    with monkeypatch.context() as broken:
+        failing(broken)
+        for receipt in receipts[:MOST_FAILURES]:
+            with pytest.raises(EngineError):
+                window.pursue(receipt, patience=30)
+        for receipt in receipts[MOST_FAILURES:]:
+            with pytest.raises(AccessError, match="readmit"):
+                window.pursue(receipt, patience=30)
+
+    assert curator.ledger.verify().pending == 2
+    curator.readmit("alice", "visits", reason="the test made them fail")
+    for receipt in receipts[MOST_FAILURES:]:
+        assert window.resume(receipt.sequence, patience=30) is not None

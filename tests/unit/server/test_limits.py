@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import ExitStack
 
 import pytest
 
@@ -131,3 +132,28 @@ def test_closing_does_not_wait_longer_than_its_grace():
 
     with slots.taken(patience=1):
         assert not slots.close(grace=0.01)
+
+
+def test_one_caller_cannot_take_every_slot():
+    slots = Slots(4)
+    with ExitStack() as held:
+        for _ in range(3):
+            held.enter_context(slots.taken(patience=1, caller="ann"))
+        with pytest.raises(ServiceError, match="busy"), slots.taken(patience=0.01, caller="ann"):
+            pass
+        with slots.taken(patience=0.01, caller="ben"):
+            pass
+        with slots.taken(patience=0.01):
+            pass
+
+
+def test_questions_of_one_caller_that_wait_are_counted():
+    slots = Slots(4)
+    with slots.taken(patience=1, caller="ann"):
+        slots.check("ann", 2)
+        slots.check("ben", 1)
+        with pytest.raises(Refusal) as refused:
+            slots.check("ann", 1)
+    slots.check("ann", 1)
+
+    assert refused.value.status == 429

@@ -36,3 +36,15 @@ def test_steps_rise_from_above_0(steps):
 def test_a_server_has_a_name(hosts):
     with pytest.raises(InputError):
         Settings(hosts=hosts)
+
+
+@pytest.mark.parametrize("steps", [(), [], 1.0, "14", (1, 0), (1, "4"), (float("nan"),)])
+def test_steps_are_numbers_above_0(steps):
+    with pytest.raises(InputError, match="steps"):
+        Settings(steps=steps)
+
+
+def test_a_quantum_leaves_time_to_compute():
+    assert Settings(quantum=500).quantum == 500
+    with pytest.raises(InputError, match="quantum"):
+        Settings(quantum=640)

@@ -83,6 +83,7 @@ def ask(
     """
     window = window_of(request, caller)
     asked = question.read(window.curator.schema)
+    _check_room(request, caller)
     receipt = window.submit(asked, question.terms(), caller.name, request_name(caller.name, key))
     waits = "respond-async" not in (prefer or "").lower()
     release = _pursued(window, receipt, request, caller, waits=waits)
@@ -112,10 +113,17 @@ def remeasure(
     """
     window = window_of(request, caller)
     asked = question.read(window.curator.schema)
+    _check_room(request, caller)
     receipt = window.submit(asked, question.terms(), caller.name)
     fresh = _pursued(window, receipt, request, caller, waits=True)
     merged = None if fresh is None else window.merged(receipt.order, fresh, caller.name)
     return _told(window, receipt, merged, caller, accept)
+
+
+def _check_room(request: Request, caller: Caller) -> None:
+    """Refuse, before anything is charged, a caller who has many questions under way."""
+    house = house_of(request)
+    house.work.check(caller.name, house.settings.at_once)
 
 
 def _pursued(

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from discreet.answer.release import Release
 from discreet.curator import wire
+from discreet.curator.charging import final_failure
 from discreet.curator.filing import NEWEST, Filed
 from discreet.server.guard import Asker
 from discreet.server.questions import TELLS, about_charge, pending, tell, window_of
@@ -87,6 +88,8 @@ def again(
     filed = window.find(charge)
     if filed is None:
         raise missing(f"release {charge}")
+    if filed.failed:
+        raise final_failure()
     release = window.release(charge)
     if release is None:
         return pending(charge)

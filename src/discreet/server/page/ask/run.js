@@ -27,6 +27,12 @@ export function prepare(question, path = "/v1/queries") {
   return attempt;
 }
 
+const FINAL = ["EngineError", "InvariantBroken"];
+
+/** Whether sending the same again may help: a computation that failed has failed for good. */
+const passes = ({ lost, status, kind }) =>
+  lost || status === 429 || (status === 503 && !FINAL.includes(kind));
+
 /**
  * Send a question, or send it again, until there is an answer. A lost connection is told by
  * `lost(seconds, retryNow)` and tried again under the same name; refusals are thrown.
@@ -38,7 +44,7 @@ export async function run(attempt, { lost, back, signal }) {
       forget();
       return release;
     } catch (fault) {
-      if (!fault.lost && fault.status !== 429 && fault.status !== 503) {
+      if (!passes(fault)) {
         // A session that has ended does not end the question: it is found again after signing in.
         if (fault.name !== "AbortError" && fault.status !== 401) forget();
         throw fault;
