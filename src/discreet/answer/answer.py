@@ -8,7 +8,7 @@ import pyarrow as pa
 from discreet.answer.ask import GROUPS, ROWS, Measured, draw, interpret
 from discreet.answer.budget import Price
 from discreet.answer.drawn import Drawn
-from discreet.answer.facts import counted_rows, facts_of
+from discreet.answer.facts import facts_of, left_out
 from discreet.answer.figures import counted
 from discreet.answer.limits import Law
 from discreet.answer.parts import kept
@@ -81,7 +81,7 @@ def present(query: Query, drawn: Sequence[Drawn], price: Price, neighbours: Neig
         price=price,
         guarantee=compose([cost.guarantee for cost in costs]),
         costs=costs,
-        notes=(*(_note(part) for part in parts), *counted_rows(query)),
+        notes=(*(_note(part) for part in parts), *left_out(query)),
         facts=facts_of(query),
         parts=kept(parts),
     )

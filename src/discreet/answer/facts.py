@@ -83,8 +83,13 @@ def range_words(bounds: Range, kind: Kind) -> str:
     return " .. ".join(f"{end:.15g}" if isinstance(end, float) else str(end) for end in ends)
 
 
-def counted_rows(query: Query) -> list[str]:
-    """What is said of counts that are held to the limits: they are not quite what was asked."""
+def left_out(query: Query) -> list[str]:
+    """Which rows of one person do not count, so that the answer is not quite what was asked."""
+    return [*_joined(query), *_counted_rows(query)]
+
+
+def _counted_rows(query: Query) -> list[str]:
+    """That counts of one person's rows are held to the limits."""
     return [
         f"{name} counts at most {counted(rows, 'row')} of one person, as the limits state"
         for name, rows in held_counts(query).items()
@@ -105,7 +110,7 @@ def _joined(query: Query) -> list[str]:
 def _remarks(query: Query) -> list[str]:
     extremes = [a for a in query.aggregates if a.measure in {Measure.MIN, Measure.MAX}]
     picked = [REMARK] if picks(query) else []
-    return [*_joined(query), *picked, *counted_rows(query)] + [
+    return [*left_out(query), *picked] + [
         f"{a.name} is the {float(100 * level_of(a)):g} % quantile: the one person at the very "
         f"{'bottom' if a.measure is Measure.MIN else 'top'} cannot be shown"
         for a in extremes

@@ -72,6 +72,10 @@ def _odds(release: "Release") -> str:
     return f"In odds: {read(release.guarantee, delta=delta)}"
 
 
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."
+
+
 def _clamped(release: "Release") -> list[str]:
     lines = []
     if release.facts is not None and release.facts.clamped:
@@ -83,9 +87,9 @@ def _clamped(release: "Release") -> list[str]:
     by_row = release.facts is not None and release.facts.by_row
     more = "" if by_row else "; whoever has more counts for less"
     notes = dict.fromkeys(release.notes)
-    lines += [f"{note[:1].upper()}{note[1:]}{more}." for note in notes]
+    lines += [_sentence(note + (more if "weighs at most" in note else "")) for note in notes]
     if release.facts is not None:
-        lines += [f"{remark}." for remark in release.facts.remarks]
+        lines += [_sentence(remark) for remark in release.facts.remarks if remark not in notes]
     return lines
 
 
