@@ -135,7 +135,8 @@ class Spread:
         slope = self._slope(half, end, left, less)
         bent = 0.0
         if quarter < half < end:
-            slower = self._slope(quarter, half, self._after(half, end) + left, 0.0)
+            further = max(self._after(half, end), 0.0) + left  # noise may say: fewer than none
+            slower = self._slope(quarter, half, further, 0.0)
             if min(slope, slower) > 0:
                 bent = min(max(math.log2(slope / slower), 0.0), _BENT)
         steepest = max(slope, self._slope(max(end - 1, 0), end, left, less), _SLOWEST)
