@@ -51,7 +51,7 @@ class Untouchable:
 
     dialect = DuckDB()
 
-    def session(self):
+    def session(self, until=None):
         raise AssertionError("data was touched")
 
 
@@ -65,8 +65,8 @@ class Recorder:
         self.heard = []
 
     @contextlib.contextmanager
-    def session(self):
-        with self.engine.session() as session:
+    def session(self, until=None):
+        with self.engine.session(until) as session:
             yield Heard(session, self.heard)
 
 

@@ -58,8 +58,8 @@ class Recording(DuckDBEngine):
         self.ran = []
 
     @contextmanager
-    def session(self):
-        with super().session() as session:
+    def session(self, until=None):
+        with super().session(until) as session:
             run, stream = session.run, session.stream
             session.run = lambda text: (self.ran.append(text), run(text))[1]
             session.stream = lambda text: (self.ran.append(text), stream(text))[1]
