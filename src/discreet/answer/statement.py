@@ -4,7 +4,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from discreet.answer.figures import cost
-from discreet.answer.text import chose_limits
+from discreet.answer.text import allows
 from discreet.privacy import Neighbours
 from discreet.privacy.reading import read
 
@@ -80,16 +80,19 @@ def _clamped(release: "Release") -> list[str]:
             "Before anything was added up, values were held to ranges that the owner has stated;"
             f" values outside count as the nearest end: {held}."
         )
-    by_row = release.facts is not None and release.facts.by_row
-    more = "" if by_row else "; whoever has more counts for less"
     notes = dict.fromkeys(release.notes)
-    lines += [f"{note[:1].upper()}{note[1:]}{more}." for note in notes]
+    lines += [f"{note[:1].upper()}{note[1:]}{_less(note)}." for note in notes]
     if release.facts is not None:
         lines += [f"{remark}." for remark in release.facts.remarks]
     return lines
 
 
+def _less(note: str) -> str:
+    """What becomes of those over the limits, beside the note that states them."""
+    return "; whoever has more counts for less" if "one person weighs at most" in note else ""
+
+
 def _intervals(release: "Release") -> list[str]:
     if not release.half_widths:
         return ["The numbers carry noise; no interval of it is stated here."]
-    return [_CHOSEN if chose_limits(release) else _NOISE, _WIDER]
+    return [_CHOSEN if allows(release) else _NOISE, _WIDER]

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer.answer import answer
-from discreet.answer.ask import histograms_of, measure, plan_budget
+from discreet.answer.ask import draw, histograms_of, interpret, plan_budget
 from discreet.answer.budget import Price
 from discreet.answer.clipping import cut_off
 from discreet.answer.explain import explain
@@ -37,9 +37,10 @@ CLIPPED = {"rows": Clipped(0.1, 0.01, 0.2, 50), "groups": Clipped(0.1, 0.01, 0.1
 def measured():
     engine = engine_of(clinic(people=2000), FREE)
     query = read(ALL, FREE)
-    part = measure(query, engine, Price(2, 1e-6), Neighbours.ADD_REMOVE)
+    price, about = Price(2, 1e-6), Neighbours.ADD_REMOVE
+    drawn = draw(query, engine, price, about)
     engine.close()
-    return query, part
+    return query, interpret(query, drawn, price, about)
 
 
 def test_each_statistic_loses_its_share(measured):
@@ -171,7 +172,22 @@ def test_a_limit_that_could_not_be_learnt_is_called_a_guess():
         {"person": [1, 2], "city": ["Haifa"] * 2, "street": ["a"] * 2, "amount": [1.0] * 2}
     )
     engine = engine_of(table, FREE)
-    note = answer(read("SELECT COUNT(*) AS n FROM visits", FREE), engine, Price(0.01)).notes[0]
+    release = answer(read("SELECT COUNT(*) AS n FROM visits", FREE), engine, Price(0.01))
     engine.close()
 
-    assert "16 rows (a guess: too little was paid to learn how many people have more)" in note
+    assert "16 rows (a guess: too little was paid to learn how many people have" in release.notes[0]
+    assert "intervals do not allow for them" in release.notes[0]
+    assert "± is noise alone" in repr(release)
+    assert "about this noise alone" in release.statement()
+
+
+def test_an_answer_that_was_stored_before_intervals_allowed_for_limits_says_noise_alone():
+    """Its limits were chosen, and paid for; its intervals are those of the noise."""
+    engine = engine_of(clinic(people=5000), FREE)
+    release = answer(read("SELECT COUNT(*) AS n FROM visits", FREE), engine, Price(1, 1e-6))
+    engine.close()
+    old = replace(release, notes=("Laplace noise; one person weighs at most 9 rows", "merged"))
+
+    assert any(cost.what == "people by rows" for cost in old.costs)
+    assert "± is noise alone" in repr(old)
+    assert "9 rows; whoever has more counts for less. Merged." in " ".join(old.statement().split())
