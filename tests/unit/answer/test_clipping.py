@@ -148,6 +148,28 @@ def test_people_who_count_once_are_told_to_be_cut_off_nowhere():
     assert "each person counts once: nobody is cut off" in repr(told)
 
 
+def test_quantiles_allow_for_what_is_cut_off():
+    """Whoever is over a limit may have other values than the rest: a share of rows is missing."""
+    query = read(
+        "SELECT COUNT(amount) AS n, QUANTILE_CONT(amount, 0.3) AS q0, MEDIAN(amount) AS q1,"
+        " QUANTILE_CONT(amount, 0.7) AS q2 FROM visits",
+        FREE,
+    )
+    engine, price, about = engine_of(clinic(people=5000), FREE), Price(50), Neighbours.ADD_REMOVE
+    part = interpret(query, draw(query, engine, price, about), price, about)
+    engine.close()
+    widths, how = [], []
+    for lost in (0.0, 0.1, 0.25):
+        one = replace(part, clipped={"rows": Clipped(0.1, 0.01, lost, 50)})
+        found = Simulation.of(query, [one]).half_widths(tabulate(query, one))
+        widths.append(float(found[0]["q1"][0]))
+        how.append(found[1]["q1"])
+
+    assert widths[0] == widths[1] < 50 <= widths[2]  # others are 0.2 apart; values are 0 .. 100
+    assert "for what limits cut off" not in how[0]
+    assert "and by 10 % of all rows for what limits cut off in sorted order" in how[1]
+
+
 # --- in words -------------------------------------------------------------------------------------
 
 
