@@ -170,6 +170,16 @@ def test_quantiles_allow_for_what_is_cut_off():
     assert "and by 10 % of all rows for what limits cut off in sorted order" in how[1]
 
 
+def test_noise_that_is_nearly_always_0_divides_nothing():
+    query = read("SELECT COUNT(*) / 2 AS h, AVG(amount) AS m FROM visits", FREE)
+    engine = engine_of(clinic(people=500), FREE)
+    with np.errstate(all="raise"):
+        release = answer(query, engine, Price(10**6), laws=(Law.LAPLACE,))
+    engine.close()
+
+    assert all(np.isfinite(width.to_numpy()).all() for width in release.half_widths.values())
+
+
 # --- in words -------------------------------------------------------------------------------------
 
 
