@@ -128,7 +128,7 @@ def test_nobody_is_in_more_groups_than_there_are():
 
 @pytest.mark.parametrize("missing", [-8.0, -7.25, -5.5])
 def test_noise_that_says_fewer_than_none_before_the_last_bucket_raises_nothing(missing):
-    """It raised while data was read, about once in 30,000 questions: a charge lost for noise."""
+    """It raised while data was read: a charge lost for noise."""
     few = {1: 1000, 20: 6, 23: 6, 27: 6, 39: missing, 46: missing, 54: missing, 64: 20.25}
     people = spread(few)
 
