@@ -10,7 +10,7 @@ from discreet.answer.budget import Price
 from discreet.answer.drawn import Drawn
 from discreet.answer.facts import facts_of, left_out
 from discreet.answer.figures import counted
-from discreet.answer.limits import Law
+from discreet.answer.limits import ALLOWED, Law
 from discreet.answer.parts import kept
 from discreet.answer.picking import widened, wider_by
 from discreet.answer.post import arrange, evaluate, outputs_of, shows_all
@@ -120,7 +120,12 @@ def _over(part: Measured, what: str, more: str) -> str:
     if what in part.clipped:
         return f" ({part.clipped[what]} of people {more})"
     guessed = any(name == f"people by {what}" for name, _ in part.choices)
-    return f" (a guess: too little was paid to learn how many people {more})" if guessed else ""
+    if not guessed:
+        return ""
+    return (
+        f" (a guess: too little was paid to learn how many people {more};"
+        " intervals do not allow for them)"
+    )
 
 
 def _about(part: Measured) -> str:
@@ -132,7 +137,7 @@ def _about(part: Measured) -> str:
         for what, one in part.clipped.items()
     )
     return (
-        "; intervals allow for what that cuts off, and are about at most"
+        f"; {ALLOWED}, and are about at most"
         f" {most} a person: what a few people have beyond is not in them"
     )
 

@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.answer.ask import Measured
+from discreet.answer.clipping import lost_share
 from discreet.answer.errorbars import CONFIDENCE
 from discreet.answer.estimate import Floats
 from discreet.answer.expected import rank_error
@@ -30,7 +31,8 @@ class Bracket:
     Why: a released quantile of level p misses by t ranks at most, but for failures; so it is no
     higher than the true quantile of level p + t/n, and that is no higher than the true one of level
     q where p + t/n <= q. The count gives the least n. Noises are independent, so which neighbour is
-    taken (the nearest that n allows) says nothing about its own noise.
+    taken (the nearest that n allows) says nothing about its own noise. Limits that the system chose
+    take a share of all rows at most, and move levels by no more.
     """
 
     ranks: Ranks
@@ -58,7 +60,7 @@ class Bracket:
         fewest = self._fewest()
         for other in self._from_far(aggregate):  # the nearest that is far enough has the last word
             apart = float(level_of(aggregate) - level_of(other))
-            sure = abs(apart) * fewest >= self._missed(other)
+            sure = (abs(apart) - lost_share(self.part)) * fewest >= self._missed(other)
             value = self.part.quantiles[other.name]
             low = np.where(sure & (apart > 0), value - half_cell, low)
             high = np.where(sure & (apart < 0), value + half_cell, high)

@@ -27,6 +27,12 @@ def cut_off(part: Measured) -> dict[Statistic, Floats]:
     return {of: _lost(of, part) for of in part.statistics}
 
 
+def lost_share(part: Measured) -> float:
+    """The share of all rows that chosen limits cut off at most: so far they move a quantile."""
+    groups = _share(part, GROUPS) if part.finds_groups else 0.0
+    return min(_share(part, ROWS) + groups, 1.0)
+
+
 def _lost(statistic: Statistic, part: Measured) -> Floats:
     values = part.statistics[statistic]
     if isinstance(statistic, People):
@@ -42,6 +48,10 @@ def _lost(statistic: Statistic, part: Measured) -> Floats:
 
 def _rate(part: Measured, what: str) -> float:
     """What is cut off, beside what is left."""
-    clipped = part.clipped.get(what)
-    share = min(clipped.lost, _MOST) if clipped is not None else 0.0
+    share = min(_share(part, what), _MOST)
     return share / (1 - share)
+
+
+def _share(part: Measured, what: str) -> float:
+    clipped = part.clipped.get(what)
+    return clipped.lost if clipped is not None else 0.0

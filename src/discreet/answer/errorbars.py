@@ -95,7 +95,8 @@ def _wider(
     shown = showing is not None and showing.measurement.statistic == statistic
     if not shown and statistic not in lost:
         return 1.0
-    plain = measurement.error(CONFIDENCE)
+    # Exact noise may be 0 nearly always, so that it is off by 0; nothing is so many times wider.
+    plain = max(measurement.error(CONFIDENCE), scale_of(measurement))
     widths = plain + lost.get(statistic, np.zeros(values.size))
     if shown and showing is not None:
         widths += showing.half_widths(values, plain) - plain

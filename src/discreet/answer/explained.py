@@ -87,6 +87,9 @@ def _groups(part: "Part") -> list[str]:
     ]
 
 
+_UNLESS = "(unless people are too few to be seen for that: then a limit is a guess, and it says so)"
+
+
 def _limits(part: "Part") -> list[str]:
     if part.choice:
         told = (
@@ -101,6 +104,7 @@ def _limits(part: "Part") -> list[str]:
             ),
             _item("", f"histograms of people suggest, for epsilon {cost(part.choice)}"),
             _item("", told),
+            *([] if part.clipped is not None else [_item("", _UNLESS)]),
         ]
     if part.limits is None:
         return [_item("limits", "each row counts by itself: none is cut off")]

@@ -103,7 +103,7 @@ def _joined(query: Query) -> list[str]:
     if not caps:
         return []
     return [
-        f"of a person with more than {min(caps):,} rows, so many enter a join, chosen at random"
+        f"Of a person with more than {min(caps):,} rows, so many enter a join, chosen at random"
     ]
 
 

@@ -17,6 +17,9 @@ Floats = NDArray[np.float64]
 LADDER: tuple[int, ...] = tuple(sorted({math.ceil(2 ** (j / 4)) for j in range(81)}))
 """Limits to choose from: up to 2^20, each about a fifth above the last."""
 
+ALLOWED = "intervals allow for what that cuts off"
+"""How the note of an answer begins to say so; answers that older versions stored do not."""
+
 BLIND = 16
 """The limit that is taken where too little was paid to learn how much one person has."""
 

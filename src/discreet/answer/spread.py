@@ -93,14 +93,21 @@ class Spread:
         """The share of people above a limit, and how far it is off at most, 95 times in 100.
 
         Buckets up to an octave after the last one seen are added up, whether they show people or
-        not: none is left out for being small.
+        not: none is left out for being small. People may be further out, unseen: the error
+        reaches as far as the sum of all buckets says.
         """
         first = int(np.searchsorted(self.steps, limit, side="right"))
         last = max(self.end, first) + _OCTAVE
         tail, everyone = self.people[first:last], float(self.people[:last].sum())
         whole = max(everyone, self.scale)
-        off = 2 * self.scale * math.sqrt(2 * tail.size)
-        return min(max(float(tail.sum()) / whole, 0.0), 1.0), min(off / whole, 1.0)
+        all_ = self.people[first:]
+        seen = min(max(float(tail.sum()), 0.0), whole)
+        off = max(self._off(tail.size), float(all_.sum()) + self._off(all_.size) - seen)
+        return seen / whole, min(off / whole, 1.0)
+
+    def _off(self, buckets: int) -> float:
+        """How far the noise in the sum of some buckets leads, 95 times in 100."""
+        return 2 * self.scale * math.sqrt(2 * buckets)
 
     def crowd(self, doubt: float = 0.0) -> Crowd:
         """About how many people have which norm, with `doubt` noise scales more in the tail.
@@ -135,7 +142,8 @@ class Spread:
         slope = self._slope(half, end, left, less)
         bent = 0.0
         if quarter < half < end:
-            slower = self._slope(quarter, half, self._after(half, end) + left, 0.0)
+            further = max(self._after(half, end), 0.0) + left  # noise may say: fewer than none
+            slower = self._slope(quarter, half, further, 0.0)
             if min(slope, slower) > 0:
                 bent = min(max(math.log2(slope / slower), 0.0), _BENT)
         steepest = max(slope, self._slope(max(end - 1, 0), end, left, less), _SLOWEST)

@@ -4,7 +4,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from discreet.answer.figures import cost
-from discreet.answer.text import chose_limits
+from discreet.answer.text import allows
 from discreet.privacy import Neighbours
 from discreet.privacy.reading import read
 
@@ -72,10 +72,6 @@ def _odds(release: "Release") -> str:
     return f"In odds: {read(release.guarantee, delta=delta)}"
 
 
-def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}."
-
-
 def _clamped(release: "Release") -> list[str]:
     lines = []
     if release.facts is not None and release.facts.clamped:
@@ -84,16 +80,18 @@ def _clamped(release: "Release") -> list[str]:
             "Before anything was added up, values were held to ranges that the owner has stated;"
             f" values outside count as the nearest end: {held}."
         )
-    by_row = release.facts is not None and release.facts.by_row
-    more = "" if by_row else "; whoever has more counts for less"
-    notes = dict.fromkeys(release.notes)
-    lines += [_sentence(note + (more if "weighs at most" in note else "")) for note in notes]
-    if release.facts is not None:
-        lines += [_sentence(remark) for remark in release.facts.remarks if remark not in notes]
-    return lines
+    remarks = () if release.facts is None else release.facts.remarks
+    notes = dict.fromkeys(note for note in release.notes if note not in remarks)
+    lines += [f"{note[:1].upper()}{note[1:]}{_less(note)}." for note in notes]
+    return lines + [f"{remark}." for remark in remarks]  # some begin with the name of a column
+
+
+def _less(note: str) -> str:
+    """What becomes of those over the limits, beside the note that states them."""
+    return "; whoever has more counts for less" if "one person weighs at most" in note else ""
 
 
 def _intervals(release: "Release") -> list[str]:
     if not release.half_widths:
         return ["The numbers carry noise; no interval of it is stated here."]
-    return [_CHOSEN if chose_limits(release) else _NOISE, _WIDER]
+    return [_CHOSEN if allows(release) else _NOISE, _WIDER]

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from discreet.answer.ask import Measured
 from discreet.answer.brackets import Bracket
-from discreet.answer.clipping import cut_off
+from discreet.answer.clipping import cut_off, lost_share
 from discreet.answer.errorbars import (
     CONFIDENCE,
     EXACT,
@@ -199,7 +199,9 @@ class Simulation:
         plans = (part.measurements[ranks] for part in self.parts)
         off = max(rank_error(plan, aggregate, sharing, 1 - CONFIDENCE) for plan in plans)
         most = counted(math.ceil(off), "row")
-        return f"it is off by {most} in sorted order at most, 95 times in 100"
+        lost = max(lost_share(part) for part in self.parts)
+        more = f", and by {100 * lost:.2g} % of all rows for what limits cut off" if lost else ""
+        return f"it is off by {most}{more} in sorted order at most, 95 times in 100"
 
     def derived(self, outputs: tuple[Named, ...], central: pa.Table) -> dict[str, Floats]:
         """The error bars of numbers that are computed from several aggregates."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from discreet.answer.figures import columns, cost, half, number, pad, plain
+from discreet.answer.limits import ALLOWED
 
 if TYPE_CHECKING:
     from discreet.answer.release import Release
@@ -27,7 +28,7 @@ def footer(release: "Release", rows: int) -> list[str]:
     if release.table.num_rows > rows:
         lines[0] += f", the first {rows} shown"
     if release.half_widths:
-        what = "noise and what chosen limits cut off" if chose_limits(release) else "noise alone"
+        what = "noise and what chosen limits cut off" if allows(release) else "noise alone"
         lines.append(f"{_SIGN} is {what}, 95 times in 100; sampling error is not in it")
     lines += [f"{name} has no {_SIGN}: {why}" for name, why in _missing(release)]
     return [
@@ -37,9 +38,13 @@ def footer(release: "Release", rows: int) -> list[str]:
     ]
 
 
-def chose_limits(release: "Release") -> bool:
-    """Whether limits were chosen by what histograms of people cost; intervals then allow for it."""
-    return any(cost.what in {"people by rows", "people by groups"} for cost in release.costs)
+def allows(release: "Release") -> bool:
+    """Whether intervals allow for what chosen limits cut off.
+
+    They do not where a limit is a guess, nor in answers that were stored before they did: what the
+    notes of an answer say was written with its intervals.
+    """
+    return any(ALLOWED in note for note in release.notes)
 
 
 def price_line(release: "Release") -> str:

@@ -37,11 +37,10 @@ CLIPPED = {"rows": Clipped(0.1, 0.01, 0.2, 50), "groups": Clipped(0.1, 0.01, 0.1
 def measured():
     engine = engine_of(clinic(people=2000), FREE)
     query = read(ALL, FREE)
-    price = Price(2, 1e-6)
-    drawn = draw(query, engine, price, Neighbours.ADD_REMOVE)
-    part = interpret(query, drawn, price, Neighbours.ADD_REMOVE)
+    price, about = Price(2, 1e-6), Neighbours.ADD_REMOVE
+    drawn = draw(query, engine, price, about)
     engine.close()
-    return query, part
+    return query, interpret(query, drawn, price, about)
 
 
 def test_each_statistic_loses_its_share(measured):
@@ -149,6 +148,38 @@ def test_people_who_count_once_are_told_to_be_cut_off_nowhere():
     assert "each person counts once: nobody is cut off" in repr(told)
 
 
+def test_quantiles_allow_for_what_is_cut_off():
+    """Whoever is over a limit may have other values than the rest: a share of rows is missing."""
+    query = read(
+        "SELECT COUNT(amount) AS n, QUANTILE_CONT(amount, 0.3) AS q0, MEDIAN(amount) AS q1,"
+        " QUANTILE_CONT(amount, 0.7) AS q2 FROM visits",
+        FREE,
+    )
+    engine, price, about = engine_of(clinic(people=5000), FREE), Price(50), Neighbours.ADD_REMOVE
+    part = interpret(query, draw(query, engine, price, about), price, about)
+    engine.close()
+    widths, how = [], []
+    for lost in (0.0, 0.1, 0.25):
+        one = replace(part, clipped={"rows": Clipped(0.1, 0.01, lost, 50)})
+        found = Simulation.of(query, [one]).half_widths(tabulate(query, one))
+        widths.append(float(found[0]["q1"][0]))
+        how.append(found[1]["q1"])
+
+    assert widths[0] == widths[1] < 50 <= widths[2]  # others are 0.2 apart; values are 0 .. 100
+    assert "for what limits cut off" not in how[0]
+    assert "and by 10 % of all rows for what limits cut off in sorted order" in how[1]
+
+
+def test_noise_that_is_nearly_always_0_divides_nothing():
+    query = read("SELECT COUNT(*) / 2 AS h, AVG(amount) AS m FROM visits", FREE)
+    engine = engine_of(clinic(people=500), FREE)
+    with np.errstate(all="raise"):
+        release = answer(query, engine, Price(10**6), laws=(Law.LAPLACE,))
+    engine.close()
+
+    assert all(np.isfinite(width.to_numpy()).all() for width in release.half_widths.values())
+
+
 # --- in words -------------------------------------------------------------------------------------
 
 
@@ -173,7 +204,22 @@ def test_a_limit_that_could_not_be_learnt_is_called_a_guess():
         {"person": [1, 2], "city": ["Haifa"] * 2, "street": ["a"] * 2, "amount": [1.0] * 2}
     )
     engine = engine_of(table, FREE)
-    note = answer(read("SELECT COUNT(*) AS n FROM visits", FREE), engine, Price(0.01)).notes[0]
+    release = answer(read("SELECT COUNT(*) AS n FROM visits", FREE), engine, Price(0.01))
     engine.close()
 
-    assert "16 rows (a guess: too little was paid to learn how many people have more)" in note
+    assert "16 rows (a guess: too little was paid to learn how many people have" in release.notes[0]
+    assert "intervals do not allow for them" in release.notes[0]
+    assert "± is noise alone" in repr(release)
+    assert "about this noise alone" in release.statement()
+
+
+def test_an_answer_that_was_stored_before_intervals_allowed_for_limits_says_noise_alone():
+    """Its limits were chosen, and paid for; its intervals are those of the noise."""
+    engine = engine_of(clinic(people=5000), FREE)
+    release = answer(read("SELECT COUNT(*) AS n FROM visits", FREE), engine, Price(1, 1e-6))
+    engine.close()
+    old = replace(release, notes=("Laplace noise; one person weighs at most 9 rows", "merged"))
+
+    assert any(cost.what == "people by rows" for cost in old.costs)
+    assert "± is noise alone" in repr(old)
+    assert "9 rows; whoever has more counts for less. Merged." in " ".join(old.statement().split())

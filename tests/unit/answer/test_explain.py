@@ -51,7 +51,7 @@ class Untouchable:
 
     dialect = DuckDB()
 
-    def session(self, _=None):
+    def session(self, *_):
         raise AssertionError("data was touched")
 
 
