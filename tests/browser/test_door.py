@@ -55,8 +55,8 @@ def test_a_browser_that_keeps_no_cookie_is_told_so(visit, server):
     def without_cookie(route):
         reply = route.fetch()
         kept = {k: v for k, v in reply.headers.items() if k.lower() != "set-cookie"}
+        page.context.clear_cookies()  # which `fetch` kept; before the page goes on
         route.fulfill(status=reply.status, headers=kept, body=reply.body())
-        page.context.clear_cookies()
 
     page.route("**/v1/session", without_cookie)
     page.get_by_label("Your token").fill(server.token("alice", "analyst"))
