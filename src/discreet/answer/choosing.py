@@ -31,11 +31,11 @@ def choose(spread: Spread, norm: Norm, noise: float, groups: int) -> int:
     """
     if not spread.is_seen:  # wide error bars are honest; leaving people out is not
         return min(BLIND, spread.steps[-1])
-    crowd, last = spread.crowd(), _FAR * spread.steps[spread.end]
+    found, last = spread.estimate(), _FAR * spread.steps[spread.end]
     candidates = [step for step in spread.steps if step <= last]
     allowed = _BIAS * groups * noise * norm.noise(np.array(candidates, dtype=np.float64))
     for step, most in zip(candidates, allowed, strict=True):
-        if float(crowd.people @ norm.lost(crowd.norms, step)) <= most:
+        if float(found.people @ norm.lost(found.norms, step)) <= most:
             return step
     return candidates[-1]
 
@@ -48,10 +48,10 @@ def clipped(spread: Spread, norm: Norm, limit: int) -> Clipped | None:
     """
     if not spread.is_seen:
         return None
-    crowd = spread.crowd(_DOUBTED)
-    whole = float(crowd.people @ norm.counted(crowd.norms))
-    lost = float(crowd.people @ norm.lost(crowd.norms, limit)) / whole
-    return Clipped(*spread.beyond(limit), min(lost, 1.0), max(crowd.most, limit))
+    found = spread.estimate(_DOUBTED)
+    whole = float(found.people @ norm.counted(found.norms))
+    lost = float(found.people @ norm.lost(found.norms, limit)) / whole
+    return Clipped(*spread.beyond(limit), min(lost, 1.0), max(found.most, limit))
 
 
 def unit_scale(budget: Budget, law: Law, norm: Norm) -> float:

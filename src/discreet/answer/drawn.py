@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.answer.frames import blanked
+from discreet.answer.frames import blanked, streamed
 from discreet.answer.limits import Clipped, Law, Weighing
 from discreet.errors import InputError
 from discreet.privacy import Guarantee
@@ -84,12 +84,7 @@ def _stream(drawn: Drawn) -> bytes:
         "choices": [[what, guarantee.to_dict()] for what, guarantee in drawn.choices],
         "clipped": {what: astuple(one) for what, one in drawn.clipped.items()},
     }
-    table = pa.table(columns).replace_schema_metadata({b"about": json.dumps(about).encode()})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    packed: bytes = sink.getvalue().to_pybytes()
-    return packed
+    return streamed(columns, about)
 
 
 def _read(stream: memoryview) -> Drawn:

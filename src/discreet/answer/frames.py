@@ -1,5 +1,6 @@
 """A released table as other tools take it: Arrow, pandas, polars, CSV."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,6 +63,17 @@ def with_intervals(table: pa.Table, half_widths: Mapping[str, pa.Array]) -> pa.T
             for end, move in (("low", pc.subtract), ("high", pc.add)):
                 columns[free(f"{name}_{end}", taken)] = move(middle, half_widths[name])
     return pa.table(columns)
+
+
+def streamed(columns: Mapping[str, Any], about: Mapping[str, Any]) -> bytes:
+    """Columns as an Arrow stream, with facts about them in its metadata."""
+    metadata = {b"about": json.dumps(about).encode()}
+    table = pa.table(dict(columns)).replace_schema_metadata(metadata)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
 
 
 def free(name: str, taken: set[str]) -> str:

@@ -21,7 +21,7 @@ from discreet.answer.brackets import Bracket
 from discreet.answer.clipping import cut_off
 from discreet.answer.errorbars import CONFIDENCE
 from discreet.answer.expected import rank_error
-from discreet.answer.frames import blanked
+from discreet.answer.frames import blanked, streamed
 from discreet.answer.limits import Clipped, Law, Weighing
 from discreet.answer.measure import Measurement
 from discreet.mechanisms import Gaussian, Laplace
@@ -189,12 +189,7 @@ def _stream(part: Part) -> bytes:
         **({} if part.beyond is None else {"beyond": part.beyond}),
         **({"clipped": clipped} if clipped else {}),
     }
-    table = pa.table(columns).replace_schema_metadata({b"about": json.dumps(about).encode()})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    packed: bytes = sink.getvalue().to_pybytes()
-    return packed
+    return streamed(columns, about)
 
 
 def _part(stream: bytes) -> Part:

@@ -43,7 +43,7 @@ _FINE: Floats = 2.0 ** (np.arange(0, 97) / 16)
 
 
 @dataclass(frozen=True, slots=True)
-class Crowd:
+class NormEstimate:
     """About how many people have which norm; nobody is reckoned with beyond `most`."""
 
     norms: Floats
@@ -109,7 +109,7 @@ class Spread:
         """How far the noise in the sum of some buckets leads, 95 times in 100."""
         return 2 * self.scale * math.sqrt(2 * buckets)
 
-    def crowd(self, doubt: float = 0.0) -> Crowd:
+    def estimate(self, doubt: float = 0.0) -> NormEstimate:
         """About how many people have which norm, with `doubt` noise scales more in the tail.
 
         Why: people beyond the last bucket seen are as many as the octave after it says, and never
@@ -130,7 +130,7 @@ class Spread:
         alive[-1] = 0.0
         steps = np.array(self.steps[: end + 1], dtype=np.float64)
         first = np.concatenate([[0.0], steps[:-1]]) + 1  # norms are whole numbers, or nearly
-        return Crowd(
+        return NormEstimate(
             np.concatenate([(first + steps) / 2, np.sqrt(further[1:] * further[:-1])]),
             np.concatenate([np.maximum(self.people[: end + 1], 0.0), alive[:-1] - alive[1:]]),
             math.ceil(further[np.count_nonzero(alive)]) if alive[0] else int(edge),

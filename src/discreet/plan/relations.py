@@ -37,7 +37,7 @@ have beyond is left out, chosen by a keyed hash.
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class RelationFacts:
     """What is known of a relation from its birth on, so that nobody has to walk it again."""
 
     columns: Mapping[str, Type]
@@ -52,7 +52,7 @@ class Facts:
 class _Node:
     """What every relation has; it is no part of the question's text, and no two differ by it."""
 
-    facts: Facts = field(init=False, repr=False, compare=False)
+    facts: RelationFacts = field(init=False, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +331,7 @@ def _settle(relation: Relation) -> None:
             fix="read fewer subqueries, and each of them less often",
         )
     columns, single = _columns(relation), _single(relation)
-    facts = Facts(columns, _unit(relation), _tables(below, relation), single, size, depth)
+    facts = RelationFacts(columns, _unit(relation), _tables(below, relation), single, size, depth)
     object.__setattr__(relation, "facts", facts)
 
 
@@ -371,7 +371,7 @@ def _unit(relation: Relation) -> object:
     return unit_of(inputs_of(relation)[0])
 
 
-def _tables(below: list[Facts], relation: Relation) -> tuple[Table, ...]:
+def _tables(below: list[RelationFacts], relation: Relation) -> tuple[Table, ...]:
     if isinstance(relation, Scan):
         return (relation.table,)
     return tuple({table.name: table for one in below for table in one.tables}.values())

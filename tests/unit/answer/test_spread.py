@@ -71,7 +71,7 @@ def test_nothing_is_seen_where_noise_is_all_there_is():
 
 
 def test_people_that_noise_could_hide_are_reckoned_with():
-    crowd = spread({4: 1000}, scale=10).crowd()
+    crowd = spread({4: 1000}, scale=10).estimate()
 
     assert crowd.people.sum() == pytest.approx(1000 + 15)
     assert crowd.most > 4
@@ -79,7 +79,7 @@ def test_people_that_noise_could_hide_are_reckoned_with():
 
 
 def test_an_edge_is_not_continued_far_and_a_tail_is():
-    edge, tail = spread({8: 20_000}, scale=10).crowd(), geometric(scale=10).crowd()
+    edge, tail = spread({8: 20_000}, scale=10).estimate(), geometric(scale=10).estimate()
 
     assert edge.most < 1.25 * 8
     assert 1.5 * LADDER[geometric(scale=10).end] < tail.most < 120
@@ -88,7 +88,7 @@ def test_an_edge_is_not_continued_far_and_a_tail_is():
 def test_a_tail_is_continued_about_as_long_as_it_is():
     """Seen up to about 30 rows, continued to about where one person is left: 7 ln 20,000 = 69."""
     seen = geometric(scale=10)
-    crowd = seen.crowd()
+    crowd = seen.estimate()
     beyond = crowd.people[crowd.norms > 45].sum()
 
     assert 25 < LADDER[seen.end] < 50
@@ -97,7 +97,7 @@ def test_a_tail_is_continued_about_as_long_as_it_is():
 
 def test_doubt_makes_the_tail_longer():
     seen = geometric(scale=10)
-    plain, doubted = seen.crowd(), seen.crowd(1.0)
+    plain, doubted = seen.estimate(), seen.estimate(1.0)
 
     assert doubted.people.sum() > plain.people.sum()
     assert doubted.most > plain.most
@@ -112,7 +112,7 @@ def test_whatever_noise_makes_of_a_histogram_it_can_be_read(scale):
             noisy = np.rint(draws.laplace(0, scale, len(steps) + 1))
             noisy[draws.integers(len(steps) + 1)] += people
             seen = Spread(noisy, scale, steps)
-            crowd = seen.crowd(1.0)
+            crowd = seen.estimate(1.0)
             assert np.isfinite(crowd.people).all()
             assert crowd.most >= 1
             assert all(0 <= one <= 1 for one in seen.beyond(steps[-1]))
@@ -120,7 +120,7 @@ def test_whatever_noise_makes_of_a_histogram_it_can_be_read(scale):
 
 def test_nobody_is_in_more_groups_than_there_are():
     steps = (1, 2, 3, 4, 5)
-    crowd = spread({1: 500, 5: 500}, scale=10, steps=steps, top=5).crowd(1.0)
+    crowd = spread({1: 500, 5: 500}, scale=10, steps=steps, top=5).estimate(1.0)
 
     assert crowd.most == 5
     assert crowd.norms[crowd.people > 0].max() <= 5
@@ -133,4 +133,4 @@ def test_noise_that_says_fewer_than_none_before_the_last_bucket_raises_nothing(m
     people = spread(few)
 
     assert people.steps[people.end] == 64
-    assert people.crowd().most >= 64
+    assert people.estimate().most >= 64
