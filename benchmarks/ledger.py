@@ -16,8 +16,8 @@ from pathlib import Path
 import pyarrow as pa
 
 import discreet as dp
-from discreet.answer.answer import answer
-from discreet.answer.budget import Price
+from discreet.answer.measurement_plan import answer
+from discreet.answer.price import Price
 from discreet.curator import charging
 from discreet.curator.accounts import dataset
 from discreet.curator.charging import Turn

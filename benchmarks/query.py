@@ -20,8 +20,8 @@ import pyarrow as pa
 from benchmarks.clock import cpu_seconds
 from benchmarks.peer_query import ask
 from benchmarks.peers import BENCH
-from discreet.answer.answer import answer
-from discreet.answer.budget import Price
+from discreet.answer.measurement_plan import answer
+from discreet.answer.price import Price
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Bounds, EachRow, Keys, Person, Schema, Table, column_type

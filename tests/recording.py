@@ -1,8 +1,8 @@
 """Every exact integer of a question that would meet noise, recorded for tests."""
 
 import pyarrow as pa
-
 from discreet.answer.ask import _settle
+
 from discreet.answer.totals import ARROW
 from discreet.plan.query import key_types
 from discreet.plan.statistics import Distinct, Ranks

@@ -2,8 +2,8 @@
 
 import pyarrow as pa
 
-from discreet.answer.answer import answer
-from discreet.answer.budget import Price
+from discreet.answer.measurement_plan import answer
+from discreet.answer.price import Price
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import (

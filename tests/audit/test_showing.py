@@ -6,15 +6,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.answer.limits import Law, Weighing
 from discreet.answer.measure import Measurement
 from discreet.answer.showing import Showing
 from discreet.audit import refute
 from discreet.mechanisms.claim import Claim, Pair
 from discreet.noise.bits import Keystream, replaced
+from discreet.plan.bounding import FULL, Law, Weighing
 from discreet.plan.statistics import People
 from discreet.privacy import ZCDP, Approximate, Neighbours
-from discreet.sql.compile import FULL
 
 HIDDEN = -(10**9)
 GROUPS, DELTA = 2, Fraction(1, 20)

@@ -8,12 +8,12 @@ from fractions import Fraction
 from functools import cache
 
 import pytest
-
-from discreet.answer.answer import answer
 from discreet.answer.budget import Budget, Price
-from discreet.answer.limits import Law, Weighing
+
 from discreet.answer.measure import reach
+from discreet.answer.measurement_plan import answer
 from discreet.engines.duckdb import DuckDBEngine
+from discreet.plan.bounding import Law, Weighing
 from discreet.plan.statistics import needed
 from discreet.sql.compile import Compiled
 from discreet.sql.relations import render_relation

@@ -10,17 +10,16 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
+from discreet.answer.budget import Budget, Price
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.answer.budget import Budget, Price
-from discreet.answer.limits import Law, Weighing
 from discreet.answer.measure import reach
 from discreet.engines.duckdb import DuckDBEngine
+from discreet.plan.bounding import FULL, Compiled, Law, Weighing
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Bounds, Keys, Limits, Person, Schema, Table, column_type
 from discreet.plan.statistics import needed
-from discreet.sql.compile import FULL, Compiled
 from discreet.sql.read import read
 from recording import record
 

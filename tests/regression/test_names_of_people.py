@@ -7,8 +7,8 @@ number makes a join fail; '1' and '01' are two keys that both name row 1.
 import pyarrow as pa
 import pytest
 
-from discreet.answer.answer import answer
-from discreet.answer.budget import Price
+from discreet.answer.measurement_plan import answer
+from discreet.answer.price import Price
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.expressions import Column

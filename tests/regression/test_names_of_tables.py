@@ -5,8 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.answer.answer import answer
-from discreet.answer.budget import Price
+from discreet.answer.measurement_plan import answer
+from discreet.answer.price import Price
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind

@@ -5,8 +5,8 @@ import math
 import pyarrow as pa
 import pytest
 
-from discreet.answer.answer import answer
-from discreet.answer.budget import Price
+from discreet.answer.measurement_plan import answer
+from discreet.answer.price import Price
 from discreet.errors import QueryRefused
 from discreet.plan.query import Measure
 from discreet.plan.statistics import needed

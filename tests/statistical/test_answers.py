@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.answer.answer import answer
-from discreet.answer.budget import Price
-from discreet.answer.explain import explain
-from discreet.answer.limits import Law
+from discreet.answer.measurement_plan import answer
+from discreet.answer.price import Price
 from discreet.noise.bits import Keystream, replaced
+from discreet.plan.bounding import Law
 from discreet.plan.schema import EachRow
 from discreet.sql.read import read
+from planned import explain
 from visits import KINDS, ask, clinic, engine_of, schema
 
 RELEASES = 150

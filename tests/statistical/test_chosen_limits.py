@@ -8,14 +8,14 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-
-from discreet.answer.answer import answer
 from discreet.answer.budget import Price, split
+
 from discreet.answer.choosing import choose, clipped
 from discreet.answer.errorbars import half_width, simulate
 from discreet.answer.estimate import estimate
 from discreet.answer.limits import LADDER, Law, RowNorm, Weighing
 from discreet.answer.measure import measurements
+from discreet.answer.measurement_plan import answer
 from discreet.answer.spread import Spread
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.noise.bits import Keystream, replaced

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer import errorbars, tabulate
-from discreet.answer.answer import answer
-from discreet.answer.budget import Price
-from discreet.answer.limits import Law
+from discreet.answer.measurement_plan import answer
+from discreet.answer.price import Price
 from discreet.engines.duckdb import DuckDBEngine
+from discreet.plan.bounding import Law
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Bounds, Keys, Limits, Person, Schema, Table, column_type
 from discreet.sql.read import read

@@ -5,22 +5,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.answer.ask import histograms_of, plan_budget, weigh
-from discreet.answer.budget import Price
-from discreet.answer.explain import Sealed
-from discreet.answer.feasible import is_feasible
-from discreet.answer.limits import Law
-from discreet.answer.measure import Measurement, measurements
+from discreet.answer.feasible import InfeasiblePriceError
+from discreet.answer.measure import StatisticNoise
+from discreet.answer.planning import histograms_of, plan_sets
+from discreet.answer.price import Price
 from discreet.answer.release import Release
+from discreet.answer.set_plan import SetPlan
 from discreet.answer.sets import single_sets
-from discreet.engines.engine import Engine
 from discreet.errors import InputError
+from discreet.plan.bounding import Law
 from discreet.plan.query import Aggregate, Measure, Query
-from discreet.plan.statistics import Grid, Statistic, Total, needed, statistics_in
+from discreet.plan.statistics import Grid, Statistic, Total, statistics_in
 from discreet.privacy import Neighbours
 from discreet.rationals import Real, positive, whole
-from discreet.sql.compile import Compiled
-from discreet.sql.duckdb import DuckDB
 
 _COUNTS = {Measure.COUNT, Measure.COUNT_PEOPLE, Measure.COUNT_DISTINCT}
 _ROUNDING = 0.5
@@ -81,7 +78,6 @@ class Accuracy:
 
 def price_for(
     query: Query,
-    engine: Engine | DuckDB,
     accuracy: Accuracy,
     *,
     delta: Real = 0,
@@ -91,21 +87,18 @@ def price_for(
     """The least price, to three digits, at which every column that is asked for is so accurate.
 
     Noise is meant: what limits and bounds cut off, and sampling error, come on top. With the stated
-    confidence each number by itself is within its target. The engine gives its dialect alone.
+    confidence each number by itself is within its target.
     """
-    dialect = engine if isinstance(engine, DuckDB) else engine.dialect
-    parts = single_sets(query)
-    for part in parts:
-        _check_limits(part, dialect)
+    for part in single_sets(query):
+        _check_limits(part)
     targets = {aggregate: accuracy.target(aggregate.name) for aggregate in _asked(query, accuracy)}
 
     def good(place: int) -> bool:
-        price = Price(_epsilon(place), delta).over(len(parts))
-        plans = (planned(part, dialect, price, neighbours, laws) for part in parts)
-        return all(
-            plan is not None and _fits(part, plan, targets, accuracy)
-            for part, plan in zip(parts, plans, strict=True)
-        )
+        try:
+            plans = plan_sets(query, Price(_epsilon(place), delta), neighbours, laws)
+        except InfeasiblePriceError:
+            return False
+        return all(_fits(plan, targets, accuracy) for plan in plans)
 
     return Price(_epsilon(_first(good)), delta)
 
@@ -188,8 +181,8 @@ def _asked(query: Query, accuracy: Accuracy) -> list[Aggregate]:
     return [known[name] for name in names]
 
 
-def _check_limits(query: Query, dialect: DuckDB) -> None:
-    if not histograms_of(Compiled(query, needed(query), dialect)):
+def _check_limits(query: Query) -> None:
+    if not histograms_of(query):
         return
     raise InputError(
         "an accuracy is asked for and one person's rows and groups have no stated limits",
@@ -201,31 +194,11 @@ def _check_limits(query: Query, dialect: DuckDB) -> None:
 # --- what noise allows --------------------------------------------------------------------------
 
 
-def planned(
-    query: Query, dialect: DuckDB, price: Price, neighbours: Neighbours, laws: Sequence[Law]
-) -> Mapping[Statistic, Measurement] | None:
-    """How each statistic of a query with stated limits will be measured for a price.
-
-    None where the price is so low, or high, that no noise is made for it.
-    """
-    compiled = Compiled(query, needed(query), dialect)
-    budget = plan_budget(compiled, price)
-    if Law.LAPLACE not in laws and budget.delta and not budget.rho:
-        return None
-    weighing = weigh(compiled, budget, Sealed(), neighbours, laws).weighing
-    if not is_feasible(budget, weighing, neighbours):
-        return None
-    return measurements(budget, weighing, neighbours)
-
-
-def _fits(
-    query: Query,
-    plan: Mapping[Statistic, Measurement],
-    targets: Mapping[Aggregate, Fraction],
-    accuracy: Accuracy,
-) -> bool:
+def _fits(plan: SetPlan, targets: Mapping[Aggregate, Fraction], accuracy: Accuracy) -> bool:
+    assert plan.weighing is not None  # noqa: S101 - narrowing: limits are stated
+    noises = plan.noises(plan.weighing)
     return all(
-        certain_half_width(aggregate, query, plan, accuracy) <= target
+        certain_half_width(aggregate, plan.query, noises, accuracy) <= target
         for aggregate, target in targets.items()
     )
 
@@ -233,7 +206,7 @@ def _fits(
 def certain_half_width(
     aggregate: Aggregate,
     query: Query,
-    plan: Mapping[Statistic, Measurement],
+    plan: Mapping[Statistic, StatisticNoise],
     accuracy: Accuracy,
 ) -> float:
     """A half-width that holds with at least the confidence, by the laws of the noise alone.

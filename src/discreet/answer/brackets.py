@@ -10,11 +10,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.answer.ask import Measured
 from discreet.answer.clipping import lost_share
 from discreet.answer.errorbars import CONFIDENCE
 from discreet.answer.estimate import Floats
 from discreet.answer.expected import rank_error
+from discreet.answer.measured import Measured
 from discreet.plan.kinds import Type
 from discreet.plan.query import Aggregate, level_of
 from discreet.plan.relations import columns_of
@@ -46,7 +46,7 @@ class Bracket:
         (ranks,) = statistics_of(aggregate, scope)
         assert isinstance(ranks, Ranks)  # noqa: S101 - narrowing: a quantile needs nothing else
         siblings = tuple(a for a in part.query.aggregates if _ranked(a, scope) == ranks)
-        shown = part.showing is not None and part.showing.measurement.statistic == Rows(ranks.where)
+        shown = part.showing is not None and part.showing.count.statistic == Rows(ranks.where)
         if shown or Rows(ranks.where) not in part.statistics or len(siblings) == 1:
             return None
         return Bracket(ranks, siblings, part)

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 
-from discreet.answer.budget import Budget
-from discreet.answer.limits import BLIND, Clipped, GroupNorm, Law, Norm, Weighing, stated
+from discreet.answer.limits import BLIND, Clipped, GroupNorm, Norm
+from discreet.answer.set_plan import SetPlan
 from discreet.answer.spread import Spread
+from discreet.plan.bounding import Law, Weighing
 from discreet.plan.schema import Limits
 from discreet.plan.statistics import People
 
@@ -54,21 +55,19 @@ def clipped(spread: Spread, norm: Norm, limit: int) -> Clipped | None:
     return Clipped(*spread.beyond(limit), min(lost, 1.0), max(found.most, limit))
 
 
-def unit_scale(budget: Budget, law: Law, norm: Norm) -> float:
+def unit_scale(plan: SetPlan, norm: Norm) -> float:
     """The scale of the noise for a limit of 1, of the statistic that is measured best."""
     people = isinstance(norm, GroupNorm)
-    shares = [
-        float(share)
-        for statistic, share in budget.shares[law].items()
-        if isinstance(statistic, People) == people
+    costs = [
+        float(cost)
+        for strategy, cost in plan.costs.items()
+        if isinstance(strategy.statistics[0], People) == people
     ]
-    if not shares:  # nobody is counted: the limit on groups decides which of them are found
-        return 1 / float(budget.keys.epsilon) if budget.keys is not None else 1.0
-    if law is Law.LAPLACE:
-        return 1 / (float(budget.epsilon) * max(shares))
-    return 1 / math.sqrt(2 * float(budget.rho) * max(shares))
+    if not costs:  # nobody is counted: the limit on groups decides which of them are found
+        return 1 / float(plan.keys.epsilon) if plan.keys is not None else 1.0
+    return 1 / max(costs) if plan.law is Law.LAPLACE else 1 / math.sqrt(2 * max(costs))
 
 
 def typical(law: Law, groups: int) -> Weighing:
     """What a person may weigh, as far as nothing is known: four rows in each of four groups."""
-    return stated(Limits(min(groups, 4), 4), law)
+    return Weighing.stated(Limits(min(groups, 4), 4), law)

@@ -7,8 +7,9 @@ taken to be as large a share as of everything. It is added to the half-width of 
 
 import numpy as np
 
-from discreet.answer.ask import GROUPS, ROWS, Measured
 from discreet.answer.estimate import Floats
+from discreet.answer.measured import Measured
+from discreet.answer.set_plan import GROUPS, ROWS
 from discreet.plan.statistics import People, Rows, Statistic, Total
 
 _MOST = 0.9

@@ -9,36 +9,45 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.answer.frames import blanked, streamed
-from discreet.answer.limits import Clipped, Law, Weighing
+from discreet.answer.limits import Clipped
 from discreet.errors import InputError
+from discreet.plan.bounding import Law, Weighing
 from discreet.privacy import Guarantee
 
-_VERSION = 1
+_VERSION = 2
+
+
+class Spent(NamedTuple):
+    """One thing that was measured, in words: what, the noise, and what it gave away."""
+
+    what: str
+    noise: str
+    guarantee: Guarantee
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drawn:
     """What was measured of one grouping set, as noisy integers.
 
-    `keys` are called k0, k1 and so on. `statistics` has an array of noisy totals for each statistic
-    of the question that is no quantile, in the order of `counted`; `cells` the chosen cell of each
-    quantile by the name of its aggregate. `choices` says what was paid for limits and keys.
+    `keys` are called k0, k1 and so on. `numbers` has an array for each number of each strategy that
+    noise is added to, in the order of `SetPlan.added`; `cells` the chosen cell of each quantile by
+    the name of its aggregate. `spent` is what each part gave away, as its mechanism says.
     `clipped` is what limits on rows and on groups that the system chose cut off.
     """
 
     weighing: Weighing
     keys: Mapping[str, pa.Array]
     groups: int
-    statistics: tuple[NDArray[Any], ...]
+    numbers: tuple[NDArray[Any], ...]
     cells: Mapping[str, NDArray[np.int64]]
-    choices: tuple[tuple[str, Guarantee], ...] = ()
+    spent: tuple[Spent, ...] = ()
     clipped: Mapping[str, Clipped] = field(default_factory=dict)
 
 
@@ -72,16 +81,16 @@ def _unreadable() -> InputError:
 
 def _stream(drawn: Drawn) -> bytes:
     columns: dict[str, pa.Array] = {name: blanked(key) for name, key in drawn.keys.items()}
-    columns |= {f"s{i}": _integers(totals) for i, totals in enumerate(drawn.statistics)}
+    columns |= {f"s{i}": _integers(totals) for i, totals in enumerate(drawn.numbers)}
     columns |= {f"c{i}": pa.array(cells) for i, cells in enumerate(drawn.cells.values())}
     weighing = drawn.weighing
     about = {
         "keys": list(drawn.keys),
         "groups": drawn.groups,
-        "statistics": len(drawn.statistics),
+        "numbers": len(drawn.numbers),
         "cells": list(drawn.cells),
         "weighing": [weighing.law.value, weighing.rows, weighing.groups],
-        "choices": [[what, guarantee.to_dict()] for what, guarantee in drawn.choices],
+        "spent": [[what, noise, paid.to_dict()] for what, noise, paid in drawn.spent],
         "clipped": {what: astuple(one) for what, one in drawn.clipped.items()},
     }
     return streamed(columns, about)
@@ -95,9 +104,10 @@ def _read(stream: memoryview) -> Drawn:
         Weighing(Law(law), rows, groups),
         {name: table.column(name).combine_chunks() for name in about["keys"]},
         about["groups"],
-        tuple(_numbers(table.column(f"s{i}")) for i in range(about["statistics"])),
+        tuple(_numbers(table.column(f"s{i}")) for i in range(about["numbers"])),
         {name: _numbers(table.column(f"c{i}")) for i, name in enumerate(about["cells"])},
-        tuple((what, Guarantee.from_dict(stored)) for what, stored in about["choices"]),
+        tuple(Spent(what, noise, Guarantee.from_dict(paid))
+            for what, noise, paid in about["spent"]),
         {what: Clipped(*one) for what, one in about["clipped"].items()},
     )
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.answer.estimate import Floats, centre_of, compute, confine, estimate
-from discreet.answer.expected import scale_of, simulated_noise, spread_evenly
+from discreet.answer.expected import laid_out, simulated_noise
 from discreet.answer.likely import furthest
-from discreet.answer.measure import Measurement
+from discreet.answer.measure import StatisticNoise
 from discreet.answer.showing import Showing
 from discreet.plan.kinds import Type
 from discreet.plan.query import Aggregate, Measure
@@ -49,7 +49,7 @@ def draws_for(groups: int) -> int:
 
 def simulate(
     statistics: Mapping[Statistic, Floats],
-    measurements: Mapping[Statistic, Measurement],
+    measurements: Mapping[Statistic, StatisticNoise],
     draws: int,
     showing: Showing | None = None,
     lost: Mapping[Statistic, Floats] = NOTHING,
@@ -59,44 +59,49 @@ def simulate(
     Noise is wider where being shown tells of it, and by what limits cut off (`lost`).
     It is no secret and no randomness: the same statistics are simulated in the same way.
     """
-    found = {}
+    found: dict[Statistic, Floats] = {}
+    shared: dict[object, list[Floats]] = {}
     for i, (statistic, values) in enumerate(statistics.items()):
-        measurement = measurements[statistic]
-        scale = scale_of(measurement)
-        noise = simulated_noise(measurement.law, scale, (draws, values.size), (i, values))
-        found[statistic] = values + noise * _wider(statistic, values, measurement, showing, lost)
+        one = measurements[statistic]
+        strategy, shape = one.measurement.strategy, (draws, values.size)
+        if strategy not in shared:
+            places = range(len(strategy.combinations))
+            seeds = [(len(statistics) * place + i, values) for place in places]
+            shared[strategy] = [simulated_noise(one.law, 1.0, shape, seed) for seed in seeds]
+        noise = one.combine(shared[strategy])
+        found[statistic] = values + noise * _wider(statistic, values, one, showing, lost)
     return found
 
 
 def lay_out(
     statistics: Mapping[Statistic, Floats],
-    measurements: Mapping[Statistic, Measurement],
+    measurements: Mapping[Statistic, StatisticNoise],
     showing: Showing | None = None,
     lost: Mapping[Statistic, Floats] = NOTHING,
 ) -> dict[Statistic, Floats]:
     """As `simulate`, with the same noise for all groups: evenly over its law, a row a point."""
-    found = {}
-    for i, (statistic, values) in enumerate(statistics.items()):
-        measurement = measurements[statistic]
-        even = spread_evenly(len(statistics), POINTS)[measurement.law][i, 1:]
-        noise = scale_of(measurement) * even[:, None]
-        found[statistic] = values + noise * _wider(statistic, values, measurement, showing, lost)
-    return found
+    noises = {statistic: measurements[statistic] for statistic in statistics}
+    return {
+        statistic: statistics[statistic]
+        + noise[1:, None]
+        * _wider(statistic, statistics[statistic], noises[statistic], showing, lost)
+        for statistic, noise in laid_out(noises, POINTS).items()
+    }
 
 
 def _wider(
     statistic: Statistic,
     values: Floats,
-    measurement: Measurement,
+    measurement: StatisticNoise,
     showing: Showing | None,
     lost: Mapping[Statistic, Floats],
 ) -> Floats | float:
     """How many times wider than noise alone the interval of each group is."""
-    shown = showing is not None and showing.measurement.statistic == statistic
+    shown = showing is not None and showing.count.statistic == statistic
     if not shown and statistic not in lost:
         return 1.0
     # Exact noise may be 0 nearly always, so that it is off by 0; nothing is so many times wider.
-    plain = max(measurement.error(CONFIDENCE), scale_of(measurement))
+    plain = max(measurement.error(CONFIDENCE), measurement.scale)
     widths = plain + lost.get(statistic, np.zeros(values.size))
     if shown and showing is not None:
         widths += showing.half_widths(values, plain) - plain
@@ -107,7 +112,7 @@ def half_width(
     aggregate: Aggregate,
     statistics: Mapping[Statistic, Floats],
     simulated: Mapping[Statistic, Floats],
-    measurements: Mapping[Statistic, Measurement],
+    measurements: Mapping[Statistic, StatisticNoise],
     scope: Mapping[str, Type],
     showing: Showing | None = None,
     lost: Mapping[Statistic, Floats] = NOTHING,
@@ -122,11 +127,11 @@ def half_width(
     size = statistics[first].size
     if aggregate.measure in EXACT:
         plain: Floats = np.full(size, measurements[first].error(CONFIDENCE))
-        if showing is not None and showing.measurement.statistic == first and size:
+        if showing is not None and showing.count.statistic == first and size:
             plain = showing.half_widths(statistics[first], float(plain[0]))
         # Counts are shown as whole numbers, which moves them by half of one at most.
         return plain + 0.5 + lost.get(first, 0.0), "exact"
-    shared = showing is not None and showing.measurement.statistic == first
+    shared = showing is not None and showing.count.statistic == first
     if aggregate.measure is Measure.SUM and not shared:  # the same in every group
         statistics = {of: values[:1] for of, values in statistics.items()}
         simulated = {of: draws[:, :1] for of, draws in simulated.items()}

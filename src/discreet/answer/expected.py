@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from discreet.answer.estimate import estimate
 from discreet.answer.likely import furthest
-from discreet.answer.limits import Law
-from discreet.answer.measure import Measurement, quantile_scale
+from discreet.answer.measure import StatisticNoise, quantile_scale
 from discreet.noise.bits import Keystream
+from discreet.plan.bounding import FULL, Law
 from discreet.plan.kinds import Type
 from discreet.plan.query import Aggregate, Measure, level_of
 from discreet.plan.statistics import Ranks, Statistic, Total
-from discreet.sql.compile import FULL
 
 Floats = NDArray[np.float64]
 
@@ -49,7 +48,7 @@ class Expected:
 
 def expect(
     aggregate: Aggregate,
-    plan: Mapping[Statistic, Measurement],
+    plan: Mapping[Statistic, StatisticNoise],
     scope: Mapping[str, Type],
     needs: tuple[Statistic, ...],
     *,
@@ -65,12 +64,9 @@ def expect(
             rank_error(plan[needs[0]], aggregate, sharing, 1 - confidence), "ranks", None
         )
     if aggregate.measure in _COUNTS:
-        return Expected(_quantile(plan[needs[0]], confidence))
-    noises = spread_evenly(len(needs))
-    noisy = {
-        s: (0.0 if isinstance(s, Total) else GROUP) + scale_of(plan[s]) * noises[plan[s].law][i]
-        for i, s in enumerate(needs)
-    }
+        return Expected(plan[needs[0]].quantile(confidence))
+    noise = laid_out({s: plan[s] for s in needs})
+    noisy = {s: (0.0 if isinstance(s, Total) else GROUP) + noise[s] for s in needs}
     found = estimate(aggregate, noisy, scope)
     moved = found[1:] - found[0]
     if aggregate.measure is Measure.CORRELATION:  # as its interval is found
@@ -80,20 +76,25 @@ def expect(
     return Expected(float(np.quantile(np.abs(moved), confidence)), "", GROUP if depends else None)
 
 
-def scale_of(measurement: Measurement) -> float:
-    """The scale of the noise in rows, people or values: b of Laplace, sigma of Gaussian noise."""
-    reach, cost = float(measurement.reach) / measurement.unit, float(measurement.cost)
-    return reach / cost if measurement.law is Law.LAPLACE else reach / math.sqrt(2 * cost)
+def laid_out(
+    noises: Mapping[Statistic, StatisticNoise], points: int = _POINTS
+) -> dict[Statistic, Floats]:
+    """The noise of each statistic: first none at all, then evenly over the law, at so many points.
 
-
-def _quantile(measurement: Measurement, confidence: float) -> float:
-    if measurement.law is Law.LAPLACE:
-        return -scale_of(measurement) * math.log1p(-confidence)
-    return scale_of(measurement) * NormalDist().inv_cdf((1 + confidence) / 2)
+    Statistics of one strategy share what they have in common.
+    """
+    strategies = dict.fromkeys(one.measurement.strategy for one in noises.values())
+    ends = np.cumsum([0, *(len(one.combinations) for one in strategies)])
+    firsts = dict(zip(strategies, ends, strict=False))
+    even, found = spread_evenly(int(ends[-1]), points), {}
+    for statistic, one in noises.items():
+        first = firsts[one.measurement.strategy]
+        found[statistic] = one.combine(list(even[one.law][first : first + len(one.signs)]))
+    return found
 
 
 def rank_error(
-    measurement: Measurement, aggregate: Aggregate, sharing: int, failure: float
+    measurement: StatisticNoise, aggregate: Aggregate, sharing: int, failure: float
 ) -> float:
     """How many rows lie between a released quantile and the true one at most, but for failures.
 
@@ -103,7 +104,7 @@ def rank_error(
     """
     statistic = measurement.statistic
     cells = statistic.cells if isinstance(statistic, Ranks) else 1
-    scale = quantile_scale(measurement, level_of(aggregate), sharing)
+    scale = quantile_scale(measurement.measurement, level_of(aggregate), sharing)
     return float(scale) * math.log(cells / failure) / FULL
 
 

@@ -8,39 +8,33 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-import pyarrow as pa
-
-from discreet.answer.ask import (
-    ROWS,
-    group_count,
-    is_stated,
-    limits_of,
-    pick_law,
-    plan_budget,
-    weigh,
-    within_groups,
-)
-from discreet.answer.budget import Budget, Price, largest_rho
-from discreet.answer.expected import Expected, expect, scale_of
+from discreet.answer.expected import Expected, expect
 from discreet.answer.explained import render_explanation
 from discreet.answer.facts import Facts, facts_of
-from discreet.answer.figures import cost, counted, plain
-from discreet.answer.limits import Law, Weighing
-from discreet.answer.measure import Measurement, measurements
+from discreet.answer.figures import cost, counted
+from discreet.answer.measure import Measurement, StatisticNoise
 from discreet.answer.parts import Part as Answered
+from discreet.answer.price import Price, largest_rho
 from discreet.answer.release import Release
-from discreet.answer.sets import single_sets
+from discreet.answer.set_plan import ROWS, SetPlan
 from discreet.answer.showing import Showing
-from discreet.answer.statements import statements
-from discreet.engines.engine import Engine
-from discreet.errors import InvariantBroken
-from discreet.mechanisms import KeySelection
-from discreet.plan.query import Aggregate, Query
-from discreet.plan.relations import columns_of, has_one_row_each, tables_of
+from discreet.answer.statements import Statements
+from discreet.plan.bounding import (
+    Law,
+    Weighing,
+    group_count,
+    has_known_keys,
+    is_by_row,
+    is_stated,
+    limits_of,
+    within_groups,
+)
+from discreet.plan.query import Query
+from discreet.plan.relations import columns_of, tables_of
 from discreet.plan.schema import Limits, Person
-from discreet.plan.statistics import Ranks, Rows, Statistic, needed, statistics_in
+from discreet.plan.sensitivity import Strategy
+from discreet.plan.statistics import Ranks, Rows, Statistic, statistics_in
 from discreet.privacy import Neighbours
-from discreet.sql.compile import Compiled
 from discreet.sql.duckdb import DuckDB
 
 EXAMPLES = (1, 10, 100)
@@ -139,15 +133,13 @@ class Explanation:
 
 def explain(
     query: Query,
-    engine: Engine | DuckDB,
     price: Price,
-    neighbours: Neighbours = Neighbours.ADD_REMOVE,
-    laws: Sequence[Law] = tuple(Law),
+    neighbours: Neighbours,
+    sets: Sequence[SetPlan],
+    dialect: DuckDB,
 ) -> Explanation:
-    """Explain a query for a price; the engine is asked for its dialect and for nothing else."""
-    dialect = engine if isinstance(engine, DuckDB) else engine.dialect
-    share = price.over(len(query.sets))
-    parts = tuple(_part(one, dialect, share, neighbours, laws) for one in single_sets(query))
+    """Explain the plan of a question; the dialect writes its SQL."""
+    parts = tuple(_part(one, dialect, price.over(len(sets))) for one in sets)
     return Explanation(price, neighbours, facts_of(query), parts)
 
 
@@ -172,73 +164,48 @@ def _recalled(part: Part, earlier: Sequence[Answered]) -> Part:
     return part
 
 
-class Sealed:
-    """A session that holds no data and gives none; public facts get by without."""
-
-    def run(self, statement: str) -> None:
-        """Refuse."""
-        del statement
-        raise _touched()
-
-    def stream(self, statement: str) -> Iterator[pa.RecordBatch]:
-        """Refuse."""
-        del statement
-        raise _touched()
-
-    def put(self, name: str, table: pa.Table) -> None:
-        """Refuse."""
-        del name, table
-        raise _touched()
-
-
-def _touched() -> InvariantBroken:
-    return InvariantBroken(
-        "an explanation tried to read data",
-        why="it is made of public facts alone",
-        fix="report this as a fault",
-    )
-
-
-def _part(
-    query: Query, dialect: DuckDB, price: Price, neighbours: Neighbours, laws: Sequence[Law]
-) -> Part:
-    compiled = Compiled(query, needed(query), dialect)
-    budget = plan_budget(compiled, price)
-    limits = limits_of(query)
-    law = pick_law(compiled, budget, laws)
-    if budget.histograms:
-        weighings = [Weighing(law, limit, within_groups(limit, query)) for limit in EXAMPLES]
+def _part(plan: SetPlan, dialect: DuckDB, price: Price) -> Part:
+    query, limits = plan.query, limits_of(plan.query)
+    if plan.weighing is None:
+        weighings = [Weighing(plan.law, limit, within_groups(limit, query)) for limit in EXAMPLES]
     else:
-        weighings = [weigh(compiled, budget, Sealed(), neighbours, laws).weighing]
+        weighings = [plan.weighing]
+    statements = Statements.of(plan, dialect)
     return Part(
         tuple(key.name for key in query.keys),
-        group_count(query) if compiled.known else None,
-        _finding(budget, weighings[0], neighbours),
-        None if compiled.by_row or budget.histograms else limits,
-        budget.choice,
-        _options(query, budget, weighings, neighbours),
-        tuple(statements(compiled, weighings[1 % len(weighings)])),
-        _clipped(compiled, budget),
-        (*_hints(query), *_offers(compiled, budget, price, weighings[0])),
-        learnt=budget.histograms,
+        group_count(query) if has_known_keys(query) else None,
+        _finding(plan, weighings[0]),
+        None if is_by_row(query) or plan.histograms else _findable(plan, limits),
+        plan.choice,
+        _options(plan, weighings),
+        tuple(statements.all(weighings[1 % len(weighings)])),
+        _clipped(plan),
+        tuple(_offers(plan, dialect, price)),
+        learnt=plan.histograms,
     )
 
 
-def _clipped(compiled: Compiled, budget: Budget) -> float | None:
+def _findable(plan: SetPlan, limits: Limits) -> Limits:
+    """Limits as they hold: where groups are found, one person helps to find so many at most."""
+    if limits.max_groups is None or not plan.finds_keys:
+        return limits
+    return replace(limits, max_groups=plan.findable(limits.max_groups))
+
+
+def _clipped(plan: SetPlan) -> float | None:
     """The share of people who are clipped, where public facts prove that nobody is."""
-    limits = limits_of(compiled.query)
-    once = not budget.histograms and not is_stated(limits)  # people count once, whatever they have
-    nobody = compiled.by_row or once or has_one_row_each(compiled.query.relation)
-    return 0.0 if nobody else None
+    limits = limits_of(plan.query)
+    once = not plan.histograms and not is_stated(limits)  # people count once, whatever they have
+    return 0.0 if plan.whole or once else None
 
 
-def _offers(compiled: Compiled, budget: Budget, price: Price, one: Weighing) -> Iterator[str]:
+def _offers(plan: SetPlan, dialect: DuckDB, price: Price) -> Iterator[str]:
     """Where limits are stated: a question that tells how many people have more, and its price."""
-    tables = tables_of(compiled.query.relation)
-    if budget.histograms or _clipped(compiled, budget) == 0 or len(tables) != 1:
+    tables = tables_of(plan.query.relation)
+    if plan.histograms or _clipped(plan) == 0 or len(tables) != 1:
         return
     if isinstance(tables[0].unit, Person):
-        limits, dialect = limits_of(compiled.query), compiled.dialect
+        limits = limits_of(plan.query)
         most = (limits.max_groups or 1) * (limits.max_rows or 1)
         column, table = map(dialect.identifier, (tables[0].unit.column, tables[0].name))
         each = " ".join(
@@ -247,83 +214,59 @@ def _offers(compiled: Compiled, budget: Budget, price: Price, one: Weighing) -> 
         question = f"COUNT(*) AS n FROM ({each}) AS p"
         yield (
             f"how many people have more than {counted(most, 'row')} in all is told by"
-            f" SELECT {question}, {_offer(price, one)}"
+            f" SELECT {question}, {_offer(price, plan.law)}"
         )
 
 
-def _offer(price: Price, one: Weighing) -> str:
+def _offer(price: Price, law: Law) -> str:
     """How well a count of people is told for a tenth of a price, where noise is made for that."""
     epsilon = price.epsilon / 10
-    paid = epsilon if one.law is Law.LAPLACE else largest_rho(epsilon, price.delta)
+    paid = epsilon if law is Law.LAPLACE else largest_rho(epsilon, price.delta)
     if not paid:
         return "the more is paid, the better"
-    count = Measurement(Rows(None), Weighing(one.law, 1, 1), paid, Neighbours.ADD_REMOVE)
-    width = math.ceil(count.error())
+    rows = Rows(None)
+    alone, weighing, about = Strategy.of((rows,)), Weighing(law, 1, 1), Neighbours.ADD_REMOVE
+    count = Measurement(alone, weighing, paid, about, whole=True)
+    width = math.ceil(count.view(rows).error())
     return f"for epsilon {cost(epsilon)} to within {width:,}"
 
 
-def _hints(query: Query) -> Iterator[str]:
-    """Where rows and values are both counted: one count would do if no value were NULL."""
-    needs = statistics_in(query)
-    counted = {one for all_ in needs.values() for one in all_ if isinstance(one, Rows)}
-    users: dict[Rows, list[Aggregate]] = {}
-    for aggregate, (first, *_) in needs.items():
-        if isinstance(first, Rows) and first.where != aggregate.where:
-            users.setdefault(first, []).append(aggregate)
-    for all_of_one in users.values():
-        if Rows(all_of_one[0].where) in counted:
-            names = ", ".join(plain(one.name) for one in all_of_one)
-            yield (
-                f"rows are counted, and values that are not NULL for {names}: two counts are paid"
-                " for. One would do with COUNT(x) of those values in place of COUNT(*), or with"
-                " columns that the owner declares required"
-            )
-
-
-def _finding(budget: Budget, weighing: Weighing, neighbours: Neighbours) -> Finding | None:
-    if budget.shared is not None:
-        count = measurements(budget, weighing, neighbours)[budget.shared]
-        people = Showing(count, budget.hidden, weighing.groups).certain_people(Fraction(19, 20))
-        return Finding(Fraction(0), budget.hidden, people)
-    if budget.keys is None:
+def _finding(plan: SetPlan, weighing: Weighing) -> Finding | None:
+    selection = plan.selection(replace(weighing, groups=1) if plan.keys else weighing)
+    if isinstance(selection, Showing):
+        return Finding(Fraction(0), plan.hidden, selection.certain_people(Fraction(19, 20)))
+    if selection is None:
         return None
-    selection = KeySelection(
-        epsilon=budget.keys.epsilon, delta=budget.keys.delta, neighbours=neighbours
-    )
-    return Finding(budget.keys.epsilon, budget.keys.delta, int(selection.error(0.95)) + 1)
+    return Finding(selection.epsilon, selection.delta, int(selection.error(0.95)) + 1)
 
 
-def _options(
-    query: Query, budget: Budget, weighings: list[Weighing], neighbours: Neighbours
-) -> tuple[Option, ...]:
-    scope = columns_of(query.relation)
-    needs = statistics_in(query)
+def _options(plan: SetPlan, weighings: list[Weighing]) -> tuple[Option, ...]:
+    scope = columns_of(plan.query.relation)
+    needs = statistics_in(plan.query)
     users: dict[Statistic, list[str]] = {}
     for aggregate, statistics in needs.items():
         for statistic in statistics:
             users.setdefault(statistic, []).append(aggregate.name)
     options = []
     for weighing in weighings:
-        plan = measurements(budget, weighing, neighbours)
+        noises = plan.noises(weighing)
         expected = {
-            one.name: expect(one, plan, scope, all_, sharing=len(users[all_[0]]))
+            one.name: expect(one, noises, scope, all_, sharing=len(users[all_[0]]))
             for one, all_ in needs.items()
         }
-        lines = tuple(
-            _line(one, budget.shares[weighing.law][s], users[s]) for s, one in plan.items()
-        )
+        lines = tuple(_line(plan, one, users[s]) for s, one in noises.items())
         options.append(Option(weighing, lines, expected))
     return tuple(options)
 
 
-def _line(measurement: Measurement, share: Fraction, users: list[str]) -> Line:
-    statistic = measurement.statistic
+def _line(plan: SetPlan, noise: StatisticNoise, users: list[str]) -> Line:
+    statistic, cost = noise.statistic, noise.measurement.cost
     return Line(
         type(statistic).__name__.lower(),
         tuple(users),
-        share,
-        measurement.law,
-        measurement.cost,
-        float(measurement.reach) / measurement.unit,
-        0.0 if isinstance(statistic, Ranks) else scale_of(measurement),
+        cost / sum(plan.costs.values(), Fraction(0)),
+        noise.law,
+        cost,
+        noise.moves,
+        0.0 if isinstance(statistic, Ranks) else noise.scale * math.sqrt(noise.terms),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from discreet.answer.expected import GROUP, Expected
 from discreet.answer.figures import columns, cost, counted, half, pad, plain
-from discreet.answer.limits import Law
+from discreet.plan.bounding import Law
 
 if TYPE_CHECKING:
     from discreet.answer.explain import Explanation, Option, Part

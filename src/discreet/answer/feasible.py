@@ -4,48 +4,49 @@ Noise is exact, on a grid, and made for scales within a range that no useful que
 question would leave it by is public: limits, bounds, epsilon.
 """
 
-from discreet.answer.budget import Budget
-from discreet.answer.limits import BLIND, LADDER, Law, Weighing
-from discreet.answer.measure import histogram, measurements
+from discreet.answer.limits import BLIND, LADDER
+from discreet.answer.set_plan import SetPlan, is_ranked
 from discreet.errors import DiscreetError, InputError
-from discreet.plan.statistics import Ranks
-from discreet.privacy import Neighbours
+from discreet.plan.bounding import Weighing
 
 
-def check_feasible(budget: Budget, weighing: Weighing, neighbours: Neighbours) -> None:
+class InfeasiblePriceError(InputError):
+    """No noise is made for a price and limits."""
+
+
+def check_feasible(plan: SetPlan, weighing: Weighing) -> None:
     """Refuse a price for which the noise of one of the statistics would leave its range."""
-    plan = measurements(budget, weighing, neighbours)
     try:
-        if budget.choice:
-            histogram(budget, neighbours)
-        for one in plan.values():
-            if not isinstance(one.statistic, Ranks):  # quantiles are drawn at any scale
+        if plan.histograms:
+            _ = plan.histogram
+        for one in plan.measurements(weighing):
+            if not is_ranked(one.strategy):  # quantiles are drawn at any scale
                 one.mechanism(1)
     except DiscreetError:
-        raise InputError(
+        raise InfeasiblePriceError(
             "epsilon does not suit the limits and bounds of this question",
             why="noise would be wider, or finer, than exact noise is made",
             fix="ask for an epsilon between 0.001 and 1,000, or state other limits and bounds",
         ) from None
 
 
-def widest(budget: Budget, law: Law, neighbours: Neighbours) -> int:
+def widest(plan: SetPlan) -> int:
     """The highest limit that may be chosen for one person; refused where hardly any may."""
     steps = [step for step in LADDER if step >= BLIND]
-    check_feasible(budget, Weighing(law, 1, 1), neighbours)
-    check_feasible(budget, Weighing(law, steps[0], steps[0]), neighbours)
+    check_feasible(plan, Weighing(plan.law, 1, 1))
+    check_feasible(plan, Weighing(plan.law, steps[0], steps[0]))
     low, high = 0, len(steps)
     while high - low > 1:
         middle = (low + high) // 2 if high < len(steps) else len(steps) - 1
-        fine = is_feasible(budget, Weighing(law, steps[middle], steps[middle]), neighbours)
+        fine = is_feasible(plan, Weighing(plan.law, steps[middle], steps[middle]))
         low, high = (middle, high) if fine else (low, middle)
     return steps[low]
 
 
-def is_feasible(budget: Budget, weighing: Weighing, neighbours: Neighbours) -> bool:
+def is_feasible(plan: SetPlan, weighing: Weighing) -> bool:
     """Whether noise can be made."""
     try:
-        check_feasible(budget, weighing, neighbours)
-    except InputError:
+        check_feasible(plan, weighing)
+    except InfeasiblePriceError:
         return False
     return True

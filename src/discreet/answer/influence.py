@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from discreet.answer.limits import Law
+from discreet.plan.bounding import Law
 from discreet.plan.query import Aggregate, Measure, level_of
+from discreet.plan.sensitivity import Strategy
 from discreet.plan.statistics import Ranks, Statistic, Total
 
 _ROUNDS = 24
@@ -31,30 +32,49 @@ _MOMENTS = {
 
 @dataclass(frozen=True, slots=True)
 class Influence:
-    """An aggregate's weight and, for each statistic it needs, how far noise there moves it.
+    """An aggregate's weight and, for each strategy it needs, how far noise there moves it.
 
-    Noise as large as a thousandth of the statistic at its largest moves the aggregate by `on`
+    Noise as large as a thousandth of what is measured at its largest moves the aggregate by `on`
     thousandths of its usual size.
     """
 
     weight: float
-    on: Mapping[Statistic, float]
+    on: Mapping[Strategy, float]
 
-    def error(self, sizes: Mapping[Statistic, float]) -> float:
-        """The error to expect when the noise of each statistic has these sizes."""
-        return math.hypot(*(part * sizes[statistic] for statistic, part in self.on.items()))
+    def error(self, sizes: Mapping[Strategy, float]) -> float:
+        """The error to expect when the noise of each strategy has these sizes."""
+        return math.hypot(*(part * sizes[strategy] for strategy, part in self.on.items()))
 
 
-def influences(needs: Mapping[Aggregate, tuple[Statistic, ...]], law: Law) -> tuple[Influence, ...]:
+def influences(
+    needs: Mapping[Aggregate, tuple[Statistic, ...]], law: Law, strategies: Sequence[Strategy]
+) -> tuple[Influence, ...]:
     """The influences on all aggregates of a query, with what each needs, under a law of noise."""
     sharing = Counter(statistic for all_ in needs.values() for statistic in all_)
+    whose = {statistic: one for one in strategies for statistic in one.statistics}
     return tuple(
-        Influence(float(one.weight), _on(one, all_, law, sharing[all_[0]]))
+        Influence(float(one.weight), _joined(_on(one, all_, law, sharing[all_[0]]), whose))
         for one, all_ in needs.items()
     )
 
 
-def best_shares(influences: Sequence[Influence], law: Law) -> dict[Statistic, float]:
+def _joined(
+    on: Mapping[Statistic, float], whose: Mapping[Statistic, Strategy]
+) -> dict[Strategy, float]:
+    """Influences of statistics as those of strategies.
+
+    Why: a statistic that is the sum of several noisy numbers has the root of so many times the
+    noise, and noises of statistics that one aggregate needs are uncorrelated.
+    """
+    found: dict[Strategy, float] = {}
+    for statistic, slope in on.items():
+        strategy = whose[statistic]
+        part = slope * math.sqrt(strategy.terms(statistic))
+        found[strategy] = math.hypot(found.get(strategy, 0.0), part)
+    return found
+
+
+def best_shares(influences: Sequence[Influence], law: Law) -> dict[Strategy, float]:
     """The shares of a budget that make the weighted sum of expected errors least.
 
     Why: noise falls as share^-p, p = 1 for Laplace and 1/2 for Gaussian noise. The sum of weight *
@@ -63,10 +83,10 @@ def best_shares(influences: Sequence[Influence], law: Law) -> dict[Statistic, fl
     their logarithms closer by a factor of p/(1 + 2p) or less each time.
     """
     power = 1.0 if law is Law.LAPLACE else 0.5
-    places = {statistic: i for i, statistic in enumerate(_measured(influences))}
-    # By place: to look a statistic up by itself is slow, and there are many rounds.
+    places = {strategy: i for i, strategy in enumerate(_measured(influences))}
+    # By place: to look a strategy up by itself is slow, and there are many rounds.
     needs = [
-        (one.weight, [(places[statistic], part) for statistic, part in one.on.items()])
+        (one.weight, [(places[strategy], part) for strategy, part in one.on.items()])
         for one in influences
     ]
     shares = [1.0] * len(places)
@@ -83,9 +103,9 @@ def best_shares(influences: Sequence[Influence], law: Law) -> dict[Statistic, fl
     return dict(zip(places, shares, strict=True))
 
 
-def _measured(influences: Sequence[Influence]) -> dict[Statistic, None]:
-    """Each statistic once, in order."""
-    return dict.fromkeys(statistic for one in influences for statistic in one.on)
+def _measured(influences: Sequence[Influence]) -> dict[Strategy, None]:
+    """Each strategy once, in order."""
+    return dict.fromkeys(strategy for one in influences for strategy in one.on)
 
 
 # --- one aggregate ------------------------------------------------------------------------------

@@ -5,12 +5,11 @@ A limit that is too low leaves rows out; one that is too high pays for people wh
 
 import math
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.plan.schema import Limits
+from discreet.plan.bounding import Law
 
 Floats = NDArray[np.float64]
 
@@ -22,26 +21,6 @@ ALLOWED = "intervals allow for what that cuts off"
 
 BLIND = 16
 """The limit that is taken where too little was paid to learn how much one person has."""
-
-
-class Law(Enum):
-    """The law of the noise."""
-
-    LAPLACE = "Laplace"
-    GAUSSIAN = "Gaussian"
-
-
-@dataclass(frozen=True, slots=True)
-class Weighing:
-    """What one person weighs at most over all groups, in the norm of the law.
-
-    `rows` bounds the norm of their rows in each group: l1 for Laplace noise, l2 for Gaussian noise.
-    `groups` bounds how many groups they count in as a person: its l1 norm, and its l2 norm squared.
-    """
-
-    law: Law
-    rows: int
-    groups: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,16 +122,3 @@ class Clipped:
 
     def __str__(self) -> str:
         return f"{100 * self.share:.1f} % \N{PLUS-MINUS SIGN} {100 * self.error:.1f} %"
-
-
-def by_row(law: Law) -> Weighing:
-    """A row is in one group and weighs one."""
-    return Weighing(law, 1, 1)
-
-
-def stated(limits: Limits, law: Law) -> Weighing:
-    """The limits that somebody has stated, in the norm of a law."""
-    groups, rows = limits.max_groups or 1, limits.max_rows or 1
-    if law is Law.LAPLACE:
-        return Weighing(law, groups * rows, groups)
-    return Weighing(law, math.isqrt(groups * rows * rows - 1) + 1, groups)

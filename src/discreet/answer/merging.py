@@ -15,17 +15,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.answer.ask import Measured
 from discreet.answer.errorbars import CONFIDENCE, RANKED, half_width, spread
 from discreet.answer.estimate import Floats, estimate
 from discreet.answer.expected import simulated_noise
 from discreet.answer.figures import counted
-from discreet.answer.limits import Law
+from discreet.answer.measured import Measured
 from discreet.answer.parts import Noisy, Part, Ranked, called
 from discreet.answer.picking import widened, wider_by
 from discreet.answer.post import arrange, evaluate, outputs_of
 from discreet.answer.sets import single_sets
 from discreet.answer.tabulate import Simulation, tabulate
+from discreet.plan.bounding import Law
 from discreet.plan.expressions import Column
 from discreet.plan.query import Aggregate, Measure, Query, released_columns
 from discreet.plan.reads import mentions
@@ -34,7 +34,7 @@ from discreet.plan.statistics import Ranks, Statistic, needed, statistics_of
 from discreet.rationals import Real
 
 if TYPE_CHECKING:
-    from discreet.answer.measure import Measurement
+    from discreet.answer.measure import StatisticNoise
 
 Places = NDArray[np.int64]
 
@@ -158,8 +158,8 @@ class Average:
         """What noise alone does; groups that the same answers have are alike."""
         patterns, which = np.unique(self.weights, axis=1, return_inverse=True)
         if self.is_normal:
-            scales = np.array([one.scale for one in self.noises])
-            sizes = np.sqrt(((patterns * scales[:, None]) ** 2).sum(axis=0))
+            variances = np.array([one.variance for one in self.noises])
+            sizes = np.sqrt((patterns**2 * variances[:, None]).sum(axis=0))
             widths = NormalDist().inv_cdf((1 + confidence) / 2) * sizes
         else:
             noise = replace(self, weights=patterns).noise(_MANY)
@@ -175,8 +175,13 @@ def _at(values: Floats | None, places: Places) -> Floats:
 
 
 def _laid_out(place: int, noise: Noisy, points: int) -> Floats:
-    """Noise of a law, from a stream that its place, law and scale fix."""
-    return simulated_noise(noise.law, noise.scale, (points,), (place, noise.values[:32]))
+    """Noise of one answer, from streams that its place and source fix: statistics share them."""
+    total = np.zeros(points)
+    for term, sign in enumerate(noise.signs):
+        if sign:
+            seed = np.array([noise.source, term], dtype=np.float64)
+            total += sign * simulated_noise(noise.law, noise.scale, (points,), (place, seed))
+    return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +211,6 @@ class Blend:
             statistics={one: average.values for one, average in averages.items()},
             quantiles={name: one.values for name, one in ranked.items()},
             measurements={},
-            choices=(),
             weighing=parts[0].weighing,
         )
         return Blend(averages, ranked, measured)
@@ -330,6 +334,6 @@ def _plain(aggregate: Aggregate, blend: Blend, many: Measured) -> tuple[Floats |
     if aggregate.measure is Measure.SUM:
         middle = estimate(aggregate, statistics, scope)
         return spread(estimate(aggregate, many.statistics, scope), middle), _SIMULATED
-    errors = cast("Mapping[Statistic, Measurement]", blend.averages)  # they have errors, too
+    errors = cast("Mapping[Statistic, StatisticNoise]", blend.averages)  # they have errors, too
     width, _ = half_width(aggregate, statistics, many.statistics, errors, scope)
     return width, _SIMULATED

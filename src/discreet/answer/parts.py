@@ -16,15 +16,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.answer.ask import ROWS, Measured
 from discreet.answer.brackets import Bracket
 from discreet.answer.clipping import cut_off
 from discreet.answer.errorbars import CONFIDENCE
 from discreet.answer.expected import rank_error
 from discreet.answer.frames import blanked, streamed
-from discreet.answer.limits import Clipped, Law, Weighing
-from discreet.answer.measure import Measurement
+from discreet.answer.limits import Clipped
+from discreet.answer.measure import StatisticNoise
+from discreet.answer.measured import Measured
+from discreet.answer.set_plan import ROWS
 from discreet.mechanisms import Gaussian, Laplace
+from discreet.plan.bounding import Law, Weighing
 from discreet.plan.query import Aggregate
 from discreet.plan.relations import columns_of
 from discreet.plan.statistics import Statistic, statistics_of
@@ -39,7 +41,8 @@ MOST_GROUPS: Final = 200_000
 class Noisy:
     """One statistic of all groups in its own unit (rows, people, values), and its noise.
 
-    `scale` is b of Laplace and sigma of Gaussian noise. `excess` is how much wider than the noise
+    `scale` is b of Laplace and sigma of Gaussian noise. It is a sum, with these `signs`, of noises
+    that all statistics of one `source` share. `excess` is how much wider than the noise
     the interval of each group is: where groups are shown because their noise was high, and where
     limits that the system chose cut something off.
     """
@@ -48,11 +51,14 @@ class Noisy:
     law: Law
     scale: float
     excess: Floats | None = None
+    signs: tuple[int, ...] = (1,)
+    source: int = 0
 
     @property
     def variance(self) -> float:
         """Of the noise on each group."""
-        return self.scale**2 * (2 if self.law is Law.LAPLACE else 1)
+        terms = sum(map(abs, self.signs))
+        return terms * self.scale**2 * (2 if self.law is Law.LAPLACE else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +130,17 @@ def part_of(measured: Measured) -> Part:
 def _noisy(statistic: Statistic, values: Floats, measured: Measured) -> Noisy:
     measurement, showing = measured.measurements[statistic], measured.showing
     excess = cut_off(measured).get(statistic)
-    if showing is not None and showing.measurement.statistic == statistic and values.size:
+    if showing is not None and showing.count.statistic == statistic and values.size:
         plain = measurement.error(CONFIDENCE)
         shown = showing.half_widths(values, plain) - plain
         excess = shown if excess is None else shown + excess
-    return Noisy(values, measurement.law, _scale(measurement), excess)
+    strategies = [one.measurement.strategy for one in measured.measurements.values()]
+    source = strategies.index(measurement.measurement.strategy)
+    return Noisy(values, measurement.law, _scale(measurement), excess, measurement.signs, source)
 
 
-def _scale(measurement: Measurement) -> float:
-    match measurement.mechanism(1):
+def _scale(measurement: StatisticNoise) -> float:
+    match measurement.measurement.mechanism(1):
         case Laplace() as law:
             return float(law.scale) / measurement.unit
         case Gaussian() as law:
@@ -172,7 +180,7 @@ def _stream(part: Part) -> bytes:
         columns[f"s{i}"] = one.values
         if one.excess is not None:
             columns[f"e{i}"] = one.excess
-        noisy.append([name, one.law.value, one.scale])
+        noisy.append([name, one.law.value, one.scale, one.signs, one.source])
     for i, (name, quantile) in enumerate(part.quantiles.items()):
         columns[f"q{i}"] = quantile.values
         if quantile.widths is not None:
@@ -200,8 +208,14 @@ def _part(stream: bytes) -> Part:
         {f"k{i}": table.column(f"k{i}").combine_chunks() for i in range(about["keys"])},
         about["groups"],
         {
-            name: Noisy(_floats(table, f"s{i}"), Law(law), scale, _perhaps(table, f"e{i}"))
-            for i, (name, law, scale) in enumerate(about["statistics"])
+            name: Noisy(
+                _floats(table, f"s{i}"),
+                Law(law),
+                scale,
+                _perhaps(table, f"e{i}"),
+                *((tuple(more[0]), more[1]) if more else ((1,), i)),  # older versions have none
+            )
+            for i, (name, law, scale, *more) in enumerate(about["statistics"])
         },
         {
             name: Ranked(_floats(table, f"q{i}"), off, _perhaps(table, f"w{i}"))

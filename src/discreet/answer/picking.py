@@ -12,8 +12,8 @@ import numpy as np
 
 from discreet.answer.errorbars import CONFIDENCE
 from discreet.answer.estimate import Floats, confine
-from discreet.answer.limits import Law
 from discreet.answer.post import outputs_of
+from discreet.plan.bounding import Law
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.query import Query
 from discreet.plan.relations import columns_of

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from discreet.answer import frames, stored
-from discreet.answer.budget import Price
 from discreet.answer.chart import draw
 from discreet.answer.facts import Facts
 from discreet.answer.page import render_page
 from discreet.answer.parts import Part
+from discreet.answer.price import Price
 from discreet.answer.statement import statement
 from discreet.answer.text import render_text
 from discreet.errors import InputError

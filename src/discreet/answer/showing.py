@@ -13,13 +13,13 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.limits import Law
-from discreet.answer.measure import Measurement
+from discreet.answer.measure import StatisticNoise
 from discreet.mechanisms import Gaussian, Laplace, gaussian_tail, laplace_tail
 from discreet.mechanisms.unknown_keys import delta_each, touched
-from discreet.plan.statistics import People, Rows, Statistic
+from discreet.plan.bounding import FULL, Law, is_by_row
+from discreet.plan.query import Query
+from discreet.plan.statistics import People, Rows, Statistic, needed
 from discreet.privacy import Approximate
-from discreet.sql.compile import FULL, Compiled
 
 Floats = NDArray[np.float64]
 
@@ -32,14 +32,14 @@ _DEEPEST = 36.0
 """Deviations: the tail is a normal double up to here, and the limit of one person is nearer."""
 
 
-def shared_count(compiled: Compiled) -> Statistic | None:
+def shared_count(query: Query) -> Statistic | None:
     """The statistic of a question that counts the people of each group, one at most each.
 
     A count of rows will do where each row is protected by itself, and not where one person may have
     many: the threshold would have to be far above all of them.
     """
-    counts = [Rows(None), People(None)] if compiled.by_row else [People(None)]
-    return next((count for count in counts if count in compiled.statistics), None)
+    counts = [Rows(None), People(None)] if is_by_row(query) else [People(None)]
+    return next((count for count in counts if count in needed(query)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,26 +64,30 @@ class Showing:
     Privately, Theorem 1; Bun, Steinke 2016, Definition 8.1 (the same for zCDP).
     """
 
-    measurement: Measurement
+    count: StatisticNoise
     delta: Fraction
     groups: int
 
     @property
     def guarantee(self) -> Approximate:
         """What showing costs beside the measurement."""
-        return Approximate(0, self.delta, neighbours=self.measurement.neighbours)
+        return Approximate(0, self.delta, neighbours=self.count.measurement.neighbours)
 
     @property
     def threshold(self) -> int:
         """The least weight that is shown: one person and noise reach it with delta at most."""
-        one = self.measurement
-        each = delta_each(self.delta, touched(self.groups, one.neighbours))
-        return FULL + self._tail(each)
+        each = delta_each(self.delta, touched(self.groups, self.count.measurement.neighbours))
+        return self._one + self._tail(each)
+
+    @property
+    def _one(self) -> int:
+        """One person, in steps of the noise."""
+        return FULL // self.count.measurement.step
 
     @property
     def people(self) -> float:
         """The threshold in people."""
-        return self.threshold / FULL
+        return self.threshold / self._one
 
     def shows(self, noisy: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which groups are shown, by their noisy counts as they were released."""
@@ -91,12 +95,12 @@ class Showing:
 
     def certain_people(self, confidence: Fraction) -> int:
         """A group with so many people is shown with at least this confidence."""
-        return -(-(self.threshold + self._tail(1 - confidence)) // FULL)
+        return -(-(self.threshold + self._tail(1 - confidence)) // self._one)
 
     def _tail(self, probability: Fraction) -> int:
         """A number of steps that noise reaches with at most this probability."""
-        if self.measurement.law is Law.LAPLACE:
-            noise = self.measurement.mechanism(1)
+        if self.count.law is Law.LAPLACE:
+            noise = self.count.measurement.mechanism(1)
             assert isinstance(noise, Laplace)  # noqa: S101 - narrowing: see Measurement
             return laplace_tail.tail_steps(noise.scale, probability)
         return gaussian_tail.half_width(self._variance, 2 * probability) + 1
@@ -104,7 +108,7 @@ class Showing:
     @property
     def _variance(self) -> Fraction:
         """Of one group's noise."""
-        noise = self.measurement.mechanism(1)
+        noise = self.count.measurement.mechanism(1)
         assert isinstance(noise, Gaussian)  # noqa: S101 - narrowing: see Measurement
         return noise.variance
 
@@ -118,7 +122,7 @@ class Showing:
         40. It is as wide to both sides; a group has one person at least.
         """
         scale = self._scale
-        if self.measurement.law is Law.LAPLACE:
+        if self.count.law is Law.LAPLACE:
             below = _laplace_below(counts - self.people, scale)
         else:
             below = _gaussian_below(counts - self.people, scale)
@@ -128,11 +132,11 @@ class Showing:
     @property
     def _scale(self) -> float:
         """Of the noise, in people: b of Laplace, sigma of Gaussian noise."""
-        if self.measurement.law is Law.GAUSSIAN:
-            return math.sqrt(self._variance) / FULL
-        noise = self.measurement.mechanism(1)
+        if self.count.law is Law.GAUSSIAN:
+            return math.sqrt(self._variance) / self._one
+        noise = self.count.measurement.mechanism(1)
         assert isinstance(noise, Laplace)  # noqa: S101 - narrowing: see Measurement
-        return float(noise.scale) / FULL
+        return float(noise.scale) / self._one
 
 
 def _laplace_below(above: Floats, scale: float) -> Floats:

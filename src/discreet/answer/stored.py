@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from discreet.answer import parts
-from discreet.answer.budget import Price
 from discreet.answer.facts import Facts
+from discreet.answer.price import Price
 from discreet.errors import InputError
 from discreet.privacy import Guarantee
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from discreet.answer.ask import Measured
 from discreet.answer.brackets import Bracket
 from discreet.answer.clipping import cut_off, lost_share
 from discreet.answer.errorbars import (
@@ -26,6 +25,7 @@ from discreet.answer.estimate import Floats, estimate
 from discreet.answer.expected import rank_error
 from discreet.answer.figures import counted
 from discreet.answer.likely import furthest
+from discreet.answer.measured import Measured
 from discreet.answer.picking import is_picked
 from discreet.answer.post import evaluate, outputs_of
 from discreet.answer.totals import ARROW
@@ -150,7 +150,7 @@ class Simulation:
         plain = all(
             (isinstance(one, Column) and one.name in same) or mentions(one) <= keys for one in shown
         )
-        found = part.showing is not None and isinstance(part.showing.measurement.statistic, Rows)
+        found = part.showing is not None and isinstance(part.showing.count.statistic, Rows)
         return not plain or found or bool(part.clipped)
 
     def _plain(self, aggregate: Aggregate) -> tuple[Floats | None, str]:
@@ -180,7 +180,7 @@ class Simulation:
         """
         part = self.parts[place]
         needs = statistics_of(aggregate, columns_of(part.query.relation))
-        shared = part.showing is not None and part.showing.measurement.statistic in needs
+        shared = part.showing is not None and part.showing.count.statistic in needs
         if aggregate.measure is not Measure.SUM or shared or needs[0] not in part.statistics:
             return self.many[place].statistics
         return lay_out({of: part.statistics[of][:1] for of in needs}, part.measurements)

@@ -5,7 +5,7 @@ slice are all that is held of those, however many groups there are.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from discreet.answer.measure import Measurement
 from discreet.answer.showing import Showing
+from discreet.answer.statements import Statements
 from discreet.engines.engine import Session
 from discreet.mechanisms import KeySelection
 from discreet.plan.kinds import Kind, Value
-from discreet.plan.query import key_types
-from discreet.plan.statistics import Distinct, Ranks, Statistic
-from discreet.sql.compile import Compiled
+from discreet.plan.query import Query, key_types
+from discreet.plan.statistics import Distinct, Ranks
 
 ARROW = {
     Kind.BOOLEAN: pa.bool_(),
@@ -38,48 +38,67 @@ SLICE = 1 << 17
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The groups of an answer, k0, k1 and so on, and the noisy totals of each statistic."""
+    """The groups of an answer, k0, k1 and so on, and the noisy numbers of each strategy."""
 
     keys: Mapping[str, pa.Array]
     groups: int
-    statistics: Mapping[Statistic, NDArray[Any]]
+    numbers: tuple[NDArray[Any], ...]
 
 
-def counted(compiled: Compiled) -> list[Statistic]:
-    """The statistics that are totals of rows or people, in their order."""
-    return [one for one in compiled.statistics if not isinstance(one, Ranks | Distinct)]
+def _counted(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """Those that are made of totals of rows or people, in their order."""
+    apart = Ranks | Distinct
+    return [one for one in measurements if not isinstance(one.strategy.statistics[0], apart)]
 
 
-def put_domains(compiled: Compiled, session: Session) -> None:
+def put_domains(query: Query, session: Session) -> None:
     """Lend the engine the known values of each key and their places."""
-    for i, of in enumerate(key_types(compiled.query)):
+    for i, of in enumerate(key_types(query)):
         if of.keys is not None:
             session.put(f"d{i}", _domain(of.keys, of.kind))
 
 
 def known_totals(
-    compiled: Compiled, plan: Mapping[Statistic, Measurement], session: Session
+    statements: Statements, measurements: Sequence[Measurement], session: Session
 ) -> Totals:
-    """Noisy statistics of every combination of known keys, present or not, in their order."""
-    keys, groups = known_keys(compiled)
-    noisy: dict[Statistic, list[NDArray[Any]]] = {one: [] for one in counted(compiled)}
-    for exact in dense(session.stream(compiled.placed_totals()), groups, len(noisy)):
-        for (statistic, slices), totals in zip(noisy.items(), exact, strict=True):
-            slices.append(plan[statistic].release(totals))
-    return Totals(keys, groups, _joined(noisy))
+    """Noisy numbers of every combination of known keys, present or not, in their order."""
+    keys, groups = known_keys(statements.plan.query)
+    places = [
+        i
+        for i, one in enumerate(statements.compiled.statistics)
+        if not isinstance(one, Ranks | Distinct)
+    ]
+    noisy: list[list[list[NDArray[Any]]]] = [[] for _ in _counted(measurements)]
+    for exact in dense(session.stream(statements.totals()), groups, len(places)):
+        by_place = dict(zip(places, exact, strict=True))
+        for slices, one in zip(noisy, _counted(measurements), strict=True):
+            slices.append(one.release([by_place[i] for i in _places(statements, one)]))
+    return Totals(keys, groups, _joined(noisy, _counted(measurements)))
 
 
-def known_keys(compiled: Compiled) -> tuple[dict[str, pa.Array], int]:
+def _places(statements: Statements, measurement: Measurement) -> list[int]:
+    """Where the totals of a strategy stand among those of the question."""
+    return [statements.compiled.statistics.index(one) for one in measurement.strategy.statistics]
+
+
+def known_keys(query: Query) -> tuple[dict[str, pa.Array], int]:
     """Every combination of known keys, in their order, and how many there are."""
-    domains = [_domain(of.keys or (), of.kind).column("k") for of in key_types(compiled.query)]
+    domains = [_domain(of.keys or (), of.kind).column("k") for of in key_types(query)]
     sizes = [len(domain) for domain in domains]
     groups = math.prod(sizes)
     return _combined(domains, sizes, groups), groups
 
 
-def _joined(noisy: dict[Statistic, list[NDArray[Any]]]) -> dict[Statistic, NDArray[Any]]:
+def _joined(
+    noisy: list[list[list[NDArray[Any]]]], measurements: Sequence[Measurement]
+) -> tuple[NDArray[Any], ...]:
+    """Slices of all numbers of all strategies, one after another."""
     empty = np.empty(0, dtype=np.int64)
-    return {one: np.concatenate([empty, *noisy.pop(one)]) for one in list(noisy)}
+    return tuple(
+        np.concatenate([empty, *(slice_[i] for slice_ in slices)])
+        for slices, one in zip(noisy, measurements, strict=True)
+        for i in range(len(one.strategy.combinations))
+    )
 
 
 def dense(
@@ -112,32 +131,29 @@ def _next(stream: Iterator[pa.RecordBatch]) -> list[NDArray[np.int64]]:
 
 
 def found_totals(
-    compiled: Compiled,
-    plan: Mapping[Statistic, Measurement],
+    statements: Statements,
+    measurements: Sequence[Measurement],
     session: Session,
     selection: KeySelection | Showing,
 ) -> Totals:
-    """Noisy statistics of the groups that are found, in the order of their keys."""
-    batches = []
-    noisy: dict[Statistic, list[NDArray[Any]]] = {one: [] for one in counted(compiled)}
-    for whole in session.stream(compiled.totals()):
-        batch = whole
-        measured = {}
-        match selection:
-            case Showing():
-                shared = selection.measurement.statistic
-                counts = selection.measurement.release(_column(whole, compiled, shared))
-                shown = selection.shows(counts)
-                measured[shared] = counts[shown]
-                batch = whole.filter(pa.array(shown))
-            case KeySelection():
-                batch = whole.filter(pa.array(selection.keeps(whole.column("people").to_numpy())))
+    """Noisy numbers of the groups that are found, in the order of their keys."""
+    compiled, counted, batches = statements.compiled, _counted(measurements), []
+    noisy: list[list[list[NDArray[Any]]]] = [[] for _ in counted]
+    for whole in session.stream(statements.totals()):
+        if isinstance(selection, Showing):
+            [counts] = selection.count.measurement.release(
+                _columns(whole, statements, selection.count.measurement)
+            )
+            shown = selection.shows(counts)
+        else:
+            shown = selection.keeps(whole.column("people").to_numpy())
+        batch = whole.filter(pa.array(shown))
         batches.append(batch.select(compiled.keys))
-        for statistic, slices in noisy.items():
-            if statistic not in measured:
-                totals = _column(batch, compiled, statistic)
-                measured[statistic] = plan[statistic].release(totals)
-            slices.append(measured[statistic])
+        for slices, one in zip(noisy, counted, strict=True):
+            if isinstance(selection, Showing) and one == selection.count.measurement:
+                slices.append([counts[shown]])
+            else:
+                slices.append(one.release(_columns(batch, statements, one)))
     groups = sum(batch.num_rows for batch in batches)
     # A chunked array of no chunks still has a type: there may be no groups at all.
     kinds = [ARROW[of.kind] for of in key_types(compiled.query)]
@@ -145,14 +161,15 @@ def found_totals(
         name: pa.chunked_array([batch.column(name) for batch in batches], kind).combine_chunks()
         for name, kind in zip(compiled.keys, kinds, strict=True)
     }
-    return Totals(keys, groups, _joined(noisy))
+    return Totals(keys, groups, _joined(noisy, counted))
 
 
-def _column(batch: pa.RecordBatch, compiled: Compiled, statistic: Statistic) -> NDArray[np.int64]:
-    """The exact totals of a statistic."""
-    name = f"t{compiled.statistics.index(statistic)}"
-    totals: NDArray[np.int64] = batch.column(name).to_numpy(zero_copy_only=False)
-    return totals
+def _columns(
+    batch: pa.RecordBatch, statements: Statements, measurement: Measurement
+) -> list[NDArray[np.int64]]:
+    """The exact totals of the statistics of a strategy."""
+    names = [f"t{place}" for place in _places(statements, measurement)]
+    return [batch.column(name).to_numpy(zero_copy_only=False) for name in names]
 
 
 def _combined(domains: list[pa.ChunkedArray], sizes: list[int], groups: int) -> dict[str, pa.Array]:

@@ -29,6 +29,7 @@ from discreet.curator.pace import Pace
 from discreet.curator.pricing import Offer, Terms
 from discreet.curator.registry import Registration, Registry
 from discreet.curator.remeasure import explain_offer, merge, told_before
+from discreet.curator.stored_orders import StoredOrder
 from discreet.curator.text import named
 from discreet.curator.till import Till
 from discreet.curator.window import Window
@@ -332,7 +333,9 @@ class Curator(Asking):
     def _remeasure(self, question: str | Query, terms: Terms, analyst: str | None) -> Release:
         offer = self._offer(question, terms, analyst)
         fresh = self._till.answer(offer, asked=question if isinstance(question, str) else None)
-        return merge(offer.query, fresh, told_before(self._ledger, offer.order()))
+        order = offer.order()
+        query = StoredOrder.parse(order.plan).question(self.schema)
+        return merge(query, fresh, told_before(self._ledger, order))
 
     def _explain(self, question: str | Query, terms: Terms, analyst: str | None) -> Explanation:
         return explain_offer(self._ledger, self._offer(question, terms, analyst))

@@ -18,8 +18,9 @@ class Order:
 
     Guarantee:
         Everything here is computed from the question and public facts. `plan` is the canonical
-        text of the question; `prices` holds its cost in every measure in which one of its accounts
-        counts; `measurements` says which guarantees the cost is made of.
+        text of what is asked; `prices` holds its cost in every measure in which one of its accounts
+        counts; `measurements` says which guarantees the cost is made of; `decisions` how it will be
+        measured, so that a crash is recovered from what was charged.
     Edge cases:
         Two orders about the same dataset, version, plan and prices are the same question, whoever
         asks. `request` names one attempt to ask; None relies on the question alone. `asked` is
@@ -41,17 +42,19 @@ class Order:
     measurements: Sequence[Mapping[str, Any]] = field(default=(), compare=False)
     request: str | None = None
     asked: str | None = field(default=None, compare=False)
+    kind: str = "query"
+    decisions: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
     question: str = field(init=False, repr=False)
     """The digest under which an answer is found again."""
 
     def __post_init__(self) -> None:
-        for name in ("analyst", "dataset", "version", "plan"):
+        for name in ("analyst", "dataset", "version", "plan", "kind"):
             named(getattr(self, name), name)
         for name in ("request", "asked"):
             if getattr(self, name) is not None:
                 named(getattr(self, name), name)
         object.__setattr__(self, "prices", tuple(sorted(self.prices, key=_ways)))
-        canonical(list(self.measurements))
+        canonical([list(self.measurements), self.decisions])
         ways = [_ways(price) for price in self.prices]
         known = all(name in MEASURES for name, _ in ways)
         if not ways or len(set(ways)) < len(ways) or not known:
@@ -61,7 +64,8 @@ class Order:
                 fix="price the plan once for each measure of `ledger.touched(dataset, analyst)`",
             )
         costs = [price.to_dict() for price in self.prices]
-        asked = digest(canonical([self.dataset, self.version, self.plan, costs]))
+        kind = [] if self.kind == "query" else [self.kind]  # orders were all queries at first
+        asked = digest(canonical([self.dataset, self.version, self.plan, costs, *kind]))
         object.__setattr__(self, "question", asked)
 
     def price(self, measure: Measure, neighbours: Neighbours) -> Charge:
@@ -78,8 +82,12 @@ class Order:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON; `from_dict` reads it back."""
         asked = {} if self.asked is None else {"asked": self.asked}
+        kind = {} if self.kind == "query" else {"kind": self.kind}
+        decided = {} if self.decisions is None else {"decisions": dict(self.decisions)}
         return {
             **asked,
+            **kind,
+            **decided,
             "dataset": self.dataset,
             "version": self.version,
             "request": self.request,
@@ -102,6 +110,8 @@ class Order:
             stored["measurements"],
             stored["request"],
             stored.get("asked"),
+            stored.get("kind", "query"),
+            stored.get("decisions"),
         )
 
 

@@ -7,12 +7,12 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, Final
 
-from discreet.answer.budget import Price
 from discreet.answer.expected import Expected
 from discreet.answer.explain import Explanation, Finding, Line, Option, Part
 from discreet.answer.facts import Facts
-from discreet.answer.limits import Law, Weighing
+from discreet.answer.price import Price
 from discreet.errors import ServiceError
+from discreet.plan.bounding import Law, Weighing
 from discreet.plan.schema import Limits
 from discreet.privacy import Neighbours
 

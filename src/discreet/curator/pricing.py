@@ -1,33 +1,26 @@
 """From a question to an order, by the question and public facts alone."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 from discreet.answer.accuracy import Accuracy, price_for
-from discreet.answer.budget import Price
-from discreet.answer.explain import Explanation, explain
-from discreet.answer.limits import Law, Weighing
+from discreet.answer.explain import Explanation
+from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.post import outputs_of
-from discreet.answer.quote import Charged, quote
-from discreet.answer.sets import single_sets
-from discreet.answer.statements import statements
+from discreet.answer.price import Price
 from discreet.curator.accounts import Account
 from discreet.curator.arguments import expect
+from discreet.curator.order_kinds import PlannedOrder, QueryOrder
 from discreet.curator.orders import Order
 from discreet.curator.weights import weigh_columns
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError
-from discreet.plan import canonical
+from discreet.plan.bounding import Law
 from discreet.plan.query import Query
-from discreet.plan.statistics import needed
 from discreet.privacy import Neighbours
-from discreet.privacy.charges import EPSILON, Charge, Measure
-from discreet.privacy.charges import price as price_in
+from discreet.privacy.charges import EPSILON, Charge
 from discreet.rationals import Real
-from discreet.sql.compile import Compiled
 
 SHARE = 50
 """A question takes this part of a dataset's delta unless it says otherwise."""
@@ -76,93 +69,58 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A question with its price and law of noise, and everything about it that can be checked.
+    """An order with its plan, and who asks: everything about it that can be checked.
 
     Guarantee:
         Made from the question, the schema and the accounts' measures. Whatever the compiler
         refuses was refused when this was made, so before any charge.
     """
 
-    query: Query
-    price: Price
-    law: Law
+    planned: PlannedOrder
     at: Counter
-    parts: tuple[Charged, ...]
 
     @property
     def explanation(self) -> Explanation:
         """How good the answer will be; who asks without looking need not wait for it."""
-        laws = (self.law,)
-        return explain(self.query, DuckDBEngine.dialect, self.price, self.at.neighbours, laws)
-
-    def cost(self, measure: Measure) -> Charge:
-        """The price in one measure."""
-        prices = [price_in(part, measure) for part in self.parts]
-        return Charge(
-            sum((price.amount for price in prices), Fraction(0)),
-            sum((price.delta for price in prices), Fraction(0)),
-            measure=measure,
-            neighbours=self.at.neighbours,
-        )
+        return self.planned.explain(DuckDBEngine.dialect)
 
     def bill(self) -> dict[Account, Charge]:
         """What each account pays."""
-        return {account: self.cost(account.measure) for account in self.at.touched}
+        return {account: self.planned.charge(account.measure) for account in self.at.touched}
 
     def order(self, request: str | None = None, asked: str | None = None) -> Order:
         """What the ledger is asked to charge; `asked` is the text that people wrote."""
-        measures = dict.fromkeys(account.measure for account in self.at.touched)
-        prices = tuple(self.cost(measure) for measure in measures)
-        parts = [part.to_dict() for part in self.parts]
-        at = self.at
-        return Order(at.analyst, at.dataset, at.version, self.plan, prices, parts, request, asked)
-
-    @property
-    def plan(self) -> str:
-        """The text from which the answer can be computed, now or after a crash."""
-        facts = {
-            "query": canonical.write(self.query),
-            "epsilon": str(self.price.epsilon),
-            "delta": str(self.price.delta),
-            "law": self.law.value,
-            "neighbours": self.at.neighbours.value,
-        }
-        return json.dumps(facts, sort_keys=True)
+        at, planned = self.at, self.planned
+        measures = dict.fromkeys(account.measure for account in at.touched)
+        return Order(
+            at.analyst,
+            at.dataset,
+            at.version,
+            planned.text,
+            tuple(planned.charge(measure) for measure in measures),
+            [part.to_dict() for part in planned.guarantees],
+            request,
+            asked,
+            planned.kind,
+            planned.decisions(),
+        )
 
 
-def make_offer(question: Query, terms: Terms, at: Counter) -> Offer:
-    """Price a question; one in SQL and one in Python that mean the same become the same."""
+def plan_query(question: Query, terms: Terms, at: Counter) -> QueryOrder:
+    """Plan a question; one in SQL and one in Python that mean the same become the same."""
     asked = replace(question, outputs=tuple(outputs_of(question)))
     query = weigh_columns(asked, terms.weights or {})
-    dialect, about, delta = DuckDBEngine.dialect, at.neighbours, _delta(terms, at.touched)
-    law = _law(at.touched, delta)
+    delta = _delta(terms, at.touched)
+    laws = (_law(at.touched, delta),)
     if terms.accuracy is None:
         assert terms.epsilon is not None  # noqa: S101 - narrowing: see Terms
         price = _within_reason(Price(terms.epsilon, delta))
     else:
-        laws = (law,)
-        price = price_for(query, dialect, terms.accuracy, delta=delta, neighbours=about, laws=laws)
-    parts = quote(query, price, law, dialect, about)
-    for one in single_sets(query):  # what cannot be compiled is refused now, whatever the limits
-        statements(Compiled(one, needed(one), dialect), Weighing(law, 1, 1))
-    return Offer(query, price, law, at, parts)
-
-
-def tables_named(plan: str) -> set[str]:
-    """The names of all tables in the canonical text of a question, public ones too."""
-    return set(_names(json.loads(plan)))
-
-
-def _names(node: Any) -> Iterable[str]:
-    match node:
-        case {"table": str(name), "digest": _}:
-            yield name
-        case dict():
-            for part in node.values():
-                yield from _names(part)
-        case list():
-            for part in node:
-                yield from _names(part)
+        about = at.neighbours
+        price = price_for(query, terms.accuracy, delta=delta, neighbours=about, laws=laws)
+    plan = MeasurementPlan.of(query, price, at.neighbours, laws)
+    plan.statements(DuckDBEngine.dialect)  # what cannot be compiled is refused now
+    return QueryOrder(plan)
 
 
 def _within_reason(price: Price) -> Price:

@@ -5,21 +5,21 @@ from what was measured for each, which is stored with it; answers that were stor
 merged column by column, as far as they are counts and sums.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
-from discreet.answer.budget import Price
 from discreet.answer.explain import Explanation, recall
 from discreet.answer.merging import Merged, fits, merge_parts
+from discreet.answer.price import Price
 from discreet.answer.release import Release
 from discreet.curator.columns import is_whole, merge_columns
 from discreet.curator.filing import NEWEST, Filed
 from discreet.curator.ledger import Ledger
 from discreet.curator.orders import Order
 from discreet.curator.pricing import Offer
+from discreet.curator.stored_orders import StoredOrder
 from discreet.plan.query import Query
 from discreet.privacy import compose
 
@@ -27,7 +27,6 @@ _PAGE: Final = 200
 _MOST: Final = 50
 """Answers that are merged with a new one."""
 
-_WEIGHED: Final = '"weight":{"fraction"'
 _APART: Final = "not merged with earlier answers: what was measured for them was not kept"
 
 
@@ -36,7 +35,7 @@ def told_before(ledger: Ledger, order: Order) -> list[Release]:
 
     Edge cases: of very many answers those that cost most are taken; the rest would add little.
     """
-    asked = _asked(order.plan)
+    asked = StoredOrder.parse(order.plan).unweighted
     alike = [one for one in _charges(ledger, order) if _is_alike(one, order, asked)]
     dearest = sorted(alike, key=_epsilon, reverse=True)[:_MOST]
     numbers = sorted((one.sequence for one in dearest), reverse=True)
@@ -51,16 +50,16 @@ def explain_offer(ledger: Ledger, offer: Offer) -> Explanation:
 
 def _told_lately(ledger: Ledger, order: Order) -> list[Release]:
     """What the same analyst was told for the same question at any price, of late."""
-    asked = _asked(order.plan)
+    asked = StoredOrder.parse(order.plan).unweighted
     lately = ledger.asked([order.dataset], analyst=order.analyst, limit=_PAGE)
     same = (one for one in lately if one.order.version == order.version)
-    alike = [one.sequence for one in same if _asked(one.order.plan) == asked]
+    alike = [one.sequence for one in same if StoredOrder.parse(one.order.plan).unweighted == asked]
     stored = [ledger.release(number) for number in alike[:_MOST]]
     return [Release.from_bytes(packed) for packed in stored if packed is not None]
 
 
 def _epsilon(filed: Filed) -> Fraction:
-    return Fraction(json.loads(filed.order.plan)["epsilon"])
+    return StoredOrder.parse(filed.order.plan).price.epsilon
 
 
 def _charges(ledger: Ledger, order: Order) -> Iterator[Filed]:
@@ -76,18 +75,7 @@ def _is_alike(filed: Filed, order: Order, asked: str) -> bool:
     other = filed.order
     if other.version != order.version or other.question == order.question:
         return False
-    return _asked(other.plan) == asked
-
-
-def _asked(plan: str) -> str:
-    """What a plan asks, without how much the error of each column matters."""
-    text: str = json.loads(plan)["query"]
-    if _WEIGHED not in text:  # most are not: there may be very many to look at
-        return text
-    query = json.loads(text)
-    for aggregate in query["aggregates"]:
-        aggregate.pop("weight", None)
-    return json.dumps(query, sort_keys=True, separators=(",", ":"))
+    return StoredOrder.parse(other.plan).unweighted == asked
 
 
 def merge(query: Query, fresh: Release, earlier: Sequence[Release]) -> Release:

@@ -3,7 +3,6 @@
 Everything here is rounded for reading; what has to be exact travels by `wire` and `portable`.
 """
 
-import json
 import math
 from collections.abc import Mapping
 from fractions import Fraction
@@ -16,6 +15,7 @@ from discreet.answer.explain import Explanation, Part
 from discreet.answer.release import Release
 from discreet.curator.accounts import Account
 from discreet.curator.filing import Filed
+from discreet.curator.stored_orders import StoredOrder
 from discreet.curator.wire import write_account
 from discreet.privacy import ZCDP, Approximate, Guarantee, Neighbours, Pure, read
 from discreet.privacy.charges import RHO, Charge
@@ -112,15 +112,15 @@ def _epsilon(rho: Fraction, delta: Fraction, neighbours: Neighbours) -> float:
 
 def filed_facts(filed: Filed) -> dict[str, Any]:
     """A charge, as far as those who may know of it see it."""
-    plan = json.loads(filed.order.plan)
+    price = StoredOrder.parse(filed.order.plan).price
     return {
         "id": filed.sequence,
         "time": filed.time,
         "analyst": filed.order.analyst,
         "dataset": filed.order.dataset,
         "sql": filed.order.asked,
-        "epsilon": float(Fraction(plan["epsilon"])),
-        "delta": float(Fraction(plan["delta"])),
+        "epsilon": float(price.epsilon),
+        "delta": float(price.delta),
         "released": filed.answered is not None,
         "failed": filed.failed,
     }

@@ -3,70 +3,41 @@
 offer (public facts) -> charge (durable) -> measure (noisy, stored) -> present -> release (stored)
 """
 
-import json
 import logging
 import math
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
-from fractions import Fraction
 
-from discreet.answer.answer import measure, present
-from discreet.answer.budget import Price
-from discreet.answer.drawn import pack, unpack
-from discreet.answer.limits import Law
-from discreet.answer.quote import quote
 from discreet.answer.release import Release
 from discreet.curator import registry
 from discreet.curator.charging import final_failure
 from discreet.curator.holdings import Holdings, check_people
 from discreet.curator.ledger import Ledger
-from discreet.curator.orders import Order, Receipt, State
+from discreet.curator.order_kinds import PlannedOrder, kind_of
+from discreet.curator.orders import Receipt, State
 from discreet.curator.pace import AT_ONCE, Pace
-from discreet.curator.pricing import Counter, Offer, Terms, make_offer, tables_named
+from discreet.curator.pricing import Counter, Offer, Terms, plan_query
 from discreet.curator.registry import Registration
-from discreet.engines.duckdb import DuckDBEngine
+from discreet.curator.stored_orders import names_of
 from discreet.errors import DiscreetError, InvariantBroken, LedgerError, QueryRefused
 from discreet.plan import canonical
 from discreet.plan.query import Query
 from discreet.plan.relations import tables_of
-from discreet.plan.schema import Schema
 from discreet.privacy import Neighbours
 
 _WAIT = 600.0
 _LOG = logging.getLogger("discreet")
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What an order asks for, read from its stored text."""
-
-    query: Query
-    price: Price
-    neighbours: Neighbours
-    laws: tuple[Law, ...]
-
-    @staticmethod
-    def read(order: Order, schema: Schema) -> "_Asked":
-        """Read it against the tables as they are described."""
-        stored = json.loads(order.plan)
-        return _Asked(
-            canonical.read(stored["query"], schema),
-            Price(Fraction(stored["epsilon"]), Fraction(stored["delta"])),
-            Neighbours(stored["neighbours"]),
-            (Law(stored["law"]),),
-        )
-
-
-def _check_planned(receipt: Receipt, asked: _Asked) -> None:
+def _check_planned(receipt: Receipt, planned: PlannedOrder) -> None:
     """Refuse a charge that would be measured otherwise than it was charged for.
 
-    Why: another version of the package may have made the charge, and split its price otherwise.
+    Why: another version of the package may have made the charge, and planned it otherwise.
     """
-    [law] = asked.laws
-    parts = quote(asked.query, asked.price, law, DuckDBEngine.dialect, asked.neighbours)
-    if [part.to_dict() for part in parts] != list(receipt.order.measurements):
+    parts = [part.to_dict() for part in planned.guarantees]
+    prices = [planned.charge(price.measure) for price in receipt.order.prices]
+    if parts != list(receipt.order.measurements) or prices != list(receipt.order.prices):
         raise LedgerError(
             f"charge {receipt.sequence} was planned by another version of this package",
             why="it would be measured with guarantees that were not charged",
@@ -112,11 +83,11 @@ class Till:
         for one in tables_of(query.relation):  # they may have been added before this was refused
             check_people(tables, tables.tables[one.name])
         touched = self._ledger.touched(dataset, analyst)
-        used = self._holdings.check(tables_named(canonical.write(query)))
+        used = self._holdings.check(names_of(canonical.write(query)))
         self.check_said(used)
         self._check_work(query)
         at = Counter(analyst, dataset, registry.version(used), touched, self._neighbours)
-        return make_offer(query, terms, at)
+        return Offer(plan_query(query, terms, at), at)
 
     def _check_work(self, query: Query) -> None:
         """Refuse a question that could take longer than anybody waits for an answer."""
@@ -190,31 +161,30 @@ class Till:
         if now.state is State.FAILED:
             raise final_failure()
         if now.release is not None:
-            return Release.from_bytes(now.release)
+            return kind_of(now.order).release(now.release)
         try:
             release = self._present(now)
         finally:
             pace.settle()
-        return Release.from_bytes(self._ledger.complete(now, release.to_bytes()))
+        stored = self._ledger.complete(now, release.to_bytes())
+        return kind_of(now.order).release(stored)
 
     def _measured(self, receipt: Receipt, pace: Pace) -> Receipt:
         """Measure a charge and store what came of it, at a moment that was fixed before."""
-        asked = _Asked.read(receipt.order, self._holdings.schema)
-        self._check_version(receipt)
-        _check_planned(receipt, asked)
+        planned = self._planned(receipt)
+        self._check_version(receipt, planned)
+        _check_planned(receipt, planned)
         self._ledger.check_failures(receipt.order)
-        engine = self._holdings.open()
-        began, steps = time.monotonic(), pace.steps(self._holdings.bound_work(asked.query).seconds)
+        engine, seconds = self._holdings.open(), planned.seconds(self._holdings.bound_work)
+        began, steps = time.monotonic(), pace.steps(seconds)
         until, measured = pace.stop(began, steps), None
         try:
             # Whatever goes wrong once data is read may depend on data: it all ends in one way, and
             # nothing of it is passed on.
             with suppress(Exception):
-                measured = pack(
-                    measure(asked.query, engine, asked.price, asked.neighbours, asked.laws, until)
-                )
+                measured = planned.measure(engine, until)
             overran = until is not None and time.monotonic() > until
-            self._check_version(receipt)  # nobody swapped a file meanwhile
+            self._check_version(receipt, planned)  # nobody swapped a file meanwhile
         finally:
             pace.hold(began, steps)
         if measured is None or overran:
@@ -227,18 +197,21 @@ class Till:
 
     def _present(self, receipt: Receipt) -> Release:
         """The answer that stored measurements make, always the same; reads no data."""
-        asked = _Asked.read(receipt.order, self._holdings.schema)
+        planned = self._planned(receipt)
         with suppress(Exception):
             assert receipt.measured is not None  # noqa: S101 - narrowing: it was kept
-            return present(asked.query, unpack(receipt.measured), asked.price, asked.neighbours)
+            return planned.present(receipt.measured)
         raise InvariantBroken(
             "an answer could not be computed from what was measured",
             why="it came to something that it is not made for, and nothing was released",
             fix="tell whoever runs this; the charge stays, and a later version may finish it",
         )
 
-    def _check_version(self, receipt: Receipt) -> None:
-        used = self._holdings.check(tables_named(json.loads(receipt.order.plan)["query"]))
+    def _planned(self, receipt: Receipt) -> PlannedOrder:
+        return kind_of(receipt.order).read(receipt.order, self._holdings.schema)
+
+    def _check_version(self, receipt: Receipt, planned: PlannedOrder) -> None:
+        used = self._holdings.check(planned.tables)
         if registry.version(used) != receipt.order.version:
             raise LedgerError(
                 f"charge {receipt.sequence} was made for another version of the data",

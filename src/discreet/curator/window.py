@@ -6,7 +6,6 @@ Charges live in the ledger: whoever opens the same folder can be asked for the a
 worker left unfinished is finished by the next one that is asked.
 """
 
-import json
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
@@ -22,8 +21,8 @@ from discreet.curator.orders import Order, Receipt, State
 from discreet.curator.pace import AT_ONCE, Pace
 from discreet.curator.pricing import Offer, Terms
 from discreet.curator.remeasure import explain_offer, merge, told_before
+from discreet.curator.stored_orders import StoredOrder
 from discreet.curator.till import Till
-from discreet.plan import canonical
 from discreet.plan.query import Query
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ class Window:
 
     def merged(self, order: Order, fresh: Release, analyst: str) -> Release:
         """An answer, merged with what an analyst was told for the same question before."""
-        query = canonical.read(json.loads(order.plan)["query"], self.curator.schema)
+        query = StoredOrder.parse(order.plan).question(self.curator.schema)
         return merge(query, fresh, told_before(self._ledger, replace(order, analyst=analyst)))
 
     def resume(

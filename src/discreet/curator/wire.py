@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from discreet import errors
 from discreet.answer.accuracy import Accuracy
-from discreet.answer.budget import Price
+from discreet.answer.price import Price
 from discreet.answer.release import Release
 from discreet.curator.accounts import Account
 from discreet.curator.entries import Entry, Head

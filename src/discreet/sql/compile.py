@@ -18,20 +18,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from discreet.plan.bounding import FULL, has_known_keys, is_by_row, largest_weight
 from discreet.plan.expressions import Expression
 from discreet.plan.kinds import Kind, Value
 from discreet.plan.query import Query, key_types
-from discreet.plan.relations import columns_of, unit_of
-from discreet.plan.schema import PERSON, EachRow
+from discreet.plan.relations import columns_of
+from discreet.plan.schema import PERSON
 from discreet.plan.statistics import Distinct, People, Ranks, Rows, Statistic, Total
 from discreet.plan.typing import infer
 from discreet.sql.duckdb import DuckDB
 from discreet.sql.integers import cell, on_grid, saturated
 from discreet.sql.relations import first_rows, render_relation
-
-FULL = 1 << 10
-"""The weight of a person within the limits."""
-
 
 SECRET = "<secret>"  # noqa: S105 - stands for the salt, which is drawn when the question is asked
 
@@ -54,12 +51,12 @@ class Compiled:
     @property
     def by_row(self) -> bool:
         """Whether each row is protected by itself."""
-        return isinstance(unit_of(self.query.relation), EachRow)
+        return is_by_row(self.query)
 
     @property
     def known(self) -> bool:
         """Whether all values of all keys are public."""
-        return all(of.keys is not None for of in key_types(self.query))
+        return has_known_keys(self.query)
 
     @property
     def keys(self) -> list[str]:
@@ -137,12 +134,11 @@ class Compiled:
     def weights(self, name: str, norm: str, limit: int, *, square: bool) -> str:
         """The people over a limit and their weights; `square` for a limit on a squared norm.
 
-        Why: a weight is at most FULL * limit / norm, so the weighted norm is at most FULL * limit.
-        The factor 1 - 2^-40 outweighs the rounding of five double operations, 5 * 2^-53.
+        Why: see `discreet.plan.bounding`.
         """
         size = self.dialect.as_double(norm)
         size = f"SQRT({size})" if square else size
-        top = (limit**0.5 if square else float(limit)) * FULL * (1 - 2.0**-40)
+        top = largest_weight(limit, squared=square)
         weight = f"CAST(FLOOR({self.dialect.double(top)} / {size}) AS BIGINT)"
         return (
             f"CREATE TEMP TABLE {name} AS SELECT {self._person}, {weight} AS w "

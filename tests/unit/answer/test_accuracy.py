@@ -9,18 +9,18 @@ import pytest
 
 from clinic import CLINIC
 from discreet.answer.accuracy import Accuracy, certain_half_width, planned, price_for
-from discreet.answer.budget import Price
 from discreet.answer.estimate import estimate
-from discreet.answer.explain import explain
-from discreet.answer.limits import Law
+from discreet.answer.price import Price
 from discreet.answer.release import Release
 from discreet.errors import InputError
+from discreet.plan.bounding import Law
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import Limits
 from discreet.plan.statistics import Total
 from discreet.privacy import Neighbours, compose
 from discreet.sql.duckdb import DuckDB
 from discreet.sql.read import read
+from planned import explain
 
 COUNTS = "SELECT city, COUNT(*) AS n FROM visits GROUP BY city"
 

@@ -6,11 +6,11 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer import post
-from discreet.answer.answer import answer
-from discreet.answer.budget import Price
-from discreet.answer.limits import Law
+from discreet.answer.measurement_plan import answer
+from discreet.answer.price import Price
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import EngineError, InputError, QueryRefused
+from discreet.plan.bounding import Law
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Bounds, Person, Schema, Table, column_type
 from discreet.privacy import Neighbours
@@ -220,8 +220,8 @@ def test_errors_of_the_engine_say_nothing_about_data(engine):
 
 
 def test_changing_one_person_costs_more_noise_for_the_same_price(engine):
-    from discreet.answer.answer import answer
-    from discreet.answer.budget import Price
+    from discreet.answer.measurement_plan import answer
+    from discreet.answer.price import Price
     from discreet.sql.read import read
 
     query = read("SELECT COUNT(*) AS n FROM visits", schema())

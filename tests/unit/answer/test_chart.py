@@ -9,8 +9,8 @@ import sys
 import pyarrow as pa
 import pytest
 
-from discreet.answer.budget import Price
 from discreet.answer.facts import Facts
+from discreet.answer.price import Price
 from discreet.answer.release import Cost, Release
 from discreet.errors import InputError
 from discreet.privacy import Pure, compose

@@ -6,16 +6,15 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-
-from discreet.answer.answer import answer
 from discreet.answer.ask import draw, histograms_of, interpret, plan_budget
-from discreet.answer.budget import Price
+from discreet.answer.quote import quote
+
 from discreet.answer.clipping import cut_off
-from discreet.answer.explain import explain
 from discreet.answer.limits import Clipped, Law
+from discreet.answer.measurement_plan import answer
 from discreet.answer.merging import merge_parts
 from discreet.answer.parts import pack, unpack
-from discreet.answer.quote import quote
+from discreet.answer.price import Price
 from discreet.answer.tabulate import Simulation, tabulate
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.plan.schema import Limits
@@ -23,6 +22,7 @@ from discreet.plan.statistics import People, Rows, Total, needed
 from discreet.privacy import Neighbours
 from discreet.sql.compile import Compiled
 from discreet.sql.read import read
+from planned import explain
 from visits import clinic, engine_of, schema
 
 FREE = schema(limits=Limits())

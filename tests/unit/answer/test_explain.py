@@ -8,20 +8,20 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from discreet.answer.ask import draw, interpret, plan_budget
 
 from clinic import CLINIC
-from discreet.answer.answer import answer
-from discreet.answer.ask import draw, interpret, plan_budget
-from discreet.answer.budget import Price
 from discreet.answer.errorbars import half_width, simulate
 from discreet.answer.expected import GROUP, expect
 from discreet.answer.explain import Sealed, explain, recall
-from discreet.answer.limits import Law, Weighing
 from discreet.answer.measure import measurements
+from discreet.answer.measurement_plan import answer
+from discreet.answer.price import Price
 from discreet.answer.release import Release
 from discreet.answer.statements import SECRET
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError, InvariantBroken
+from discreet.plan.bounding import Law, Weighing
 from discreet.plan.dummy import dummy
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import Limits

@@ -4,14 +4,13 @@ import math
 
 import pyarrow as pa
 import pytest
-
-from discreet.answer.answer import answer
 from discreet.answer.ask import limits_of, plan_budget
-from discreet.answer.budget import Price
-from discreet.answer.explain import explain
+from discreet.answer.quote import quote
+
 from discreet.answer.feasible import check_feasible, is_feasible, widest
 from discreet.answer.limits import LADDER, Law, Weighing
-from discreet.answer.quote import quote
+from discreet.answer.measurement_plan import answer
+from discreet.answer.price import Price
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError
 from discreet.plan.schema import Limits
@@ -19,6 +18,7 @@ from discreet.plan.statistics import needed
 from discreet.privacy import Neighbours
 from discreet.sql.compile import Compiled
 from discreet.sql.read import read
+from planned import explain
 from visits import clinic, engine_of, schema
 
 ADD = Neighbours.ADD_REMOVE

@@ -11,8 +11,8 @@ import pytest
 
 import discreet.sql.relations as room
 from discreet.answer import ask
-from discreet.answer.answer import answer
-from discreet.answer.budget import Price
+from discreet.answer.measurement_plan import answer
+from discreet.answer.price import Price
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.plan import relations
 from discreet.plan.expressions import Column

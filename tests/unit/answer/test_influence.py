@@ -5,17 +5,16 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-
-from discreet.answer.answer import answer
 from discreet.answer.budget import Price, split
-from discreet.answer.estimate import estimate
-from discreet.answer.explain import explain
-from discreet.answer.influence import Influence, best_shares, influences
-from discreet.answer.limits import Law
 from discreet.answer.quote import quote
+
+from discreet.answer.estimate import estimate
+from discreet.answer.influence import Influence, best_shares, influences
+from discreet.answer.measurement_plan import answer
 from discreet.answer.sets import check_groups
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError
+from discreet.plan.bounding import Law
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Measure
 from discreet.plan.relations import columns_of
@@ -24,6 +23,7 @@ from discreet.plan.statistics import Ranks, Rows, Total, needed, statistics_in, 
 from discreet.privacy import Neighbours
 from discreet.sql.duckdb import DuckDB
 from discreet.sql.read import read
+from planned import explain
 
 POWER = {Law.LAPLACE: 1.0, Law.GAUSSIAN: 0.5}
 COLUMNS = {

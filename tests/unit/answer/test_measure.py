@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.answer.limits import Law, Weighing
 from discreet.answer.measure import Measurement
+from discreet.plan.bounding import Law, Weighing
 from discreet.plan.expressions import Column
 from discreet.plan.statistics import Distinct, People, Rows, Total, grid
 from discreet.privacy import Neighbours

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer import merging
-from discreet.answer.ask import Measured
-from discreet.answer.limits import Law, Weighing
 from discreet.answer.measure import Measurement
+from discreet.answer.measured import Measured
 from discreet.answer.merging import Average, fits, merge_parts
 from discreet.answer.parts import Noisy, Part, Ranked, called, part_of
 from discreet.answer.showing import Showing
+from discreet.plan.bounding import Law, Weighing
 from discreet.plan.statistics import People, Ranks, Rows, Total, needed
 from discreet.privacy import Neighbours
 from discreet.sql.read import read

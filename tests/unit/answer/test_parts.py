@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer import parts
-from discreet.answer.answer import answer
-from discreet.answer.ask import Measured
-from discreet.answer.budget import Price
 from discreet.answer.limits import Law, stated
+from discreet.answer.measured import Measured
+from discreet.answer.measurement_plan import answer
+from discreet.answer.price import Price
 from discreet.answer.release import Release
 from discreet.errors import InputError
 from discreet.plan.schema import Limits

@@ -5,12 +5,12 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer import answer as answering
-from discreet.answer.answer import answer
-from discreet.answer.budget import Price
-from discreet.answer.limits import Law
+from discreet.answer.measurement_plan import answer
 from discreet.answer.merging import merge_parts
 from discreet.answer.picking import REMARK, picks
+from discreet.answer.price import Price
 from discreet.engines.duckdb import DuckDBEngine
+from discreet.plan.bounding import Law
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Bounds, Keys, Limits, Person, Schema, Table, column_type
 from discreet.sql.read import read

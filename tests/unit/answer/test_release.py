@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from clinic import CLINIC
-from discreet.answer.answer import answer
-from discreet.answer.budget import Price
 from discreet.answer.facts import Facts, facts_of
+from discreet.answer.measurement_plan import answer
+from discreet.answer.price import Price
 from discreet.answer.release import Cost, Release
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError

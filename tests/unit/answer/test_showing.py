@@ -2,20 +2,19 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-
 from discreet.answer.ask import plan_budget, selecting
 from discreet.answer.budget import KEYS, Price, split
-from discreet.answer.limits import Law, Weighing
-from discreet.answer.measure import Measurement, measurements
 from discreet.answer.quote import quote
+
+from discreet.answer.measure import Measurement, measurements
 from discreet.answer.showing import Showing
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError
 from discreet.mechanisms import KeySelection
+from discreet.plan.bounding import FULL, Compiled, Law, Weighing
 from discreet.plan.schema import EachRow
 from discreet.plan.statistics import People, Rows, needed
 from discreet.privacy import Approximate, Neighbours, compose
-from discreet.sql.compile import FULL, Compiled
 from discreet.sql.read import read
 from visits import schema
 

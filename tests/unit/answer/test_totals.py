@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer import errorbars, totals
-from discreet.answer.answer import answer
-from discreet.answer.budget import Price
+from discreet.answer.measurement_plan import answer
+from discreet.answer.price import Price
 from discreet.answer.totals import dense
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.plan.kinds import Kind

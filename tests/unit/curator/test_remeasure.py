@@ -10,7 +10,7 @@ import pytest
 
 import discreet as dp
 from desk import BY_CITY, COUNT, add_visits, spent
-from discreet.answer.budget import Price
+from discreet.answer.price import Price
 from discreet.answer.release import Cost, Release
 from discreet.curator import remeasure
 from discreet.curator.columns import _weighted

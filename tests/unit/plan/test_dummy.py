@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 import pytest
 
 from clinic import CLINIC
-from discreet.answer.answer import answer
-from discreet.answer.budget import Price
+from discreet.answer.measurement_plan import answer
+from discreet.answer.price import Price
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError
 from discreet.plan.calendar import position

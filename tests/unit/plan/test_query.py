@@ -1,11 +1,11 @@
 from dataclasses import replace
 
 import pytest
-
 from discreet.answer.budget import Price, split
-from discreet.answer.limits import Law
+
 from discreet.errors import InputError
 from discreet.plan import canonical
+from discreet.plan.bounding import Law
 from discreet.plan.builder import From, count, maximum, mean, median, minimum
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.query import Measure, Query, weighted

@@ -7,9 +7,9 @@ import time
 
 import pyarrow as pa
 import pytest
-
 from discreet.answer.ask import plan_budget
-from discreet.answer.budget import Price
+
+from discreet.answer.price import Price
 from discreet.engines.duckdb import LONGEST_STORED, DuckDBEngine
 from discreet.errors import InputError, QueryRefused
 from discreet.plan import work

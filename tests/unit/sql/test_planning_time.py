@@ -7,13 +7,13 @@ import time
 import pytest
 
 from clinic import CLINIC
-from discreet.answer.budget import Price
-from discreet.answer.explain import explain
+from discreet.answer.price import Price
 from discreet.errors import DiscreetError
 from discreet.plan import canonical
 from discreet.plan.reads import reads
 from discreet.sql.duckdb import DuckDB
 from discreet.sql.read import read
+from planned import explain
 
 SECONDS = 2
 LENGTHS = (5_000, 34_000, 60_000)

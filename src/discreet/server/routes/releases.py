@@ -1,7 +1,6 @@
 """What was answered: free to read again, in whatever form suits."""
 
 import io
-import json
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Annotated, Any, Literal
@@ -14,6 +13,7 @@ from discreet.answer.release import Release
 from discreet.curator import wire
 from discreet.curator.charging import final_failure
 from discreet.curator.filing import NEWEST, Filed
+from discreet.curator.stored_orders import StoredOrder
 from discreet.server.guard import Asker
 from discreet.server.questions import TELLS, about_charge, pending, tell, window_of
 from discreet.server.replies import missing
@@ -146,8 +146,9 @@ def _file(content: bytes, media: str, name: str) -> Response:
 
 def _snippet(filed: Filed, address: str) -> str:
     """Python that asks the same question of the same server, for nothing."""
-    plan = json.loads(filed.order.plan)
-    price = f"epsilon={_typed(plan['epsilon'])}, delta={_typed(plan['delta'])}{_weights(plan)}"
+    asked = StoredOrder.parse(filed.order.plan)
+    epsilon, delta = _typed(asked.price.epsilon), _typed(asked.price.delta)
+    price = f"epsilon={epsilon}, delta={delta}{_weights(asked)}"
     lines: list[Any] = ["import os"]
     if "Fraction" in price:
         lines.append("from fractions import Fraction")
@@ -160,29 +161,27 @@ def _snippet(filed: Filed, address: str) -> str:
         lines += [f"answer = curator.sql({filed.order.asked!r}, {price})"]
     else:
         lines += [
-            f"query = canonical.read({plan['query']!r}, curator.schema)",
+            f"query = canonical.read({asked.query!r}, curator.schema)",
             f"answer = curator.ask(query, {price})",
         ]
     return "\n".join([*lines, "print(answer)", ""])
 
 
-def _weights(plan: dict[str, Any]) -> str:
+def _weights(asked: StoredOrder) -> str:
     """Weights as they are typed; a question in Python carries its own."""
-    aggregates = json.loads(plan["query"])["aggregates"]
-    found = {one["name"]: one["weight"]["fraction"] for one in aggregates if "weight" in one}
+    found = asked.weights
     typed = ", ".join(f"{name!r}: {_typed(weight)}" for name, weight in found.items())
     return f", weights={{{typed}}}" if found else ""
 
 
-def _typed(text: str) -> str:
+def _typed(exact: Fraction) -> str:
     """A number as it is typed, exactly.
 
     Example:
-        >>> _typed("1/10"), _typed("1/3"), _typed("2")
+        >>> _typed(Fraction(1, 10)), _typed(Fraction(1, 3)), _typed(Fraction(2))
         ('0.1', "Fraction('1/3')", '2')
     """
-    exact = Fraction(text)
     if exact.denominator == 1:
         return str(exact.numerator)
     short = repr(float(exact))
-    return short if Fraction(short) == exact else f"Fraction({text!r})"
+    return short if Fraction(short) == exact else f"Fraction({str(exact)!r})"

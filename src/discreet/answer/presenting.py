@@ -1,67 +1,38 @@
-"""A question in, a release out."""
+"""Noisy measurements in, a release out: a function of what was released, and nothing else."""
 
 import math
 from collections.abc import Sequence
 
 import pyarrow as pa
 
-from discreet.answer.ask import GROUPS, ROWS, Measured, draw, interpret
-from discreet.answer.budget import Price
 from discreet.answer.drawn import Drawn
 from discreet.answer.facts import facts_of, left_out
 from discreet.answer.figures import counted
-from discreet.answer.limits import ALLOWED, Law
+from discreet.answer.limits import ALLOWED
+from discreet.answer.measured import Measured, interpret
 from discreet.answer.parts import kept
 from discreet.answer.picking import widened, wider_by
 from discreet.answer.post import arrange, evaluate, outputs_of, shows_all
+from discreet.answer.price import Price
 from discreet.answer.release import Cost, Release
-from discreet.answer.sets import single_sets
+from discreet.answer.set_plan import GROUPS, ROWS, SetPlan
 from discreet.answer.tabulate import Simulation, tabulate
-from discreet.engines.engine import Engine
+from discreet.plan.bounding import Law
 from discreet.plan.query import Query, released_columns
 from discreet.plan.relations import unit_of
 from discreet.plan.schema import EachRow
 from discreet.plan.statistics import People
-from discreet.privacy import Neighbours, compose
+from discreet.privacy import compose
 
 
-def answer(
-    query: Query,
-    engine: Engine,
-    price: Price,
-    neighbours: Neighbours = Neighbours.ADD_REMOVE,
-    laws: Sequence[Law] = tuple(Law),
-) -> Release:
-    """Answer a query for a price, with noise of whichever of the laws errs least."""
-    return present(query, measure(query, engine, price, neighbours, laws), price, neighbours)
-
-
-def measure(
-    query: Query,
-    engine: Engine,
-    price: Price,
-    neighbours: Neighbours,
-    laws: Sequence[Law],
-    until: float | None = None,
-) -> list[Drawn]:
-    """Noisy integers for each grouping set: all that data is read for.
-
-    At `until`, on the monotonic clock, the engine is stopped.
-    """
-    share = price.over(len(query.sets))
-    return [draw(one, engine, share, neighbours, laws, until) for one in single_sets(query)]
-
-
-def present(query: Query, drawn: Sequence[Drawn], price: Price, neighbours: Neighbours) -> Release:
+def present(query: Query, price: Price, sets: Sequence[SetPlan], drawn: Sequence[Drawn]) -> Release:
     """Estimates, error bars and the table to show.
 
     Guarantee:
         Post-processing: the same measurements give the same release, bit by bit on one machine.
         No randomness and no data goes in, so a failure here is a fact about released numbers.
     """
-    share = price.over(len(query.sets))
-    sets = zip(single_sets(query), drawn, strict=True)
-    parts = [interpret(one, noisy, share, neighbours) for one, noisy in sets]
+    parts = [interpret(one, noisy) for one, noisy in zip(sets, drawn, strict=True)]
     central = pa.concat_tables([tabulate(query, part) for part in parts])
     rows = None if shows_all(query) else arrange(central, query)
     shown_rows = central.num_rows if rows is None else len(rows)
@@ -73,7 +44,7 @@ def present(query: Query, drawn: Sequence[Drawn], price: Price, neighbours: Neig
         shown = shown.take(rows)
         wider = widened(query, widths, times)
         half_widths = {name: pa.array(width).take(rows) for name, width in wider.items()}
-    costs = tuple(cost for part in parts for cost in _costs(part))
+    costs = tuple(Cost(*one) for noisy in drawn for one in noisy.spent)
     return Release(
         table=shown,
         half_widths=half_widths,
@@ -85,14 +56,6 @@ def present(query: Query, drawn: Sequence[Drawn], price: Price, neighbours: Neig
         facts=facts_of(query),
         parts=kept(parts),
     )
-
-
-def _costs(part: Measured) -> list[Cost]:
-    chosen = [Cost(what, "exact choice", guarantee) for what, guarantee in part.choices]
-    return chosen + [
-        Cost(type(statistic).__name__, one.law.value, one.guarantee)
-        for statistic, one in part.measurements.items()
-    ]
 
 
 def _note(part: Measured) -> str:
@@ -119,8 +82,7 @@ def _over(part: Measured, what: str, more: str) -> str:
     """How many people count for less, as the histogram that chose the limit has it."""
     if what in part.clipped:
         return f" ({part.clipped[what]} of people {more})"
-    guessed = any(name == f"people by {what}" for name, _ in part.choices)
-    if not guessed:
+    if what not in part.learnt:
         return ""
     return (
         f" (a guess: too little was paid to learn how many people {more};"

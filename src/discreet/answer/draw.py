@@ -1,0 +1,180 @@
+"""Run the plan of a grouping set: exact integers of the engine meet their noise, and no more.
+
+Nothing flows backwards: everything was decided before data is touched, and what the engine returns
+goes through a mechanism before anything else sees it.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.answer.choosing import choose, clipped, unit_scale
+from discreet.answer.drawn import Drawn, Spent
+from discreet.answer.feasible import check_feasible, widest
+from discreet.answer.limits import Clipped, GroupNorm, Norm
+from discreet.answer.measure import (
+    Measurement,
+    quantile_cells,
+    quantile_guarantee,
+    quantile_scale,
+)
+from discreet.answer.measured import ranks_of
+from discreet.answer.planning import public_bounds
+from discreet.answer.set_plan import (
+    EXACT,
+    FINDING,
+    GROUPS,
+    ROWS,
+    SetPlan,
+    histogram_of,
+    words,
+)
+from discreet.answer.spread import Spread
+from discreet.answer.statements import Statements
+from discreet.answer.totals import found_totals, known_totals, put_domains
+from discreet.engines.engine import Engine, Session
+from discreet.plan.bounding import Weighing, group_count
+from discreet.plan.query import Aggregate, level_of
+from discreet.plan.statistics import Distinct, Ranks, Statistic
+from discreet.privacy import Guarantee
+
+
+def draw(plan: SetPlan, engine: Engine, until: float | None = None) -> Drawn:
+    """Measure one grouping set; at `until`, on the monotonic clock, the engine is stopped."""
+    statements = Statements.of(plan, engine.dialect, os.urandom(16).hex())
+    with engine.session(until) as session:
+        put_domains(plan.query, session)
+        for statement in statements.people():
+            session.run(statement)
+        bounded = bound(plan, statements, session)
+        weighing, spent = bounded.weighing, list(bounded.spent)
+        check_feasible(plan, weighing)
+        for statement in statements.bounding(weighing):
+            session.run(statement)
+        measurements, selection = plan.measurements(weighing), plan.selection(weighing)
+        if selection is None:
+            totals = known_totals(statements, measurements, session)
+        else:
+            totals = found_totals(statements, measurements, session, selection)
+            spent.append(Spent(FINDING, EXACT, selection.guarantee))
+        if any(isinstance(one, Ranks | Distinct) for one in statements.compiled.statistics):
+            places = pa.array(np.arange(totals.groups, dtype=np.int64))
+            session.put("groups", pa.table({"place": places, **totals.keys}))
+        cells, chosen = _cells(statements, measurements, session, totals.groups)
+        return Drawn(
+            weighing,
+            {} if selection is None else totals.keys,  # what is public need not be stored
+            totals.groups,
+            (*totals.numbers, *_distincts(statements, measurements, session, totals.groups)),
+            cells,
+            (*spent, *(_paid(one, chosen) for one in measurements)),
+            bounded.clipped,
+        )
+
+
+# --- bounds -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """Bounds on people; what learning them cost, and what they cut off."""
+
+    weighing: Weighing
+    spent: tuple[Spent, ...] = ()
+    clipped: Mapping[str, Clipped] = field(default_factory=dict)
+
+
+def bound(plan: SetPlan, statements: Statements, session: Session) -> Bounded:
+    """The bounds of the plan, else what noisy histograms of people suggest."""
+    if plan.weighing is not None:
+        return Bounded(plan.weighing)
+    mechanism, most, found, told = plan.histogram, widest(plan), {}, {}
+    for name, norm in plan.norms.items():
+        people = np.zeros(len(norm.bounds) + 1, dtype=np.int64)
+        for batch in session.stream(statements.histogram(norm)):
+            people[batch.column(0).to_numpy()] = batch.column(1).to_numpy()
+        noisy = np.asarray(mechanism.release(people), dtype=np.float64)
+        spread = Spread(noisy, float(mechanism.scale), norm.steps, _top(norm))
+        limit = choose(spread, norm, unit_scale(plan, norm), group_count(plan.query))
+        found[name] = min(limit, most if name == ROWS else plan.findable(most))
+        told[name] = clipped(spread, norm, found[name])
+    public = public_bounds(plan.query, plan.law)
+    return Bounded(
+        Weighing(plan.law, found.get(ROWS, public.rows), found.get(GROUPS, public.groups)),
+        tuple(Spent(histogram_of(name), EXACT, mechanism.guarantee) for name in plan.histograms),
+        {name: one for name, one in told.items() if one is not None},
+    )
+
+
+def _top(norm: Norm) -> int | None:
+    """The highest norm that a person can have, where it is public."""
+    return norm.groups if isinstance(norm, GroupNorm) and not norm.found else None
+
+
+# --- different values, and quantiles ------------------------------------------------------------
+
+
+def _distincts(
+    statements: Statements, measurements: list[Measurement], session: Session, groups: int
+) -> Iterator[NDArray[Any]]:
+    """Noisy numbers of different values."""
+    for one in measurements:
+        statistic = one.strategy.statistics[0]
+        if isinstance(statistic, Distinct):
+            totals = np.zeros(groups, dtype=np.int64)
+            for batch in session.stream(statements.distincts(statistic, one.weighing)):
+                totals[batch.column(0).to_numpy()] = batch.column(1).to_numpy()
+            yield from one.release([totals])
+
+
+def _cells(
+    statements: Statements, measurements: list[Measurement], session: Session, groups: int
+) -> tuple[dict[str, NDArray[np.int64]], dict[Statistic, Guarantee]]:
+    """The cell of each private quantile of every group, by aggregate; what each gave away."""
+    query = statements.plan.query
+    wanted: dict[Ranks, list[Aggregate]] = {}
+    for aggregate in query.aggregates:
+        if (ranks := ranks_of(query, aggregate)) is not None:
+            wanted.setdefault(ranks, []).append(aggregate)
+    found = {a.name: np.empty(groups, dtype=np.int64) for some in wanted.values() for a in some}
+    plans = {one.strategy.statistics[0]: one for one in measurements}
+    spent: dict[Statistic, Guarantee] = {}
+    for statistic, aggregates in wanted.items():
+        one, count = plans[statistic], len(aggregates)
+        scales = [quantile_scale(one, level_of(a), count) for a in aggregates]
+        levels = [level_of(a) for a in aggregates]
+        spent[statistic] = quantile_guarantee(one, list(zip(levels, scales, strict=True)))
+        for place, ranked in enumerate(_ranked(statements.ranks(statistic), session, groups)):
+            for aggregate, scale in zip(aggregates, scales, strict=True):
+                level = level_of(aggregate)
+                cell = quantile_cells(*ranked, statistic.cells, level, scale)
+                found[aggregate.name][place] = cell
+    return found, spent
+
+
+def _paid(one: Measurement, chosen: Mapping[Statistic, Guarantee]) -> Spent:
+    """What a measurement gave away, as the mechanism that was used says."""
+    first = one.strategy.statistics[0]
+    paid = chosen[first] if first in chosen else one.mechanism(2).guarantee
+    return Spent(words(one.strategy), one.law.value, paid)
+
+
+def _ranked(
+    statement: str, session: Session, groups: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """The occupied cells of every group and the weight in each, in the order of the groups."""
+    columns: list[list[NDArray[np.int64]]] = [[], [], []]
+    for batch in session.stream(statement):
+        for column, part in zip(columns, batch.columns, strict=True):
+            column.append(part.to_numpy())
+    empty = np.empty(0, dtype=np.int64)
+    places, cells, weights = (np.concatenate([empty, *column]) for column in columns)
+    ends = np.searchsorted(places, np.arange(groups + 1))
+    for first, end in pairwise(ends):
+        yield cells[first:end], weights[first:end]

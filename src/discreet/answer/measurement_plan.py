@@ -1,0 +1,151 @@
+"""One plan from a question to its release.
+
+    question, price ──> MeasurementPlan ──> measure (noisy integers, stored) ──> present (release)
+
+Pricing, explaining, running, recovering and auditing read this one value.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.answer.draw import draw
+from discreet.answer.drawn import Drawn
+from discreet.answer.explain import Explanation, explain
+from discreet.answer.planning import plan_sets
+from discreet.answer.presenting import present
+from discreet.answer.price import Price
+from discreet.answer.release import Release
+from discreet.answer.set_plan import Charged, SetPlan
+from discreet.answer.sets import single_sets
+from discreet.engines.engine import Engine
+from discreet.errors import InputError, InvariantBroken
+from discreet.plan.bounding import Law
+from discreet.plan.query import Query
+from discreet.privacy import ZCDP, Composed, Guarantee, Neighbours, compose
+from discreet.privacy.charges import EPSILON, RHO, Charge, Measure, price_sum
+from discreet.privacy.charges import price as charge
+from discreet.sql.duckdb import DuckDB
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementPlan:
+    """What will be measured for a question, and at what price: public facts alone.
+
+    Guarantee:
+        `guarantees` bound what measuring gives away, whatever the data and whatever bounds a first
+        stage chooses. What is spent is compared with them before anything is shown.
+    """
+
+    query: Query
+    price: Price
+    neighbours: Neighbours
+    sets: tuple[SetPlan, ...]
+
+    @staticmethod
+    def of(
+        query: Query,
+        price: Price,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+        laws: Iterable[Law] = tuple(Law),
+    ) -> "MeasurementPlan":
+        """Plan a question, with noise of whichever of the laws is expected to err less."""
+        return MeasurementPlan(query, price, neighbours, plan_sets(query, price, neighbours, laws))
+
+    # --- before data is touched -------------------------------------------------------------------
+
+    @property
+    def guarantees(self) -> tuple[Charged, ...]:
+        """What each part gives away."""
+        return tuple(guarantee for one in self.sets for _, guarantee in one.guarantees)
+
+    @property
+    def guarantee(self) -> Composed:
+        """What all of it gives away."""
+        return compose(list(self.guarantees))
+
+    def charge(self, measure: Measure) -> Charge:
+        """What all of it costs in a measure."""
+        return price_sum(self.guarantee, measure)
+
+    def explain(self, dialect: DuckDB) -> Explanation:
+        """What it will cost and how well it will be answered."""
+        return explain(self.query, self.price, self.neighbours, self.sets, dialect)
+
+    def statements(self, dialect: DuckDB) -> tuple[str, ...]:
+        """All SQL that will run; for an example of bounds where they have yet to be chosen."""
+        return self.explain(dialect).sql
+
+    # --- data, and after it -----------------------------------------------------------------------
+
+    def measure(self, engine: Engine, until: float | None = None) -> list[Drawn]:
+        """Noisy integers for each grouping set: all that data is read for.
+
+        At `until`, on the monotonic clock, the engine is stopped.
+        """
+        drawn = [draw(one, engine, until) for one in self.sets]
+        self.check_spent(drawn)
+        return drawn
+
+    def check_spent(self, drawn: Sequence[Drawn]) -> None:
+        """Refuse measurements that cost more, or otherwise, than planned."""
+        for one, measured in zip(self.sets, drawn, strict=True):
+            planned = [guarantee for _, guarantee in one.guarantees]
+            spent = [part.guarantee for part in measured.spent]
+            if len(spent) != len(planned) or not all(map(_is_within, spent, planned)):
+                raise InvariantBroken(
+                    "what was measured is not what was charged",
+                    why="it gives away more than the plan says, and nothing was released",
+                    fix="report this as a fault",
+                )
+
+    def present(self, drawn: Sequence[Drawn]) -> Release:
+        """The release that measurements make: a function of them, with no data and no chance."""
+        self.check_spent(drawn)
+        return present(self.query, self.price, self.sets, drawn)
+
+    # --- as text ----------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was decided beside the question, as plain JSON with tags that never change."""
+        return {"version": _VERSION, "sets": [one.to_dict() for one in self.sets]}
+
+    @staticmethod
+    def from_dict(
+        stored: Mapping[str, Any], query: Query, price: Price, neighbours: Neighbours
+    ) -> "MeasurementPlan":
+        """What `to_dict` wrote for a question."""
+        if stored["version"] != _VERSION:
+            raise InputError(
+                "a stored plan cannot be read",
+                why="another version of this package wrote it",
+                fix="use the version that wrote it, or a later one",
+            )
+        sets = zip(stored["sets"], single_sets(query), strict=True)
+        read = tuple(SetPlan.from_dict(one, part, neighbours) for one, part in sets)
+        return MeasurementPlan(query, price, neighbours, read)
+
+
+def answer(
+    query: Query,
+    engine: Engine,
+    price: Price,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    laws: Iterable[Law] = tuple(Law),
+) -> Release:
+    """Plan, measure and present a question, without a curator: nothing is charged or stored."""
+    plan = MeasurementPlan.of(query, price, neighbours, laws)
+    return plan.present(plan.measure(engine))
+
+
+def _is_within(spent: Guarantee, planned: Charged) -> bool:
+    """Whether a part gives away no more than was planned for it."""
+    measure = RHO if isinstance(planned, ZCDP) else EPSILON
+    try:
+        cost, paid = charge(spent, measure), charge(planned, measure)  # type: ignore[arg-type]
+    except InputError:
+        return False
+    within = cost.amount <= paid.amount and cost.delta <= paid.delta
+    return within and cost.neighbours is paid.neighbours

@@ -1,0 +1,127 @@
+"""How much of one person enters an answer: limits, integer weights, and the norms they bound.
+
+Whoever has more than the limits counts for less, by an integer weight, and nobody is refused or
+dropped for having much. What that bounds is the theorem that every answer rests on; the proof is in
+`docs/proofs/bounding.md`.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+from discreet.plan.query import Query, key_types
+from discreet.plan.relations import has_one_row_each, tables_of, unit_of
+from discreet.plan.schema import EachRow, Limits
+
+FULL = 1 << 10
+"""The weight of a person within the limits; weights are whole numbers from 0 to this."""
+
+_TYPICAL_GROUPS = 100
+"""How many groups are reckoned with where their number is not public."""
+
+_BELOW = 1 - 2.0**-40
+"""Outweighs the rounding of the five double operations of a weight, 5 * 2^-53."""
+
+
+class Law(Enum):
+    """The kind of noise. It decides the norm that limits bound: l1 for Laplace, l2 for Gaussian."""
+
+    LAPLACE = "Laplace"
+    GAUSSIAN = "Gaussian"
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """What one person adds to an answer at most, over all groups, in the norm of the noise.
+
+    Guarantee:
+        With n_g rows of a person in group g and the person's weight w, the norm of (w n_g) over all
+        groups is at most FULL * `rows`. As a person, they count with weights v in at most l0
+        groups: the norm of (v, ..., v) is at most FULL * `groups` for Laplace noise, and its square
+        at most FULL^2 * `groups` for Gaussian noise. Where groups are found, they are left at most
+        `groups` of them first.
+    Neighbours:
+        Adding or removing a person. Changing one removes one and adds one: twice as much.
+    Why:
+        w is at most FULL * rows / norm, rounded down, for those whose norm exceeds `rows`, and FULL
+        for the others; v likewise. A weight depends on the person's own rows alone, so nobody
+        else's change when they leave.
+    Edge cases:
+        A person more than FULL times over the limit has weight 0. Rows that are protected by
+        themselves have weight FULL and are in one group.
+
+    Example:
+        >>> Weighing.stated(Limits(4, 3), Law.LAPLACE), Weighing.stated(Limits(4, 3), Law.GAUSSIAN)
+        (Weighing(law=<Law.LAPLACE: 'Laplace'>, rows=12, groups=4),
+         Weighing(law=<Law.GAUSSIAN: 'Gaussian'>, rows=6, groups=4))
+    """
+
+    law: Law
+    rows: int
+    groups: int
+
+    @staticmethod
+    def stated(limits: Limits, law: Law) -> "Weighing":
+        """The limits that somebody has stated, in the norm of the noise; 1 for what is not."""
+        groups, rows = limits.max_groups or 1, limits.max_rows or 1
+        if law is Law.LAPLACE:
+            return Weighing(law, groups * rows, groups)
+        return Weighing(law, math.isqrt(groups * rows * rows - 1) + 1, groups)
+
+
+def largest_weight(limit: int, *, squared: bool) -> float:
+    """What a person's weight is computed from: this over their norm, rounded down.
+
+    `limit` is one on a squared norm if `squared`.
+    """
+    return (limit**0.5 if squared else float(limit)) * FULL * _BELOW
+
+
+def is_by_row(query: Query) -> bool:
+    """Whether each row is protected by itself."""
+    return isinstance(unit_of(query.relation), EachRow)
+
+
+def has_known_keys(query: Query) -> bool:
+    """Whether all values of all keys are public."""
+    return all(of.keys is not None for of in key_types(query))
+
+
+def group_count(query: Query) -> int:
+    """How many groups there are, where that is public; else what is reckoned with."""
+    count = 1
+    for of in key_types(query):
+        count *= len(of.keys) if of.keys is not None else _TYPICAL_GROUPS
+    return count
+
+
+def within_groups(limit: int, query: Query) -> int:
+    """A limit on one person's groups, no higher than the number of groups where that is public."""
+    return min(limit, group_count(query)) if has_known_keys(query) else limit
+
+
+def limits_of(query: Query) -> Limits:
+    """The limits that are stated: by the question, else by all its tables.
+
+    Nobody is in more groups than there are, or has more rows than a subquery leaves them.
+    """
+    if has_one_row_each(query.relation):
+        return Limits(1, 1)
+    limits = [table.limits for table in tables_of(query.relation)]
+    groups = [limit.max_groups for limit in limits]
+    rows = [limit.max_rows for limit in limits]
+    stated = query.limits.max_groups or (max(g or 0 for g in groups) if all(groups) else None)
+    return Limits(
+        None if stated is None else within_groups(stated, query),
+        query.limits.max_rows or (max(r or 0 for r in rows) if all(rows) else None),
+    )
+
+
+def is_stated(limits: Limits) -> bool:
+    """Whether nothing has to be chosen."""
+    return limits.max_groups is not None and limits.max_rows is not None
+
+
+def counts_whole(query: Query) -> bool:
+    """Whether public facts prove that nobody is over the limits, so that all weights are FULL."""
+    return is_by_row(query) or has_one_row_each(query.relation)

@@ -1,0 +1,147 @@
+"""How far one person moves what is measured: the one rule for each statistic, in exact integers.
+
+Statistics may be measured together, as whole-number combinations of which one row can only move
+some: `Strategy`. The proof is in `docs/proofs/bounding.md`.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import assert_never
+
+from discreet.mechanisms.grid import sqrt_up
+from discreet.plan.bounding import FULL, Law, Weighing
+from discreet.plan.expressions import Call, Expression, Function
+from discreet.plan.statistics import Distinct, People, Ranks, Rows, Statistic, Total
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """Whole-number combinations of statistics that are measured together, with one noise for each.
+
+    Guarantee:
+        One row that counts moves all combinations together by at most `each` in the l1 norm, so in
+        the l2 norm too. `inverse` gives the statistics back: the i-th is the sum of combinations
+        with the signs `inverse[i]`, divided by `divisors[i]`.
+    Why:
+        A row whose value is v, |v| <= r, adds (r + v, r - v) to (r n + t, r n - t): both are at
+        least 0 and add up to 2r. A row without a value adds 2r to 2r (all - n), and nothing else.
+
+    Example:
+        >>> rows = Strategy.of((Rows(None),))
+        >>> rows.combinations, rows.each, rows.inverse, rows.divisors
+        (((1,),), 1, ((1,),), (1,))
+    """
+
+    statistics: tuple[Statistic, ...]
+    combinations: tuple[tuple[int, ...], ...]
+    each: int
+    inverse: tuple[tuple[int, ...], ...]
+    divisors: tuple[int, ...]
+
+    @staticmethod
+    def of(statistics: tuple[Statistic, ...]) -> "Strategy":
+        """The strategy for a statistic alone, or for some that `together` found."""
+        match statistics:
+            case (one,):
+                most = one.grid.reach if isinstance(one, Total) else 1
+                return Strategy(statistics, ((1,),), most, ((1,),), (1,))
+            case (Rows(), Rows()):
+                return Strategy(statistics, ((1, -1), (0, 1)), 1, ((1, 1), (0, 1)), (1, 1))
+            case (Rows(), Total(_, _, grid)):
+                r = grid.reach
+                return Strategy(statistics, ((r, 1), (r, -1)), 2 * r, ((1, 1), (1, -1)), (2 * r, 2))
+            case (Rows(), Rows(), Total(_, _, grid)):
+                r = grid.reach
+                return Strategy(
+                    statistics,
+                    ((2 * r, -2 * r, 0), (0, r, 1), (0, r, -1)),
+                    2 * r,
+                    ((1, 1, 1), (0, 1, 1), (0, 1, -1)),
+                    (2 * r, 2 * r, 2),
+                )
+        raise TypeError(statistics)
+
+    def terms(self, statistic: Statistic) -> int:
+        """How many noises a statistic has in it."""
+        return sum(map(abs, self.inverse[self.statistics.index(statistic)]))
+
+
+def sensitivity(strategy: Strategy, weighing: Weighing) -> Fraction:
+    """How far adding or removing one person moves what is measured, in the norm of the noise.
+
+    Guarantee:
+        A whole number: so the noise of a group is the same whether it comes alone or among others,
+        which may be there because of one person.
+    Why:
+        Rows are weighted so that the norm of a person's rows is at most FULL * rows, and each adds
+        `each` at most. A person who counts as one has weights whose norm is at most FULL * groups,
+        or FULL * sqrt(groups). Of different values a person adds at most `rows` to all groups
+        together, each of which counts FULL.
+    """
+    statistic = strategy.statistics[0]
+    match statistic:
+        case Rows() | Total() | Ranks() | Distinct():
+            return Fraction(FULL * weighing.rows * strategy.each)
+        case People():
+            if weighing.law is Law.LAPLACE:
+                return Fraction(FULL * weighing.groups)
+            return Fraction(math.ceil(FULL * sqrt_up(Fraction(weighing.groups))))
+        case _:
+            assert_never(statistic)
+
+
+def apart(statistics: Iterable[Statistic]) -> tuple[Strategy, ...]:
+    """Each statistic by itself."""
+    return tuple(Strategy.of((one,)) for one in statistics)
+
+
+def together(
+    statistics: Sequence[Statistic], law: Law, alone: Statistic | None = None
+) -> tuple[Strategy, ...]:
+    """Statistics of which one row moves only some, measured together as far as that helps.
+
+    A count of rows goes with one of some of them, for which another condition holds besides; under
+    Laplace noise a count of values goes with their total. `alone` stays by itself.
+    """
+    left = [one for one in statistics if one != alone]
+    found: dict[Statistic, Strategy] = {}
+    for first in [one for one in left if isinstance(one, Rows)]:
+        if first not in left:
+            continue
+        joined: list[Statistic] = [first]
+        left.remove(first)
+        inner = next((one for one in left if isinstance(one, Rows) and _is_among(one, first)), None)
+        if inner is not None:
+            joined.append(inner)
+            left.remove(inner)
+        total = next((one for one in left if _is_total(one, joined[-1])), None)
+        if law is Law.LAPLACE and total is not None:
+            joined.append(total)
+            left.remove(total)
+        found[first] = Strategy.of(tuple(joined))
+    taken = {one for strategy in found.values() for one in strategy.statistics}
+    return tuple(
+        found[one] if one in found else Strategy.of((one,))
+        for one in statistics
+        if one in found or one not in taken
+    )
+
+
+def _is_total(statistic: Statistic, count: Statistic) -> bool:
+    return isinstance(statistic, Total) and Rows(statistic.where) == count
+
+
+def _is_among(some: Rows, all_: Rows) -> bool:
+    """Whether rows count for one only if they count for the other, by further conditions."""
+    return set(_conditions(some.where)) > set(_conditions(all_.where))
+
+
+def _conditions(where: Expression | None) -> list[Expression]:
+    match where:
+        case None:
+            return []
+        case Call(Function.AND, parts):
+            return [one for part in parts for one in _conditions(part)]
+    return [where]
