@@ -12,6 +12,7 @@ from discreet.audit import refute
 from discreet.mechanisms.claim import Claim, Pair
 from discreet.noise.bits import Keystream, replaced
 from discreet.plan.bounding import FULL, Law, Weighing
+from discreet.plan.sensitivity import Strategy
 from discreet.plan.statistics import People
 from discreet.privacy import ZCDP, Approximate, Neighbours
 
@@ -34,19 +35,20 @@ class Forgetful(Showing):
 
     @property
     def threshold(self):
-        return Showing(self.measurement, min(Fraction(1, 2), 8 * self.delta), 1).threshold
+        return Showing(self.count, min(Fraction(1, 2), 8 * self.delta), 1).threshold
 
 
 def claim(law, kind=Showing):
     cost = Fraction(1)
-    count = Measurement(People(None), Weighing(law, GROUPS, GROUPS), cost, Neighbours.ADD_REMOVE)
+    alone, weighing = Strategy.of((People(None),)), Weighing(law, GROUPS, GROUPS)
+    count = Measurement(alone, weighing, cost, Neighbours.ADD_REMOVE).view(People(None))
     shown = kind(count, DELTA, GROUPS)
 
     def draw(people, runs):
         """Groups that have nobody are not there to be shown."""
         totals = np.tile(np.array(people, dtype=np.int64) * FULL, runs)
         present = np.flatnonzero(totals)
-        noisy = count.release(totals[present])
+        [noisy] = count.measurement.release([totals[present]])
         answers = np.full(totals.size, HIDDEN, dtype=np.int64)
         answers[present] = np.where(shown.shows(noisy), noisy, HIDDEN)
         return answers.reshape(runs, len(people))

@@ -2,22 +2,18 @@
 moves nothing further than declared, and nothing but released numbers tells two neighbours apart.
 """
 
-import dataclasses
-import math
-from fractions import Fraction
 from functools import cache
 
 import pytest
-from discreet.answer.budget import Budget, Price
 
-from discreet.answer.measure import reach
 from discreet.answer.measurement_plan import answer
+from discreet.answer.price import Price
 from discreet.engines.duckdb import DuckDBEngine
-from discreet.plan.bounding import Law, Weighing
+from discreet.plan.bounding import Law, Weighing, has_known_keys
 from discreet.plan.statistics import needed
 from discreet.sql.compile import Compiled
 from discreet.sql.relations import render_relation
-from recording import record
+from recording import moved_too_far, plan_of, record
 from reference.growth import Seeded
 from reference.plan_growth import (
     POISON,
@@ -34,7 +30,6 @@ from reference.plans import statistics_of_groups
 ROWS = 60
 GONE = 1
 WIDE = Weighing(Law.LAPLACE, 1 << 40, 1 << 40)
-FREE = Budget(Fraction(0), None, Fraction(1), Fraction(0), {}, {})
 
 
 @cache
@@ -54,22 +49,13 @@ def data(*, without=None):
     return engine, clean(columns)
 
 
-def compiled_of(query):
-    return Compiled(query, needed(query), DuckDBEngine.dialect)
-
-
 def disagreement(query):
     """Where the engine's integers are not those of the reference."""
     engine, tables = data()
-    compiled = compiled_of(query)
-    budget = FREE if compiled.known else dataclasses.replace(FREE, keys=Price(10**9, 0.01))
-    found = record(compiled, WIDE, budget, engine)
+    found = record(plan_of(query, WIDE), engine).totals
     counted = {key: total for key, total in found.items() if key[0] != "people" and total}
-    meant = statistics_of_groups(query, compiled.statistics, tables)
+    meant = statistics_of_groups(query, needed(query), tables)
     meant = {key: total for key, total in meant.items() if total}
-    if compiled.by_row and compiled.known:  # other keys find no place later
-        groups = {key[1] for key in meant}
-        counted = {key: total for key, total in counted.items() if key[1] in groups}
     return {
         key: (counted.get(key), meant.get(key))
         for key in {*counted, *meant}
@@ -120,27 +106,8 @@ def test_a_grid_that_is_one_step_off_is_caught(monkeypatch):
 
 
 def moved(query, weighing):
-    """The statistics that one person moves further than declared."""
-    compiled = compiled_of(query)
-    budget = FREE if compiled.known else dataclasses.replace(FREE, keys=Price(10**9, 0.01))
-    left, right = (
-        record(compiled, weighing, budget, data(without=gone)[0]) for gone in (None, GONE)
-    )
-    return [
-        statistic
-        for i, statistic in enumerate(compiled.statistics)
-        if distance(i, left, right, weighing.law) > reach(statistic, weighing)
-    ]
-
-
-def distance(place, left, right, law):
-    groups = {}
-    for key in {k for k in (*left, *right) if k[0] == place}:
-        change = abs(left.get(key, 0) - right.get(key, 0))
-        groups[key[1]] = groups.get(key[1], 0) + change
-    if law is Law.LAPLACE:
-        return Fraction(sum(groups.values()))
-    return Fraction(math.isqrt(sum(value * value for value in groups.values())))
+    """What one person moves further than declared."""
+    return moved_too_far(query, weighing, data()[0], data(without=GONE)[0])
 
 
 @pytest.mark.parametrize("law", list(Law))
@@ -188,6 +155,6 @@ def test_nothing_but_released_numbers_differs_between_neighbours(seed):
             answer(query, data(without=gone)[0], Price(1, 0.01)) for gone in (None, GONE)
         )
         assert seen(with_) == seen(without), query
-        if compiled_of(query).known:
+        if has_known_keys(query):
             keys = [name for name in with_.table.column_names if name.startswith("key ")]
             assert with_.table.select(keys) == without.table.select(keys), query

@@ -5,23 +5,20 @@ distance, in the norm of the noise, must be at most the sensitivity that the noi
 """
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from discreet.answer.budget import Budget, Price
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.answer.measure import reach
 from discreet.engines.duckdb import DuckDBEngine
-from discreet.plan.bounding import FULL, Compiled, Law, Weighing
+from discreet.plan.bounding import FULL, Law, Weighing
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Bounds, Keys, Limits, Person, Schema, Table, column_type
-from discreet.plan.statistics import needed
+from discreet.sql.compile import Compiled
 from discreet.sql.read import read
-from recording import record
+from recording import moved_too_far, plan_of, record
 
 CITIES = ["Austin", "Haifa", "Zürich"]
 COLUMNS = {
@@ -72,50 +69,27 @@ def table(rows):
     )
 
 
-def recorded(compiled, weighing, rows):
-    """Every exact integer that would meet noise: {(statistic, group, cell): total}."""
+def engine_of(rows):
     engine = DuckDBEngine()
     engine.store("visits", table(rows))
     engine.open(SCHEMA)
-    found = record(compiled, weighing, budget_of(compiled), engine)
+    return engine
+
+
+def recorded(query, weighing, rows):
+    """Every exact integer that would meet noise."""
+    engine = engine_of(rows)
+    found = record(plan_of(query, weighing), engine)
     engine.close()
     return found
 
 
-def budget_of(compiled):
-    keys = None if compiled.known else Price(100, 0.01)
-    return Budget(Fraction(0), keys, Fraction(1), Fraction(0), {}, {})
-
-
-def distance(statistic, left, right, law):
-    """How far apart two records of one statistic are: by group, then in the norm of the law."""
-    moved = {}
-    for key in {k for k in (*left, *right) if k[0] == statistic}:
-        change = abs(left.get(key, 0) - right.get(key, 0))
-        moved[key[1]] = moved.get(key[1], 0) + change
-    if law is Law.LAPLACE:
-        return Fraction(sum(moved.values()))
-    return Fraction(math.isqrt(sum(value * value for value in moved.values())))
-
-
 def refute(question, rows, gone, weighing):
-    """The statistics that move further than declared when one person goes."""
-    query = read(question, SCHEMA)
-    compiled = Compiled(query, needed(query), DuckDBEngine.dialect)
-    left = recorded(compiled, weighing, rows)
-    right = recorded(compiled, weighing, [row for row in rows if row[0] != gone])
-    broken = [
-        statistic
-        for i, statistic in enumerate(compiled.statistics)
-        if distance(i, left, right, weighing.law) > reach(statistic, weighing)
-    ]
-    found = [
-        key
-        for key in {k for k in (*left, *right) if k[0] == "people"}
-        if left.get(key, 0) != right.get(key, 0)
-    ]
-    if not compiled.known and len(found) > weighing.groups:
-        broken.append("keys")
+    """What moves further than declared when one person goes."""
+    left, right = engine_of(rows), engine_of([row for row in rows if row[0] != gone])
+    broken = moved_too_far(read(question, SCHEMA), weighing, left, right)
+    left.close()
+    right.close()
     return broken
 
 
@@ -192,17 +166,15 @@ def test_the_order_of_rows_changes_nothing():
     ]
     for question in QUESTIONS:
         query = read(question, SCHEMA)
-        compiled = Compiled(query, needed(query), DuckDBEngine.dialect)
         weighing = Weighing(Law.GAUSSIAN, 5, 2)
-        expected = recorded(compiled, weighing, rows)
+        expected = recorded(query, weighing, rows)
         shuffled = [rows[i] for i in rng.permutation(len(rows))]
-        assert recorded(compiled, weighing, shuffled) == expected
+        assert recorded(query, weighing, shuffled) == expected
 
 
 def test_a_full_weight_is_the_plain_count():
     query = read("SELECT city, COUNT(*) FROM visits GROUP BY city", SCHEMA)
-    compiled = Compiled(query, needed(query), DuckDBEngine.dialect)
-    found = recorded(compiled, Weighing(Law.LAPLACE, 100, 5), CROWD)
+    found = recorded(query, Weighing(Law.LAPLACE, 100, 5), CROWD).totals
 
     assert found[0, ("Haifa",), None] == 10 * FULL
     assert found[0, ("Austin",), None] == FULL

@@ -3,28 +3,29 @@
 Bits are fixed. Of 20 intervals that cover 95 times in 100, 5 or more miss with probability 3e-3.
 """
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from discreet.answer.budget import Price, split
 
 from discreet.answer.choosing import choose, clipped
 from discreet.answer.errorbars import half_width, simulate
 from discreet.answer.estimate import estimate
-from discreet.answer.limits import LADDER, Law, RowNorm, Weighing
-from discreet.answer.measure import measurements
+from discreet.answer.limits import LADDER, RowNorm
 from discreet.answer.measurement_plan import answer
+from discreet.answer.price import Price
 from discreet.answer.spread import Spread
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.noise.bits import Keystream, replaced
+from discreet.plan.bounding import Law, Weighing
 from discreet.plan.kinds import Kind
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import Bounds, Keys, Limits, Person, Schema, Table, column_type
 from discreet.plan.statistics import statistics_of
-from discreet.privacy import Neighbours
 from discreet.sql.read import read
+from planned import plan_set
 
 GROUPS = 100
 
@@ -144,8 +145,8 @@ def test_correlations_hold_where_noise_takes_them_to_an_end():
     b = 0.95 * a + 4.7 * draws.normal(size=1000)
     query = read("SELECT CORR(x, y) AS r FROM t", schema_of())
     (corr,), scope = query.aggregates, columns_of(query.relation)
-    budget = split(Price(Fraction(3, 10)), query, find_keys=False)
-    plan = measurements(budget, Weighing(Law.LAPLACE, 1, 1), Neighbours.ADD_REMOVE)
+    weighing = Weighing(Law.LAPLACE, 1, 1)
+    plan = plan_set(replace(query, limits=Limits(1, 1)), Price(Fraction(3, 10))).noises(weighing)
     squares = [(one * one).sum() - 1000 * 1250 for one in (a, b)]  # from the middle of 0 .. 2,500
     exact = [1000, a.sum(), b.sum(), *squares, (a * b).sum()]
     needs, size = statistics_of(corr, scope), 500

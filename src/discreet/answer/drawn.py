@@ -106,8 +106,9 @@ def _read(stream: memoryview) -> Drawn:
         about["groups"],
         tuple(_numbers(table.column(f"s{i}")) for i in range(about["numbers"])),
         {name: _numbers(table.column(f"c{i}")) for i, name in enumerate(about["cells"])},
-        tuple(Spent(what, noise, Guarantee.from_dict(paid))
-            for what, noise, paid in about["spent"]),
+        tuple(
+            Spent(what, noise, Guarantee.from_dict(paid)) for what, noise, paid in about["spent"]
+        ),
         {what: Clipped(*one) for what, one in about["clipped"].items()},
     )
 

@@ -133,9 +133,9 @@ def half_width(
         return plain + 0.5 + lost.get(first, 0.0), "exact"
     shared = showing is not None and showing.count.statistic == first
     if aggregate.measure is Measure.SUM and not shared:  # the same in every group
-        statistics = {of: values[:1] for of, values in statistics.items()}
-        simulated = {of: draws[:, :1] for of, draws in simulated.items()}
-        one = spread(estimate(aggregate, simulated, scope), estimate(aggregate, statistics, scope))
+        # Laid out around nothing: drawn noise would make equal answers wander.
+        none = {of: np.zeros(1) for of in statistics_of(aggregate, scope)}
+        one = spread(estimate(aggregate, lay_out(none, measurements), scope), np.zeros(1))
         taken = [lost.get(of, np.zeros(size)) for of in (first, statistics_of(aggregate, scope)[1])]
         away = abs(centre_of(aggregate, scope))
         return np.resize(one, size) + taken[1] + away * taken[0], "by simulation"

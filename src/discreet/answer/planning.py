@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.answer.choosing import typical
-from discreet.answer.feasible import check_feasible, widest
+from discreet.answer.feasible import InfeasiblePriceError, check_feasible, widest
 from discreet.answer.influence import Influence, best_shares, influences
 from discreet.answer.price import Price, largest_rho
 from discreet.answer.set_plan import GROUPS, LEAST_KEYS, ROWS, SetPlan
@@ -151,7 +151,7 @@ def _possible(splits: Sequence[_Split], laws: Iterable[Law]) -> list[Law]:
             why="Gaussian noise always leaves a small probability of telling more",
             fix="pass a delta such as 1e-6",
         )
-    raise InputError(
+    raise InfeasiblePriceError(
         "epsilon or delta is too small for Gaussian noise",
         why="no noise of finite width would meet them",
         fix="raise epsilon or delta",

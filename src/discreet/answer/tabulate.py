@@ -1,7 +1,7 @@
 """Noisy statistics of all grouping sets as one table of keys and aggregates."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,7 +33,6 @@ from discreet.plan.expressions import Column
 from discreet.plan.kinds import Kind
 from discreet.plan.query import (
     Aggregate,
-    Measure,
     Query,
     grouping_name,
     groupings,
@@ -162,7 +161,7 @@ class Simulation:
             half_width(
                 aggregate,
                 part.statistics,
-                self._simulated(i, aggregate),
+                self.many[i].statistics,
                 part.measurements,
                 columns_of(part.query.relation),
                 part.showing,
@@ -172,18 +171,6 @@ class Simulation:
         ]
         known = [width for width, _ in found if width is not None]
         return (np.concatenate(known) if len(known) == len(found) else None), found[0][1]
-
-    def _simulated(self, place: int, aggregate: Aggregate) -> Mapping[Statistic, Floats]:
-        """Statistics as they might have come out; for a sum that is as wide everywhere, laid out.
-
-        Drawn noise would make equal answers wander, and here one group is enough.
-        """
-        part = self.parts[place]
-        needs = statistics_of(aggregate, columns_of(part.query.relation))
-        shared = part.showing is not None and part.showing.count.statistic in needs
-        if aggregate.measure is not Measure.SUM or shared or needs[0] not in part.statistics:
-            return self.many[place].statistics
-        return lay_out({of: part.statistics[of][:1] for of in needs}, part.measurements)
 
     def _bracketed(self, aggregate: Aggregate) -> Floats | None:
         """The error bar of a quantile in values, where its neighbours and a count give one."""

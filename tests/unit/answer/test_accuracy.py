@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from clinic import CLINIC
-from discreet.answer.accuracy import Accuracy, certain_half_width, planned, price_for
+from discreet.answer.accuracy import Accuracy, certain_half_width, price_for
 from discreet.answer.estimate import estimate
 from discreet.answer.price import Price
 from discreet.answer.release import Release
@@ -17,10 +17,10 @@ from discreet.plan.bounding import Law
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import Limits
 from discreet.plan.statistics import Total
-from discreet.privacy import Neighbours, compose
+from discreet.privacy import compose
 from discreet.sql.duckdb import DuckDB
 from discreet.sql.read import read
-from planned import explain
+from planned import explain, plan_set
 
 COUNTS = "SELECT city, COUNT(*) AS n FROM visits GROUP BY city"
 
@@ -33,7 +33,8 @@ def asked(text, limits=STATED):
 
 
 def plan_of(query, price):
-    return planned(query, DuckDB(), price, Neighbours.ADD_REMOVE, tuple(Law))
+    plan = plan_set(query, price)
+    return plan.noises(plan.weighing)
 
 
 def released(numbers):
@@ -51,7 +52,7 @@ def released(numbers):
 @pytest.mark.parametrize("within", [5, 50, 5000])
 def test_the_price_is_enough_and_hardly_more(within, delta):
     query, accuracy = asked(COUNTS), Accuracy(within)
-    price = price_for(query, DuckDB(), accuracy, delta=delta)
+    price = price_for(query, accuracy, delta=delta)
     (aggregate,) = query.aggregates
     assert certain_half_width(aggregate, query, plan_of(query, price), accuracy) <= within
     less = Price(price.epsilon * Fraction(98, 100), delta)
@@ -60,7 +61,7 @@ def test_the_price_is_enough_and_hardly_more(within, delta):
 
 def test_a_laplace_count_costs_what_the_formula_says():
     """Six rows at most: the half-width at 95 % is 6 log(20)/epsilon, and half of one to round."""
-    price = price_for(asked(COUNTS), DuckDB(), Accuracy(50))
+    price = price_for(asked(COUNTS), Accuracy(50))
     assert float(price.epsilon) == pytest.approx(6 * np.log(20) / 49.5, rel=0.01)
     assert price.delta == 0
 
@@ -68,7 +69,7 @@ def test_a_laplace_count_costs_what_the_formula_says():
 def test_a_share_of_a_stated_size_is_an_absolute_accuracy():
     query = asked(COUNTS)
     prices = [
-        price_for(query, DuckDB(), accuracy)
+        price_for(query, accuracy)
         for accuracy in (
             Accuracy("2 %", of=10_000),
             Accuracy(0.02, of=10_000),
@@ -92,15 +93,17 @@ def test_noise_stays_within_the_target_as_often_as_promised(text, within, delta)
     """A miss rate of 5 % at most, tried 4000 times: 6.4 % is four standard errors above; bits are
     fixed."""
     query, accuracy = asked(text), Accuracy(within, rows=2000)
-    plan = plan_of(query, price_for(query, DuckDB(), accuracy, delta=delta))
+    plan = plan_of(query, price_for(query, accuracy, delta=delta))
     scope, draws = columns_of(query.relation), 4000
     clean = {
         s: np.array([s.grid.reach * s.grid.step * 2000 if isinstance(s, Total) else 2000.0])
         for s in plan
     }
-    noisy = {
-        s: clean[s] + m.scaled(m.release(np.zeros(draws, dtype=np.int64))) for s, m in plan.items()
-    }
+    zeros, drawn = np.zeros(draws, dtype=np.int64), {}
+    for m in (one.measurement for one in plan.values()):
+        if m.strategy not in drawn:
+            drawn[m.strategy] = m.release([zeros for _ in m.strategy.statistics])
+    noisy = {s: clean[s] + m.values(drawn[m.measurement.strategy]) for s, m in plan.items()}
     (aggregate,) = query.aggregates
     away = np.abs(estimate(aggregate, noisy, scope) - estimate(aggregate, clean, scope))
     assert np.mean(away > within) <= 0.064
@@ -109,24 +112,23 @@ def test_noise_stays_within_the_target_as_often_as_promised(text, within, delta)
 def test_all_columns_are_meant_unless_some_are_named():
     text = "SELECT COUNT(*) AS n, COUNT(DISTINCT patient_id) AS people FROM visits"
     query = asked(text)
-    both = price_for(query, DuckDB(), Accuracy(20))
-    one = price_for(query, DuckDB(), Accuracy(20, columns=["people"]))
+    both = price_for(query, Accuracy(20))
+    one = price_for(query, Accuracy(20, columns=["people"]))
     assert one.epsilon < both.epsilon
 
 
 def test_more_confidence_costs_more():
     prices = [
-        price_for(asked(COUNTS), DuckDB(), Accuracy(20, confidence=c)).epsilon
-        for c in (0.5, 0.95, 0.999)
+        price_for(asked(COUNTS), Accuracy(20, confidence=c)).epsilon for c in (0.5, 0.95, 0.999)
     ]
     assert prices == sorted(set(prices))
 
 
 def test_grouping_sets_are_all_within():
     query = asked("SELECT city, COUNT(*) AS n FROM visits GROUP BY ROLLUP (city)")
-    price = price_for(query, DuckDB(), Accuracy(20))
+    price = price_for(query, Accuracy(20))
     assert float(price.epsilon) == pytest.approx(
-        2 * float(price_for(asked(COUNTS), DuckDB(), Accuracy(20)).epsilon), rel=0.02
+        2 * float(price_for(asked(COUNTS), Accuracy(20)).epsilon), rel=0.02
     )
     assert explain(query, DuckDB(), price).half_width("n") <= 20
 
@@ -145,14 +147,14 @@ def test_grouping_sets_are_all_within():
 )
 def test_what_cannot_be_promised_is_refused(accuracy, text, match):
     with pytest.raises(InputError, match=match):
-        price_for(asked(text), DuckDB(), accuracy)
+        price_for(asked(text), accuracy)
 
 
 def test_limits_have_to_be_stated():
     with pytest.raises(InputError, match="state max_groups and max_rows"):
-        price_for(asked(COUNTS, Limits(2, None)), DuckDB(), Accuracy(5))
+        price_for(asked(COUNTS, Limits(2, None)), Accuracy(5))
     rows = read("SELECT COUNT(*) AS n FROM events", CLINIC)
-    assert price_for(rows, DuckDB(), Accuracy(5)).epsilon > 0
+    assert price_for(rows, Accuracy(5)).epsilon > 0
 
 
 @pytest.mark.parametrize(
@@ -179,10 +181,10 @@ def test_an_accuracy_that_means_nothing_is_refused(wrong):
 def test_an_accuracy_that_hardly_anything_is_needed_for_has_a_price():
     """The lowest prices have no Gaussian noise at all: the least that has some is taken."""
     query, laws = asked(COUNTS), (Law.GAUSSIAN,)
-    loose = price_for(query, DuckDB(), Accuracy(1e9), delta=1e-8, laws=laws)
+    loose = price_for(query, Accuracy(1e9), delta=1e-8, laws=laws)
     assert Fraction(1, 10**6) <= loose.epsilon < Fraction(1, 1000)
     with pytest.raises(InputError, match="Gaussian noise alone is allowed and delta is 0"):
-        price_for(query, DuckDB(), Accuracy(5), laws=laws)
+        price_for(query, Accuracy(5), laws=laws)
 
 
 def test_one_column_is_named_by_its_name():

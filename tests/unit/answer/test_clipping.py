@@ -6,23 +6,23 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from discreet.answer.ask import draw, histograms_of, interpret, plan_budget
-from discreet.answer.quote import quote
 
 from discreet.answer.clipping import cut_off
-from discreet.answer.limits import Clipped, Law
+from discreet.answer.draw import draw
+from discreet.answer.limits import Clipped
+from discreet.answer.measured import interpret
 from discreet.answer.measurement_plan import answer
 from discreet.answer.merging import merge_parts
 from discreet.answer.parts import pack, unpack
+from discreet.answer.planning import histograms_of
 from discreet.answer.price import Price
 from discreet.answer.tabulate import Simulation, tabulate
 from discreet.engines.duckdb import DuckDBEngine
+from discreet.plan.bounding import Law
 from discreet.plan.schema import Limits
-from discreet.plan.statistics import People, Rows, Total, needed
-from discreet.privacy import Neighbours
-from discreet.sql.compile import Compiled
+from discreet.plan.statistics import People, Rows, Total
 from discreet.sql.read import read
-from planned import explain
+from planned import explain, plan_set
 from visits import clinic, engine_of, schema
 
 FREE = schema(limits=Limits())
@@ -37,10 +37,10 @@ CLIPPED = {"rows": Clipped(0.1, 0.01, 0.2, 50), "groups": Clipped(0.1, 0.01, 0.1
 def measured():
     engine = engine_of(clinic(people=2000), FREE)
     query = read(ALL, FREE)
-    price, about = Price(2, 1e-6), Neighbours.ADD_REMOVE
-    drawn = draw(query, engine, price, about)
+    plan = plan_set(query, Price(2, 1e-6))
+    drawn = draw(plan, engine)
     engine.close()
-    return query, interpret(query, drawn, price, about)
+    return query, interpret(plan, drawn)
 
 
 def test_each_statistic_loses_its_share(measured):
@@ -122,17 +122,16 @@ def _kept(part):
 def test_only_what_is_needed_is_learnt_and_charged_for(text, limits, bought):
     about = schema(limits=limits)
     query, price = read(text, about), Price(1, 1e-6)
-    compiled = Compiled(query, needed(query), DuckDBEngine.dialect)
-    budget = plan_budget(compiled, price)
+    plan = plan_set(query, price, Law.LAPLACE)
     groups = 1 if "GROUP" not in text else 3 if "city" in text else 100
     share = Fraction(0) if not bought else Fraction(1, 10) if groups > 9 else Fraction(1, 5)
 
-    assert histograms_of(compiled) == budget.histograms == bought
-    assert budget.choice == share
+    assert histograms_of(query) == plan.histograms == bought
+    assert plan.choice == share
     engine = engine_of(clinic(people=500), about)
     release = answer(query, engine, price, laws=(Law.LAPLACE,))
     engine.close()
-    charged = quote(query, price, Law.LAPLACE, DuckDBEngine.dialect, Neighbours.ADD_REMOVE)
+    charged = [guarantee for _, guarantee in plan.guarantees]
     names = [cost.what for cost in release.costs if cost.what.startswith("people by")]
     assert names == [f"people by {what}" for what in bought]
     assert len(charged) == len(release.costs)
@@ -155,8 +154,8 @@ def test_quantiles_allow_for_what_is_cut_off():
         " QUANTILE_CONT(amount, 0.7) AS q2 FROM visits",
         FREE,
     )
-    engine, price, about = engine_of(clinic(people=5000), FREE), Price(50), Neighbours.ADD_REMOVE
-    part = interpret(query, draw(query, engine, price, about), price, about)
+    engine, plan = engine_of(clinic(people=5000), FREE), plan_set(query, Price(50))
+    part = interpret(plan, draw(plan, engine))
     engine.close()
     widths, how = [], []
     for lost in (0.0, 0.1, 0.25):

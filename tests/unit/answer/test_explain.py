@@ -8,28 +8,27 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from discreet.answer.ask import draw, interpret, plan_budget
 
 from clinic import CLINIC
+from discreet.answer.draw import draw
 from discreet.answer.errorbars import half_width, simulate
 from discreet.answer.expected import GROUP, expect
-from discreet.answer.explain import Sealed, explain, recall
-from discreet.answer.measure import measurements
+from discreet.answer.explain import recall
+from discreet.answer.measured import interpret
 from discreet.answer.measurement_plan import answer
 from discreet.answer.price import Price
 from discreet.answer.release import Release
-from discreet.answer.statements import SECRET
 from discreet.engines.duckdb import DuckDBEngine
-from discreet.errors import InputError, InvariantBroken
+from discreet.errors import InputError
 from discreet.plan.bounding import Law, Weighing
 from discreet.plan.dummy import dummy
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import Limits
-from discreet.plan.statistics import Total, needed, statistics_of
-from discreet.privacy import Neighbours
-from discreet.sql.compile import Compiled
+from discreet.plan.statistics import Total, statistics_of
+from discreet.sql.compile import SECRET
 from discreet.sql.duckdb import DuckDB
 from discreet.sql.read import read
+from planned import explain, plan_set
 
 PRICE = Price(1, 1e-6)
 ASKED = (
@@ -107,16 +106,6 @@ def test_no_question_is_explained_by_looking_at_data(text, limits):
     assert repr(explanation) == repr(explain(asked(text, limits), DuckDB(), PRICE))
 
 
-def test_the_session_of_an_explanation_gives_nothing():
-    for touch in (
-        lambda: Sealed().run("SELECT 1"),
-        lambda: Sealed().stream("SELECT 1"),
-        lambda: Sealed().put("t", None),
-    ):
-        with pytest.raises(InvariantBroken):
-            touch()
-
-
 @pytest.mark.parametrize("text", QUESTIONS)
 def test_the_sql_that_is_shown_is_the_sql_that_runs(engine, text):
     query, recorder = asked(text, Limits(2, 3)), Recorder(engine)
@@ -139,10 +128,11 @@ def test_stated_limits_give_the_law_and_noise_that_are_used(engine, price):
     query = asked(ASKED, Limits(2, 3))
     (part,) = explain(query, engine, price).parts
     (option,) = part.options
-    drawn = draw(query, engine, price, Neighbours.ADD_REMOVE)
-    real = interpret(query, drawn, price, Neighbours.ADD_REMOVE)
+    plan = plan_set(query, price)
+    real = interpret(plan, draw(plan, engine))
     assert option.weighing == real.weighing
-    assert [line.cost for line in option.lines] == [m.cost for m in real.measurements.values()]
+    costs = [one.measurement.cost for one in real.measurements.values()]
+    assert [line.cost for line in option.lines] == costs
     for aggregate in query.aggregates[:1]:
         (first, *_) = statistics_of(aggregate, columns_of(query.relation))
         exact = real.measurements[first].error(0.95)
@@ -158,10 +148,7 @@ def test_expected_half_widths_agree_with_simulated_ones(law):
     )
     query = asked(text, Limits(1, 2))
     scope = columns_of(query.relation)
-    compiled = Compiled(query, needed(query), DuckDB())
-    plan = measurements(
-        plan_budget(compiled, Price(8, 1e-6)), Weighing(law, 2, 1), Neighbours.ADD_REMOVE
-    )
+    plan = plan_set(query, Price(8, 1e-6), law).noises(Weighing(law, 2, 1))
     clean = {s: np.array([0.0 if isinstance(s, Total) else float(GROUP)]) for s in plan}
     draws = simulate(clean, plan, 20_000)
     for aggregate in query.aggregates:
@@ -288,25 +275,27 @@ def test_an_answer_that_could_not_tell_does_not_hide_an_older_one_that_could(eng
     assert again.parts[0].clipped == older.parts[0].beyond
 
 
-def test_two_counts_where_one_would_do_are_pointed_out():
-    def hints(text):
-        return explain(asked(text), DuckDB(), PRICE).parts[0].hints
-
-    (hint,) = hints("SELECT COUNT(*) AS n, AVG(age) AS m, SUM(age) AS s FROM visits")
-    assert "values that are not NULL for m, s: two counts are paid for" in hint
-    assert hints("SELECT COUNT(age) AS n, AVG(age) AS m FROM visits") == ()
-    assert hints("SELECT COUNT(*) AS n, COUNT(DISTINCT patient_id) AS p FROM visits") == ()
-    required = "SELECT COUNT(*) AS n, AVG(size) AS m FROM families"
-    assert hints(f"{required} WHERE size > 1")
-    assert hints(f"{required.replace('size', 'COALESCE(size, 1)')}") == ()
+def test_a_count_of_rows_beside_one_of_values_costs_no_second_count():
+    both = plan_set(asked("SELECT COUNT(*) AS n, COUNT(age) AS m FROM visits", Limits(1, 1)), PRICE)
+    (strategy,) = both.costs
+    assert strategy.combinations == ((1, -1), (0, 1))
+    alone = plan_set(asked("SELECT COUNT(age) AS m FROM visits", Limits(1, 1)), PRICE)
+    assert sum(both.costs.values()) == sum(alone.costs.values())
 
 
 def test_grouping_sets_are_explained_each_at_its_share():
     explanation = explain(asked(QUESTIONS[5], Limits(1, 1)), DuckDB(), Price(3, 3e-6))
     assert [part.keys for part in explanation.parts] == [("city", "urgent"), ("city",), ()]
-    alone = explain(asked(QUESTIONS[1], Limits(1, 1)), DuckDB(), Price(1, 1e-6))
-    assert explanation.parts[2] == alone.parts[0]
-    assert explanation.half_width("n") >= alone.half_width("n")
+
+
+@pytest.mark.parametrize(("law", "times"), [(Law.GAUSSIAN, 2**0.5), (Law.LAPLACE, 2)])
+def test_grouping_sets_are_one_vector(law, times):
+    sets = "SELECT city, COUNT(*) AS n FROM visits GROUP BY ROLLUP (city)"
+    widths = [
+        explain(asked(text, Limits(1, 1)), DuckDB(), PRICE, laws=(law,)).half_width("n")
+        for text in (sets, "SELECT COUNT(*) AS n FROM visits")
+    ]
+    assert widths[0] == pytest.approx(times * widths[1], rel=1e-3)
 
 
 def test_a_higher_price_is_less_noise():

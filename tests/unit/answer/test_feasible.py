@@ -4,21 +4,18 @@ import math
 
 import pyarrow as pa
 import pytest
-from discreet.answer.ask import limits_of, plan_budget
-from discreet.answer.quote import quote
 
 from discreet.answer.feasible import check_feasible, is_feasible, widest
-from discreet.answer.limits import LADDER, Law, Weighing
-from discreet.answer.measurement_plan import answer
+from discreet.answer.limits import LADDER
+from discreet.answer.measurement_plan import MeasurementPlan, answer
 from discreet.answer.price import Price
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError
+from discreet.plan.bounding import Law, Weighing, limits_of
 from discreet.plan.schema import Limits
-from discreet.plan.statistics import needed
 from discreet.privacy import Neighbours
-from discreet.sql.compile import Compiled
 from discreet.sql.read import read
-from planned import explain
+from planned import explain, plan_set
 from visits import clinic, engine_of, schema
 
 ADD = Neighbours.ADD_REMOVE
@@ -27,7 +24,7 @@ SUM = "SELECT SUM(amount) AS s FROM visits"
 
 def priced(epsilon, limits, law, delta=1e-6, text=SUM):
     about = schema(limits=limits)
-    return quote(read(text, about), Price(epsilon, delta), law, DuckDBEngine.dialect, ADD)
+    return MeasurementPlan.of(read(text, about), Price(epsilon, delta), ADD, (law,)).guarantees
 
 
 @pytest.mark.parametrize("law", list(Law))
@@ -57,14 +54,13 @@ def test_ordinary_prices_are_not_refused(law, limits):
 @pytest.mark.parametrize("law", list(Law))
 def test_limits_that_are_bought_are_no_higher_than_noise_allows(law):
     query = read(SUM, schema(limits=Limits()))
-    compiled = Compiled(query, needed(query), DuckDBEngine.dialect)
     for epsilon in (1, 1e-3, 1e-5):
-        budget = plan_budget(compiled, Price(epsilon, 1e-6))
-        most = widest(budget, law, ADD)
-        check_feasible(budget, Weighing(law, most, most), ADD)
+        plan = plan_set(query, Price(epsilon, 1e-6), law)
+        most = widest(plan)
+        check_feasible(plan, Weighing(law, most, most))
         if most < LADDER[-1]:
             above = LADDER[LADDER.index(most) + 1]
-            assert not is_feasible(budget, Weighing(law, above, above), ADD)
+            assert not is_feasible(plan, Weighing(law, above, above))
 
 
 def test_a_question_for_very_little_is_answered_where_it_is_priced():

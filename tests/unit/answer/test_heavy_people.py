@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import discreet.sql.relations as room
-from discreet.answer import ask
+from discreet.answer import draw
 from discreet.answer.measurement_plan import answer
 from discreet.answer.price import Price
 from discreet.engines.duckdb import DuckDBEngine
@@ -88,7 +88,7 @@ def counted(query, heavy):
 
 @pytest.mark.parametrize("text", QUESTIONS.values(), ids=QUESTIONS)
 def test_the_same_statements_run_with_and_without_somebody_with_very_many_rows(text, monkeypatch):
-    monkeypatch.setattr(ask.os, "urandom", lambda count: b"s" * count)
+    monkeypatch.setattr(draw.os, "urandom", lambda count: b"s" * count)
     query, ran = read(text, SCHEMA), []
     for heavy in (0, ROWS):
         engine(heavy).ran.clear()

@@ -1,16 +1,16 @@
 """The budget is split where it makes the expected errors least, by public facts alone."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from discreet.answer.budget import Price, split
-from discreet.answer.quote import quote
 
 from discreet.answer.estimate import estimate
 from discreet.answer.influence import Influence, best_shares, influences
 from discreet.answer.measurement_plan import answer
+from discreet.answer.price import Price
 from discreet.answer.sets import check_groups
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError
@@ -19,11 +19,11 @@ from discreet.plan.kinds import Kind
 from discreet.plan.query import Measure
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import Bounds, Limits, Person, Schema, Table, column_type
+from discreet.plan.sensitivity import Strategy, apart
 from discreet.plan.statistics import Ranks, Rows, Total, needed, statistics_in, statistics_of
-from discreet.privacy import Neighbours
 from discreet.sql.duckdb import DuckDB
 from discreet.sql.read import read
-from planned import explain
+from planned import explain, plan_set
 
 POWER = {Law.LAPLACE: 1.0, Law.GAUSSIAN: 0.5}
 COLUMNS = {
@@ -38,6 +38,16 @@ SCHEMA = Schema({"t": Table("t", COLUMNS, Person("id"))})
 
 def question(what):
     return read(f"SELECT {what} FROM t", SCHEMA)  # noqa: S608 - ours
+
+
+def influences_of(query, law):
+    return influences(statistics_in(query), law, apart(needed(query)))
+
+
+def shares_of(query, law):
+    costs = plan_set(replace(query, limits=Limits(1, 1)), Price(1, 1e-6), law).costs
+    whole = sum(costs.values())
+    return {one: cost / whole for one, cost in costs.items()}
 
 
 def cost(influences_, shares, law):
@@ -55,7 +65,7 @@ def cost(influences_, shares, law):
     ],
 )
 def test_no_other_split_is_expected_to_err_less(law, what):
-    found = influences(statistics_in(question(what)), law)
+    found = influences_of(question(what), law)
     best = best_shares(found, law)
     least = cost(found, best, law)
     rng = np.random.default_rng(0)
@@ -75,7 +85,7 @@ def test_no_other_split_is_expected_to_err_less(law, what):
 )
 def test_every_statistic_has_a_share_and_they_are_the_whole(law, what):
     query = question(what)
-    shares = split(Price(1, 1e-6), query, find_keys=False).shares[law]
+    shares = shares_of(query, law)
 
     assert min(shares.values()) > 0
     assert sum(shares.values()) == 1
@@ -83,16 +93,18 @@ def test_every_statistic_has_a_share_and_they_are_the_whole(law, what):
 
 def test_a_quantile_needs_less_where_noise_is_gaussian():
     query = question("COUNT(*), MEDIAN(x)")
-    shares = split(Price(1, 1e-6), query, find_keys=False).shares
-    (ranks,) = [s for s in shares[Law.LAPLACE] if isinstance(s, Ranks)]
+    shares = {law: shares_of(query, law) for law in Law}
+    rows, ranks = shares[Law.LAPLACE]
 
-    assert shares[Law.LAPLACE][ranks] > shares[Law.LAPLACE][Rows(None)]
+    assert rows.statistics == (Rows(None),)
+    assert isinstance(ranks.statistics[0], Ranks)
+    assert shares[Law.LAPLACE][ranks] > shares[Law.LAPLACE][rows]
     assert shares[Law.GAUSSIAN][ranks] < shares[Law.LAPLACE][ranks]
 
 
 def test_a_mean_far_from_zero_is_as_dear_as_its_spread():
-    (near,) = influences(statistics_in(question("AVG(x)")), Law.LAPLACE)
-    (far,) = influences(statistics_in(question("AVG(year)")), Law.LAPLACE)
+    (near,) = influences_of(question("AVG(x)"), Law.LAPLACE)
+    (far,) = influences_of(question("AVG(year)"), Law.LAPLACE)
 
     assert sorted(near.on.values()) == sorted(far.on.values()) == [0.5, 1.0]
 
@@ -121,7 +133,7 @@ def test_slopes_of_moments_are_those_of_the_estimators(what):
     query = question(what)
     aggregate, needs, usual = made_up(query)
     scope = columns_of(query.relation)
-    (influence,) = influences(statistics_in(query), Law.LAPLACE)
+    (influence,) = influences_of(query, Law.LAPLACE)
     scale = USUAL[aggregate.measure.value]
     if aggregate.measure is not Measure.CORRELATION:
         power = 1 if aggregate.measure is Measure.STDDEV else 2
@@ -134,7 +146,7 @@ def test_slopes_of_moments_are_those_of_the_estimators(what):
             moved = {s: np.array([v + sign * step * (s == one)]) for s, v in usual.items()}
             ends.append(float(estimate(aggregate, moved, scope)[0]))
         slope = abs(ends[1] - ends[0]) / 2e-3 / scale
-        assert slope == pytest.approx(influence.on[one], rel=0.02), one
+        assert slope == pytest.approx(influence.on[Strategy.of((one,))], rel=0.02), one
 
 
 def test_errors_of_one_aggregate_add_up_as_independent_noises_do():
@@ -198,7 +210,7 @@ def test_more_public_groups_than_can_be_answered_are_refused_before_any_charge()
 
     for ask in (
         lambda: explain(wide, DuckDB(), Price(1)),
-        lambda: quote(wide, Price(1), Law.LAPLACE, DuckDB(), Neighbours.ADD_REMOVE),
+        lambda: plan_set(wide, Price(1), Law.LAPLACE),
     ):
         with pytest.raises(InputError, match=r"997,002,000 groups.*b0 1,000, b1 999, b2 998"):
             ask()

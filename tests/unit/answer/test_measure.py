@@ -7,6 +7,7 @@ import pytest
 from discreet.answer.measure import Measurement
 from discreet.plan.bounding import Law, Weighing
 from discreet.plan.expressions import Column
+from discreet.plan.sensitivity import Strategy
 from discreet.plan.statistics import Distinct, People, Rows, Total, grid
 from discreet.privacy import Neighbours
 
@@ -24,7 +25,7 @@ def test_how_many_groups_there_are_does_not_change_the_noise_of_one(statistic, n
     """Groups may be there because of one person: were noise wider among them, it would tell."""
     for limit in (1, 2, 3, 5, 7, 50):
         weighing = Weighing(Law.GAUSSIAN, limit, limit)
-        one = Measurement(statistic, weighing, Fraction(1, 10), neighbours)
+        one = Measurement(Strategy.of((statistic,)), weighing, Fraction(1, 10), neighbours)
         assert one.mechanism(1).variance == one.mechanism(2).variance
         assert one.mechanism(1).rho == one.mechanism(1000).rho == one.cost
 
@@ -32,7 +33,7 @@ def test_how_many_groups_there_are_does_not_change_the_noise_of_one(statistic, n
 def test_people_in_several_groups_move_a_vector_of_counts_no_further_than_its_reach():
     for groups in range(1, 200):
         one = Measurement(
-            People(None),
+            Strategy.of((People(None),)),
             Weighing(Law.GAUSSIAN, 1, groups),
             Fraction(1),
             Neighbours.ADD_REMOVE,

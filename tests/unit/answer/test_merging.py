@@ -18,6 +18,7 @@ from discreet.answer.merging import Average, fits, merge_parts
 from discreet.answer.parts import Noisy, Part, Ranked, called, part_of
 from discreet.answer.showing import Showing
 from discreet.plan.bounding import Law, Weighing
+from discreet.plan.sensitivity import Strategy
 from discreet.plan.statistics import People, Ranks, Rows, Total, needed
 from discreet.privacy import Neighbours
 from discreet.sql.read import read
@@ -220,7 +221,8 @@ def test_counts_that_noise_has_shown_are_not_promised_too_much(law, cost, above)
     """
     query = read("SELECT street, COUNT(DISTINCT person) AS n FROM visits GROUP BY street", schema())
     statistic = People(None)
-    one = Measurement(statistic, Weighing(law, 1, 1), Fraction(cost), Neighbours.ADD_REMOVE)
+    alone, weighing = Strategy.of((statistic,)), Weighing(law, 1, 1)
+    one = Measurement(alone, weighing, Fraction(cost), Neighbours.ADD_REMOVE).view(statistic)
     showing = Showing(one, Fraction(1, 10**5), 1)
     people = max(1, round(showing.people + above * one.error(0.95)))
     parts = [_shown(query, one, showing, people) for _ in range(2)]
@@ -236,13 +238,13 @@ def test_counts_that_noise_has_shown_are_not_promised_too_much(law, cost, above)
 
 def _shown(query, one, showing, people):
     """The groups of many with as many people that were shown."""
-    counts = one.release(np.full(20_000, people * int(one.unit), dtype=np.int64))
+    [counts] = one.measurement.release([np.full(20_000, people * int(one.unit))])
     shown = showing.shows(counts)
     keys = {"k0": pa.array(np.flatnonzero(shown))}
-    statistics = {one.statistic: one.scaled(counts[shown])}
+    statistics = {one.statistic: one.values([counts[shown]])}
     plan = {one.statistic: one}
     groups = int(shown.sum())
-    found = Measured(query, keys, groups, statistics, {}, plan, (), one.weighing, showing)
+    found = Measured(query, keys, groups, statistics, {}, plan, one.measurement.weighing, showing)
     return part_of(found)
 
 

@@ -7,12 +7,12 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer import parts
-from discreet.answer.limits import Law, stated
 from discreet.answer.measured import Measured
 from discreet.answer.measurement_plan import answer
 from discreet.answer.price import Price
 from discreet.answer.release import Release
 from discreet.errors import InputError
+from discreet.plan.bounding import Law, Weighing
 from discreet.plan.schema import Limits
 from discreet.sql.read import read
 from visits import ask, clinic, engine_of, schema
@@ -82,8 +82,8 @@ def test_nothing_is_left_under_a_null():
         ],
     )
     query = read("SELECT city, COUNT(*) AS n FROM visits GROUP BY city", schema())
-    weighing = stated(Limits(1, 1), Law.LAPLACE)
-    measured = Measured(query, {"k0": keys}, 2, {}, {}, {}, (), weighing)
+    weighing = Weighing.stated(Limits(1, 1), Law.LAPLACE)
+    measured = Measured(query, {"k0": keys}, 2, {}, {}, {}, weighing)
     assert b"SECRET" in keys.buffers()[2].to_pybytes()
 
     buffers = parts.part_of(measured).keys["k0"].buffers()

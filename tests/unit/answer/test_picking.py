@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.answer import answer as answering
+from discreet.answer import presenting
 from discreet.answer.measurement_plan import answer
 from discreet.answer.merging import merge_parts
 from discreet.answer.picking import REMARK, picks
@@ -63,7 +63,7 @@ def test_intervals_of_rows_that_were_picked_hold(empty, text, name, law):
 
 
 def test_intervals_that_forget_that_rows_were_picked_would_be_caught(empty, monkeypatch):
-    monkeypatch.setattr(answering, "widened", lambda _query, widths, *_: widths)
+    monkeypatch.setattr(presenting, "widened", lambda _query, widths, *_: widths)
 
     assert held([ask(TOP, empty, Law.LAPLACE) for _ in range(4)], "n") < 0.5
 

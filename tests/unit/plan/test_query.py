@@ -1,8 +1,8 @@
 from dataclasses import replace
 
 import pytest
-from discreet.answer.budget import Price, split
 
+from discreet.answer.price import Price
 from discreet.errors import InputError
 from discreet.plan import canonical
 from discreet.plan.bounding import Law
@@ -10,8 +10,9 @@ from discreet.plan.builder import From, count, maximum, mean, median, minimum
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.query import Measure, Query, weighted
 from discreet.plan.relations import Scan
-from discreet.plan.schema import Person, Schema, Table
-from discreet.plan.statistics import Rows, needed
+from discreet.plan.schema import Limits, Person, Schema, Table
+from discreet.plan.statistics import needed
+from planned import plan_set
 
 VISITS = Table(
     "visits",
@@ -22,17 +23,19 @@ SCHEMA = Schema({"visits": VISITS})
 
 
 def shares(query):
-    return split(Price(1), query, find_keys=False).shares[Law.LAPLACE]
+    costs = plan_set(replace(query, limits=Limits(1, 1)), Price(1), Law.LAPLACE).costs
+    return {one.statistics: cost for one, cost in costs.items()}
 
 
 def test_what_matters_more_gets_more_of_the_budget():
     plain = From(Scan(VISITS)).agg(n=count(), m=mean("age")).query()
-    heavy = weighted(plain, {"m": 8})
-    (_, total) = needed(plain)
+    heavy = weighted(plain, {"n": 64})
+    rows, total = needed(plain)
 
-    assert shares(heavy)[total] > shares(plain)[total]
-    assert shares(plain)[Rows(None)] > shares(plain)[total]  # it serves both
+    assert shares(plain) == {(rows, total): 1}  # measured together
+    assert shares(heavy)[rows,] > 5 * shares(heavy)[total,]
     assert sum(shares(heavy).values()) == 1
+    heavy = weighted(plain, {"m": 8})
     assert heavy == From(Scan(VISITS)).agg(n=count(), m=mean("age").weighted(8)).query()
 
 

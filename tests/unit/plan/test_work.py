@@ -7,8 +7,8 @@ import time
 
 import pyarrow as pa
 import pytest
-from discreet.answer.ask import plan_budget
 
+from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.price import Price
 from discreet.engines.duckdb import LONGEST_STORED, DuckDBEngine
 from discreet.errors import InputError, QueryRefused
@@ -116,9 +116,8 @@ def test_ordinary_questions_about_texts_are_answered():
 def test_a_slow_question_in_python_is_refused_before_it_is_priced():
     slow = col("note").like("%a" + "_" * 200 + "b")
     query = From(Scan(NOTES)).where(slow).agg(n=count()).query()
-    compiled = Compiled(query, needed(query), DuckDBEngine.dialect)
     with pytest.raises(InputError, match="too long on one row"):
-        plan_budget(compiled, Price(1))
+        MeasurementPlan.of(query, Price(1))
 
 
 def test_a_pattern_may_not_be_longer_than_the_bound():
