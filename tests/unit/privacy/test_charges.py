@@ -24,7 +24,6 @@ from discreet.privacy.charges import (
     price,
     price_sum,
     renyi,
-    root,
     units,
 )
 from discreet.privacy.composition import Composed, compose
@@ -242,9 +241,9 @@ def test_a_measure_has_an_order_exactly_if_it_is_renyi():
 
 
 def test_roots_are_exact_or_rounded_up():
-    assert root(Fraction(4, 9)) == Fraction(2, 3)
-    assert root(Fraction(2)) ** 2 >= 2
-    assert root(Fraction(2)) ** 2 < 2 + Fraction(1, 10**14)
+    assert root_up(Fraction(4, 9)) == Fraction(2, 3)
+    assert root_up(Fraction(2)) ** 2 >= 2
+    assert root_up(Fraction(2)) ** 2 < 2 + Fraction(1, 10**14)
 
 
 def test_a_long_history_is_flat_to_copy_compare_and_forget():
