@@ -1,17 +1,16 @@
 """How one price is split over the measurements of a query. Reads the question alone."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 from discreet.answer.influence import Influence, best_shares, influences
 from discreet.answer.limits import Law
 from discreet.errors import InputError
 from discreet.plan.query import Query
-from discreet.plan.statistics import Statistic, statistics_in
-from discreet.privacy import ZCDP
+from discreet.plan.statistics import Ranks, Statistic, statistics_in
+from discreet.privacy.buying import amount_within
+from discreet.privacy.charges import MU_SQUARED, RHO
 from discreet.rationals import Real, non_negative, positive
 
 CHOICE = Fraction(1, 10)
@@ -78,8 +77,21 @@ class Budget:
 
     @property
     def rho(self) -> Fraction:
-        """The most rho that zCDP may spend on the statistics; 0 without a delta."""
-        return largest_rho(self.epsilon, self.delta) if self.delta else Fraction(0)
+        """The most rho that Gaussian noise may spend on the statistics; 0 without a delta.
+
+        Its (epsilon, delta) is that of mu^2 = 2 rho, exactly; where quantiles are chosen as well,
+        that of zCDP.
+        """
+        if not self.delta:
+            return Fraction(0)
+        if any(isinstance(one, Ranks) for one in self.shares[Law.GAUSSIAN]):
+            return amount_within(self.epsilon, self.delta, RHO)
+        return gaussian_rho(self.epsilon, self.delta)
+
+
+def gaussian_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """Half the largest mu^2 of Gaussian noise that is (epsilon, delta)-private."""
+    return amount_within(epsilon, delta, MU_SQUARED) / 2
 
 
 def split(
@@ -122,46 +134,3 @@ def _shares(
         parts[shared] = max(parts[shared], rest * KEYS / (1 - KEYS))
     whole = sum(parts.values(), Fraction(0))
     return {statistic: part / whole for statistic, part in parts.items()}
-
-
-@lru_cache(maxsize=256)
-def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """About the largest rho for which rho-zCDP certainly gives (epsilon, delta).
-
-    Found in floats, then confirmed by the guarantee itself; 0 if nothing is confirmed.
-    """
-    # rho + 2 sqrt(rho log(1/delta)) is above the best conversion, and not by half of rho.
-    size = -math.log(float(delta))
-    low = (math.sqrt(size + float(epsilon)) - math.sqrt(size)) ** 2
-    high = 2 * low
-    for _ in range(32):
-        middle = (low + high) / 2
-        low, high = (
-            (middle, high) if _rough_epsilon(middle, float(delta)) <= epsilon else (low, middle)
-        )
-    for less in (1e-9, 1e-6, 1e-3):
-        rho = Fraction(low * (1 - less))
-        if rho > 0 and ZCDP(rho).delta(epsilon).upper <= delta:
-            return rho
-    return Fraction(0)
-
-
-def _rough_epsilon(rho: float, delta: float) -> float:
-    """Epsilon of rho-zCDP at delta in floats, minimised over orders 1 + e^t.
-
-    Reference: Canonne, Kamath, Steinke 2020, Proposition 12.
-    """
-
-    def at(t: float) -> float:
-        order = math.exp(t)
-        rest = -math.log(delta) - order * math.log1p(1 / order) - math.log1p(order)
-        return rho * (1 + order) + rest / order
-
-    best = math.log(max(1e-9, math.sqrt(-math.log(delta) / rho)))
-    low, high = best - 3.0, best + 3.0
-    for _ in range(50):
-        third = (high - low) / 3
-        low, high = (
-            (low, high - third) if at(low + third) < at(high - third) else (low + third, high)
-        )
-    return at(low)

@@ -20,7 +20,7 @@ from discreet.answer.ask import (
     weigh,
     within_groups,
 )
-from discreet.answer.budget import Budget, Price, largest_rho
+from discreet.answer.budget import Budget, Price, gaussian_rho
 from discreet.answer.expected import Expected, expect, scale_of
 from discreet.answer.explained import render_explanation
 from discreet.answer.facts import Facts, facts_of
@@ -254,7 +254,7 @@ def _offers(compiled: Compiled, budget: Budget, price: Price, one: Weighing) -> 
 def _offer(price: Price, one: Weighing) -> str:
     """How well a count of people is told for a tenth of a price, where noise is made for that."""
     epsilon = price.epsilon / 10
-    paid = epsilon if one.law is Law.LAPLACE else largest_rho(epsilon, price.delta)
+    paid = epsilon if one.law is Law.LAPLACE else gaussian_rho(epsilon, price.delta)
     if not paid:
         return "the more is paid, the better"
     count = Measurement(Rows(None), Weighing(one.law, 1, 1), paid, Neighbours.ADD_REMOVE)

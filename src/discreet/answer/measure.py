@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from discreet.answer.budget import Budget
 from discreet.answer.limits import Law, Weighing
-from discreet.mechanisms import Gaussian, Laplace
+from discreet.mechanisms import Laplace, RoundedGaussian
 from discreet.mechanisms.grid import INTEGERS, sqrt_up
 from discreet.mechanisms.quantile import draw_cells, rank_sensitivity
 from discreet.mechanisms.ranks import Ranks as RankCounts
 from discreet.plan.statistics import Distinct, People, Ranks, Rows, Statistic, Total
-from discreet.privacy import ZCDP, Guarantee, Neighbours, Pure
+from discreet.privacy import GDP, Guarantee, Neighbours, Pure, Ranges
 from discreet.rationals import Real
 from discreet.sql.compile import FULL
 
@@ -39,6 +39,13 @@ def reach(statistic: Statistic, weighing: Weighing) -> Fraction:
             return Fraction(FULL * weighing.rows)
         case _:
             assert_never(statistic)
+
+
+def charged_rho(statistic: Statistic, rho: Fraction, neighbours: Neighbours) -> GDP | Ranges:
+    """What a statistic measured for so much rho gives away: by Gaussian noise, or by choices."""
+    if isinstance(statistic, Ranks):
+        return Ranges(rho, neighbours=neighbours)
+    return GDP.of_square(2 * rho, neighbours=neighbours)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +78,19 @@ class Measurement:
     def guarantee(self) -> Guarantee:
         """What measuring all groups at once gives away, however many there are."""
         if self.law is Law.GAUSSIAN:
-            return ZCDP(self.cost, neighbours=self.neighbours)
+            return charged_rho(self.statistic, self.cost, self.neighbours)
         if isinstance(self.statistic, Ranks):
             return Pure(self.cost, neighbours=self.neighbours)
         return self.mechanism(1).guarantee
 
-    def mechanism(self, groups: int) -> Laplace | Gaussian:
+    def mechanism(self, groups: int) -> Laplace | RoundedGaussian:
         """The mechanism for this many groups at once; the noise of each group is the same."""
         if self.law is Law.LAPLACE:
             return Laplace(
                 epsilon=self.cost, sensitivity=self.reach, grid=INTEGERS, neighbours=self.neighbours
             )
-        return Gaussian(
-            rho=self.cost,
+        return RoundedGaussian(
+            mu_squared=2 * self.cost,
             sensitivity=self.reach,
             grid=INTEGERS,
             dimension=groups,

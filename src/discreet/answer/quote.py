@@ -8,15 +8,16 @@ from discreet.answer.budget import Price
 from discreet.answer.explain import Sealed
 from discreet.answer.feasible import check_feasible, widest
 from discreet.answer.limits import Law
+from discreet.answer.measure import charged_rho
 from discreet.answer.sets import single_sets
 from discreet.errors import InputError
 from discreet.plan.query import Query
 from discreet.plan.statistics import needed
-from discreet.privacy import ZCDP, Approximate, Neighbours, Pure
+from discreet.privacy import GDP, Approximate, Neighbours, Pure, Ranges
 from discreet.sql.compile import Compiled
 from discreet.sql.duckdb import DuckDB
 
-Charged: TypeAlias = Pure | Approximate | ZCDP
+Charged: TypeAlias = Pure | Approximate | GDP | Ranges
 """Guarantees that filters take."""
 
 
@@ -57,9 +58,9 @@ def _parts(
         found.append(Approximate(budget.keys.epsilon, budget.keys.delta, neighbours=neighbours))
     if budget.shared is not None:
         found.append(Approximate(0, budget.hidden, neighbours=neighbours))
-    for share in budget.shares[law].values():
+    for statistic, share in budget.shares[law].items():
         if law is Law.LAPLACE:
             found.append(Pure(budget.epsilon * share, neighbours=neighbours))
         else:
-            found.append(ZCDP(budget.rho * share, neighbours=neighbours))
+            found.append(charged_rho(statistic, budget.rho * share, neighbours))
     return found
