@@ -103,6 +103,7 @@ class Charge:
         `units` and `delta_units` are at least the amounts they stand for.
     Edge cases:
         A cost of 0 is a charge. Renyi charges have no delta: nothing here proves a filter of both.
+        `stated` is the (epsilon, delta) that somebody typed and a limit was converted from.
 
     Example:
         >>> Charge(0.1, measure=EPSILON).amount
@@ -113,6 +114,7 @@ class Charge:
     delta: Fraction
     measure: Measure
     neighbours: Neighbours
+    stated: tuple[Fraction, Fraction] | None = field(repr=False, compare=False)
     units: int = field(repr=False, compare=False)
     delta_units: int = field(repr=False, compare=False)
 
@@ -123,6 +125,7 @@ class Charge:
         *,
         measure: Measure,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
+        stated: tuple[Fraction, Fraction] | None = None,
     ) -> None:
         cost, slip = non_negative(amount, "amount"), probability(delta, "delta")
         if slip and measure.order is not None:
@@ -135,6 +138,7 @@ class Charge:
         object.__setattr__(self, "delta", slip)
         object.__setattr__(self, "measure", measure)
         object.__setattr__(self, "neighbours", Neighbours(neighbours))
+        object.__setattr__(self, "stated", stated)
         object.__setattr__(self, "units", units(cost))
         object.__setattr__(self, "delta_units", units(slip))
 
@@ -147,6 +151,7 @@ class Charge:
             "amount": str(self.amount),
             "delta": str(self.delta),
             "neighbours": self.neighbours.value,
+            **({} if self.stated is None else {"stated": " ".join(map(str, self.stated))}),
         }
 
     @staticmethod
@@ -156,10 +161,17 @@ class Charge:
             order = stored.get("order")
             measure = _MEASURES[stored["measure"]] if order is None else renyi(Fraction(order))
             amount, delta = Fraction(stored["amount"]), Fraction(stored["delta"])
-            about = Neighbours(stored["neighbours"])
+            about, said = Neighbours(stored["neighbours"]), stored.get("stated")
+            typed = None if said is None else read_stated(said)
         except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as wrong:
             raise unreadable("charge", wrong) from wrong
-        return Charge(amount, delta, measure=measure, neighbours=about)
+        return Charge(amount, delta, measure=measure, neighbours=about, stated=typed)
+
+
+def read_stated(text: str) -> tuple[Fraction, Fraction]:
+    """Read a stored (epsilon, delta)."""
+    epsilon, delta = map(Fraction, text.split(" "))
+    return epsilon, delta
 
 
 _MEASURES: Final[dict[str, Measure]] = {one.name: one for one in (EPSILON, RHO, MU_SQUARED)}

@@ -130,7 +130,7 @@ class Filter:
         e, d = positive(epsilon, "epsilon"), non_negative(delta, "delta")
         own = non_negative(deltas, "deltas")
         if by == EPSILON and own in (0, d):
-            return Filter.basic(e, d, neighbours=neighbours)
+            return Filter(Charge(e, d, measure=EPSILON, neighbours=neighbours, stated=(e, d)))
         if not own < d < 1 or (own and by not in (RHO, MU_SQUARED)):
             raise InputError(
                 f"delta is {delta} with {deltas} of it for charges by {by.name}",
@@ -138,7 +138,7 @@ class Filter:
                 fix="pass 0 <= deltas < delta < 1, with deltas = 0 unless by RHO or MU_SQUARED",
             )
         amount = amount_within(e, d, by, own)
-        return Filter(Charge(amount, own, measure=by, neighbours=neighbours))
+        return Filter(Charge(amount, own, measure=by, neighbours=neighbours, stated=(e, d)))
 
     @property
     def guarantee(self) -> "Pure | Approximate | ZCDP | RDP | GDP | Composed":
