@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 
@@ -61,7 +61,7 @@ def orders(mix: dict[str, float], scale: float) -> Iterator[Order]:
             yield (("noise", width * math.sqrt(count)),) * count
 
 
-@lru_cache(maxsize=None)
+@cache
 def training(epsilon: float, delta: float) -> float:
     """The mu of one step such that the run alone is (epsilon/3, delta/3)-private."""
     step = Request(lambda mu: Subsampled(GaussianNoise(mu), RATE), count=STEPS)
@@ -112,7 +112,7 @@ def accounts(epsilon: float, delta: float) -> list[Account]:
     ]
 
 
-@lru_cache(maxsize=None)
+@cache
 def by_parts(order: Order, by: Measure) -> float:
     """The sum of the least costs of its measurements."""
     return sum(_part(kind, size, by) for kind, size in order)
@@ -135,7 +135,7 @@ def _cost(one: Guarantee, by: Measure) -> float:
     return one.rho().upper if by == RHO else one.rdp(by.order or 2).upper
 
 
-@lru_cache(maxsize=None)
+@cache
 def by_curve(order: Order, tail: float) -> float:
     """The least mu^2 with (0, tail) whose curve is above the order's."""
     square = sum((1.959964 / size) ** 2 for kind, size in order if kind == "noise")

@@ -149,11 +149,7 @@ class Account:
     @property
     def limit(self) -> Charge | None:
         """The cap as an amount, None where there is none."""
-        if self.cap is None:
-            return None
-        amounts = (Fraction(units, UNITS) for units in self.cap)
-        about = {"measure": self.measure, "neighbours": self.neighbours}
-        return Charge(*amounts, **about, stated=self.stated)
+        return None if self.cap is None else self._charge(*self.cap, self.stated)
 
     @property
     def filter(self) -> Filter | None:
@@ -200,9 +196,11 @@ class Account:
         about = MEASURES[measure], Neighbours(neighbours)
         return Account(Holder.read(key), *about, caps, total, typed)
 
-    def _charge(self, units: int, delta_units: int) -> Charge:
-        amounts = Fraction(units, UNITS), Fraction(delta_units, UNITS)
-        return Charge(*amounts, measure=self.measure, neighbours=self.neighbours)
+    def _charge(
+        self, units: int, delta_units: int, stated: tuple[Fraction, Fraction] | None = None
+    ) -> Charge:
+        amounts, about = (Fraction(units, UNITS), Fraction(delta_units, UNITS)), self.neighbours
+        return Charge(*amounts, measure=self.measure, neighbours=about, stated=stated)
 
     def _refusal(self, refused: BudgetError) -> BudgetError:
         return BudgetError(

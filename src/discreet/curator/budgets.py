@@ -1,7 +1,7 @@
 """What an owner allows to be given away, in the words of owners."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias, get_args
@@ -92,7 +92,9 @@ class Budget:
         other = next((one.measure.name for one in like if one.delta), MU_SQUARED.name)
         by = _MEASURES[self.measure or other]
         deltas = Fraction(0) if by == EPSILON else self.delta / 2
-        within = Filter.within(self.epsilon, self.delta, by=by, deltas=deltas, neighbours=neighbours)
+        within = Filter.within(
+            self.epsilon, self.delta, by=by, deltas=deltas, neighbours=neighbours
+        )
         return within.limit
 
     def compare(self, questions: Sequence[int] = _QUESTIONS) -> "Comparison":
@@ -107,8 +109,10 @@ class Budget:
             Up to 8 questions: measure="epsilon". More: measure="mu-squared".
         """
         names = get_args(MeasureName) if self.epsilon and self.delta else (self.cap().measure.name,)
-        caps = [Budget(self.epsilon, self.delta, rho=self.rho, measure=name).cap() for name in names]
-        rows = {cap.measure.name: [_half_width(cap, n) for n in questions] for cap in caps}
+        caps = [
+            Budget(self.epsilon, self.delta, rho=self.rho, measure=name).cap() for name in names
+        ]
+        rows = {str(cap.measure.name): [_half_width(cap, n) for n in questions] for cap in caps}
         return Comparison(tuple(questions), rows, _break_even(caps))
 
 
@@ -120,7 +124,7 @@ class Comparison:
     """
 
     questions: tuple[int, ...]
-    half_widths: dict[str, list[float]]
+    half_widths: Mapping[str, list[float]]
     few: int | None
 
     def recommend(self, questions: int) -> str:

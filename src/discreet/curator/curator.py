@@ -9,6 +9,7 @@ the charge, once. Asking the same again returns the same bytes.
 import copy
 import os
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Self
 
 from discreet.answer.explain import Explanation
@@ -169,7 +170,7 @@ class Curator(Asking):
         incoming = self._holdings.look(name, source, said, inside)
         whose = Person(unit) if isinstance(unit, str) else unit
         table = Table(name, said.types(incoming), whose, limits or Limits())
-        cap = None if budget is None else self._cap(budget)
+        cap = None if budget is None else self._cap(budget, accounts.dataset(name))
 
         def settle(one: Registration) -> int:
             if cap is not None:
@@ -403,8 +404,11 @@ class Curator(Asking):
         """
         fix = "pass Budget(epsilon=3, delta=1e-6)"
         expect(budget, Budget, "a budget", fix=fix)
-        known = [one for one in self._ledger.accounts() if one.holder in like] if like else []
-        return budget.cap(self._neighbours, *(one.limit for one in known if one.limit))
+        known = []
+        for holder in like:
+            with suppress(InputError):  # it has no account yet
+                known.append(self._ledger.account(holder).limit)
+        return budget.cap(self._neighbours, *(one for one in known if one is not None))
 
     def _open_account(self, holder: accounts.Holder, cap: Charge, one: Registration) -> None:
         """Open an account; one that a crash left without its table is taken over.

@@ -29,7 +29,10 @@ def promised(account: Account) -> dict[str, float]:
         named = zip(("epsilon", "delta"), cap.stated, strict=True)
         return {name: float(amount) for name, amount in named if amount}
     if cap.measure == EPSILON or not cap.delta:
-        return {cap.measure.name: float(cap.amount), **({"delta": float(cap.delta)} if cap.delta else {})}
+        return {
+            cap.measure.name: float(cap.amount),
+            **({"delta": float(cap.delta)} if cap.delta else {}),
+        }
     return dict(_converted(cap))
 
 

@@ -26,7 +26,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, overload
 
-import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -61,18 +60,14 @@ class Law:
         def enclose(bits: int) -> Enclosure:
             while w.size < bits:
                 w.extend()
-            ends = [_fraction(end) for end in w.cell()]
-            far = max((shift + end) ** 2 for end in ends)
-            crossed = shift + ends[0] < 0 < shift + ends[1]
-            near = Fraction(0) if crossed else min((shift + end) ** 2 for end in ends)
-            low = exp_minus(far / (2 * self.variance) + ends[1] / self.proposal.scale, bits)[0]
-            return low, exp_minus(near / (2 * self.variance) + ends[0] / self.proposal.scale, bits)[1]
+            ends = [Fraction(int(end.numerator), int(end.denominator)) for end in w.cell()]
+            squares = [(shift + end) ** 2 for end in ends]
+            near = Fraction(0) if shift + ends[0] < 0 < shift + ends[1] else min(squares)
+            twice, scale = 2 * self.variance, self.proposal.scale
+            least = exp_minus(max(squares) / twice + ends[1] / scale, bits)[0]
+            return least, exp_minus(near / twice + ends[0] / scale, bits)[1]
 
         return is_below(Uniform(prefix, 63, source), enclose)
-
-
-def _fraction(value: "gmpy2.mpq") -> Fraction:
-    return Fraction(int(value.numerator), int(value.denominator))
 
 
 @lru_cache(maxsize=4096)

@@ -20,7 +20,7 @@ its parts' prices, by `price_sum`. In MU_SQUARED it may cost less: parts that ar
 are one mechanism, and that is charged for the Gaussian curve above its own.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import NormalDist
@@ -261,14 +261,10 @@ def price_sum(whole: Composed, measure: Measure, *, tail: Real = 0) -> Charge:
     parts = [(_chargeable(one, measure), count) for one, count in whole.parts]
     slip = probability(tail, "tail")
     cost = _whole(parts, slip) if measure == MU_SQUARED else _sum(parts, measure)
-    return Charge(
-        cost[0], min(Fraction(1), cost[1]), measure=measure, neighbours=whole.neighbours
-    )
+    return Charge(cost[0], min(Fraction(1), cost[1]), measure=measure, neighbours=whole.neighbours)
 
 
-def _sum(
-    parts: list[tuple[Chargeable, int]], measure: Measure
-) -> tuple[Fraction, Fraction]:
+def _sum(parts: Sequence[tuple[Chargeable, int]], measure: Measure) -> tuple[Fraction, Fraction]:
     costs = [(price(one, measure), count) for one, count in parts]
     return (
         sum((cost.amount * count for cost, count in costs), Fraction(0)),
@@ -390,7 +386,7 @@ def _inexpressible(guarantee: Guarantee, measure: Measure) -> InputError:
     return InputError(
         f"{type(guarantee).__name__} has no cost in {measure.name}",
         why="it promises less than that measure needs",
-        fix="charge it by RHO, or by MU_SQUARED with a tail, or state a guarantee such as Approximate",
+        fix="charge it by RHO, by MU_SQUARED with a tail, or state a weaker guarantee",
     )
 
 
