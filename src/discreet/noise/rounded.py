@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.noise import exponential
-from discreet.noise.bits import FEW, BitSource, open_source
+from discreet.noise.bits import FEW, BitSource, Words, open_source
 from discreet.noise.certified import Enclosure, Uniform, exp_minus, is_below
 from discreet.noise.exponential import Draws
 from discreet.noise.gaussian import BAND, many
@@ -107,21 +107,31 @@ def one(law: Law, source: BitSource) -> int:
             return draw
 
 
+def fast(
+    draws: NDArray[np.int64], parts: Words, words: Words, centre: Any, rate: Any, tilt: Any
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which proposals are kept in float64, and which of these decisions must not be trusted."""
+    w = _unit(parts)
+    z = np.abs(draws).astype(np.float64)
+    z -= centre
+    z += w
+    z *= z
+    z *= rate
+    w *= tilt
+    z += w
+    margin = _unit(words) - np.exp(z)
+    return margin < 0, np.abs(margin) < BAND
+
+
 def propose(request: Request[Law], source: BitSource) -> tuple[Draws, NDArray[np.bool_]]:
     """One proposal a position, and which of them are kept."""
     laws = tuple(law.proposal for law in request.laws)
     proposals = exponential.many(Request(laws, request.which, request.shape), source)
     parts, words = source.words(request.count), source.words(request.count)
-    w = _unit(parts)
-    z = np.abs(proposals.values).astype(np.float64)
-    z -= request.column(lambda law: law.centre)
-    z += w
-    z *= z
-    z *= request.column(lambda law: law.rate)
-    w *= request.column(lambda law: law.tilt)
-    z += w
-    margin = _unit(words) - np.exp(z)
-    kept, doubt = margin < 0, np.abs(margin) < BAND
+    centre = request.column(lambda law: law.centre)
+    rate = request.column(lambda law: law.rate)
+    tilt = request.column(lambda law: law.tilt)
+    kept, doubt = fast(proposals.values, parts, words, centre, rate, tilt)
     doubt[list(proposals.large)] = True
     for lane in map(int, np.flatnonzero(doubt)):
         draw = proposals.large.get(lane, int(proposals.values[lane]))
@@ -130,7 +140,7 @@ def propose(request: Request[Law], source: BitSource) -> tuple[Draws, NDArray[np
     return proposals, kept
 
 
-def _unit(words: NDArray[np.uint64]) -> NDArray[np.float64]:
+def _unit(words: Words) -> NDArray[np.float64]:
     """Words as numbers of [0, 1]."""
     numbers = (words >> np.uint64(1)).view(np.int64).astype(np.float64)
     numbers *= _CELL

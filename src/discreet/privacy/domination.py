@@ -9,7 +9,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.rounding import Interval
 from discreet.rationals import Real, non_negative
 
-_POINTS = 40
+_POINTS = 64
 """Points at which the curve is looked at, denser towards epsilon = 0."""
 
 _ROUNDS = 48
@@ -48,7 +48,7 @@ def dominating_mu(guarantee: Guarantee, tail: Real = 0) -> Fraction:
             why="with that probability or more its loss has no bound",
             fix="pass a larger delta for the far tail, or state a stronger guarantee",
         )
-    points = [top * (j / _POINTS) ** 2 for j in range(_POINTS + 1)]
+    points = [top * (j / _POINTS) ** 1.25 for j in range(_POINTS + 1)]
     heights = [guarantee.delta(Fraction(e)).upper for e in points[:-1]]
     heights.append(min(Interval.of(slip).upper, heights[-1]))  # what `top` was asked for
     if heights[0] <= slip:
