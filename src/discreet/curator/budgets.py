@@ -35,7 +35,7 @@ class Budget:
         >>> Budget(epsilon=3).cap().amount
         Fraction(3, 1)
 
-    Reference: Smith, Thakurta 2022, Theorem 1 (filters for Gaussian privacy); Whitehouse, Ramdas,
+    Reference: Smith, Thakurta 2022 (filters for Gaussian privacy); Whitehouse, Ramdas,
     Rogers, Wu 2023, Theorem 1 (approximate zCDP filters); `docs/proofs/gaussian-accounts.md`.
     """
 
@@ -102,10 +102,10 @@ class Budget:
 
         Example:
             >>> print(Budget(epsilon=1, delta=1e-6).compare())
-            questions      1     10    100   1000
-            epsilon      3.0   30.0  299.6 2995.7
-            rho          9.3   29.4   93.0  294.0
-            mu-squared   8.6   27.1   85.6  270.6
+            questions       1     10    100   1000
+            epsilon       3.0   30.0  299.6 2995.7
+            rho           9.2   28.9   91.5  289.4
+            mu-squared    8.6   27.1   85.6  270.6
             Up to 8 questions: measure="epsilon". More: measure="mu-squared".
         """
         names = get_args(MeasureName) if self.epsilon and self.delta else (self.cap().measure.name,)

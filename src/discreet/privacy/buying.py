@@ -32,7 +32,7 @@ class Affordable:
     Example:
         >>> one = buys(RHO, Fraction(1, 200))
         >>> float(one.mu_squared), round(float(one.epsilon), 4), one.quieter(1, 1)
-        (0.01, 0.1001, 'gaussian')
+        (0.01, 0.1, 'gaussian')
     """
 
     epsilon: Fraction
