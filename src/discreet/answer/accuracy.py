@@ -17,6 +17,7 @@ from discreet.plan.bounding import Law
 from discreet.plan.query import Aggregate, Measure, Query
 from discreet.plan.statistics import Grid, Statistic, Total, statistics_in
 from discreet.privacy import Neighbours
+from discreet.privacy.charges import Measure as AccountMeasure
 from discreet.rationals import Real, positive, whole
 
 _COUNTS = {Measure.COUNT, Measure.COUNT_PEOPLE, Measure.COUNT_DISTINCT}
@@ -83,6 +84,7 @@ def price_for(
     delta: Real = 0,
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
     laws: Sequence[Law] = tuple(Law),
+    measure: AccountMeasure | None = None,
 ) -> Price:
     """The least price, to three digits, at which every column that is asked for is so accurate.
 
@@ -95,7 +97,7 @@ def price_for(
 
     def good(place: int) -> bool:
         try:
-            plans = plan_sets(query, Price(_epsilon(place), delta), neighbours, laws)
+            plans = plan_sets(query, Price(_epsilon(place), delta), neighbours, laws, measure)
         except InfeasiblePriceError:
             return False
         return all(_fits(plan, targets, accuracy) for plan in plans)

@@ -14,9 +14,9 @@ from discreet.answer.facts import Facts, facts_of
 from discreet.answer.figures import cost, counted
 from discreet.answer.measure import Measurement, StatisticNoise
 from discreet.answer.parts import Part as Answered
-from discreet.answer.price import Price, largest_rho
+from discreet.answer.price import Price
 from discreet.answer.release import Release
-from discreet.answer.set_plan import ROWS, SetPlan
+from discreet.answer.set_plan import ROWS, SetPlan, amount_for
 from discreet.answer.showing import Showing
 from discreet.answer.statements import Statements
 from discreet.plan.bounding import (
@@ -221,7 +221,7 @@ def _offers(plan: SetPlan, dialect: DuckDB, price: Price) -> Iterator[str]:
 def _offer(price: Price, law: Law) -> str:
     """How well a count of people is told for a tenth of a price, where noise is made for that."""
     epsilon = price.epsilon / 10
-    paid = epsilon if law is Law.LAPLACE else largest_rho(epsilon, price.delta)
+    paid = amount_for(epsilon, price.delta, law) / (1 if law is Law.LAPLACE else 2)
     if not paid:
         return "the more is paid, the better"
     rows = Rows(None)

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.mechanisms import Gaussian, Laplace
+from discreet.mechanisms import Laplace, RoundedGaussian
 from discreet.mechanisms.grid import INTEGERS, sqrt_up
 from discreet.mechanisms.quantile import draw_cells, rank_sensitivity
 from discreet.mechanisms.ranks import Ranks as RankCounts
 from discreet.plan.bounding import FULL, Law, Weighing
 from discreet.plan.sensitivity import Strategy, sensitivity
 from discreet.plan.statistics import Distinct, Statistic, Total
-from discreet.privacy import ZCDP, Guarantee, Neighbours, Pure
+from discreet.privacy import Guarantee, Neighbours, Pure, Ranges
 from discreet.rationals import Real
 
 _LARGEST = 1 << 62
@@ -57,15 +57,15 @@ class Measurement:
         """What all exact numbers are multiples of."""
         return FULL if self.whole or isinstance(self.strategy.statistics[0], Distinct) else 1
 
-    def mechanism(self, numbers: int) -> Laplace | Gaussian:
+    def mechanism(self, numbers: int) -> Laplace | RoundedGaussian:
         """The mechanism for so many numbers at once; the noise of each is the same."""
         moved = self.reach / self.step
         if self.law is Law.LAPLACE:
             return Laplace(
                 epsilon=self.cost, sensitivity=moved, grid=INTEGERS, neighbours=self.neighbours
             )
-        return Gaussian(
-            rho=self.cost,
+        return RoundedGaussian(
+            mu_squared=2 * self.cost,
             sensitivity=moved,
             grid=INTEGERS,
             dimension=numbers,
@@ -221,7 +221,7 @@ def quantile_guarantee(
     if measurement.law is Law.LAPLACE:
         return Pure(sum(parts, Fraction(0)), neighbours=measurement.neighbours)
     rho = sum((part * part for part in parts), Fraction(0)) / 8
-    return ZCDP(rho, neighbours=measurement.neighbours)
+    return Ranges(rho, neighbours=measurement.neighbours)
 
 
 def quantile_cells(

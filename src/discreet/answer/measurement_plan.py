@@ -22,7 +22,7 @@ from discreet.engines.engine import Engine
 from discreet.errors import InputError, InvariantBroken
 from discreet.plan.bounding import Law
 from discreet.plan.query import Query
-from discreet.privacy import ZCDP, Composed, Guarantee, Neighbours, compose
+from discreet.privacy import GDP, Composed, Guarantee, Neighbours, Ranges, compose
 from discreet.privacy.charges import EPSILON, RHO, Charge, Measure, price_sum
 from discreet.privacy.charges import price as charge
 from discreet.sql.duckdb import DuckDB
@@ -50,9 +50,14 @@ class MeasurementPlan:
         price: Price,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
         laws: Iterable[Law] = tuple(Law),
+        measure: Measure | None = None,
     ) -> "MeasurementPlan":
-        """Plan a question, with noise of whichever of the laws is expected to err less."""
-        return MeasurementPlan(query, price, neighbours, plan_sets(query, price, neighbours, laws))
+        """Plan a question, with noise of whichever of the laws is expected to err less.
+
+        Noise of either law takes as much of an account that counts in `measure`.
+        """
+        sets = plan_sets(query, price, neighbours, laws, measure)
+        return MeasurementPlan(query, price, neighbours, sets)
 
     # --- before data is touched -------------------------------------------------------------------
 
@@ -142,7 +147,7 @@ def answer(
 
 def _is_within(spent: Guarantee, planned: Charged) -> bool:
     """Whether a part gives away no more than was planned for it."""
-    measure = RHO if isinstance(planned, ZCDP) else EPSILON
+    measure = RHO if isinstance(planned, GDP | Ranges) else EPSILON
     try:
         cost, paid = charge(spent, measure), charge(planned, measure)  # type: ignore[arg-type]
     except InputError:

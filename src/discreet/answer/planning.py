@@ -11,8 +11,8 @@ from fractions import Fraction
 from discreet.answer.choosing import typical
 from discreet.answer.feasible import InfeasiblePriceError, check_feasible, widest
 from discreet.answer.influence import Influence, best_shares, influences
-from discreet.answer.price import Price, largest_rho
-from discreet.answer.set_plan import GROUPS, LEAST_KEYS, ROWS, SetPlan
+from discreet.answer.price import Price
+from discreet.answer.set_plan import GROUPS, LEAST_KEYS, ROWS, SetPlan, amount_for, cost_of
 from discreet.answer.sets import single_sets
 from discreet.answer.showing import shared_count
 from discreet.errors import InputError
@@ -31,6 +31,7 @@ from discreet.plan.sensitivity import Strategy, apart, together
 from discreet.plan.statistics import People, Statistic, needed, statistics_in
 from discreet.plan.work import MOST_ROWS_EACH, bound_work, check_work
 from discreet.privacy import Neighbours
+from discreet.privacy.charges import Measure
 
 CHOICE = Fraction(1, 10)
 """The share of epsilon that buys limits which nobody has stated."""
@@ -68,12 +69,17 @@ def plan_sets(
     price: Price,
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
     laws: Iterable[Law] = tuple(Law),
+    measure: Measure | None = None,
 ) -> tuple[SetPlan, ...]:
-    """Plan every grouping set, with noise of whichever of the laws is expected to err less."""
+    """Plan every grouping set, with noise of whichever of the laws is expected to err less.
+
+    Noise of either law takes as much of an account that counts in `measure`.
+    """
     check_work(bound_work(query, MOST_ROWS_EACH))
     sets = single_sets(query)
     splits = [_split(one, price.over(len(sets))) for one in sets]
-    plans = {law: _plans(splits, law, neighbours) for law in _possible(splits, laws)}
+    amounts = _possible(splits, laws, measure)
+    plans = {law: _plans(splits, law, amount, neighbours) for law, amount in amounts.items()}
     law = min(plans, key=lambda law: sum(error for _, error in plans[law]))
     for one, _ in plans[law]:
         if one.histograms:
@@ -139,10 +145,14 @@ def _check_findable(price: Price, shared: Statistic | None) -> None:
         )
 
 
-def _possible(splits: Sequence[_Split], laws: Iterable[Law]) -> list[Law]:
-    asked = list(laws)
-    delta = sum(one.delta for one in splits)
-    possible = [law for law in asked if law is Law.LAPLACE or _amount(splits, law)]
+def _possible(
+    splits: Sequence[_Split], laws: Iterable[Law], measure: Measure | None
+) -> dict[Law, Fraction]:
+    """The laws that the price can pay for, and what all statistics of all sets cost together."""
+    epsilon = sum((one.epsilon for one in splits), Fraction(0))
+    delta = sum((one.delta for one in splits), Fraction(0))
+    amounts = {law: amount_for(epsilon, delta, law, measure) for law in laws}
+    possible = {law: amount for law, amount in amounts.items() if amount}
     if possible:
         return possible
     if not delta:
@@ -158,23 +168,13 @@ def _possible(splits: Sequence[_Split], laws: Iterable[Law]) -> list[Law]:
     )
 
 
-def _amount(splits: Sequence[_Split], law: Law) -> Fraction:
-    """What all statistics of all sets cost together: epsilon, or the rho that it buys."""
-    epsilon = sum((one.epsilon for one in splits), Fraction(0))
-    delta = sum((one.delta for one in splits), Fraction(0))
-    if law is Law.LAPLACE:
-        return epsilon
-    return largest_rho(epsilon, delta) if delta else Fraction(0)
-
-
 # --- the statistics -----------------------------------------------------------------------------
 
 
 def _plans(
-    splits: Sequence[_Split], law: Law, neighbours: Neighbours
+    splits: Sequence[_Split], law: Law, amount: Fraction, neighbours: Neighbours
 ) -> list[tuple[SetPlan, float]]:
     """The plan of each set, and the error to expect of it."""
-    amount = _amount(splits, law)
     epsilon = sum((one.epsilon for one in splits), Fraction(0))
     return [_plan(one, amount * one.epsilon / epsilon, law, neighbours) for one in splits]
 
@@ -192,7 +192,7 @@ def _plan(
             query,
             law,
             neighbours,
-            {strategy: amount * share for strategy, share in shares.items()},
+            {one: cost_of(one, amount * share, law) for one, share in shares.items()},
             weighing,
             split.histograms,
             split.choice,

@@ -23,7 +23,9 @@ from discreet.plan.bounding import (
 from discreet.plan.query import Query
 from discreet.plan.sensitivity import Strategy
 from discreet.plan.statistics import Distinct, Ranks, Statistic, needed
-from discreet.privacy import ZCDP, Approximate, Neighbours, Pure
+from discreet.privacy import GDP, Approximate, Neighbours, Pure, Ranges
+from discreet.privacy.buying import amount_within, buys
+from discreet.privacy.charges import EPSILON, MU_SQUARED, Measure
 
 ROWS, GROUPS = "rows", "groups"
 """What histograms count people by."""
@@ -31,7 +33,7 @@ ROWS, GROUPS = "rows", "groups"
 LEAST_KEYS = Fraction(1, 1000)
 """The least epsilon for finding one of a person's groups."""
 
-Charged: TypeAlias = Pure | Approximate | ZCDP
+Charged: TypeAlias = Pure | Approximate | GDP | Ranges
 """Guarantees that filters take."""
 
 
@@ -145,11 +147,17 @@ class SetPlan:
             found.append((FINDING, price))
         if self.shared is not None:
             found.append((FINDING, Approximate(0, self.hidden, neighbours=about)))
-        paid = Pure if self.law is Law.LAPLACE else ZCDP
-        return (
-            *found,
-            *((words(one), paid(cost, neighbours=about)) for one, cost in self.costs.items()),
-        )
+        for strategy, cost in self.costs.items():
+            found.append((words(strategy), self._paid(strategy, cost)))
+        return tuple(found)
+
+    def _paid(self, strategy: Strategy, cost: Fraction) -> Charged:
+        """What a strategy gives away for its cost."""
+        if self.law is Law.LAPLACE:
+            return Pure(cost, neighbours=self.neighbours)
+        if is_ranked(strategy):
+            return Ranges(cost, neighbours=self.neighbours)
+        return GDP.of_square(2 * cost, neighbours=self.neighbours)
 
     # --- as text ----------------------------------------------------------------------------------
 
@@ -196,6 +204,33 @@ class SetPlan:
 
 
 FINDING, EXACT = "which groups there are", "exact choice"
+
+
+_BELOW_PI = Fraction(113, 355)
+"""Just below 1/pi: choices of rho are Gaussian-private with mu^2 = pi rho (see `Ranges`)."""
+
+
+def amount_for(
+    epsilon: Fraction, delta: Fraction, law: Law, measure: Measure | None = None
+) -> Fraction:
+    """What a price buys of noise of a kind: epsilon, or the largest mu^2; 0 where it buys none.
+
+    An account that counts in a `measure` pays as much for either kind; without one, the price is
+    (epsilon, delta)-privacy itself.
+    """
+    square = amount_within(epsilon, delta, MU_SQUARED) if delta else Fraction(0)
+    if law is Law.GAUSSIAN:
+        return square
+    if measure is None or measure == EPSILON or not delta:
+        return epsilon
+    return buys(MU_SQUARED, square).epsilon
+
+
+def cost_of(strategy: Strategy, amount: Fraction, law: Law) -> Fraction:
+    """The cost of a strategy that has so much of the price: epsilon, or rho for its mu^2."""
+    if law is Law.LAPLACE:
+        return amount
+    return amount * (_BELOW_PI if is_ranked(strategy) else Fraction(1, 2))
 
 
 def histogram_of(name: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.answer.measure import StatisticNoise
-from discreet.mechanisms import Gaussian, Laplace, gaussian_tail, laplace_tail
+from discreet.mechanisms import Gaussian, Laplace, laplace_tail
 from discreet.mechanisms.unknown_keys import delta_each, touched
 from discreet.plan.bounding import FULL, Law, is_by_row
 from discreet.plan.query import Query
@@ -99,11 +99,10 @@ class Showing:
 
     def _tail(self, probability: Fraction) -> int:
         """A number of steps that noise reaches with at most this probability."""
-        if self.count.law is Law.LAPLACE:
-            noise = self.count.measurement.mechanism(1)
-            assert isinstance(noise, Laplace)  # noqa: S101 - narrowing: see Measurement
+        noise = self.count.measurement.mechanism(1)
+        if isinstance(noise, Laplace):
             return laplace_tail.tail_steps(noise.scale, probability)
-        return gaussian_tail.half_width(self._variance, 2 * probability) + 1
+        return noise.half_width(2 * probability) + 1
 
     @property
     def _variance(self) -> Fraction:

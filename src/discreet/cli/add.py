@@ -25,6 +25,7 @@ from discreet.cli.progress import shown
 from discreet.cli.rows import tell
 
 if TYPE_CHECKING:
+    from discreet.curator.budgets import MeasureName
     from discreet.curator.curator import Curator
     from discreet.plan.kinds import Kind
     from discreet.plan.schema import Bounds, Keys, Unit
@@ -106,6 +107,7 @@ def add(
     epsilon: Fraction | None,
     delta: Fraction | None,
     rho: Fraction | None,
+    measure: "MeasureName | None",
     within: str | None,
     public_key: tuple[str, ...],
     as_json: bool,
@@ -121,7 +123,7 @@ def add(
     Example: discreet add visits visits.parquet --unit patient_id --epsilon 3 --delta 1e-6
     --bounds age 0 120 --keys city Austin,Haifa
     """
-    budget = read_budget(epsilon, delta, rho)
+    budget = read_budget(epsilon, delta, rho, measure)
     with (
         open_curator(folder) as curator,
         shown(),

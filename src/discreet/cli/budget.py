@@ -22,7 +22,7 @@ from discreet.cli.rows import tell, write_csv
 
 if TYPE_CHECKING:
     from discreet.curator.accounts import Account
-    from discreet.curator.budgets import Budget
+    from discreet.curator.budgets import Budget, MeasureName
 
 _GAUGE = 10
 _WIDE = 76
@@ -74,6 +74,7 @@ def grant(
     epsilon: Fraction | None,
     delta: Fraction | None,
     rho: Fraction | None,
+    measure: "MeasureName | None",
     as_json: bool,
     as_csv: bool,
 ) -> None:
@@ -82,7 +83,7 @@ def grant(
     Example: discreet budget grant alice visits --epsilon 1 --delta 1e-7
     """
     with open_curator(folder) as curator:
-        account = curator.grant(analyst, dataset, _needed(epsilon, delta, rho))
+        account = curator.grant(analyst, dataset, _needed(epsilon, delta, rho, measure))
     told = f"{analyst} has a cap within {dataset}."
     tell(told, facts(account), as_json=as_json, as_csv=as_csv)
 
@@ -107,6 +108,7 @@ def raise_(
     epsilon: Fraction | None,
     delta: Fraction | None,
     rho: Fraction | None,
+    measure: "MeasureName | None",
     as_json: bool,
     as_csv: bool,
 ) -> None:
@@ -116,7 +118,7 @@ def raise_(
     """
     if link and (analyst or group):
         raise click.UsageError("A link holds datasets; analysts and groups are within one of them.")
-    cap = _needed(epsilon, delta, rho)
+    cap = _needed(epsilon, delta, rho, measure)
     with open_curator(folder) as curator:
         if link:
             account = curator.raise_link(dataset, cap, reason=reason)
@@ -143,6 +145,7 @@ def group(
     epsilon: Fraction | None,
     delta: Fraction | None,
     rho: Fraction | None,
+    measure: "MeasureName | None",
     as_json: bool,
     as_csv: bool,
 ) -> None:
@@ -151,7 +154,7 @@ def group(
     Example: discreet budget group lab visits alice bob --epsilon 2 --delta 1e-6
     """
     with open_curator(folder) as curator:
-        account = curator.group(name, dataset, analysts, read_budget(epsilon, delta, rho))
+        account = curator.group(name, dataset, analysts, read_budget(epsilon, delta, rho, measure))
     told = f"{name} is a group within {dataset}."
     tell(told, facts(account), as_json=as_json, as_csv=as_csv)
 
@@ -172,6 +175,7 @@ def link(
     epsilon: Fraction | None,
     delta: Fraction | None,
     rho: Fraction | None,
+    measure: "MeasureName | None",
     as_json: bool,
     as_csv: bool,
 ) -> None:
@@ -180,13 +184,35 @@ def link(
     Example: discreet budget link people visits bills --epsilon 5 --delta 1e-6
     """
     with open_curator(folder) as curator:
-        account = curator.link(name, datasets, read_budget(epsilon, delta, rho))
+        account = curator.link(name, datasets, read_budget(epsilon, delta, rho, measure))
     told = f"{name} links {', '.join(datasets)}."
     tell(told, facts(account), as_json=as_json, as_csv=as_csv)
 
 
-def _needed(epsilon: Fraction | None, delta: Fraction | None, rho: Fraction | None) -> "Budget":
-    found = read_budget(epsilon, delta, rho)
+@budget.command()
+@budget_options
+def compare(
+    *,
+    epsilon: Fraction | None,
+    delta: Fraction | None,
+    rho: Fraction | None,
+    measure: "MeasureName | None",
+) -> None:
+    """Show how precise 1 to 1,000 counts are under a budget, by each --measure.
+
+    Example: discreet budget compare --epsilon 1 --delta 1e-6
+    """
+    click.echo("How far off each count is, 95 times in 100, if all share the budget equally:")
+    click.echo(str(_needed(epsilon, delta, rho, measure).compare()))
+
+
+def _needed(
+    epsilon: Fraction | None,
+    delta: Fraction | None,
+    rho: Fraction | None,
+    measure: "MeasureName | None",
+) -> "Budget":
+    found = read_budget(epsilon, delta, rho, measure)
     if found is None:
         raise click.UsageError("Say how much: --epsilon 3 --delta 1e-6.")
     return found
@@ -206,6 +232,8 @@ def facts(account: "Account") -> dict[str, Any]:
         "left": None if left is None else float(left.amount),
         "cap_delta": None if cap is None else float(cap.delta),
         "spent_delta": float(account.total.delta),
+        "stated_epsilon": None if account.stated is None else float(account.stated[0]),
+        "stated_delta": None if account.stated is None else float(account.stated[1]),
     }
 
 

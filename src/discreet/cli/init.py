@@ -3,7 +3,7 @@
 import sys
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,9 @@ from discreet.cli.add import add_table, copied, table_options
 from discreet.cli.options import budget_options, curator_option, read_budget, shape_options
 from discreet.cli.progress import shown
 from discreet.cli.rows import tell
+
+if TYPE_CHECKING:
+    from discreet.curator.budgets import MeasureName
 
 
 @click.command()
@@ -30,6 +33,7 @@ def init(
     epsilon: Fraction | None,
     delta: Fraction | None,
     rho: Fraction | None,
+    measure: "MeasureName | None",
     ledger: str | None,
     change_one: bool,
     as_json: bool,
@@ -51,7 +55,7 @@ def init(
         raise click.UsageError(f"There is a curator in {folder} already. See: discreet add")
     if folder.is_dir() and any(folder.iterdir()):
         raise click.UsageError(f"{folder} is full of other things. Name a new folder: --curator")
-    budget = read_budget(epsilon, delta, rho)
+    budget = read_budget(epsilon, delta, rho, measure)
     if sys.stdin is not None and sys.stdin.isatty():
         from discreet.cli.interview import interview  # noqa: PLC0415 - for terminals alone
 

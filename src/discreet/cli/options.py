@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from discreet.curator.budgets import Budget
+    from discreet.curator.budgets import Budget, MeasureName
     from discreet.curator.curator import Curator
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -105,7 +105,12 @@ def curator_option(command: F) -> F:
 
 
 def budget_options(command: F) -> F:
-    """`--epsilon`, `--delta` and `--rho` of a budget."""
+    """`--epsilon`, `--delta`, `--rho` and `--measure` of a budget."""
+    command = click.option(
+        "--measure",
+        type=click.Choice(["epsilon", "rho", "mu-squared"]),
+        help="What is added up to keep epsilon and delta: epsilon suits a few precise questions.",
+    )(command)
     for name, text in (
         ("--rho", "Or: the cap as zero-concentrated privacy."),
         ("--delta", "Chance that more than epsilon is given away: far below 1 / people."),
@@ -167,14 +172,17 @@ def open_curator(folder: Path) -> "Curator":
 
 
 def read_budget(
-    epsilon: Fraction | None, delta: Fraction | None, rho: Fraction | None
+    epsilon: Fraction | None,
+    delta: Fraction | None,
+    rho: Fraction | None,
+    measure: "MeasureName | None" = None,
 ) -> "Budget | None":
     """A budget, None where nothing was said."""
     from discreet.curator.budgets import Budget  # noqa: PLC0415 - heavy room
 
     if epsilon is None and rho is None:
         return None
-    return Budget(epsilon, delta or 0, rho=rho)
+    return Budget(epsilon, delta or 0, rho=rho, measure=measure)
 
 
 def read_price(

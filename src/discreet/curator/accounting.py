@@ -8,7 +8,7 @@ from discreet.curator.accounts import dataset as dataset_holder
 from discreet.curator.amounts import cap_units
 from discreet.curator.confusables import skeletons
 from discreet.curator.transaction import Transaction
-from discreet.errors import InputError
+from discreet.errors import BudgetError, InputError
 from discreet.privacy.charges import Charge
 
 KINDS = {"dataset": "opened", "analyst": "granted", "group": "grouped", "link": "linked"}
@@ -110,7 +110,7 @@ def set_cap(
     account = existing(transaction, holder)
     if not account.counts_like(cap):
         raise _otherwise(account, holder)
-    capped = replace(account, cap=cap_units(cap))
+    capped = replace(account, cap=cap_units(cap), stated=cap.stated)
     _check_covers(capped)
     grown = account.cap is not None and (capped.cap or account.cap) >= account.cap
     _put(transaction, capped, new=False)
@@ -171,13 +171,15 @@ def carry(account: Account, spenders: Sequence[Account]) -> Account:
 
 
 def _check_covers(account: Account) -> None:
-    if account.cap and (account.spent[0] > account.cap[0] or account.spent[1] > account.cap[1]):
+    try:
+        _ = account.filter
+    except BudgetError:
         raise InputError(
             f"the cap of {account.holder} is below what is spent",
             why=f"{float(account.total.amount):.6g} {account.measure.name} and delta "
             f"{float(account.total.delta):.6g} are gone",
             fix="set a cap of at least that",
-        )
+        ) from None
 
 
 def _put(transaction: Transaction, account: Account, *, new: bool) -> None:
@@ -186,7 +188,7 @@ def _put(transaction: Transaction, account: Account, *, new: bool) -> None:
     else:
         key, *values = account.row()
         columns = COLUMNS.removeprefix("key, ")
-        sql = f"UPDATE accounts SET ({columns}) = (?, ?, ?, ?, ?, ?) WHERE key = ?"  # noqa: S608 - constants
+        sql = f"UPDATE accounts SET ({columns}) = (?, ?, ?, ?, ?, ?, ?) WHERE key = ?"  # noqa: S608 - constants
         transaction.update(sql, (*values, key))
 
 

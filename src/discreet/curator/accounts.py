@@ -10,7 +10,7 @@ Groups and links only grow, because what was learnt is not unlearnt.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, get_args
@@ -18,16 +18,17 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from discreet.curator.amounts import cap_units, read_units, write_units
 from discreet.curator.text import canonical, named
 from discreet.errors import BudgetError, InputError
-from discreet.privacy.charges import EPSILON, RHO, UNITS, Charge, Measure
+from discreet.privacy.charges import EPSILON, MU_SQUARED, RHO, UNITS, Charge, Measure, read_stated
+from discreet.privacy.filters import Filter
 from discreet.privacy.neighbours import Neighbours
 
 Kind: TypeAlias = Literal["dataset", "analyst", "group", "link"]
 
 _KINDS: Final = frozenset(get_args(Kind))
 
-MEASURES: Final[dict[str, Measure]] = {"epsilon": EPSILON, "rho": RHO}
+MEASURES: Final[dict[str, Measure]] = {one.name: one for one in (EPSILON, RHO, MU_SQUARED)}
 
-COLUMNS: Final = "key, measure, neighbours, cap, cap_delta, spent, spent_delta"
+COLUMNS: Final = "key, measure, neighbours, cap, cap_delta, spent, spent_delta, stated"
 """The columns of the table `accounts`, in the order of `Account.row`."""
 
 
@@ -114,10 +115,11 @@ class Account:
     """A running total in one measure, about one kind of neighbours, under a cap.
 
     Guarantee:
-        What was spent is a sum of costs rounded up, the cap is rounded down, and the first never
-        exceeds the second.
+        What was spent is a sum of costs rounded up, the cap is rounded down, and a `Filter` keeps
+        the first from exceeding the second.
     Edge cases:
-        `cap` None counts and never refuses; datasets always have a cap.
+        `cap` None counts and never refuses; datasets always have a cap. `stated` is the (epsilon,
+        delta) that the owner typed; caps of older ledgers, and those in rho, have none.
 
     Example:
         >>> one = Account(dataset("visits"), EPSILON, Neighbours.ADD_REMOVE, cap=(2 * UNITS, 0))
@@ -130,22 +132,29 @@ class Account:
     neighbours: Neighbours
     cap: tuple[int, int] | None
     spent: tuple[int, int] = (0, 0)
+    stated: tuple[Fraction, Fraction] | None = None
 
     @staticmethod
     def under(holder: Holder, cap: Charge) -> "Account":
         """A new account with a cap."""
         if cap.measure.name in MEASURES:
-            return Account(holder, cap.measure, cap.neighbours, cap_units(cap))
+            units = cap_units(cap)
+            return Account(holder, cap.measure, cap.neighbours, units, stated=cap.stated)
         raise InputError(
             f"a budget in {cap.measure.name}",
-            why="the ledger adds up epsilon or rho",
-            fix="pass Filter.basic(...).limit, Filter.zcdp(...).limit or Filter.within(...).limit",
+            why="the ledger adds up epsilon, rho or mu-squared",
+            fix="pass the limit of Filter.basic, Filter.zcdp, Filter.gdp or Filter.within",
         )
 
     @property
     def limit(self) -> Charge | None:
         """The cap as an amount, None where there is none."""
-        return None if self.cap is None else self._charge(*self.cap)
+        return None if self.cap is None else self._charge(*self.cap, self.stated)
+
+    @property
+    def filter(self) -> Filter | None:
+        """The filter that guards the cap, with what was spent taken; None where there is no cap."""
+        return None if self.limit is None else Filter(self.limit).charge(self.total)
 
     @property
     def total(self) -> Charge:
@@ -155,9 +164,7 @@ class Account:
     @property
     def left(self) -> Charge | None:
         """What may still be spent, None where there is no cap."""
-        if self.cap is None:
-            return None
-        return self._charge(self.cap[0] - self.spent[0], self.cap[1] - self.spent[1])
+        return None if self.filter is None else self.filter.left
 
     def counts_like(self, other: "Account | Charge") -> bool:
         """Whether amounts of both may be added."""
@@ -165,39 +172,43 @@ class Account:
 
     def after(self, cost: tuple[int, int]) -> "Account":
         """The account with a cost taken; BudgetError if it does not fit."""
-        spent = self.spent[0] + cost[0], self.spent[1] + cost[1]
-        if self.cap is None or (spent[0] <= self.cap[0] and spent[1] <= self.cap[1]):
-            return Account(self.holder, self.measure, self.neighbours, self.cap, spent)
-        raise self._refusal(cost, self.cap)
+        if self.filter is not None:
+            try:
+                self.filter.charge(self._charge(*cost))
+            except BudgetError as refused:
+                raise self._refusal(refused) from None
+        return replace(self, spent=(self.spent[0] + cost[0], self.spent[1] + cost[1]))
 
     def row(self) -> tuple[str | None, ...]:
         """The values of COLUMNS."""
         caps = (None, None) if self.cap is None else tuple(write_units(part) for part in self.cap)
         spent = tuple(write_units(part) for part in self.spent)
-        return (self.holder.key, self.measure.name, self.neighbours.value, *caps, *spent)
+        stated = None if self.stated is None else " ".join(map(str, self.stated))
+        return (self.holder.key, self.measure.name, self.neighbours.value, *caps, *spent, stated)
 
     @staticmethod
     def read(row: Sequence[Any]) -> "Account":
         """Read the values of COLUMNS."""
-        key, measure, neighbours, cap, cap_delta, spent, spent_delta = row
+        key, measure, neighbours, cap, cap_delta, spent, spent_delta, stated = row
         caps = None if cap is None else (read_units(cap), read_units(cap_delta))
         total = read_units(spent), read_units(spent_delta)
-        return Account(Holder.read(key), MEASURES[measure], Neighbours(neighbours), caps, total)
+        typed = None if stated is None else read_stated(stated)
+        about = MEASURES[measure], Neighbours(neighbours)
+        return Account(Holder.read(key), *about, caps, total, typed)
 
-    def _charge(self, units: int, delta_units: int) -> Charge:
-        amounts = Fraction(units, UNITS), Fraction(delta_units, UNITS)
-        return Charge(*amounts, measure=self.measure, neighbours=self.neighbours)
+    def _charge(
+        self, units: int, delta_units: int, stated: tuple[Fraction, Fraction] | None = None
+    ) -> Charge:
+        amounts, about = (Fraction(units, UNITS), Fraction(delta_units, UNITS)), self.neighbours
+        return Charge(*amounts, measure=self.measure, neighbours=about, stated=stated)
 
-    def _refusal(self, cost: tuple[int, int], cap: tuple[int, int]) -> BudgetError:
-        part = 0 if self.spent[0] + cost[0] > cap[0] else 1
-        name = self.measure.name if part == 0 else "delta"
-        asked, left = (Fraction(n, UNITS) for n in (cost[part], cap[part] - self.spent[part]))
+    def _refusal(self, refused: BudgetError) -> BudgetError:
         return BudgetError(
-            f"a charge of {float(asked):.6g} {name}",
-            why=f"only {float(left):.6g} is left to {self.holder}",
-            fix="ask for less accuracy, or ask the owner of the budget",
-            asked=float(asked),
-            left=float(left),
+            refused.what,
+            why=f"{refused.why} to {self.holder}",
+            fix=refused.fix,
+            asked=refused.asked,
+            left=refused.left,
         )
 
 

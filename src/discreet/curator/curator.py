@@ -9,6 +9,7 @@ the charge, once. Asking the same again returns the same bytes.
 import copy
 import os
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Self
 
 from discreet.answer.explain import Explanation
@@ -170,7 +171,7 @@ class Curator(Asking):
         incoming = self._holdings.look(name, source, said, inside)
         whose = Person(unit) if isinstance(unit, str) else unit
         table = Table(name, said.types(incoming), whose, limits or Limits())
-        cap = None if budget is None else self._cap(budget)
+        cap = None if budget is None else self._cap(budget, accounts.dataset(name))
 
         def settle(one: Registration) -> int:
             if cap is not None:
@@ -206,7 +207,8 @@ class Curator(Asking):
     def grant(self, analyst: str, dataset: str, budget: Budget) -> Account:
         """Give an analyst a cap of their own within a dataset."""
         holder = accounts.analyst(analyst, within=self._known(dataset))
-        return self._ledger.open_account(holder, self._cap(budget), by=self._by)
+        cap = self._cap(budget, accounts.dataset(dataset))
+        return self._ledger.open_account(holder, cap, by=self._by)
 
     def group(
         self, name: str, dataset: str, analysts: Iterable[str], budget: Budget | None = None
@@ -214,14 +216,14 @@ class Curator(Asking):
         """Hold several analysts to a cap together, or, without one, count what they learn."""
         within = self._known(dataset)
         members = [accounts.analyst(one, within=within) for one in several(analysts, "analysts")]
-        cap = None if budget is None else self._cap(budget)
+        cap = None if budget is None else self._cap(budget, accounts.dataset(within))
         holder = accounts.group(name, within=within)
         return self._ledger.open_account(holder, cap, by=self._by, members=members)
 
     def link(self, name: str, datasets: Iterable[str], budget: Budget | None = None) -> Account:
         """Say that datasets hold the same people; cap, or count, what one of them loses in all."""
         members = [accounts.dataset(self._known(one)) for one in several(datasets, "datasets")]
-        cap = None if budget is None else self._cap(budget)
+        cap = None if budget is None else self._cap(budget, *members[:1])
         return self._ledger.open_account(accounts.link(name), cap, by=self._by, members=members)
 
     def raise_budget(
@@ -235,11 +237,11 @@ class Curator(Asking):
     ) -> Account:
         """Change a budget for ever, of a dataset or of somebody in it; the ledger keeps why."""
         holder = accounts.spender(self._known(dataset), analyst, group)
-        return self._ledger.set_cap(holder, self._cap(budget), by=self._by, reason=reason)
+        return self._ledger.set_cap(holder, self._cap(budget, holder), by=self._by, reason=reason)
 
     def raise_link(self, name: str, budget: Budget, *, reason: str) -> Account:
         """Change for ever what one person may lose over linked datasets; the ledger keeps why."""
-        cap = self._cap(budget)
+        cap = self._cap(budget, accounts.link(name))
         return self._ledger.set_cap(accounts.link(name), cap, by=self._by, reason=reason)
 
     def readmit(self, analyst: str, dataset: str, *, reason: str) -> int:
@@ -398,10 +400,18 @@ class Curator(Asking):
 
     # --- accounts -------------------------------------------------------------------------------
 
-    def _cap(self, budget: Budget) -> Charge:
+    def _cap(self, budget: Budget, *like: accounts.Holder) -> Charge:
+        """The cap that keeps a budget; where it leaves the measure open, that of another account.
+
+        Why: accounts within a dataset start with what was spent of it, in its own measure.
+        """
         fix = "pass Budget(epsilon=3, delta=1e-6)"
         expect(budget, Budget, "a budget", fix=fix)
-        return budget.cap(self._neighbours)
+        known = []
+        for holder in like:
+            with suppress(InputError):  # it has no account yet
+                known.append(self._ledger.account(holder).limit)
+        return budget.cap(self._neighbours, *(one for one in known if one is not None))
 
     def _open_account(self, holder: accounts.Holder, cap: Charge, one: Registration) -> None:
         """Open an account; one that a crash left without its table is taken over.

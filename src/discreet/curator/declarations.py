@@ -89,7 +89,12 @@ def read_limits(facts: Mapping[str, Any] | None) -> Limits:
 
 def write_budget(budget: Budget) -> dict[str, str]:
     """A budget."""
-    facts = {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho}
+    facts = {
+        "epsilon": budget.epsilon,
+        "delta": budget.delta,
+        "rho": budget.rho,
+        "measure": budget.measure,
+    }
     return {name: str(value) for name, value in facts.items() if value is not None}
 
 
@@ -99,7 +104,7 @@ def read_budget(facts: Mapping[str, Any]) -> Budget:
         None if facts.get(name) is None else read_number(facts[name], name)
         for name in ("epsilon", "delta", "rho")
     )
-    return Budget(epsilon, delta or 0, rho=rho)
+    return Budget(epsilon, delta or 0, rho=rho, measure=facts.get("measure"))
 
 
 def write_columns(columns: Mapping[str, Bounds | Keys]) -> dict[str, Any]:

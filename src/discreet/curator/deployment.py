@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from discreet.answer.facts import range_words
 from discreet.curator import accounts
@@ -22,7 +22,7 @@ from discreet.errors import InputError, InvariantBroken
 from discreet.plan.kinds import Type
 from discreet.plan.schema import EachRow, Limits, Path, Person, Table
 from discreet.privacy import Neighbours
-from discreet.privacy.charges import RHO
+from discreet.privacy.charges import EPSILON
 
 if TYPE_CHECKING:
     from discreet.curator.accounts import Account
@@ -120,9 +120,17 @@ def _basic(said: Purpose, entries: "Sequence[Entry]") -> dict[str, Any]:
     }
 
 
+_VARIANTS: Final = {
+    "epsilon": "Pure DP",
+    "rho": "Zero-concentrated DP",
+    "mu-squared": "Custom",
+}
+_KEPT: Final = {"rho": "approximate zero-concentrated DP", "mu-squared": "approximate Gaussian DP"}
+
+
 def _variant(account: "Account", tables: Sequence[Table]) -> dict[str, Any]:
     cap = account.limit
-    exact = "Zero-concentrated DP" if account.measure == RHO else "Pure DP"
+    exact = _VARIANTS[account.measure.name]
     return {
         "variant_name": "Approximate DP" if cap is not None and cap.delta else exact,
         "data_domain": "\n".join(
@@ -157,11 +165,11 @@ def _loss(account: "Account", tables: Sequence[Table], questions: int) -> dict[s
 
 def _kept(account: "Account") -> str:
     cap = account.limit
-    if cap is None or account.measure != RHO or not cap.delta:
+    if cap is None or account.measure == EPSILON or not cap.delta:
         return ""
     return (
-        f", kept as approximate zero-concentrated DP with rho {float(cap.amount):.6g} and delta "
-        f"{float(cap.delta):.3g}"
+        f", kept as {_KEPT[account.measure.name]} with {account.measure.name} "
+        f"{float(cap.amount):.6g} and delta {float(cap.delta):.3g}"
     )
 
 
@@ -206,7 +214,7 @@ def _model(ledger: "Ledger", dataset: str, charged: "Sequence[Entry]") -> dict[s
 
 
 def _accounting(account: "Account") -> dict[str, Any]:
-    kept = "approximate zero-concentrated DP" if account.measure == RHO else "sums of epsilon"
+    kept = _KEPT.get(account.measure.name, "sums of epsilon")
     return {
         "post_processing": "Averages and other derived numbers are computed from released ones.",
         "composition": "Every question is charged durably before data is read and is never "
@@ -226,7 +234,7 @@ def _implementation(
         "preprocessing_and_hyperparameter_tuning": "\n".join(
             f"- {table.name}: {_limits(table.limits)}" for table in tables
         ),
-        "mechanisms": "Exact discrete Laplace and discrete Gaussian noise on integers, and exact "
+        "mechanisms": "Exact discrete Laplace and rounded Gaussian noise on integers, and exact "
         f"choices for quantiles and unknown groups, by discreet {version('discreet')}. No "
         "floating-point number meets a private value. Noise takes the same work whatever its "
         "size; constant time is not promised to somebody who shares the processor. Guarantees "

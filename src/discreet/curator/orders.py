@@ -60,7 +60,7 @@ class Order:
         if not ways or len(set(ways)) < len(ways) or not known:
             raise InputError(
                 f"an order with prices in {[name for name, _ in ways]}",
-                why="it has one price in each measure its accounts need, by epsilon or rho",
+                why="it has one price in each measure its accounts need: epsilon, rho, mu-squared",
                 fix="price the plan once for each measure of `ledger.touched(dataset, analyst)`",
             )
         costs = [price.to_dict() for price in self.prices]

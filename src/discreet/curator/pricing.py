@@ -111,14 +111,16 @@ def plan_query(question: Query, terms: Terms, at: Counter) -> QueryOrder:
     asked = replace(question, outputs=tuple(outputs_of(question)))
     query = weigh_columns(asked, terms.weights or {})
     delta = _delta(terms, at.touched)
-    laws = (_law(at.touched, delta),)
+    laws, measure = _laws(at.touched, delta), at.touched[0].measure
     if terms.accuracy is None:
         assert terms.epsilon is not None  # noqa: S101 - narrowing: see Terms
         price = _within_reason(Price(terms.epsilon, delta))
     else:
         about = at.neighbours
-        price = price_for(query, terms.accuracy, delta=delta, neighbours=about, laws=laws)
-    plan = MeasurementPlan.of(query, price, at.neighbours, laws)
+        price = price_for(
+            query, terms.accuracy, delta=delta, neighbours=about, laws=laws, measure=measure
+        )
+    plan = MeasurementPlan.of(query, price, at.neighbours, laws, measure)
     plan.statements(DuckDBEngine.dialect)  # what cannot be compiled is refused now
     return QueryOrder(plan)
 
@@ -148,7 +150,7 @@ def _delta(terms: Terms, touched: Sequence[Account]) -> Fraction:
     return min((cap.delta / SHARE for cap in limits if cap is not None), default=Fraction(0))
 
 
-def _law(touched: Sequence[Account], delta: Fraction) -> Law:
-    """Gaussian noise is cheaper in rho; epsilon can only pay for Laplace noise."""
+def _laws(touched: Sequence[Account], delta: Fraction) -> tuple[Law, ...]:
+    """The kinds of noise that all accounts can pay for: epsilon buys Laplace noise alone."""
     pure = any(account.measure == EPSILON for account in touched)
-    return Law.LAPLACE if pure or not delta else Law.GAUSSIAN
+    return (Law.LAPLACE,) if pure or not delta else tuple(Law)

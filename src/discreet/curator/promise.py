@@ -6,13 +6,15 @@ from typing import Final
 
 from discreet.curator.accounts import Account
 from discreet.privacy import Filter
-from discreet.privacy.charges import RHO, Charge
+from discreet.privacy.charges import EPSILON, Charge
 
 _DIGITS: Final = 6
 
 
 def promised(account: Account) -> dict[str, float]:
-    """Epsilon, delta or rho of a cap; nothing where there is none. What is converted is rounded up.
+    """Epsilon, delta, rho or mu^2 of a cap as its owner typed it; nothing where there is no cap.
+
+    Caps that older ledgers kept without what was typed are converted, and rounded up.
 
     Example:
         >>> from discreet.curator.accounts import dataset
@@ -23,10 +25,15 @@ def promised(account: Account) -> dict[str, float]:
     cap = account.limit
     if cap is None:
         return {}
-    if cap.measure == RHO and cap.delta:
-        return dict(_converted(cap))
-    own = {"delta": float(cap.delta)} if cap.delta else {}
-    return {cap.measure.name: float(cap.amount), **own}
+    if cap.stated is not None:
+        named = zip(("epsilon", "delta"), cap.stated, strict=True)
+        return {name: float(amount) for name, amount in named if amount}
+    if cap.measure == EPSILON or not cap.delta:
+        return {
+            cap.measure.name: float(cap.amount),
+            **({"delta": float(cap.delta)} if cap.delta else {}),
+        }
+    return dict(_converted(cap))
 
 
 @lru_cache(maxsize=256)

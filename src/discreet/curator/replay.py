@@ -68,15 +68,20 @@ class Replay:
         holder, members = Holder.read(facts["account"]), facts["members"]
         if KINDS[holder.kind] != kind:
             raise ValueError(kind)
-        cap = None if facts["cap"] is None else cap_units(Charge.from_dict(facts["cap"]))
-        account = Account(holder, MEASURES[facts["measure"]], Neighbours(facts["neighbours"]), cap)
+        limit = None if facts["cap"] is None else Charge.from_dict(facts["cap"])
+        if limit is None:
+            about = MEASURES[facts["measure"]], Neighbours(facts["neighbours"])
+            account = Account(holder, *about, None)
+        else:
+            account = Account.under(holder, limit)
         before = [self.accounts.get(key) for key in [facts["account"], *members]]
         self.accounts[facts["account"]] = carry(account, [one for one in before if one])
         self.members.update((member, facts["account"]) for member in members)
 
     def _cap(self, facts: Mapping[str, Any]) -> None:
-        account, cap = self.accounts[facts["account"]], cap_units(Charge.from_dict(facts["cap"]))
-        self.accounts[facts["account"]] = carry(replace(account, cap=cap), [])
+        account, cap = self.accounts[facts["account"]], Charge.from_dict(facts["cap"])
+        capped = replace(account, cap=cap_units(cap), stated=cap.stated)
+        self.accounts[facts["account"]] = carry(capped, [])
 
     def _admit(self, key: str, member: str) -> None:
         spender = self.accounts.get(member)

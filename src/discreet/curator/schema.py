@@ -153,7 +153,12 @@ def _third(dialect: Dialect) -> tuple[str, ...]:
     )
 
 
-STEPS: tuple[Callable[[Dialect], Sequence[str]], ...] = (_first, _second, _third)
+def _fourth(dialect: Dialect) -> tuple[str, ...]:
+    """The (epsilon, delta) that an owner typed stands beside the cap that keeps it."""
+    return (f"ALTER TABLE accounts ADD COLUMN stated {_WORDS[dialect]['text']}",)
+
+
+STEPS: tuple[Callable[[Dialect], Sequence[str]], ...] = (_first, _second, _third, _fourth)
 """Step number n leads from version n to version n + 1."""
 
 

@@ -15,10 +15,11 @@ from discreet.answer.explain import Explanation, Part
 from discreet.answer.release import Release
 from discreet.curator.accounts import Account
 from discreet.curator.filing import Filed
+from discreet.curator.promise import promised
 from discreet.curator.stored_orders import StoredOrder
 from discreet.curator.wire import write_account
-from discreet.privacy import ZCDP, Approximate, Guarantee, Neighbours, Pure, read
-from discreet.privacy.charges import RHO, Charge
+from discreet.privacy import Approximate, Filter, Guarantee, Neighbours, Pure, read
+from discreet.privacy.charges import Charge
 
 BEFORE: Final = Fraction(1, 10)
 """How likely something is to happen to somebody who is not in the data."""
@@ -67,15 +68,8 @@ def _paid(epsilon: Fraction, delta: Fraction, neighbours: Neighbours) -> Guarant
     return Pure(epsilon, neighbours=neighbours)
 
 
-def _promise(amount: Charge) -> Guarantee:
-    """What holds once an amount is spent."""
-    if amount.measure == RHO:
-        return ZCDP(amount.amount, amount.delta, neighbours=amount.neighbours)
-    return _paid(amount.amount, amount.delta, amount.neighbours)
-
-
 def _chances(amount: Charge) -> int:
-    return chances(_promise(amount)) if amount.amount or amount.delta else int(100 * BEFORE)
+    return chances(Filter(amount).guarantee) if amount.amount or amount.delta else int(100 * BEFORE)
 
 
 # --- budgets ------------------------------------------------------------------------------------
@@ -93,21 +87,10 @@ def account_facts(account: Account) -> dict[str, Any]:
 
 
 def _said(account: Account) -> dict[str, float | None]:
-    """The cap as the (epsilon, delta) that owners type, to three digits; None where it has none."""
-    cap = account.limit
-    if cap is None or (account.measure == RHO and not cap.delta):
-        return {"cap_epsilon": None, "cap_delta": None}
-    if account.measure != RHO:
-        return {"cap_epsilon": float(cap.amount), "cap_delta": float(cap.delta)}
-    # A budget (epsilon, delta) leaves half of delta to questions and half to the filter.
-    epsilon = _epsilon(cap.amount, cap.delta, cap.neighbours)
-    return {"cap_epsilon": epsilon, "cap_delta": float(2 * cap.delta)}
-
-
-@lru_cache(maxsize=512)
-def _epsilon(rho: Fraction, delta: Fraction, neighbours: Neighbours) -> float:
-    exact = float(ZCDP(rho, neighbours=neighbours).epsilon(delta).upper)
-    return float(f"{exact:.3g}")
+    """The cap as the (epsilon, delta) that its owner typed; None where it has none."""
+    told = promised(account)
+    delta = told.get("delta", 0.0) if "epsilon" in told else None
+    return {"cap_epsilon": told.get("epsilon"), "cap_delta": delta}
 
 
 def filed_facts(filed: Filed) -> dict[str, Any]:

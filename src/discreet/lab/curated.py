@@ -12,7 +12,7 @@ import pyarrow as pa
 from discreet.curator.budgets import Budget
 from discreet.curator.curator import Curator
 from discreet.plan.schema import Bounds, Keys, Limits
-from discreet.privacy import ZCDP
+from discreet.privacy import GDP
 
 DELTA = Fraction(1, 10**6)
 
@@ -58,8 +58,8 @@ class Curated:
         )
         if not gaussian:
             return Curated(curator, epsilon / questions, delta)
-        rho = Fraction(budget.cap().amount) / questions * _SPARE
-        return Curated(curator, _epsilon(rho), _QUESTION)
+        square = budget.cap().amount / questions * _SPARE
+        return Curated(curator, _epsilon(square), _QUESTION)
 
     def ask(self, text: str) -> Any:
         """The answer to a question, as a table."""
@@ -78,6 +78,6 @@ class Curated:
 
 
 @lru_cache(maxsize=64)
-def _epsilon(rho: Fraction) -> Fraction:
-    """The epsilon of a question that may cost so much."""
-    return Fraction(ZCDP(rho).epsilon(_QUESTION).lower)
+def _epsilon(square: Fraction) -> Fraction:
+    """The epsilon of a question that may cost so much mu^2."""
+    return Fraction(GDP.of_square(square).epsilon(_QUESTION).lower)

@@ -29,6 +29,7 @@ from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.ranks import Ranks
 from discreet.mechanisms.reusable_holdout import ReusableHoldout, Thresholdout
+from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
 from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold
@@ -63,6 +64,7 @@ __all__ = [
     "Ranks",
     "ReportNoisyMax",
     "ReusableHoldout",
+    "RoundedGaussian",
     "RowMechanism",
     "SmoothMedian",
     "SmoothSensitivity",

@@ -14,6 +14,7 @@ keys afresh for each call.
 from discreet.noise.coins import bernoulli, bernoulli_exp
 from discreet.noise.gaussian import discrete_gaussian
 from discreet.noise.laplace import discrete_laplace, geometric
+from discreet.noise.rounded import rounded_gaussian
 from discreet.noise.selection import choose, permute_and_flip
 from discreet.noise.uniform import below
 
@@ -26,4 +27,5 @@ __all__ = [
     "discrete_laplace",
     "geometric",
     "permute_and_flip",
+    "rounded_gaussian",
 ]

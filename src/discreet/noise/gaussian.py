@@ -14,10 +14,11 @@ Together below 2^-45. A decision is taken in float64 only where |V - p| >= 2^-40
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, overload
+from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,14 +129,21 @@ def propose(request: Request[Law], source: BitSource) -> tuple[Draws, NDArray[np
     return proposals, kept
 
 
-def many(request: Request[Law], source: BitSource) -> NDArray[Any]:
-    """All draws of a request."""
+Kind = TypeVar("Kind")
+Propose: TypeAlias = Callable[[Request[Kind], BitSource], tuple[Draws, NDArray[np.bool_]]]
+"""One proposal a position, and which of them are kept."""
+
+
+def many(request: Request[Kind], source: BitSource, propose: Propose[Kind]) -> NDArray[Any]:
+    """All draws of a request, by rejection."""
     if request.which is None:
-        return _stream(request.laws, request.count, source)
-    return _by_position(request, request.which, source)
+        return _stream(request.laws, request.count, source, propose)
+    return _by_position(request, request.which, source, propose)
 
 
-def _stream(laws: tuple[Law, ...], count: int, source: BitSource) -> NDArray[Any]:
+def _stream(
+    laws: tuple[Kind, ...], count: int, source: BitSource, propose: Propose[Kind]
+) -> NDArray[Any]:
     """Draws of one law: whatever is kept, in order, until there are enough."""
     parts: list[NDArray[Any]] = []
     missing = count
@@ -147,7 +155,9 @@ def _stream(laws: tuple[Law, ...], count: int, source: BitSource) -> NDArray[Any
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
 
-def _by_position(request: Request[Law], which: NDArray[np.intp], source: BitSource) -> NDArray[Any]:
+def _by_position(
+    request: Request[Kind], which: NDArray[np.intp], source: BitSource, propose: Propose[Kind]
+) -> NDArray[Any]:
     """Draws of many laws: every open position proposes until it keeps."""
     draws: NDArray[Any] = np.empty(request.count, dtype=np.int64)
     pending = np.arange(request.count)
@@ -188,4 +198,4 @@ def discrete_gaussian(variance: Any, size: Size = None) -> Any:
     if request.count < FEW:
         draws = [one(request.law(i), source) for i in range(request.count)]
         return exponential.as_array(draws).reshape(request.shape)
-    return many(request, source).reshape(request.shape)
+    return many(request, source, propose).reshape(request.shape)

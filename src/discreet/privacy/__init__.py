@@ -23,6 +23,7 @@ from discreet.privacy.optimal import optimal_delta, optimal_epsilon
 from discreet.privacy.plan import Plan
 from discreet.privacy.pure import Pure
 from discreet.privacy.randomized_response import RandomizedResponse
+from discreet.privacy.ranges import Ranges
 from discreet.privacy.reading import Region, odds_after, read
 from discreet.privacy.renyi import RDP
 from discreet.privacy.shuffled import Shuffled
@@ -57,6 +58,7 @@ __all__ = [
     "Plan",
     "Pure",
     "RandomizedResponse",
+    "Ranges",
     "Region",
     "Request",
     "Scheme",

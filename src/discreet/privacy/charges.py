@@ -7,19 +7,22 @@ Four measures add up then, by theorems that allow parameters to depend on what w
     renyi(order)   sums at an order fixed up front   Feldman, Zrnic 2021
     MU_SQUARED     sums of the squares of mu         Smith, Thakurta 2022
 
+Deltas add up beside the first two and beside mu^2: a mechanism that is (mu, delta)-Gaussian is
+Gaussian but for a probability delta, and these are summed (`docs/proofs/gaussian-accounts.md`).
+
 Reference: in the same order, Privacy Odometers and Filters; Fully-Adaptive Composition in
 Differential Privacy (the filter for approximate zCDP); Individual Privacy Accounting via a Renyi
 Filter (the Renyi filter); Fully Adaptive Composition for Gaussian Differential Privacy.
 
 Numerical composition is not among them: stopping when a composed loss distribution meets a budget
-is not private when parameters were chosen from answers. A composition therefore has no price of
-its own; the sum of its parts' prices is one, by `price_sum`.
+is not private when parameters were chosen from answers. A composition therefore costs the sum of
+its parts' prices, by `price_sum`. In MU_SQUARED it may cost less: parts that are fixed in advance
+are one mechanism, and that is charged for the Gaussian curve above its own.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import isqrt
 from statistics import NormalDist
 from typing import Any, Final, Literal, TypeAlias
 
@@ -27,17 +30,19 @@ from discreet.errors import InputError
 from discreet.privacy.approximate import Approximate, probability
 from discreet.privacy.bound import Bound
 from discreet.privacy.bounded_range import BoundedRange
-from discreet.privacy.composition import Composed
+from discreet.privacy.composition import Composed, compose
 from discreet.privacy.discrete_gaussian import DiscreteGaussianNoise
 from discreet.privacy.discrete_laplace import DiscreteLaplaceNoise
+from discreet.privacy.domination import dominating_mu
 from discreet.privacy.gaussian import GDP, GaussianNoise
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.laplace import LaplaceNoise
 from discreet.privacy.neighbours import Neighbours
 from discreet.privacy.pure import Pure
 from discreet.privacy.randomized_response import RandomizedResponse
+from discreet.privacy.ranges import Ranges
 from discreet.privacy.renyi import RDP
-from discreet.privacy.rounding import Interval
+from discreet.privacy.rounding import PI, Interval
 from discreet.privacy.subsampled import Subsampled
 from discreet.privacy.zcdp import ZCDP
 from discreet.rationals import Real, non_negative, rational
@@ -97,8 +102,8 @@ class Charge:
     Guarantee:
         `units` and `delta_units` are at least the amounts they stand for.
     Edge cases:
-        A cost of 0 is a charge. Renyi and mu-squared charges have no delta: no theorem adds them
-        up.
+        A cost of 0 is a charge. Renyi charges have no delta: nothing here proves a filter of both.
+        `stated` is the (epsilon, delta) that somebody typed and a limit was converted from.
 
     Example:
         >>> Charge(0.1, measure=EPSILON).amount
@@ -109,6 +114,7 @@ class Charge:
     delta: Fraction
     measure: Measure
     neighbours: Neighbours
+    stated: tuple[Fraction, Fraction] | None = field(repr=False, compare=False)
     units: int = field(repr=False, compare=False)
     delta_units: int = field(repr=False, compare=False)
 
@@ -119,18 +125,20 @@ class Charge:
         *,
         measure: Measure,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
+        stated: tuple[Fraction, Fraction] | None = None,
     ) -> None:
         cost, slip = non_negative(amount, "amount"), probability(delta, "delta")
-        if slip and measure not in (EPSILON, RHO):
+        if slip and measure.order is not None:
             raise InputError(
                 f"a {measure.name} charge with delta {delta}",
-                why="only epsilon and rho have a delta that adds up",
-                fix="charge it by RHO or EPSILON",
+                why="only epsilon, rho and mu-squared have a delta that adds up",
+                fix="charge it by MU_SQUARED, RHO or EPSILON",
             )
         object.__setattr__(self, "amount", cost)
         object.__setattr__(self, "delta", slip)
         object.__setattr__(self, "measure", measure)
         object.__setattr__(self, "neighbours", Neighbours(neighbours))
+        object.__setattr__(self, "stated", stated)
         object.__setattr__(self, "units", units(cost))
         object.__setattr__(self, "delta_units", units(slip))
 
@@ -143,6 +151,7 @@ class Charge:
             "amount": str(self.amount),
             "delta": str(self.delta),
             "neighbours": self.neighbours.value,
+            **({} if self.stated is None else {"stated": " ".join(map(str, self.stated))}),
         }
 
     @staticmethod
@@ -152,10 +161,17 @@ class Charge:
             order = stored.get("order")
             measure = _MEASURES[stored["measure"]] if order is None else renyi(Fraction(order))
             amount, delta = Fraction(stored["amount"]), Fraction(stored["delta"])
-            about = Neighbours(stored["neighbours"])
+            about, said = Neighbours(stored["neighbours"]), stored.get("stated")
+            typed = None if said is None else read_stated(said)
         except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as wrong:
             raise unreadable("charge", wrong) from wrong
-        return Charge(amount, delta, measure=measure, neighbours=about)
+        return Charge(amount, delta, measure=measure, neighbours=about, stated=typed)
+
+
+def read_stated(text: str) -> tuple[Fraction, Fraction]:
+    """Read a stored (epsilon, delta)."""
+    epsilon, delta = map(Fraction, text.split(" "))
+    return epsilon, delta
 
 
 _MEASURES: Final[dict[str, Measure]] = {one.name: one for one in (EPSILON, RHO, MU_SQUARED)}
@@ -207,8 +223,10 @@ def _relink(charges: Iterable[Charge]) -> History:
     return history
 
 
-def price(guarantee: Chargeable, measure: Measure) -> Charge:
+def price(guarantee: Chargeable, measure: Measure, *, tail: Real = 0) -> Charge:
     """What a mechanism with this guarantee costs in a measure, exactly or rounded up.
+
+    `tail` is a delta that MU_SQUARED may charge beside mu^2, for losses without a bound.
 
     Edge cases: a guarantee that the measure cannot express is refused, never approximated silently.
 
@@ -216,16 +234,21 @@ def price(guarantee: Chargeable, measure: Measure) -> Charge:
         >>> price(GaussianNoise(0.1), RHO).amount, price(LaplaceNoise(0.1), EPSILON).amount
         (Fraction(1, 200), Fraction(1, 10))
     """
-    cost, delta = _PRICES[measure.name](_chargeable(guarantee, measure), measure)
+    one = _chargeable(guarantee, measure)
+    if measure == MU_SQUARED:
+        cost, delta = _in_mu_squared(one, probability(tail, "tail"))
+    else:
+        cost, delta = _PRICES[measure.name](one, measure)
     return Charge(cost, delta, measure=measure, neighbours=guarantee.neighbours)
 
 
-def price_sum(whole: Composed, measure: Measure) -> Charge:
+def price_sum(whole: Composed, measure: Measure, *, tail: Real = 0) -> Charge:
     """What mechanisms with parameters fixed in advance cost together: the sum of their prices.
 
     Guarantee:
-        No less than what charging the parts one by one costs, which every measure allows; what
-        numerical composition would save is not saved.
+        No more than what charging the parts one by one costs, which every measure allows. In
+        MU_SQUARED all parts but Gaussian ones are charged for the curve of their composition, where
+        that is less; the far tail of losses without a bound is charged as the delta `tail`.
     Edge cases:
         Nothing composed costs 0. A part that has no price of its own, such as shuffled reports, is
         refused, and so is one that the measure cannot express.
@@ -235,13 +258,42 @@ def price_sum(whole: Composed, measure: Measure) -> Charge:
         >>> price_sum(compose([(LaplaceNoise(0.1), 5), Pure(0.25)]), EPSILON).amount
         Fraction(3, 4)
     """
-    costs = [(price(_chargeable(one, measure), measure), count) for one, count in whole.parts]
-    return Charge(
+    parts = [(_chargeable(one, measure), count) for one, count in whole.parts]
+    slip = probability(tail, "tail")
+    cost = _whole(parts, slip) if measure == MU_SQUARED else _sum(parts, measure)
+    return Charge(cost[0], min(Fraction(1), cost[1]), measure=measure, neighbours=whole.neighbours)
+
+
+def _sum(parts: Sequence[tuple[Chargeable, int]], measure: Measure) -> tuple[Fraction, Fraction]:
+    costs = [(price(one, measure), count) for one, count in parts]
+    return (
         sum((cost.amount * count for cost, count in costs), Fraction(0)),
-        min(Fraction(1), sum((cost.delta * count for cost, count in costs), Fraction(0))),
-        measure=measure,
-        neighbours=whole.neighbours,
+        sum((cost.delta * count for cost, count in costs), Fraction(0)),
     )
+
+
+def _whole(parts: list[tuple[Chargeable, int]], tail: Fraction) -> tuple[Fraction, Fraction]:
+    """The mu^2 of Gaussian parts and of the curve of all others, and the deltas."""
+    apart = [(one, n) for one, n in parts if isinstance(one, (GDP, GaussianNoise, Ranges))]
+    cost, delta = _sum(apart, MU_SQUARED)
+    others: list[tuple[Chargeable, int]] = []
+    for one, count in parts:
+        if isinstance(one, Approximate):  # all but delta of it is randomized response
+            delta += one.delta0 * count
+            others.append((Pure(one.epsilon0, neighbours=one.neighbours), count))
+        elif (one, count) not in apart:
+            others.append((one, count))
+    together = [(one, count) for one, count in others if not isinstance(one, Pure) or one.epsilon0]
+    if not together:
+        return cost, delta
+    bounded = all(isinstance(one, Bounded) for one, _ in together)
+    slip = Fraction(0) if bounded else tail
+    if sum(count for _, count in together) == 1:
+        alone = _in_mu_squared(together[0][0], slip)
+        return cost + alone[0], delta + alone[1]
+    curve = dominating_mu(compose(together), slip) ** 2
+    least = min(curve, _sum(together, MU_SQUARED)[0]) if bounded else curve
+    return cost + least, delta + slip
 
 
 def _chargeable(guarantee: object, measure: Measure) -> Chargeable:
@@ -288,16 +340,24 @@ def _in_renyi(guarantee: Chargeable, measure: Measure) -> tuple[Fraction, Fracti
     return _finite(guarantee, guarantee.rdp(order), measure)
 
 
-def _in_mu_squared(guarantee: Chargeable, measure: Measure) -> tuple[Fraction, Fraction]:
+def _in_mu_squared(guarantee: Chargeable, tail: Fraction) -> tuple[Fraction, Fraction]:
     match guarantee:
         case GDP() | GaussianNoise():
             return guarantee.mu * guarantee.mu, Fraction(0)
-        case Subsampled():
-            epsilon, _ = _finite(guarantee, guarantee.epsilon(0), measure)
-            return least_mu(epsilon) ** 2, Fraction(0)
-        case Approximate() | ZCDP() | RDP() | DiscreteGaussianNoise():
-            raise _inexpressible(guarantee, measure)
-    return least_mu(guarantee.epsilon0) ** 2, Fraction(0)
+        case Ranges():
+            return Fraction((PI * guarantee.rho0).upper), guarantee.delta0
+        case BoundedRange():
+            # The worst coin is the one in the middle: see `Ranges`.
+            return least_mu(guarantee.epsilon0 / 2) ** 2, Fraction(0)
+        case Approximate():
+            return least_mu(guarantee.epsilon0) ** 2, guarantee.delta0
+        case Pure() | RandomizedResponse() | DiscreteLaplaceNoise():
+            return least_mu(guarantee.epsilon0) ** 2, Fraction(0)
+    bounded = guarantee.epsilon(0).upper < float("inf")
+    if not bounded and not tail:
+        raise _inexpressible(guarantee, MU_SQUARED)
+    slip = Fraction(0) if bounded else tail
+    return dominating_mu(guarantee, slip) ** 2, slip
 
 
 def _finite(guarantee: Chargeable, cost: Bound, measure: Measure) -> tuple[Fraction, Fraction]:
@@ -322,19 +382,11 @@ def least_mu(epsilon: Fraction) -> Fraction:
     return 2 * Fraction(z)
 
 
-def root(square: Fraction) -> Fraction:
-    """The square root: exact where it is rational, else rounded up to a double."""
-    top, bottom = isqrt(square.numerator), isqrt(square.denominator)
-    if top * top == square.numerator and bottom * bottom == square.denominator:
-        return Fraction(top, bottom)
-    return Fraction(Interval.of(square).sqrt().upper)
-
-
 def _inexpressible(guarantee: Guarantee, measure: Measure) -> InputError:
     return InputError(
         f"{type(guarantee).__name__} has no cost in {measure.name}",
         why="it promises less than that measure needs",
-        fix="charge it to a filter by RHO, or state a weaker guarantee such as Approximate",
+        fix="charge it by RHO, by MU_SQUARED with a tail, or state a weaker guarantee",
     )
 
 
@@ -342,7 +394,6 @@ _PRICES: Final = {
     "epsilon": _in_epsilon,
     "rho": _in_rho,
     "renyi": _in_renyi,
-    "mu-squared": _in_mu_squared,
 }
 
 

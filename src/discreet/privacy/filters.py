@@ -26,11 +26,10 @@ from discreet.privacy.charges import (
     price,
     price_sum,
     renyi,
-    root,
     stored_charges,
 )
 from discreet.privacy.chernoff import best_order, log_peak
-from discreet.privacy.composition import Composed
+from discreet.privacy.composition import Composed, compose
 from discreet.privacy.gaussian import GDP
 from discreet.privacy.neighbours import Neighbours
 from discreet.privacy.pure import Pure
@@ -103,10 +102,12 @@ class Filter:
         return Filter(Charge(divergence, measure=renyi(order), neighbours=neighbours))
 
     @staticmethod
-    def gdp(mu: Real, *, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> "Filter":
-        """Gaussian privacy: the squares of mu add up."""
+    def gdp(
+        mu: Real, delta: Real = 0, *, neighbours: Neighbours = Neighbours.ADD_REMOVE
+    ) -> "Filter":
+        """Gaussian privacy: the squares of mu, and deltas, add up."""
         size = non_negative(mu, "mu")
-        return Filter(Charge(size * size, measure=MU_SQUARED, neighbours=neighbours))
+        return Filter(Charge(size * size, delta, measure=MU_SQUARED, neighbours=neighbours))
 
     @staticmethod
     def within(
@@ -119,8 +120,8 @@ class Filter:
     ) -> "Filter":
         """The largest filter in a measure that keeps the whole within (epsilon, delta).
 
-        `deltas` is how much of delta the charges' own deltas may take up, by RHO; by EPSILON they
-        have all of it.
+        `deltas` is how much of delta the charges' own deltas may take up, by RHO and MU_SQUARED;
+        by EPSILON they have all of it.
 
         Example:
             >>> Filter.within(1, 1e-6).guarantee.delta(1) <= 1e-6
@@ -129,18 +130,18 @@ class Filter:
         e, d = positive(epsilon, "epsilon"), non_negative(delta, "delta")
         own = non_negative(deltas, "deltas")
         if by == EPSILON and own in (0, d):
-            return Filter.basic(e, d, neighbours=neighbours)
-        if not own < d < 1 or (own and by != RHO):
+            return Filter(Charge(e, d, measure=EPSILON, neighbours=neighbours, stated=(e, d)))
+        if not own < d < 1 or (own and by not in (RHO, MU_SQUARED)):
             raise InputError(
                 f"delta is {delta} with {deltas} of it for charges by {by.name}",
                 why="a filter by this measure needs room between them and below 1",
-                fix="pass 0 <= deltas < delta < 1, with deltas = 0 unless by=RHO",
+                fix="pass 0 <= deltas < delta < 1, with deltas = 0 unless by RHO or MU_SQUARED",
             )
-        amount = _largest(e, d, own, by)
-        return Filter(Charge(amount, own, measure=by, neighbours=neighbours))
+        amount = amount_within(e, d, by, own)
+        return Filter(Charge(amount, own, measure=by, neighbours=neighbours, stated=(e, d)))
 
     @property
-    def guarantee(self) -> "Pure | Approximate | ZCDP | RDP | GDP":
+    def guarantee(self) -> "Pure | Approximate | ZCDP | RDP | GDP | Composed":
         """What holds for the whole interaction."""
         about, most = self.limit.neighbours, self.limit.amount
         match self.limit.measure.name:
@@ -150,8 +151,11 @@ class Filter:
                 return Approximate(most, self.limit.delta, neighbours=about)
             case "rho":
                 return ZCDP(most, self.limit.delta, neighbours=about)
+            case "mu-squared" if self.limit.delta == 0:
+                return GDP.of_square(most, neighbours=about)
             case "mu-squared":
-                return GDP(root(most), neighbours=about)
+                lost = Approximate(0, self.limit.delta, neighbours=about)
+                return compose([GDP.of_square(most, neighbours=about), lost])
         return RDP([(self.limit.measure.order or 2, most)], neighbours=about)
 
     @property
@@ -165,13 +169,13 @@ class Filter:
         """What is left of the limit."""
         return self._charge(self._left, self._left_delta)
 
-    def price(self, guarantee: Chargeable) -> Charge:
-        """What a mechanism with this guarantee costs here."""
-        return price(guarantee, self.limit.measure)
+    def price(self, guarantee: Chargeable, *, tail: Real = 0) -> Charge:
+        """What a mechanism with this guarantee costs here; see `charges.price`."""
+        return price(guarantee, self.limit.measure, tail=tail)
 
-    def price_sum(self, whole: Composed) -> Charge:
-        """What a composition fixed in advance costs here: the sum of what its parts cost."""
-        return price_sum(whole, self.limit.measure)
+    def price_sum(self, whole: Composed, *, tail: Real = 0) -> Charge:
+        """What a composition fixed in advance costs here; see `charges.price_sum`."""
+        return price_sum(whole, self.limit.measure, tail=tail)
 
     def fits(self, charge: Charge) -> bool:
         """Whether `charge` would be taken."""
@@ -222,14 +226,26 @@ def _renyi_room(epsilon: float, log_delta: float, lam: float) -> float:
     return epsilon - (peak - log_delta) / lam
 
 
-@lru_cache(maxsize=256)
-def _largest(epsilon: Fraction, delta: Fraction, own: Fraction, by: Measure) -> Fraction:
-    """The largest amount in a measure that implies (epsilon, delta), rounded down."""
+@lru_cache(maxsize=4096)
+def amount_within(
+    epsilon: Fraction, delta: Fraction, by: Measure, own: Fraction = Fraction(0)
+) -> Fraction:
+    """The largest amount in a measure that implies (epsilon, delta), rounded down to 12 digits.
+
+    `own` is how much of delta is set aside for the deltas of charges. All conversions from what
+    people type to what is counted are this one.
+
+    Example:
+        >>> round(float(amount_within(Fraction(1), Fraction(1, 10**6), MU_SQUARED)), 4)
+        0.056
+    """
     match by.name:
+        case "epsilon":
+            return epsilon
         case "renyi":
             return _largest_divergence(epsilon, delta, by)
         case "mu-squared":
-            mu = _last(lambda size: GDP(size).delta(epsilon).upper <= delta)
+            mu = _last(lambda size: GDP(size).delta(epsilon).upper <= delta - own)
             return mu * mu
     return _last(lambda size: ZCDP(size, own).delta(epsilon).upper <= delta)
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isqrt
 from statistics import NormalDist
 from typing import Self
 
@@ -77,6 +78,11 @@ class GDP(_Normal):
     Reference: Dong, Roth, Su, Gaussian Differential Privacy (the profile of mu; its composition).
     """
 
+    @staticmethod
+    def of_square(square: Fraction, *, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> "GDP":
+        """The guarantee with this mu^2, its root rounded up where it is not rational."""
+        return GDP(root_up(square), neighbours=neighbours)
+
 
 @stored_as("gaussian-noise/1")
 @dataclass(frozen=True, slots=True, init=False)
@@ -96,6 +102,14 @@ class GaussianNoise(_Normal):
 
     def __init__(self, mu: Real, *, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> None:
         fill(self, mu=positive(mu, "mu"), neighbours=neighbours)
+
+
+def root_up(square: Fraction) -> Fraction:
+    """The square root: exact where it is rational, else rounded up to a double."""
+    top, bottom = isqrt(square.numerator), isqrt(square.denominator)
+    if top * top == square.numerator and bottom * bottom == square.denominator:
+        return Fraction(top, bottom)
+    return Fraction(Interval.of(square).sqrt().upper)
 
 
 def gaussian_delta(mu: Interval, epsilon: Number) -> Interval:

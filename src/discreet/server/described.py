@@ -36,11 +36,12 @@ class Strict(BaseModel):
 
 
 class BudgetSaid(Strict):
-    """How much may ever be given away: epsilon and delta, or rho."""
+    """How much may ever be given away: epsilon and delta, or rho; and what is added up."""
 
     epsilon: Number | None = None
     delta: Number | None = None
     rho: Number | None = None
+    measure: Literal["epsilon", "rho", "mu-squared"] | None = None
 
     def read(self) -> Budget:
         """The budget."""

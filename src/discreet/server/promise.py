@@ -6,7 +6,7 @@ from functools import lru_cache
 from discreet.curator.curator import Curator
 from discreet.plan.schema import EachRow, Path, Person, Table, Unit
 from discreet.privacy import Filter, Neighbours
-from discreet.privacy.charges import Charge
+from discreet.privacy.charges import EPSILON, Charge
 from discreet.privacy.reading import read
 
 _USUAL = Fraction(1, 10**6)
@@ -52,6 +52,7 @@ def unit_words(unit: Unit) -> str:
 
 @lru_cache(maxsize=1024)
 def _odds(limit: Charge) -> str:
-    # A cap in rho keeps half of the budget's delta for mechanisms and half for this sentence.
-    slip = None if limit.measure.name == "epsilon" else 2 * limit.delta or _USUAL
+    # The delta that was typed; a cap keeps half of it for questions and half for this sentence.
+    said = 2 * limit.delta if limit.stated is None else limit.stated[1]
+    slip = None if limit.measure == EPSILON else said or _USUAL
     return read(Filter(limit).guarantee, delta=slip)

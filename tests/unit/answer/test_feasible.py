@@ -41,7 +41,14 @@ def test_a_price_that_no_noise_is_made_for_is_refused_when_it_is_quoted(law, eps
     from fractions import Fraction
 
     with pytest.raises(InputError, match="epsilon"):
-        priced(Fraction(epsilon), limits, law)
+        priced(Fraction(epsilon), limits, law, delta=Fraction(1, 10**30))
+
+
+def test_gaussian_noise_of_a_tiny_epsilon_is_paid_by_delta():
+    from fractions import Fraction
+
+    [noise] = priced(Fraction("1e-13"), Limits(1, 1), Law.GAUSSIAN, delta=1e-6)
+    assert noise.delta(0).upper == pytest.approx(1e-6, rel=1e-3)
 
 
 @pytest.mark.parametrize("law", list(Law))

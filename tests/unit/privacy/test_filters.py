@@ -154,7 +154,7 @@ def test_the_best_renyi_order_takes_more_gaussians_than_others():
         {"epsilon": 1, "delta": 1},
         {"epsilon": 1, "delta": 1e-6, "deltas": 1e-6},
         {"epsilon": 1, "delta": 1e-6, "deltas": -1},
-        {"epsilon": 1, "delta": 1e-6, "deltas": 1e-7, "by": MU_SQUARED},
+        {"epsilon": 1, "delta": 1e-6, "deltas": 1e-6, "by": MU_SQUARED},
         {"epsilon": float("nan"), "delta": 1e-6},
         {"epsilon": 1, "delta": 1e-6, "deltas": 1e-7, "by": EPSILON},
     ],

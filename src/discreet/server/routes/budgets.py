@@ -37,7 +37,7 @@ class AccountReply(BaseModel):
     """An account; `exact` is its row in the ledger, in whole units."""
 
     holder: Whose
-    measure: Literal["epsilon", "rho"]
+    measure: Literal["epsilon", "rho", "mu-squared"]
     neighbours: str
     cap: float | None
     spent: float

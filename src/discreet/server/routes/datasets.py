@@ -70,9 +70,11 @@ def _was_added(curator: Curator, said: TableSaid, path: Path) -> bool:
     """Whether the table is there in just these words: then the first reply was lost."""
     if said.name not in curator.datasets().get(said.within or said.name, ()):
         return False
-    cap = None if said.budget is None else said.budget.read().cap(curator.neighbours)
     same = curator.schema.tables[said.name] == _table(said, kinds_of(path, said))
-    return same and (cap is None or curator.budget(said.name).limit == cap)
+    if said.budget is None or not same:
+        return same
+    known = curator.budget(said.name).limit
+    return known == said.budget.read().cap(curator.neighbours, *([known] if known else []))
 
 
 @router.post("/public-tables", status_code=201)
