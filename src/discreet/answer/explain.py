@@ -43,8 +43,9 @@ EXAMPLES = (1, 10, 100)
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One measurement: what, for which columns, its share of the price and its noise.
+    """One statistic: what, for which columns, its share of the price and its noise.
 
+    A share of 0 says that it is measured together with the one before it, for nothing more.
     `moves` is how far one person moves it at most, `scale` the scale of its noise, both in rows,
     people or values.
     """
@@ -264,7 +265,7 @@ def _line(plan: SetPlan, noise: StatisticNoise, users: list[str]) -> Line:
     return Line(
         type(statistic).__name__.lower(),
         tuple(users),
-        cost / sum(plan.costs.values(), Fraction(0)),
+        plan.share(statistic),
         noise.law,
         cost,
         noise.moves,

@@ -140,7 +140,7 @@ def _measured(part: "Part") -> list[str]:
         law = line.law.value if line.scale else "exponential"
         noise = f"{law}, {unit} {cost(line.cost)}"
         users = ", ".join(plain(name) for name in line.columns)
-        share = f"{float(line.share):.0%}"
+        share = f"{float(line.share):.0%}" if line.share else "with it"
         rows.append([line.what, users, share, noise, f"{line.moves:,.4g}", scale])
     note = ["    for a limit of 1; both grow with the limit"] if len(part.options) > 1 else []
     return _table(rows) + note

@@ -110,6 +110,14 @@ class SetPlan:
             return groups
         return min(groups, int(self.keys.epsilon / LEAST_KEYS))
 
+    def share(self, statistic: Statistic) -> Fraction:
+        """The share of the statistics' price that a statistic takes; 0 if it goes with another."""
+        amounts = {
+            one: cost / cost_of(one, Fraction(1), self.law) for one, cost in self.costs.items()
+        }
+        first = {one.statistics[0]: amount for one, amount in amounts.items()}
+        return first.get(statistic, Fraction(0)) / sum(amounts.values(), Fraction(0))
+
     # --- the first stage --------------------------------------------------------------------------
 
     @property

@@ -1,21 +1,36 @@
-"""Grouping sets: a question for each, which share its price equally."""
+"""Grouping sets: a question for each."""
 
 import math
 from dataclasses import replace
 
 from discreet.errors import InputError
+from discreet.plan.bounding import counts_whole, is_stated, limits_of
 from discreet.plan.query import Query, key_types
+from discreet.plan.schema import Limits
 
 MOST_GROUPS = 1 << 24
 """Groups that are public and can be answered at once: all of them are, also where nobody is."""
 
 
 def single_sets(query: Query) -> list[Query]:
-    """A query for each grouping set, with its keys alone and nothing to do afterwards."""
+    """A query for each grouping set, with its keys alone and nothing to do afterwards.
+
+    Stated limits leave each person as many rows in all, whatever the set: so totals of coarse
+    groups are those of their parts.
+    """
     check_groups(query)
     bare = replace(query, outputs=(), having=None, order=(), limit=None, offset=0)
-    return [
+    sets = [
         replace(bare, keys=tuple(query.keys[i] for i in chosen), sets=()) for chosen in query.sets
+    ]
+    limits = [limits_of(one) for one in sets]
+    if len(sets) == 1 or counts_whole(query) or not all(map(is_stated, limits)):
+        return sets
+    groups = [one.max_groups or 1 for one in limits]
+    most = max(count * (one.max_rows or 1) for count, one in zip(groups, limits, strict=True))
+    return [
+        replace(one, limits=Limits(count, -(-most // count)))
+        for one, count in zip(sets, groups, strict=True)
     ]
 
 
