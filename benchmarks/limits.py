@@ -14,12 +14,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-from discreet.answer.budget import CHOICE, FEW
 from numpy.typing import NDArray
 
 import discreet as dp
 from discreet.answer.choosing import choose, clipped
 from discreet.answer.limits import LADDER, Law, RowNorm
+from discreet.answer.planning import CHOICE, FEW
 from discreet.answer.spread import Spread
 
 Ints = NDArray[np.int64]

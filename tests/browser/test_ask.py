@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from browsing import COUNTS
-from discreet.curator import till
+from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.curator.budgets import Budget
 from discreet.plan.schema import Keys, Limits
 
@@ -192,7 +192,7 @@ def test_a_computation_that_failed_is_told_once_and_not_tried_again(visit, monke
     def fail(*_):
         raise RuntimeError
 
-    monkeypatch.setattr(till, "measure", fail)
+    monkeypatch.setattr(MeasurementPlan, "measure", fail)
     visitor = visit("analyst")
     page = visitor.page
     visitor.ask(COUNTS)

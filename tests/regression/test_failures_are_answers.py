@@ -13,6 +13,8 @@ import pytest
 
 import discreet as dp
 from desk import BUDGET, BY_CITY, COUNT, add_visits
+from discreet.answer.drawn import pack
+from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.curator import till
 from discreet.errors import DiscreetError, EngineError, LedgerError
 from visits import clinic
@@ -113,14 +115,14 @@ def observed(curator, text, epsilon, place):
 @pytest.fixture
 def presented(monkeypatch):
     """The different measurements that were presented for each question."""
-    seen, present = defaultdict(set), till.present
+    seen, present = defaultdict(set), MeasurementPlan.present
 
-    def look(query, drawn, price, neighbours):
-        digest = hashlib.sha256(till.pack(drawn)).hexdigest()
-        seen[repr(query), price].add(digest)
-        return present(query, drawn, price, neighbours)
+    def look(plan, drawn):
+        digest = hashlib.sha256(pack(drawn)).hexdigest()
+        seen[repr(plan.query), plan.price].add(digest)
+        return present(plan, drawn)
 
-    monkeypatch.setattr(till, "present", look)
+    monkeypatch.setattr(MeasurementPlan, "present", look)
     return seen
 
 
@@ -209,7 +211,7 @@ def test_what_is_lost_is_refused_and_not_drawn_again(tmp_path, monkeypatch, step
     with add_visits(dp.Curator(tmp_path / "c")) as curator:
         with monkeypatch.context() as patch:
             if step == "measurements":
-                patch.setattr(till, "present", fail)
+                patch.setattr(MeasurementPlan, "present", fail)
                 with pytest.raises(DiscreetError):
                     curator.sql(COUNT, epsilon=0.1)
             else:
@@ -236,7 +238,7 @@ def test_five_failures_are_all_that_an_analyst_gets(monkeypatch):
     with add_visits(dp.Curator.in_memory()) as curator:
         kept = curator.sql(BY_CITY, epsilon=0.1, analyst="eve")
         with monkeypatch.context() as patch:
-            patch.setattr(till, "measure", fail)
+            patch.setattr(MeasurementPlan, "measure", fail)
             for n in range(1, 6):
                 with pytest.raises(EngineError):
                     curator.sql(COUNT, epsilon=n / 100, analyst="eve")

@@ -13,8 +13,9 @@ import pytest
 
 import discreet as dp
 from desk import ABOUT, BUDGET, BY_CITY, COUNT, add_cities, add_visits, spent
+from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.release import Release
-from discreet.curator import connection, till
+from discreet.curator import connection
 from discreet.curator.remote import Remote
 from discreet.curator.till import Till
 from discreet.errors import (
@@ -662,13 +663,13 @@ def dp_arrow():
 def test_a_client_waits_for_an_answer_that_takes_longer_than_the_servers_patience(monkeypatch):
     from dataclasses import replace
 
-    measure = till.measure
+    measure = MeasurementPlan.measure
 
     def slowly(*question):
         time.sleep(0.6)
         return measure(*question)
 
-    monkeypatch.setattr(till, "measure", slowly)
+    monkeypatch.setattr(MeasurementPlan, "measure", slowly)
     with add_visits(dp.Curator.in_memory()) as curator:
         curator.sql(COUNT, epsilon=0.05)
         with served(curator, settings=replace(QUICK, patience=0.1)) as server:

@@ -8,7 +8,7 @@ import pytest
 
 import discreet as dp
 from desk import ABOUT, BUDGET, BY_CITY, COUNT, add_visits
-from discreet.curator import till
+from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.errors import EngineError
 from serving import served
 from visits import clinic
@@ -170,7 +170,7 @@ def test_a_question_that_failed_is_told_as_that_wherever_its_answer_is_looked_fo
     with add_visits(dp.Curator.in_memory()) as curator, served(curator) as server:
         alice = server.token("alice", "analyst")
         with monkeypatch.context() as broken:
-            broken.setattr(till, "measure", fail)
+            broken.setattr(MeasurementPlan, "measure", fail)
             body = {"sql": COUNT, "epsilon": "0.1"}
             first = server.post("/v1/queries", token=alice, json=body)
         [listed] = server.get("/v1/releases", token=alice).json()

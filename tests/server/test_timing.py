@@ -9,7 +9,7 @@ import pytest
 
 import discreet as dp
 from desk import ABOUT, COUNT
-from discreet.curator import till
+from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.server.questions import until_tick
 from serving import QUICK, served
 from visits import clinic
@@ -35,13 +35,13 @@ def heavy(rows, count):
 @pytest.fixture
 def slow(monkeypatch):
     """Computing takes as long as the test says."""
-    measure, seconds = till.measure, [0.0]
+    measure, seconds = MeasurementPlan.measure, [0.0]
 
     def wait(*question):
         time.sleep(seconds[0])
         return measure(*question)
 
-    monkeypatch.setattr(till, "measure", wait)
+    monkeypatch.setattr(MeasurementPlan, "measure", wait)
     return seconds
 
 

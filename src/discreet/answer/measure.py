@@ -23,6 +23,9 @@ from discreet.rationals import Real
 _LARGEST = 1 << 62
 """Exact numbers are held to this, as engines hold theirs: two are no further apart for it."""
 
+_FINEST = 32
+"""The largest epsilon for which counts have whole-number noise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
@@ -54,8 +57,13 @@ class Measurement:
 
     @property
     def step(self) -> int:
-        """What all exact numbers are multiples of."""
-        return FULL if self.whole or isinstance(self.strategy.statistics[0], Distinct) else 1
+        """The step of the noise: FULL where all exact numbers are multiples of it.
+
+        Noise that would hardly ever be a whole row is made on the finer grid.
+        """
+        whole = self.whole or isinstance(self.strategy.statistics[0], Distinct)
+        fine = _FINEST if self.law is Law.LAPLACE else (self.reach / FULL) ** 2 / 2
+        return FULL if whole and self.cost <= fine else 1
 
     def mechanism(self, numbers: int) -> Laplace | RoundedGaussian:
         """The mechanism for so many numbers at once; the noise of each is the same."""

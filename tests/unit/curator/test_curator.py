@@ -369,19 +369,19 @@ def test_a_charge_for_other_data_is_never_finished(tmp_path, monkeypatch):
 def test_a_file_that_is_swapped_while_it_is_read_gives_no_answer(tmp_path, monkeypatch):
     import pyarrow.parquet as pq
 
-    from discreet.curator import till as room
+    from discreet.answer.measurement_plan import MeasurementPlan
 
     file = tmp_path / "visits.parquet"
     pq.write_table(clinic(100), file)
     with add_visits(dp.Curator(tmp_path / "c"), file) as curator:
-        measure = room.measure
+        measure = MeasurementPlan.measure
 
         def swap(*args):
             found = measure(*args)
             pq.write_table(clinic(101), file)
             return found
 
-        monkeypatch.setattr(room, "measure", swap)
+        monkeypatch.setattr(MeasurementPlan, "measure", swap)
         with pytest.raises((InputError, LedgerError)):
             curator.sql(COUNT, epsilon=0.1)
         assert curator.ledger.verify().pending == 1

@@ -121,7 +121,7 @@ def test_what_nobody_foresaw_while_answering_carries_nothing_along(monkeypatch, 
     def stumble(*_):
         raise KeyError(CANARY)
 
-    monkeypatch.setattr(f"discreet.curator.till.{step}", stumble)
+    monkeypatch.setattr(f"discreet.answer.measurement_plan.MeasurementPlan.{step}", stumble)
     expected = EngineError if step == "measure" else InvariantBroken
     with add_visits(dp.Curator.in_memory()) as curator, pytest.raises(expected) as error:
         curator.sql(COUNT, epsilon=0.1)

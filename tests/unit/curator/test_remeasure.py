@@ -156,7 +156,7 @@ def test_groups_that_are_hidden_are_merged_before_they_are_hidden(curator, text)
 
 def stored_before(monkeypatch):
     """Answers are stored as they were before what was measured was kept with them."""
-    monkeypatch.setattr("discreet.answer.answer.kept", lambda _: ())
+    monkeypatch.setattr("discreet.answer.presenting.kept", lambda _: ())
 
 
 def test_answers_stored_without_parts_are_merged_column_by_column(curator, monkeypatch):

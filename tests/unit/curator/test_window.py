@@ -13,9 +13,11 @@ import pytest
 
 import discreet as dp
 from desk import ABOUT, BUDGET, BY_CITY, COUNT, add_cities, add_visits, spent
+from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.curator import pace, till
 from discreet.curator.charging import MOST_FAILURES
-from discreet.curator.orders import State
+from discreet.curator.order_kinds import QueryOrder
+from discreet.curator.orders import Order, State
 from discreet.curator.pace import Pace
 from discreet.curator.pricing import Terms
 from discreet.errors import (
@@ -53,18 +55,18 @@ def failing(monkeypatch):
         time.sleep(0.1)
         raise EngineError("the engine failed", why="it was told to", fix="ask again")
 
-    monkeypatch.setattr(till, "measure", fail)
+    monkeypatch.setattr(MeasurementPlan, "measure", fail)
 
 
 def slow(monkeypatch, seconds):
-    measure, calls = till.measure, []
+    measure, calls = MeasurementPlan.measure, []
 
     def wait(*question):
         calls.append(question)
         time.sleep(seconds)
         return measure(*question)
 
-    monkeypatch.setattr(till, "measure", wait)
+    monkeypatch.setattr(MeasurementPlan, "measure", wait)
     return calls
 
 
@@ -81,18 +83,32 @@ def test_a_charge_is_durable_before_it_is_pursued(curator, window):
     assert curator.sql(COUNT, epsilon=0.1) == release
 
 
-def test_a_charge_that_would_be_measured_otherwise_than_it_was_charged_is_not(monkeypatch):
+def test_a_charge_is_measured_as_it_was_planned_whatever_the_package_plans_now(monkeypatch):
     with add_visits(dp.Curator.in_memory(), limits=None) as curator:
         window = curator.window("alice")
         with monkeypatch.context() as earlier:  # a package that split prices otherwise
-            earlier.setattr("discreet.answer.budget.CHOICE", Fraction(1, 20))
+            earlier.setattr("discreet.answer.planning.CHOICE", Fraction(1, 20))
+            receipt = window.submit(COUNT, PRICE, "alice")
+        release = window.pursue(receipt, patience=30)
+
+        charged = Order.from_dict("alice", receipt.order.to_dict())
+        assert charged.decisions["sets"][0]["histogram_epsilon"] == "1/100"  # 1/20 twice of 1/10
+        assert len(release.costs) == len(charged.measurements)
+
+
+def test_a_charge_that_would_be_measured_otherwise_than_it_was_charged_is_not(monkeypatch):
+    """One that an older version made, without saying how it would be measured."""
+    with add_visits(dp.Curator.in_memory(), limits=None) as curator:
+        window = curator.window("alice")
+        with monkeypatch.context() as earlier:
+            earlier.setattr("discreet.answer.planning.CHOICE", Fraction(1, 20))
+            earlier.setattr(QueryOrder, "decisions", lambda _: None)
             receipt = window.submit(COUNT, PRICE, "alice")
         with pytest.raises(LedgerError, match="planned by another version"):
             window.pursue(receipt, patience=30)
 
         assert curator.recover(patience=0) == 0
         assert [one.kind for one in curator.ledger.entries(after=receipt.sequence)] == []
-        assert curator.sql(COUNT, epsilon=0.1, analyst="alice").table.num_rows == 1
 
 
 def test_whoever_loses_patience_finds_the_answer_later(window, monkeypatch):
@@ -170,7 +186,7 @@ def test_a_failure_to_present_is_tried_again_from_the_same_measurements(
 
     drawn = slow(monkeypatch, 0)
     with monkeypatch.context() as patch:
-        patch.setattr(till, "present", fail)
+        patch.setattr(MeasurementPlan, "present", fail)
         receipt = window.submit(COUNT, PRICE, "alice")
         with pytest.raises(InvariantBroken) as error:
             window.pursue(receipt, patience=30)
@@ -301,7 +317,7 @@ def test_what_nobody_foresaw_is_told_without_a_word_about_data(curator, window, 
     def fail(*_):
         raise wrong
 
-    monkeypatch.setattr(till, "measure", fail)
+    monkeypatch.setattr(MeasurementPlan, "measure", fail)
     receipt = window.submit(COUNT, PRICE, "alice")
     with pytest.raises(EngineError) as failed:
         window.pursue(receipt, patience=30)
@@ -467,7 +483,7 @@ def test_measuring_again_in_many_threads_weighs_each_answer_once(curator):
 def test_what_recovery_stores_does_not_tell_how_long_it_took(curator, monkeypatch, seconds, rest):
     """Half a second after the computing began, or two; by a clock of our own."""
     receipt = curator.window("alice").submit(COUNT, PRICE, "alice")
-    clock, slept, measure = [100.0], [], till.measure
+    clock, slept, measure = [100.0], [], MeasurementPlan.measure
 
     def measured(*question):
         clock[0] += seconds
@@ -478,7 +494,7 @@ def test_what_recovery_stores_does_not_tell_how_long_it_took(curator, monkeypatc
         slept.append(pause)
 
     ours = SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep)
-    monkeypatch.setattr(till, "measure", measured)
+    monkeypatch.setattr(MeasurementPlan, "measure", measured)
     monkeypatch.setattr(till, "time", ours)
     monkeypatch.setattr(pace, "time", ours)
     curator.keep_time(Pace(steps=lambda _: (0.5, 2.0)))
