@@ -30,9 +30,7 @@ def test_the_exact_law_is_as_private_as_it_is_said_to_be():
     noisy = RoundedGaussian(mu_squared=1, sensitivity=2)
     left, right = (noisy.claim.law(value) for value in (0, 2))
     for epsilon in (0, Fraction(1, 2), 2):
-        lost = sum(
-            max(0.0, left[k][1] - float(np.exp(float(epsilon))) * right[k][0]) for k in left
-        )
+        lost = sum(max(0.0, left[k][1] - float(np.exp(float(epsilon))) * right[k][0]) for k in left)
         assert lost <= noisy.guarantee.delta(epsilon).upper + 1e-9
 
 
