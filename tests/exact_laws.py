@@ -22,6 +22,13 @@ def gaussian(variance):
     return normed({k: math.exp(-k * k / (2 * variance)) for k in range(-reach, reach + 1)})
 
 
+def rounded_gaussian(variance):
+    """The integer nearest to a normal draw."""
+    reach, root = math.ceil(10 * math.sqrt(variance)) + 2, math.sqrt(2 * variance)
+    tails = {k: math.erfc((abs(k) - 0.5) / root) for k in range(reach + 2)}
+    return normed({k: tails[abs(k)] - tails[abs(k) + 1] for k in range(-reach, reach + 1)})
+
+
 def normed(weights):
     whole = math.fsum(weights.values())
     return {outcome: weight / whole for outcome, weight in weights.items()}

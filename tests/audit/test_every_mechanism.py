@@ -33,6 +33,7 @@ from discreet.mechanisms.propose_test_release import ProposeTestRelease, TestedM
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.reusable_holdout import Thresholdout, _Is
+from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
 from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold
@@ -190,6 +191,13 @@ TABLE = {
         {"epsilon": 1, "delta": 0.01, "sensitivity": 1},
         0,
         lambda rule: exact.gaussian(float(rule.variance)),
+        off,
+        tight=True,
+    ),
+    RoundedGaussian: Row(
+        {"epsilon": 1, "delta": 0.01, "sensitivity": 1},
+        0,
+        lambda rule: exact.rounded_gaussian(float(rule.variance)),
         off,
         tight=True,
     ),

@@ -23,6 +23,7 @@ from discreet.mechanisms.propose_test_release import ProposeTestRelease, TestedM
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.reusable_holdout import Thresholdout
+from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
 from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold
@@ -50,6 +51,10 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "gaussian-vector": lambda: Gaussian(rho=Fraction(1, 2), sensitivity=2, dimension=4),
         "gaussian-grid-vector": lambda: Gaussian(
             rho=Fraction(1, 2), sensitivity=0.3, grid=Fraction(1, 8), dimension=3
+        ),
+        "rounded-gaussian": lambda: RoundedGaussian(epsilon=1, delta=_DELTA, sensitivity=2),
+        "rounded-gaussian-vector": lambda: RoundedGaussian(
+            mu_squared=1, sensitivity=2, dimension=4
         ),
         "randomized-response": lambda: RandomizedResponse(epsilon=1),
         "randomized-response-two-coins": RandomizedResponse.two_coins,

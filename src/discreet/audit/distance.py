@@ -182,6 +182,7 @@ def _shapes() -> str:
 METRICS: Final[dict[str, Metric]] = {
     "Laplace": _l1_steps,
     "Gaussian": _l2,
+    "RoundedGaussian": _l2,
     "Selection": _largest,
     "TopK": _largest,
     "SparseVector": _largest,

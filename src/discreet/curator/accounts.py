@@ -10,14 +10,14 @@ Groups and links only grow, because what was learnt is not unlearnt.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from discreet.curator.amounts import cap_units, read_units, write_units
 from discreet.curator.text import canonical, named
-from discreet.errors import BudgetError, InputError
+from discreet.errors import BudgetError, InputError, InvariantBroken
 from discreet.privacy.charges import EPSILON, MU_SQUARED, RHO, UNITS, Charge, Measure, read_stated
 from discreet.privacy.filters import Filter
 from discreet.privacy.neighbours import Neighbours
@@ -172,12 +172,20 @@ class Account:
 
     def after(self, cost: tuple[int, int]) -> "Account":
         """The account with a cost taken; BudgetError if it does not fit."""
-        if self.filter is not None:
-            try:
-                self.filter.charge(self._charge(*cost))
-            except BudgetError as refused:
-                raise self._refusal(refused) from None
-        return replace(self, spent=(self.spent[0] + cost[0], self.spent[1] + cost[1]))
+        spent = self.spent[0] + cost[0], self.spent[1] + cost[1]
+        if self.cap is None or _guard(self.measure, self.neighbours, self.cap).holds(*spent):
+            held = self.cap, spent, self.stated
+            return Account(self.holder, self.measure, self.neighbours, *held)
+        assert self.filter is not None  # noqa: S101 - narrowing: it has a cap
+        try:
+            self.filter.charge(self._charge(*cost))
+        except BudgetError as refused:
+            raise self._refusal(refused) from None
+        raise InvariantBroken(
+            f"the budget of {self.holder} is in doubt",
+            why="its filter holds a charge that does not fit",
+            fix="stop asking, and run `discreet ledger verify`",
+        )
 
     def row(self) -> tuple[str | None, ...]:
         """The values of COLUMNS."""
@@ -210,6 +218,13 @@ class Account:
             asked=refused.asked,
             left=refused.left,
         )
+
+
+@lru_cache(maxsize=4096)
+def _guard(measure: Measure, neighbours: Neighbours, cap: tuple[int, int]) -> Filter:
+    """The filter of a cap, of which nothing is spent."""
+    amounts = (Fraction(units, UNITS) for units in cap)
+    return Filter(Charge(*amounts, measure=measure, neighbours=neighbours))
 
 
 def read_holder(value: object) -> Holder:

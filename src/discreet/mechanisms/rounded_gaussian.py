@@ -13,7 +13,7 @@ from discreet.noise import rounded_gaussian
 from discreet.noise.rounded import read_variance
 from discreet.privacy import GDP, Neighbours
 from discreet.privacy.rounding import Interval
-from discreet.rationals import Real, positive, rational
+from discreet.rationals import Real, positive
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -63,7 +63,7 @@ class RoundedGaussian(Gaussian):
         if mu_squared is not None:
             spread = square / positive(mu_squared, "mu_squared")
         elif epsilon is not None:
-            spread = square / largest_mu(rational(epsilon, "epsilon"), read_delta(delta)) ** 2
+            spread = square / largest_mu(positive(epsilon, "epsilon"), read_delta(delta)) ** 2
         else:
             spread = positive(variance or 0, "variance") / public.step**2
         read_variance(spread)

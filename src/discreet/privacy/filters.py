@@ -180,7 +180,11 @@ class Filter:
     def fits(self, charge: Charge) -> bool:
         """Whether `charge` would be taken."""
         _check_same(charge, self.limit)
-        return charge.units <= self._left and charge.delta_units <= self._left_delta
+        return self.holds(charge.units, charge.delta_units)
+
+    def holds(self, units: int, delta_units: int) -> bool:
+        """Whether so many whole units of amount and delta are left."""
+        return units <= self._left and delta_units <= self._left_delta
 
     def charge(self, charge: Charge) -> "Filter":
         """The filter with this charge taken; BudgetError if it does not fit."""

@@ -473,3 +473,16 @@ def test_an_owner_raises_the_caps_of_groups_and_links(discreet):
     assert "The cap of group lab within visits is changed" in of_group.stdout
     assert "The cap of link people is changed" in of_link.stdout
     assert of_both.exit_code == 2
+
+
+def test_a_budget_says_what_is_added_up_and_what_each_choice_buys(discreet):
+    told = discreet("budget", "compare", "--epsilon", "1", "--delta", "1e-6").stdout
+    assert "mu-squared" in told
+    assert 'measure="epsilon"' in told
+    few = ("--epsilon", "1", "--delta", "1e-6", "--measure", "epsilon")
+    assert discreet("budget", "grant", "alice", "visits", *few).exit_code == 0
+    rows = {row["name"]: row for row in json.loads(discreet("budget", "--json").stdout)}
+    assert rows["alice"]["measure"] == "epsilon"
+    assert rows["alice"]["stated_delta"] == 1e-6
+    wrong = discreet("budget", "grant", "bob", "visits", "--epsilon", "1", "--measure", "rho")
+    assert wrong.exit_code == 2

@@ -100,7 +100,8 @@ def test_what_is_done_is_told_in_both_shapes(discreet, tmp_path, shape):
     assert told("budget", "group", "lab", "visits", "ann", "bo", *cap)["kind"] == "group"
     assert told("budget", "link", "all", "visits", "more")["kind"] == "link"
     raised = told("budget", "raise", "visits", "--epsilon", "9", "--delta", "1e-6", "--reason", "r")
-    assert raised["measure"] == "rho"
+    assert raised["measure"] == "mu-squared"
+    assert float(raised["stated_epsilon"]) == 9
     assert told("serve", "--init")["token"].startswith("dpt_")
     assert told("ledger", "adopt", "--reason", "a test")["entries"].isdigit()
 

@@ -75,7 +75,7 @@ def test_a_group_without_a_cap_counts_what_it_learns(curator):
 def test_linked_datasets_share_what_one_person_may_lose(curator):
     curator.add("bills", clinic(100), **ABOUT, budget=BUDGET)
     curator.sql(COUNT, epsilon=0.1)
-    curator.link("people", ["visits", "bills"], dp.Budget(rho=0.01))
+    curator.link("people", ["visits", "bills"], dp.Budget(epsilon=0.5, delta=1e-6))
 
     with pytest.raises(BudgetError, match="link people"):
         curator.sql("SELECT COUNT(*) AS n FROM bills", epsilon=1)
@@ -156,7 +156,9 @@ def test_an_auditor_sees_every_charge_and_no_answer(curator):
     ("said", "measure"),
     [
         ({"epsilon": 1}, "epsilon"),
-        ({"epsilon": 1, "delta": 1e-6}, "rho"),
+        ({"epsilon": 1, "delta": 1e-6}, "mu-squared"),
+        ({"epsilon": 1, "delta": 1e-6, "measure": "rho"}, "rho"),
+        ({"epsilon": 1, "delta": 1e-6, "measure": "epsilon"}, "epsilon"),
         ({"rho": 0.5}, "rho"),
         ({"rho": 0.5, "delta": 1e-6}, "rho"),
     ],

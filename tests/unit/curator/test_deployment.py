@@ -42,11 +42,11 @@ def test_a_record_has_the_fields_of_the_registry_and_the_facts_of_the_ledger():
         "delta": float(BUDGET.delta),
     }
     assert "1 questions" in told["privacy_loss"]["privacy_parameters_details"]
-    assert "with rho " in told["privacy_loss"]["privacy_parameters_details"]
+    assert "with mu-squared " in told["privacy_loss"]["privacy_parameters_details"]
     assert told["deployment_model"]["model_name"] == "Central"
     assert "people" in told["deployment_model"]["access_type_details"]
-    assert "approximate zero-concentrated" in told["accounting"]["composition"]
-    assert "zcdp" in told["implementation"]["mechanisms"]
+    assert "approximate Gaussian" in told["accounting"]["composition"]
+    assert "gdp" in told["implementation"]["mechanisms"]
     assert "visits.amount: real, 0 .. 100" in told["dp_variant"]["data_domain"]
     assert told["administrative"] == {"registry_authors": ["Clinic"]}
 

@@ -228,8 +228,8 @@ def test_amounts_that_cannot_be_converted_are_not_mixed(visits, ask):
         visits.open_account(link("l"), cap, by="owner", members=[VISITS])
     with pytest.raises(InputError, match="count otherwise"):
         visits.set_cap(VISITS, Filter.zcdp(1).limit, by="owner", reason="r")
-    with pytest.raises(InputError, match="epsilon or rho"):
-        visits.open_account(dataset("d"), Filter.gdp(1).limit, by="owner")
+    with pytest.raises(InputError, match="epsilon, rho or mu-squared"):
+        visits.open_account(dataset("d"), Filter.renyi(1, 2).limit, by="owner")
 
 
 def test_accounts_are_opened_once_and_only_where_they_belong(visits):

@@ -6,7 +6,7 @@ from discreet.curator.accounts import Holder, analyst
 from discreet.curator.orders import Order
 from discreet.errors import InputError
 from discreet.privacy import GDP, Filter, Pure
-from discreet.privacy.charges import MU_SQUARED, price
+from discreet.privacy.charges import price, renyi
 
 PURE, RHO = Filter.basic(1).price(Pure(1)), Filter.zcdp(1).price(Pure(1))
 
@@ -17,7 +17,7 @@ def test_the_order_of_prices_does_not_matter():
     assert Order.from_dict("a", orders[0].to_dict()) == orders[0]
 
 
-@pytest.mark.parametrize("prices", [(), (PURE, PURE), (price(GDP(1), MU_SQUARED),)])
+@pytest.mark.parametrize("prices", [(), (PURE, PURE), (price(GDP(1), renyi(2)),)])
 def test_prices_that_no_account_can_take_are_refused(prices):
     with pytest.raises(InputError, match="an order with prices"):
         Order("a", "d", "v", "p", prices)

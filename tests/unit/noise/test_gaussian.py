@@ -84,9 +84,8 @@ def test_a_proposal_beyond_64_bits_is_judged_exactly_and_kept_as_a_python_int(mo
 
     monkeypatch.setattr(exponential, "many", propose)
     monkeypatch.setattr(gaussian.Law, "keeps", lambda *_: True)
-    many = gaussian.many(
-        gaussian.Request((law,), None, (15,)), Keystream(bytes(32)), gaussian.propose
-    )
+    some = gaussian.Request((law,), None, (15,))
+    many = gaussian.many(some, Keystream(bytes(32)), gaussian.propose)
     mixed = gaussian.many(
         gaussian.Request((law,), np.zeros(20, dtype=np.intp), (20,)),
         Keystream(bytes(32)),

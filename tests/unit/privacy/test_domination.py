@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 
@@ -100,7 +101,7 @@ def test_the_slope_of_the_probit_by_the_logit_is_steepest_in_the_middle():
 
     slopes = [slope(j / 50) for j in range(1500)]
     assert slopes[0] == pytest.approx(math.sqrt(2 * math.pi) / 4)
-    assert all(b < a for a, b in zip(slopes, slopes[1:], strict=False))
+    assert all(b < a for a, b in pairwise(slopes))
 
 
 def test_ranges_are_stored_grouped_and_carried_to_other_neighbours():
