@@ -10,10 +10,10 @@ from discreet.plan.statistics import Distinct, Ranks
 
 def record(compiled, weighing, budget, engine):
     """{(statistic, group, cell): total}, and the number of people of each group."""
-    with engine.session() as session:
+    with engine.snapshot() as session:
         if not compiled.by_row:
-            session.run(compiled.pairs())
-            session.run(compiled.norms())
+            session.keep(*compiled.pairs())
+            session.keep(*compiled.norms())
         _settle(compiled, budget, weighing, session, "salt")
         found, groups = _totals(compiled, session)
         columns = {

@@ -20,7 +20,7 @@ from discreet.plan.statistics import Grid, Statistic, Total, needed, statistics_
 from discreet.privacy import Neighbours
 from discreet.rationals import Real, positive, whole
 from discreet.sql.compile import Compiled
-from discreet.sql.duckdb import DuckDB
+from discreet.sql.dialect import Dialect
 
 _COUNTS = {Measure.COUNT, Measure.COUNT_PEOPLE, Measure.COUNT_DISTINCT}
 _ROUNDING = 0.5
@@ -81,7 +81,7 @@ class Accuracy:
 
 def price_for(
     query: Query,
-    engine: Engine | DuckDB,
+    engine: Engine | Dialect,
     accuracy: Accuracy,
     *,
     delta: Real = 0,
@@ -93,7 +93,7 @@ def price_for(
     Noise is meant: what limits and bounds cut off, and sampling error, come on top. With the stated
     confidence each number by itself is within its target. The engine gives its dialect alone.
     """
-    dialect = engine if isinstance(engine, DuckDB) else engine.dialect
+    dialect = engine if isinstance(engine, Dialect) else engine.dialect
     parts = single_sets(query)
     for part in parts:
         _check_limits(part, dialect)
@@ -188,7 +188,7 @@ def _asked(query: Query, accuracy: Accuracy) -> list[Aggregate]:
     return [known[name] for name in names]
 
 
-def _check_limits(query: Query, dialect: DuckDB) -> None:
+def _check_limits(query: Query, dialect: Dialect) -> None:
     if not histograms_of(Compiled(query, needed(query), dialect)):
         return
     raise InputError(
@@ -202,7 +202,7 @@ def _check_limits(query: Query, dialect: DuckDB) -> None:
 
 
 def planned(
-    query: Query, dialect: DuckDB, price: Price, neighbours: Neighbours, laws: Sequence[Law]
+    query: Query, dialect: Dialect, price: Price, neighbours: Neighbours, laws: Sequence[Law]
 ) -> Mapping[Statistic, Measurement] | None:
     """How each statistic of a query with stated limits will be measured for a price.
 

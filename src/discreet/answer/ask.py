@@ -38,6 +38,7 @@ from discreet.answer.measure import (
 from discreet.answer.showing import Showing, shared_count
 from discreet.answer.spread import Spread
 from discreet.answer.totals import counted, found_totals, known_keys, known_totals, put_domains
+from discreet.engines.default import DefaultEngine
 from discreet.engines.engine import Engine, Session
 from discreet.errors import InputError
 from discreet.mechanisms import KeySelection, Laplace
@@ -56,7 +57,6 @@ from discreet.plan.statistics import (
 from discreet.plan.work import MOST_ROWS_EACH, bound_work, check_work
 from discreet.privacy import Guarantee, Neighbours
 from discreet.sql.compile import Compiled
-from discreet.sql.duckdb import DuckDB
 
 _TYPICAL_GROUPS = 100
 """How many groups are reckoned with where their number is not public."""
@@ -205,11 +205,11 @@ def draw(
     salt = os.urandom(16).hex()
     compiled = Compiled(query, needed(query), engine.dialect, salt)
     budget = plan_budget(compiled, price)
-    with engine.session(until) as session:
+    with engine.snapshot(until) as session:
         put_domains(compiled, session)
         if not compiled.by_row:
-            session.run(compiled.pairs())
-            session.run(compiled.norms())
+            session.keep(*compiled.pairs())
+            session.keep(*compiled.norms())
         weighed = weigh(compiled, budget, session, neighbours, laws)
         weighing, choices = weighed.weighing, list(weighed.costs)
         check_feasible(budget, weighing, neighbours)
@@ -238,7 +238,7 @@ def draw(
 
 def interpret(query: Query, drawn: Drawn, price: Price, neighbours: Neighbours) -> Measured:
     """What was drawn for a query, with the units and the noise of each number; reads no data."""
-    compiled = Compiled(query, needed(query), DuckDB())
+    compiled = Compiled(query, needed(query), DefaultEngine.dialect)
     budget = plan_budget(compiled, price)
     plan = measurements(budget, drawn.weighing, neighbours)
     selection = selecting(budget, plan, drawn.weighing, neighbours)
@@ -366,10 +366,10 @@ def _settle(
     square = weighing.law is Law.GAUSSIAN
     rows = weighing.rows**2 if square else weighing.rows
     if budget.finds_keys:  # first, so that nobody is weighed by groups that they do not count in
-        for statement in compiled.few_groups(_findable(budget, weighing.groups), salt):
-            session.run(statement)
-    session.run(compiled.weights("heavy", "l2" if square else "l1", rows, square=square))
-    session.run(compiled.weights("roaming", "l0", weighing.groups, square=square))
+        for kept in compiled.few_groups(_findable(budget, weighing.groups), salt):
+            session.keep(*kept)
+    session.keep(*compiled.weights("heavy", "l2" if square else "l1", rows, square=square))
+    session.keep(*compiled.weights("roaming", "l0", weighing.groups, square=square))
 
 
 def _distinct(compiled: Compiled) -> list[Distinct]:

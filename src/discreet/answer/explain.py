@@ -41,7 +41,7 @@ from discreet.plan.schema import Limits, Person
 from discreet.plan.statistics import Ranks, Rows, Statistic, needed, statistics_in
 from discreet.privacy import Neighbours
 from discreet.sql.compile import Compiled
-from discreet.sql.duckdb import DuckDB
+from discreet.sql.dialect import Dialect
 
 EXAMPLES = (1, 10, 100)
 """Limits for which noise is told where they are to be chosen."""
@@ -139,13 +139,13 @@ class Explanation:
 
 def explain(
     query: Query,
-    engine: Engine | DuckDB,
+    engine: Engine | Dialect,
     price: Price,
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
     laws: Sequence[Law] = tuple(Law),
 ) -> Explanation:
     """Explain a query for a price; the engine is asked for its dialect and for nothing else."""
-    dialect = engine if isinstance(engine, DuckDB) else engine.dialect
+    dialect = engine if isinstance(engine, Dialect) else engine.dialect
     share = price.over(len(query.sets))
     parts = tuple(_part(one, dialect, share, neighbours, laws) for one in single_sets(query))
     return Explanation(price, neighbours, facts_of(query), parts)
@@ -175,14 +175,14 @@ def _recalled(part: Part, earlier: Sequence[Answered]) -> Part:
 class Sealed:
     """A session that holds no data and gives none; public facts get by without."""
 
-    def run(self, statement: str) -> None:
+    def keep(self, name: str, select: str) -> None:
         """Refuse."""
-        del statement
+        del name, select
         raise _touched()
 
-    def stream(self, statement: str) -> Iterator[pa.RecordBatch]:
+    def stream(self, select: str) -> Iterator[pa.RecordBatch]:
         """Refuse."""
-        del statement
+        del select
         raise _touched()
 
     def put(self, name: str, table: pa.Table) -> None:
@@ -200,7 +200,7 @@ def _touched() -> InvariantBroken:
 
 
 def _part(
-    query: Query, dialect: DuckDB, price: Price, neighbours: Neighbours, laws: Sequence[Law]
+    query: Query, dialect: Dialect, price: Price, neighbours: Neighbours, laws: Sequence[Law]
 ) -> Part:
     compiled = Compiled(query, needed(query), dialect)
     budget = plan_budget(compiled, price)

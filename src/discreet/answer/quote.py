@@ -14,14 +14,14 @@ from discreet.plan.query import Query
 from discreet.plan.statistics import needed
 from discreet.privacy import ZCDP, Approximate, Neighbours, Pure
 from discreet.sql.compile import Compiled
-from discreet.sql.duckdb import DuckDB
+from discreet.sql.dialect import Dialect
 
 Charged: TypeAlias = Pure | Approximate | ZCDP
 """Guarantees that filters take."""
 
 
 def quote(
-    query: Query, price: Price, law: Law, dialect: DuckDB, neighbours: Neighbours
+    query: Query, price: Price, law: Law, dialect: Dialect, neighbours: Neighbours
 ) -> tuple[Charged, ...]:
     """The guarantees that a question is charged for if its noise follows this law.
 
@@ -34,7 +34,7 @@ def quote(
 
 
 def _parts(
-    query: Query, price: Price, law: Law, dialect: DuckDB, neighbours: Neighbours
+    query: Query, price: Price, law: Law, dialect: Dialect, neighbours: Neighbours
 ) -> Sequence[Charged]:
     compiled = Compiled(query, needed(query), dialect)
     budget = plan_budget(compiled, price)

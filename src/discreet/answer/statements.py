@@ -10,7 +10,7 @@ def statements(compiled: Compiled, weighing: Weighing) -> list[str]:
     """All statements of a query with one grouping set, for these limits."""
     people = [] if compiled.by_row else [compiled.pairs(), compiled.norms()]
     return [
-        *people,
+        *map(str, people),
         *(compiled.spread(norm.name, norm.bounds) for norm in norms_of(compiled, weighing.law)),
         *_limiting(compiled, weighing),
         *_asking(compiled, weighing),
@@ -24,9 +24,9 @@ def _limiting(compiled: Compiled, weighing: Weighing) -> list[str]:
     norm, rows = ("l2", weighing.rows**2) if square else ("l1", weighing.rows)
     few = [] if compiled.known else compiled.few_groups(weighing.groups, SECRET)
     return [
-        *few,
-        compiled.weights("heavy", norm, rows, square=square),
-        compiled.weights("roaming", "l0", weighing.groups, square=square),
+        *map(str, few),
+        str(compiled.weights("heavy", norm, rows, square=square)),
+        str(compiled.weights("roaming", "l0", weighing.groups, square=square)),
     ]
 
 

@@ -18,7 +18,7 @@ from discreet.curator.accounts import Account
 from discreet.curator.arguments import expect
 from discreet.curator.orders import Order
 from discreet.curator.weights import weigh_columns
-from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.default import DefaultEngine
 from discreet.errors import InputError
 from discreet.plan import canonical
 from discreet.plan.query import Query
@@ -93,7 +93,7 @@ class Offer:
     def explanation(self) -> Explanation:
         """How good the answer will be; who asks without looking need not wait for it."""
         laws = (self.law,)
-        return explain(self.query, DuckDBEngine.dialect, self.price, self.at.neighbours, laws)
+        return explain(self.query, DefaultEngine.dialect, self.price, self.at.neighbours, laws)
 
     def cost(self, measure: Measure) -> Charge:
         """The price in one measure."""
@@ -134,7 +134,7 @@ def make_offer(question: Query, terms: Terms, at: Counter) -> Offer:
     """Price a question; one in SQL and one in Python that mean the same become the same."""
     asked = replace(question, outputs=tuple(outputs_of(question)))
     query = weigh_columns(asked, terms.weights or {})
-    dialect, about, delta = DuckDBEngine.dialect, at.neighbours, _delta(terms, at.touched)
+    dialect, about, delta = DefaultEngine.dialect, at.neighbours, _delta(terms, at.touched)
     law = _law(at.touched, delta)
     if terms.accuracy is None:
         assert terms.epsilon is not None  # noqa: S101 - narrowing: see Terms

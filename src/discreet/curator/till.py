@@ -26,7 +26,7 @@ from discreet.curator.orders import Order, Receipt, State
 from discreet.curator.pace import AT_ONCE, Pace
 from discreet.curator.pricing import Counter, Offer, Terms, make_offer, tables_named
 from discreet.curator.registry import Registration
-from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.default import DefaultEngine
 from discreet.errors import DiscreetError, InvariantBroken, LedgerError, QueryRefused
 from discreet.plan import canonical
 from discreet.plan.query import Query
@@ -65,7 +65,7 @@ def _check_planned(receipt: Receipt, asked: _Asked) -> None:
     Why: another version of the package may have made the charge, and split its price otherwise.
     """
     [law] = asked.laws
-    parts = quote(asked.query, asked.price, law, DuckDBEngine.dialect, asked.neighbours)
+    parts = quote(asked.query, asked.price, law, DefaultEngine.dialect, asked.neighbours)
     if [part.to_dict() for part in parts] != list(receipt.order.measurements):
         raise LedgerError(
             f"charge {receipt.sequence} was planned by another version of this package",

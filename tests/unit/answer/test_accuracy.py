@@ -14,12 +14,12 @@ from discreet.answer.estimate import estimate
 from discreet.answer.explain import explain
 from discreet.answer.limits import Law
 from discreet.answer.release import Release
+from discreet.engines.duckdb_dialect import DuckDB
 from discreet.errors import InputError
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import Limits
 from discreet.plan.statistics import Total
 from discreet.privacy import Neighbours, compose
-from discreet.sql.duckdb import DuckDB
 from discreet.sql.read import read
 
 COUNTS = "SELECT city, COUNT(*) AS n FROM visits GROUP BY city"

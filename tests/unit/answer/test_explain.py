@@ -21,14 +21,14 @@ from discreet.answer.measure import measurements
 from discreet.answer.release import Release
 from discreet.answer.statements import SECRET
 from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.duckdb_dialect import DuckDB
 from discreet.errors import InputError, InvariantBroken
 from discreet.plan.dummy import dummy
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import Limits
 from discreet.plan.statistics import Total, needed, statistics_of
 from discreet.privacy import Neighbours
-from discreet.sql.compile import Compiled
-from discreet.sql.duckdb import DuckDB
+from discreet.sql.compile import Compiled, Kept
 from discreet.sql.read import read
 
 PRICE = Price(1, 1e-6)
@@ -51,7 +51,7 @@ class Untouchable:
 
     dialect = DuckDB()
 
-    def session(self, *_):
+    def snapshot(self, *_):
         raise AssertionError("data was touched")
 
 
@@ -65,8 +65,8 @@ class Recorder:
         self.heard = []
 
     @contextlib.contextmanager
-    def session(self, until=None):
-        with self.engine.session(until) as session:
+    def snapshot(self, until=None):
+        with self.engine.snapshot(until) as session:
             yield Heard(session, self.heard)
 
 
@@ -75,9 +75,9 @@ class Heard:
         self.session, self.heard = session, heard
         self.put = session.put
 
-    def run(self, statement):
-        self.heard.append(statement)
-        self.session.run(statement)
+    def keep(self, *kept):
+        self.heard.append(str(Kept(*kept)))
+        self.session.keep(*kept)
 
     def stream(self, statement):
         self.heard.append(statement)
@@ -109,7 +109,7 @@ def test_no_question_is_explained_by_looking_at_data(text, limits):
 
 def test_the_session_of_an_explanation_gives_nothing():
     for touch in (
-        lambda: Sealed().run("SELECT 1"),
+        lambda: Sealed().keep("t", "SELECT 1"),
         lambda: Sealed().stream("SELECT 1"),
         lambda: Sealed().put("t", None),
     ):

@@ -15,6 +15,7 @@ from discreet.answer.limits import Law
 from discreet.answer.quote import quote
 from discreet.answer.sets import check_groups
 from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.duckdb_dialect import DuckDB
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Measure
@@ -22,7 +23,6 @@ from discreet.plan.relations import columns_of
 from discreet.plan.schema import Bounds, Limits, Person, Schema, Table, column_type
 from discreet.plan.statistics import Ranks, Rows, Total, needed, statistics_in, statistics_of
 from discreet.privacy import Neighbours
-from discreet.sql.duckdb import DuckDB
 from discreet.sql.read import read
 
 POWER = {Law.LAPLACE: 1.0, Law.GAUSSIAN: 0.5}
