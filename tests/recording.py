@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from discreet.answer.ask import _settle
-from discreet.answer.totals import ARROW
+from discreet.engines.engine import ARROW
 from discreet.plan.query import key_types
 from discreet.plan.statistics import Distinct, Ranks
 

@@ -142,9 +142,7 @@ def total(statistic, rows, scope, heavy, roaming):
     if isinstance(statistic, Total):
         value = meaning(statistic.value, scope)
         parts = [on_grid(value(row), statistic.grid) for row in rows]
-    return sum(
-        part * heavy.get(row[PERSON], FULL) for part, row in zip(parts, rows, strict=True)
-    )
+    return sum(part * heavy.get(row[PERSON], FULL) for part, row in zip(parts, rows, strict=True))
 
 
 def ranks(statistic, groups, order, scope, heavy):

@@ -3,6 +3,8 @@
 A case is added by its SQL, with anything for an answer.
 """
 
+# ruff: noqa: S608 - it is a script too; the statements are its own
+
 import json
 import sys
 from pathlib import Path
@@ -34,7 +36,11 @@ def clean(name):
         return rows
     if table is CELLS:
         return [{PERSON: at, **row} for at, row in enumerate(rows)]
-    return [{PERSON: row[table.unit.column], **row} for row in rows if row[table.unit.column] is not None]
+    return [
+        {PERSON: row[table.unit.column], **row}
+        for row in rows
+        if row[table.unit.column] is not None
+    ]
 
 
 def values_of(text, tables):
@@ -49,9 +55,7 @@ def measured(case, tables):
     query = read_sql(case["sql"], SCHEMA)
     by_row = isinstance(unit_of(query.relation), EachRow)
     found = steps(query, needed(query), tables, case, SALT, BUCKETS, by_row=by_row)
-    return {
-        step: [[plain(value) for value in row] for row in rows] for step, rows in found.items()
-    }
+    return {step: [[plain(value) for value in row] for row in rows] for step, rows in found.items()}
 
 
 def answered(asked):

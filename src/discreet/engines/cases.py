@@ -1,7 +1,7 @@
 """What `check_engine` asks an engine, and what has to come back: tables, poison, stored answers.
 
-The answers in `cases.json` were computed by the reference interpreter of this package's tests, which
-knows no SQL; a test computes them again. No text holds the character 0, which some engines lack.
+The answers in `cases.json` were computed by the reference interpreter of the tests, which knows no
+SQL; a test computes them again. No text holds the character 0, which some engines lack.
 """
 
 import datetime as dt
@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from discreet.engines.engine import ARROW
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.schema import EachRow, Limits, Person, PublicTable, Schema, Table
 
@@ -63,15 +64,6 @@ LABELS = PublicTable(
 )
 SCHEMA = Schema({table.name: table for table in (CELLS, OWNED, MANY, NAMED, LABELS)})
 
-ARROW = {
-    Kind.BOOLEAN: pa.bool_(),
-    Kind.INTEGER: pa.int64(),
-    Kind.REAL: pa.float64(),
-    Kind.TEXT: pa.string(),
-    Kind.DATE: pa.date32(),
-    Kind.TIMESTAMP: pa.timestamp("us"),
-}
-
 
 @cache
 def stored() -> Mapping[str, Any]:
@@ -120,12 +112,15 @@ def _value(plain: Any, kind: Kind) -> Any:
     return (dt.date if kind is Kind.DATE else dt.datetime).fromisoformat(plain)
 
 
+_BEFORE = dt.datetime(1969, 12, 31, 23, 59, 59, 999_000)  # noqa: DTZ001 - timestamps have no zone
+
+
 def _one_of_many(i: int) -> dict[str, Any]:
     """One person has 300 rows, another three: more than a join keeps of anybody."""
     return {
         "who": 0.1 if i < 300 else -2.5e-300,
         "x": (i % 17) / 8 - 1 if i % 5 else -0.0,
-        "at": dt.datetime(1969, 12, 31, 23, 59, 59, 999_000) + i * dt.timedelta(microseconds=777),
+        "at": _BEFORE + i * dt.timedelta(microseconds=777),
         "day": dt.date(1969, 12, 1) + dt.timedelta(days=i % 40),
         "b": (True, False, None)[i % 3],
         "note": ("a", "é", "", None, "a\x1f1:b")[i % 5],

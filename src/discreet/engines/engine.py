@@ -12,8 +12,19 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from discreet.engines.describe import Description
+from discreet.plan.kinds import Kind
 from discreet.plan.schema import PublicTable, Schema, Table
 from discreet.sql.dialect import Dialect
+
+ARROW = {
+    Kind.BOOLEAN: pa.bool_(),
+    Kind.INTEGER: pa.int64(),
+    Kind.REAL: pa.float64(),
+    Kind.TEXT: pa.string(),
+    Kind.DATE: pa.date32(),
+    Kind.TIMESTAMP: pa.timestamp("us"),
+}
+"""Values of each kind, as they travel to and from an engine."""
 
 
 class Session(Protocol):
@@ -32,10 +43,9 @@ class Session(Protocol):
         ...
 
     def stream(self, select: str) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of a SELECT, batch by batch, in its order.
+        """Stream the rows of a SELECT, batch by batch, in its order, as the types of `ARROW`.
 
-        INTEGER is int64, REAL float64, TEXT string, DATE date32, TIMESTAMP timestamp[us], BOOLEAN
-        bool. `keep` and `stream` are called again after all batches were taken.
+        Nothing else is asked of the session until all batches are taken.
         """
         ...
 

@@ -67,8 +67,13 @@ class Dialect(ABC):
             case Kind.INTEGER | Kind.DATE | Kind.TIMESTAMP:
                 return f"{self.types[kind]} '{value}'"
 
-    def cast(self, text: str, kind: Kind) -> str:
-        """A cast that no value fails."""
+    def cast(self, text: str, kind: Kind, source: Kind | None = None) -> str:
+        """A cast that no value fails; of NULL, a number or a date to text where no source is told.
+
+        From BOOLEAN to a number or text, between INTEGER, REAL and BOOLEAN, between times, and from
+        INTEGER and DATE to text, which are digits and year-month-day.
+        """
+        del source
         return f"CAST({text} AS {self.types[kind]})"
 
     def as_double(self, text: str) -> str:
@@ -144,8 +149,9 @@ class Dialect(ABC):
         """The sum of integers of 64 bits or wide ones, wide; `where` is nothing or a FILTER."""
         return f"SUM({self.wide(text)}){where}"
 
-    def extreme(self, which: str, text: str, where: str = "") -> str:
-        """The MIN or MAX of values of any kind; `where` is nothing or a FILTER."""
+    def extreme(self, which: str, text: str, kind: Kind, where: str = "") -> str:
+        """The MIN or MAX of values of a kind; `where` is nothing or a FILTER."""
+        del kind
         return f"{which.upper()}({text}){where}"
 
     @abstractmethod
@@ -173,8 +179,8 @@ class Dialect(ABC):
             case Kind.TEXT:
                 return text
             case Kind.REAL | Kind.TIMESTAMP:
-                return self.cast(self.ordinal(text, kind), Kind.TEXT)
-        return self.cast(text, Kind.TEXT)
+                return self.cast(self.ordinal(text, kind), Kind.TEXT, Kind.INTEGER)
+        return self.cast(text, Kind.TEXT, kind)
 
     def ordinal(self, text: str, kind: Kind) -> str:
         """A double or timestamp as an INTEGER, and any other value as it is; equal ones alike."""

@@ -209,7 +209,9 @@ def _summary(aggregate: PersonAggregate, scope: Mapping[str, Type], dialect: Dia
         case Summary.COUNT_DISTINCT:
             return f"COUNT(DISTINCT {argument}){where}"
         case Summary.MIN | Summary.MAX:
-            return dialect.extreme(aggregate.summary.value, argument, where)
+            assert aggregate.argument is not None  # noqa: S101 - narrowing: summary_type refused it
+            kind = infer(aggregate.argument, scope).kind
+            return dialect.extreme(aggregate.summary.value, argument, kind, where)
         case Summary.SUM | Summary.MEAN:
             assert aggregate.argument is not None  # noqa: S101 - narrowing: summary_type refused it
             return _exact_sum(aggregate, aggregate.argument, scope, where, dialect)

@@ -114,7 +114,7 @@ class Renderer:
             return part.sql
         if kind is Kind.REAL and part.literal is not None and part.literal.value is not None:
             return self.dialect.double(float(part.literal.value))  # type: ignore[arg-type]
-        return self.dialect.cast(part.sql, kind)
+        return self.dialect.cast(part.sql, kind, part.kind)
 
     def clean(self, part: Text) -> Text:
         """A part with NULL for NaN and infinity, to be used as a part again."""
@@ -200,7 +200,7 @@ def cast_text(
         return dialect.parse(text, target), target is Kind.REAL
     if source is Kind.REAL:
         return dialect.to_integer(text), False  # NULL for strays too
-    return dialect.cast(text, target), False
+    return dialect.cast(text, target, source), False
 
 
 def _rounds(of: Type) -> bool:
