@@ -83,8 +83,8 @@ def rows_of(name: str) -> list[dict[str, Any]]:
             return [dict(zip(LABELS.columns, row, strict=True)) for row in codes]
         case _ if name == ODD:
             odd = ["O'Brien", 'a"b', "back\\slash", "%_", "é", "e\u0301", "👨‍👩‍👧", "", "\n"]
-            rows = [(f"{one}{i % 3}", one, i) for i, one in enumerate(odd * 2)]
-            return [dict(zip(NAMED.columns, row, strict=True)) for row in rows]
+            named = [(f"{one}{i % 3}", one, i) for i, one in enumerate(odd * 2)]
+            return [dict(zip(NAMED.columns, row, strict=True)) for row in named]
     table, poison = SCHEMA.tables[name], stored()["rows"]
     rows = [dict(zip(poison, row, strict=True)) for row in zip(*poison.values(), strict=True)]
     return [

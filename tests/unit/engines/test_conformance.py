@@ -4,11 +4,14 @@ reference's, and nothing of the plan is left out.
 
 # ruff: noqa: ARG002, S608 - planted dialects have the methods of others; statements are our own
 
+import ast
 import dataclasses
 import enum
+from pathlib import Path
 
 import pytest
 
+import discreet
 from discreet.answer.answer import answer
 from discreet.answer.budget import Price
 from discreet.engines import check_engine, conformance
@@ -81,6 +84,21 @@ def test_the_stored_answers_are_those_of_the_reference():
     found = answered(stored())
     assert found["values"] == stored()["values"]
     assert found["questions"] == stored()["questions"]
+
+
+def test_nobody_but_the_default_engine_names_its_database():
+    source = Path(discreet.__file__).parent
+    naming = {
+        str(path.relative_to(source))
+        for path in source.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom) and "duckdb" in ast.unparse(node)
+    }
+    grammar = "sql/parse.py"  # the SQL that analysts write is read with the grammar of DuckDB
+    assert {name for name in naming if not name.startswith("engines/duckdb")} == {
+        "engines/default.py",
+        grammar,
+    }
 
 
 # --- nothing is left out --------------------------------------------------------------------------
