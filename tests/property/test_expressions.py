@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from strategies import expressions
 
+from discreet.engines.duckdb_dialect import DuckDB
 from discreet.plan.kinds import Kind
 from discreet.plan.typing import _infer, infer
-from discreet.sql.duckdb import DuckDB
 from discreet.sql.scan import render_scan_column
 from reference.growth import COLUMNS, Seeded, grow, stored_values
 from reference.interpreter import meaning, read, value_to_place

@@ -5,7 +5,9 @@ A table is a list of rows, each a mapping from column names to clean values, wit
 on grids are rounded as rationals.
 """
 
+import datetime as dt
 import hashlib
+import struct
 from fractions import Fraction
 
 from discreet.plan.relations import (
@@ -25,38 +27,38 @@ from discreet.plan.schema import PERSON
 from discreet.plan.statistics import Distinct, People, Ranks, Rows, Total, grid
 from discreet.plan.typing import infer
 from discreet.sql.compile import SECRET
-from reference.interpreter import meaning
+from reference.interpreter import meaning, value_to_place
 
 FULL = 1024
 
 
-def rows_of(relation, tables):
-    """The rows of a relation over these tables."""
+def rows_of(relation, tables, salt=SECRET):
+    """The rows of a relation over these tables; the secret chooses the rows that joins keep."""
     match relation:
         case Scan(table):
             return tables[table.name]
         case Filter(below, predicate):
             holds = meaning(predicate, columns_of(below))
-            return [row for row in rows_of(below, tables) if holds(row) is True]
+            return [row for row in rows_of(below, tables, salt) if holds(row) is True]
         case Project(below, columns):
             parts = {c.name: meaning(c.expression, columns_of(below)) for c in columns}
             return [
                 {PERSON: row[PERSON], **{name: part(row) for name, part in parts.items()}}
-                for row in rows_of(below, tables)
+                for row in rows_of(below, tables, salt)
             ]
         case JoinPublic():
-            return join_public(relation, tables)
+            return join_public(relation, tables, salt)
         case JoinPerson():
-            return join_person(relation, tables)
+            return join_person(relation, tables, salt)
         case PerPerson():
-            return per_person(relation, tables)
+            return per_person(relation, tables, salt)
         case Union(left, right):
             names = list(columns_of(left))
             below = [
                 {PERSON: row[PERSON], **dict(zip(names, list_of(row, right), strict=True))}
-                for row in rows_of(right, tables)
+                for row in rows_of(right, tables, salt)
             ]
-            return [*rows_of(left, tables), *below]
+            return [*rows_of(left, tables, salt), *below]
     raise AssertionError(relation)
 
 
@@ -64,11 +66,11 @@ def list_of(row, relation):
     return [row[name] for name in columns_of(relation)]
 
 
-def join_public(join, tables):
+def join_public(join, tables, salt):
     on = [meaning(expression, columns_of(join.input)) for expression in join.on]
     known = {tuple(row[k] for k in join.table.key): row for row in tables[join.table.name]}
     found = []
-    for row in rows_of(join.input, tables):
+    for row in rows_of(join.input, tables, salt):
         match_ = known.get(tuple(part(row) for part in on))
         if match_ is not None or join.keep is Keep.ALL:
             there = {here: match_ and match_[column] for here, column in join.columns}
@@ -76,14 +78,14 @@ def join_public(join, tables):
     return found
 
 
-def join_person(join, tables):
+def join_person(join, tables, salt):
     pairs = [
         (meaning(a, columns_of(join.left)), meaning(b, columns_of(join.right))) for a, b in join.on
     ]
     found = []
     caps = join_caps(join)
-    here = kept(rows_of(join.left, tables), caps[0])
-    there = kept(rows_of(join.right, tables), caps[1])
+    here = kept(rows_of(join.left, tables, salt), caps[0], salt)
+    there = kept(rows_of(join.right, tables, salt), caps[1], salt)
     for left in here:
         matches = [
             right
@@ -97,7 +99,7 @@ def join_person(join, tables):
     return found
 
 
-def kept(rows, most, salt=SECRET):
+def kept(rows, most, salt):
     """At most so many rows a person: those whose keyed hash is least."""
     people = grouped(rows, [lambda row: row[PERSON]])
     if most is None or all(len(own) <= most for own in people.values()):
@@ -110,12 +112,23 @@ def kept(rows, most, salt=SECRET):
 
 
 def digest(row, salt):
-    """The keyed hash of a row of whole numbers and texts, its owner first."""
+    """The keyed hash of a row, its owner first."""
     values = [row[PERSON], *(value for name, value in row.items() if name != PERSON)]
-    assert all(value is None or type(value) in {int, str} for value in values)
-    texts = [None if value is None else str(value) for value in values]
+    texts = [None if value is None else encoded(value) for value in values]
     text = chr(31).join("" if one is None else f"{len(one.encode())}:{one}" for one in texts)
     return hashlib.md5((salt + text).encode(), usedforsecurity=False).hexdigest()
+
+
+def encoded(value):
+    """A value as every engine hashes it."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case float():
+            return str(struct.unpack("q", struct.pack("d", value + 0.0))[0])
+        case dt.datetime():
+            return str(value_to_place(value))
+    return str(value)
 
 
 def grouped(rows, keys):
@@ -125,7 +138,7 @@ def grouped(rows, keys):
     return groups
 
 
-def per_person(relation, tables):
+def per_person(relation, tables, salt):
     scope = columns_of(relation.input)
     keys = [lambda row: row[PERSON], *(meaning(k.expression, scope) for k in relation.keys)]
     return [
@@ -134,7 +147,7 @@ def per_person(relation, tables):
             **dict(zip((k.name for k in relation.keys), key[1:], strict=True)),
             **{a.name: summary(a, rows, scope) for a in relation.aggregates},
         }
-        for key, rows in grouped(rows_of(relation.input, tables), keys).items()
+        for key, rows in grouped(rows_of(relation.input, tables, salt), keys).items()
     ]
 
 

@@ -48,15 +48,15 @@ from discreet.privacy import Guarantee
 def draw(plan: SetPlan, engine: Engine, until: float | None = None) -> Drawn:
     """Measure one grouping set; at `until`, on the monotonic clock, the engine is stopped."""
     statements = Statements.of(plan, engine.dialect, os.urandom(16).hex())
-    with engine.session(until) as session:
+    with engine.snapshot(until) as session:
         put_domains(plan.query, session)
-        for statement in statements.people():
-            session.run(statement)
+        for kept in statements.people():
+            session.keep(*kept)
         bounded = bound(plan, statements, session)
         weighing, spent = bounded.weighing, list(bounded.spent)
         check_feasible(plan, weighing)
-        for statement in statements.bounding(weighing):
-            session.run(statement)
+        for kept in statements.bounding(weighing):
+            session.keep(*kept)
         measurements, selection = plan.measurements(weighing), plan.selection(weighing)
         if selection is None:
             totals = known_totals(statements, measurements, session)

@@ -35,7 +35,7 @@ from discreet.plan.schema import Limits, Person
 from discreet.plan.sensitivity import Strategy
 from discreet.plan.statistics import Ranks, Rows, Statistic, statistics_in
 from discreet.privacy import Neighbours
-from discreet.sql.duckdb import DuckDB
+from discreet.sql.dialect import Dialect
 
 EXAMPLES = (1, 10, 100)
 """Limits for which noise is told where they are to be chosen."""
@@ -137,7 +137,7 @@ def explain(
     price: Price,
     neighbours: Neighbours,
     sets: Sequence[SetPlan],
-    dialect: DuckDB,
+    dialect: Dialect,
 ) -> Explanation:
     """Explain the plan of a question; the dialect writes its SQL."""
     parts = tuple(_part(one, dialect, price.over(len(sets))) for one in sets)
@@ -165,7 +165,7 @@ def _recalled(part: Part, earlier: Sequence[Answered]) -> Part:
     return part
 
 
-def _part(plan: SetPlan, dialect: DuckDB, price: Price) -> Part:
+def _part(plan: SetPlan, dialect: Dialect, price: Price) -> Part:
     query, limits = plan.query, limits_of(plan.query)
     if plan.weighing is None:
         weighings = [Weighing(plan.law, limit, within_groups(limit, query)) for limit in EXAMPLES]
@@ -200,7 +200,7 @@ def _clipped(plan: SetPlan) -> float | None:
     return 0.0 if plan.whole or once else None
 
 
-def _offers(plan: SetPlan, dialect: DuckDB, price: Price) -> Iterator[str]:
+def _offers(plan: SetPlan, dialect: Dialect, price: Price) -> Iterator[str]:
     """Where limits are stated: a question that tells how many people have more, and its price."""
     tables = tables_of(plan.query.relation)
     if plan.histograms or _clipped(plan) == 0 or len(tables) != 1:

@@ -25,7 +25,7 @@ from discreet.plan.query import Query
 from discreet.privacy import GDP, Composed, Guarantee, Neighbours, Ranges, compose
 from discreet.privacy.charges import EPSILON, RHO, Charge, Measure, price_sum
 from discreet.privacy.charges import price as charge
-from discreet.sql.duckdb import DuckDB
+from discreet.sql.dialect import Dialect
 
 _VERSION = 1
 
@@ -75,11 +75,11 @@ class MeasurementPlan:
         """What all of it costs in a measure."""
         return price_sum(self.guarantee, measure)
 
-    def explain(self, dialect: DuckDB) -> Explanation:
+    def explain(self, dialect: Dialect) -> Explanation:
         """What it will cost and how well it will be answered."""
         return explain(self.query, self.price, self.neighbours, self.sets, dialect)
 
-    def statements(self, dialect: DuckDB) -> tuple[str, ...]:
+    def statements(self, dialect: Dialect) -> tuple[str, ...]:
         """All SQL that will run; for an example of bounds where they have yet to be chosen."""
         return self.explain(dialect).sql
 

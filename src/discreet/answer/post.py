@@ -1,6 +1,6 @@
 """Post-processing of released numbers: output expressions, HAVING, ORDER BY, LIMIT.
 
-It runs in a DuckDB of its own that holds the released table and nothing else, in the same
+It runs in a database of its own that holds the released table and nothing else, in the same
 expression language and with the same meaning as everything else.
 """
 
@@ -9,12 +9,11 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from discreet.engines.databases import scratchpad
+from discreet.engines.default import DefaultEngine, compute
 from discreet.plan.expressions import Column
 from discreet.plan.kinds import Type
 from discreet.plan.query import Query, released_columns
 from discreet.plan.relations import Named
-from discreet.sql.duckdb import DuckDB
 
 PLACE = "_place"
 
@@ -30,7 +29,7 @@ def evaluate(table: pa.Table, outputs: tuple[Named, ...], columns: Mapping[str, 
     plain = [out.expression for out in outputs if isinstance(out.expression, Column)]
     if len(plain) == len(outputs):
         return pa.table([table.column(c.name) for c in plain], [out.name for out in outputs])
-    dialect = DuckDB()
+    dialect = DefaultEngine.dialect
     parts = [
         f"{dialect.render(out.expression, columns)} AS {dialect.identifier(out.name)}"
         for out in outputs
@@ -47,7 +46,7 @@ def arrange(table: pa.Table, query: Query) -> pa.Array:
     """Which rows are shown, in which order, as places."""
     if shows_all(query):
         return pa.array(np.arange(table.num_rows, dtype=np.int64))
-    dialect, columns = DuckDB(), released_columns(query)
+    dialect, columns = DefaultEngine.dialect, released_columns(query)
     text = f"SELECT {PLACE} FROM released"
     if query.having is not None:
         text += f" WHERE {dialect.render(query.having, columns)}"
@@ -64,7 +63,5 @@ def arrange(table: pa.Table, query: Query) -> pa.Array:
 
 
 def _run(table: pa.Table, statement: str) -> pa.Table:
-    with scratchpad(enable_external_access="false").cursor() as connection:
-        placed = table.append_column(PLACE, pa.array(np.arange(table.num_rows, dtype=np.int64)))
-        connection.register("released", placed)
-        return connection.sql(statement).to_arrow_table()
+    placed = table.append_column(PLACE, pa.array(np.arange(table.num_rows, dtype=np.int64)))
+    return compute("released", placed, statement)

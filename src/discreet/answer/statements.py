@@ -9,8 +9,8 @@ from discreet.answer.limits import Norm
 from discreet.answer.set_plan import SetPlan
 from discreet.plan.bounding import Law, Weighing
 from discreet.plan.statistics import Distinct, Ranks, needed
-from discreet.sql.compile import SECRET, Compiled
-from discreet.sql.duckdb import DuckDB
+from discreet.sql.compile import SECRET, Compiled, Kept
+from discreet.sql.dialect import Dialect
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +22,12 @@ class Statements:
     salt: str
 
     @staticmethod
-    def of(plan: SetPlan, dialect: DuckDB, salt: str = SECRET) -> "Statements":
+    def of(plan: SetPlan, dialect: Dialect, salt: str = SECRET) -> "Statements":
         """The statements of a plan on an engine."""
         compiled = Compiled(plan.query, needed(plan.query), dialect, salt)
         return Statements(plan, compiled, salt)
 
-    def people(self) -> list[str]:
+    def people(self) -> list[Kept]:
         """One row for each person and group, and for each person."""
         return [] if self.compiled.by_row else [self.compiled.pairs(), self.compiled.norms()]
 
@@ -35,7 +35,7 @@ class Statements:
         """How many people have which norm."""
         return self.compiled.spread(norm.name, norm.bounds)
 
-    def bounding(self, weighing: Weighing) -> list[str]:
+    def bounding(self, weighing: Weighing) -> list[Kept]:
         """Leave people as many groups as may be found, and write down who is over the limits."""
         compiled = self.compiled
         if compiled.by_row:
@@ -66,9 +66,9 @@ class Statements:
         """Every statement, for these bounds."""
         kinds = self.compiled.statistics
         return [
-            *self.people(),
+            *map(str, self.people()),
             *(self.histogram(norm) for norm in self.plan.norms.values()),
-            *self.bounding(weighing),
+            *map(str, self.bounding(weighing)),
             self.totals(),
             *(self.distincts(one, weighing) for one in kinds if isinstance(one, Distinct)),
             *(self.ranks(one) for one in kinds if isinstance(one, Ranks)),

@@ -28,7 +28,7 @@ from discreet.answer.likely import furthest
 from discreet.answer.measured import Measured
 from discreet.answer.picking import is_picked
 from discreet.answer.post import evaluate, outputs_of
-from discreet.answer.totals import ARROW
+from discreet.engines.engine import ARROW
 from discreet.plan.expressions import Column
 from discreet.plan.kinds import Kind
 from discreet.plan.query import (

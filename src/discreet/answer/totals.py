@@ -16,21 +16,11 @@ from numpy.typing import NDArray
 from discreet.answer.measure import Measurement
 from discreet.answer.showing import Showing
 from discreet.answer.statements import Statements
-from discreet.engines.engine import Session
+from discreet.engines.engine import ARROW, Session
 from discreet.mechanisms import KeySelection
 from discreet.plan.kinds import Kind, Value
 from discreet.plan.query import Query, key_types
 from discreet.plan.statistics import Distinct, Ranks
-
-ARROW = {
-    Kind.BOOLEAN: pa.bool_(),
-    Kind.INTEGER: pa.int64(),
-    Kind.REAL: pa.float64(),
-    Kind.TEXT: pa.string(),
-    Kind.DATE: pa.date32(),
-    Kind.TIMESTAMP: pa.timestamp("us"),
-}
-"""Values of each kind, as Arrow holds them."""
 
 SLICE = 1 << 17
 """Groups that meet noise at once."""

@@ -217,7 +217,7 @@ def read_unit(
 def read_kinds(source: Path, said: dict[str, str], inside: str) -> "dict[str, Kind]":
     """The kind of each column, to read keys by."""
     from discreet.curator.intake import take  # noqa: PLC0415 - heavy room
-    from discreet.engines.describe import describe  # noqa: PLC0415 - heavy room
+    from discreet.engines.default import describe  # noqa: PLC0415 - heavy room
     from discreet.plan.kinds import Kind  # noqa: PLC0415 - heavy room
 
     if source.suffix.lower() in {".parquet", ".csv", ".gz"}:

@@ -59,7 +59,7 @@ def _found(what: str, folder: Path, *, known: bool) -> Path:
 
 
 def _describe_file(file: Path, *, as_json: bool, as_csv: bool) -> None:
-    from discreet.engines.describe import describe as describe_source  # noqa: PLC0415 - heavy room
+    from discreet.engines.default import describe as describe_source  # noqa: PLC0415 - heavy room
 
     found = describe_source(file)
     kinds = {one.name: one.kind.value if one.kind else None for one in found.columns}

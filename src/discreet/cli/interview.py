@@ -101,7 +101,7 @@ def interview(
 
 def _look(source: Path, name: str | None, said: dict[str, Any]) -> "dict[str, Kind]":
     """The columns of a file; of which kind they are is asked where the file cannot tell."""
-    from discreet.engines.describe import describe  # noqa: PLC0415 - heavy room
+    from discreet.engines.default import describe  # noqa: PLC0415 - heavy room
 
     inside = said["inside"] or name or source.name.partition(".")[0]
     if source.suffix.lower() in {".duckdb", ".db"}:

@@ -16,7 +16,8 @@ from discreet.curator.forks import FORKS
 from discreet.curator.registry import Registration, Registry
 from discreet.curator.text import named
 from discreet.curator.witness import sync_file
-from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.default import DefaultEngine, save
+from discreet.engines.engine import Engine
 from discreet.errors import EngineError, InputError, LedgerError
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Query
@@ -76,7 +77,7 @@ class Holdings:
     def renew(self) -> None:
         """Look at the folder and open files when next needed; nothing of that outlives a fork."""
         self._lock = threading.RLock()
-        self._engine: DuckDBEngine | None = None
+        self._engine: Engine | None = None
         self._stamp: tuple[int, int, int] | None = None
 
     @property
@@ -111,7 +112,7 @@ class Holdings:
             with suppress(LedgerError, OSError):  # where nothing can be written, it is read again
                 self._folder.restamp(fresh)
 
-    def open(self) -> DuckDBEngine:
+    def open(self) -> Engine:
         """An engine over all tables, made when first needed.
 
         While the file of one table is gone or damaged, those that do not need it are still there.
@@ -214,22 +215,11 @@ class Holdings:
         before = registry.stamp(path)  # what changes meanwhile is read again when it is asked about
         return Registration(table, str(path), registry.fingerprint(path), dataset, before)
 
-    def _opened(self, tables: Registry) -> DuckDBEngine:
-        import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
-
-        engine = DuckDBEngine()
+    def _opened(self, tables: Registry) -> Engine:
+        engine = DefaultEngine()
+        sources = {name: self._frames.get(name, one.source) for name, one in tables.tables.items()}
         try:
-            for name, one in tables.tables.items():
-                engine.store(name, self._frames.get(name, one.source))
-            engine.open(tables.schema)
-        except duckdb.Error:  # its text may quote data
-            engine.close()
-            raise EngineError(
-                "the data cannot be opened",
-                why="one of its files is gone, damaged, or has other columns than were added; or a "
-                "frame has values of several types in one column",
-                fix="put back the files that were added, or give each column one type",
-            ) from None
+            engine.open(tables.schema, sources)
         except BaseException:
             engine.close()
             raise
@@ -255,10 +245,8 @@ def _bound_rows(rows: int, stated: int | None, name: str) -> int:
 
 def _copy_in(rows: Any, path: Path, table: str) -> None:
     """Write rows durably; an error quotes none of them."""
-    import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
-
-    with suppress(duckdb.Error):
-        DuckDBEngine.save(rows, path)
+    with suppress(EngineError):
+        save(rows, path)
         sync_file(path)
         return
     path.unlink(missing_ok=True)

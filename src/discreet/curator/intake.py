@@ -1,7 +1,7 @@
 """Data on its way in: types come from a file's own header or from the owner, never from values.
 
 Parquet files are read where they are. Files whose format knows no types (CSV), tables of DuckDB
-files, frames, and files whose names DuckDB would take for patterns are copied in.
+files, frames, and files whose names would be taken for patterns are copied in.
 """
 
 import datetime as dt
@@ -14,14 +14,11 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.curator.progress import open_watched
-from discreet.engines.describe import describe
-from discreet.engines.duckdb import DuckDBEngine
-from discreet.errors import InputError
+from discreet.engines.default import convert_texts, describe, read_database
+from discreet.errors import EngineError, InputError
 from discreet.plan.constants import KINDS
-from discreet.plan.kinds import Kind, Type
+from discreet.plan.kinds import Kind
 from discreet.plan.schema import Bounds, Keys
-from discreet.sql.duckdb_types import stored_kind
-from discreet.sql.scan import render_scan_column
 
 _CSV = (".csv", ".csv.gz")
 _DATABASES = (".duckdb", ".db")
@@ -62,7 +59,8 @@ def _file(
     if path.name.lower().endswith(_CSV):
         return _csv(path, stated, kinds)
     if path.suffix.lower() in _DATABASES and path.is_file():
-        rows = _inside(path, inside)
+        with _refusing(f"{inside} in {path.name}"):
+            rows = read_database(path, inside)
         return Incoming(_known(rows) | dict(kinds), rows=rows)
     if _PATTERN & set(str(path)):
         import pyarrow.parquet  # noqa: PLC0415 - odd names are rare
@@ -118,7 +116,7 @@ def _csv(path: Path, stated: Mapping[str, Bounds | Keys], kinds: Mapping[str, Ki
     packed = "gzip" if path.suffix.lower() == ".gz" else None
     with open_watched(path, f"reading {path.name}") as file:
         rows = csv.open_csv(pa.input_stream(file, packed), read, parse, convert)
-        return Incoming(found, rows=_cast(rows, found))
+        return Incoming(found, rows=convert_texts(rows, found))
 
 
 def _header(path: Path) -> list[str]:
@@ -137,41 +135,14 @@ def _header(path: Path) -> list[str]:
     )
 
 
-def _cast(rows: pa.RecordBatchReader, kinds: Mapping[str, Kind]) -> pa.Table:
-    import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
-
-    dialect = DuckDBEngine.dialect
-    columns = [
-        f"{render_scan_column(name, 'VARCHAR', Type(kind), dialect)} AS {dialect.identifier(name)}"
-        for name, kind in kinds.items()
-    ]
-    with duckdb.connect() as connection:
-        connection.register("incoming", rows)
-        return connection.sql(f"SELECT {', '.join(columns)} FROM incoming").to_arrow_table()  # noqa: S608 - quoted by the dialect
-
-
-def _inside(path: Path, name: str) -> pa.Table:
-    """A table of a DuckDB file."""
-    import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
-
-    with _refusing(f"{name} in {path.name}"), duckdb.connect(str(path), read_only=True) as found:
-        table = DuckDBEngine.dialect.identifier(name)
-        types = found.execute(f"DESCRIBE {table}").fetchall()
-        known = [row[0] for row in types if stored_kind(str(row[1])) is not None]
-        columns = ", ".join(DuckDBEngine.dialect.identifier(one) for one in known)
-        return found.sql(f"SELECT {columns} FROM {table}").to_arrow_table()  # noqa: S608 - quoted by the dialect
-
-
 @contextmanager
 def _refusing(name: str) -> Iterator[None]:
     """Turn errors of readers into one that quotes nothing."""
-    import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
-
     try:
         yield
     except InputError:
         raise
-    except (duckdb.Error, pa.ArrowException, OSError, UnicodeError, ValueError):
+    except (EngineError, pa.ArrowException, OSError, UnicodeError, ValueError):
         raise InputError(
             f"{name} cannot be read",
             why="there is no such file or table, it is damaged, not in UTF-8, or in use",

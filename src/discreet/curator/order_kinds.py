@@ -24,7 +24,7 @@ from discreet.plan.schema import Schema
 from discreet.plan.work import Work
 from discreet.privacy import Neighbours
 from discreet.privacy.charges import Charge, Measure
-from discreet.sql.duckdb import DuckDB
+from discreet.sql.dialect import Dialect
 
 
 class PlannedOrder(ABC):
@@ -66,7 +66,7 @@ class PlannedOrder(ABC):
         """How it will be measured, as the ledger stores it: what a crash is recovered from."""
 
     @abstractmethod
-    def explain(self, dialect: DuckDB) -> Explanation:
+    def explain(self, dialect: Dialect) -> Explanation:
         """What it will cost and how well it will be answered."""
 
     @abstractmethod
@@ -141,7 +141,7 @@ class QueryOrder(PlannedOrder):
         """How it will be measured."""
         return self.plan.to_dict()
 
-    def explain(self, dialect: DuckDB) -> Explanation:
+    def explain(self, dialect: Dialect) -> Explanation:
         """What it will cost and how well it will be answered."""
         return self.plan.explain(dialect)
 

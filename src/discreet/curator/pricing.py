@@ -14,7 +14,7 @@ from discreet.curator.arguments import expect
 from discreet.curator.order_kinds import PlannedOrder, QueryOrder
 from discreet.curator.orders import Order
 from discreet.curator.weights import weigh_columns
-from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.default import DefaultEngine
 from discreet.errors import InputError
 from discreet.plan.bounding import Law
 from discreet.plan.query import Query
@@ -82,7 +82,7 @@ class Offer:
     @property
     def explanation(self) -> Explanation:
         """How good the answer will be; who asks without looking need not wait for it."""
-        return self.planned.explain(DuckDBEngine.dialect)
+        return self.planned.explain(DefaultEngine.dialect)
 
     def bill(self) -> dict[Account, Charge]:
         """What each account pays."""
@@ -121,7 +121,7 @@ def plan_query(question: Query, terms: Terms, at: Counter) -> QueryOrder:
             query, terms.accuracy, delta=delta, neighbours=about, laws=laws, measure=measure
         )
     plan = MeasurementPlan.of(query, price, at.neighbours, laws, measure)
-    plan.statements(DuckDBEngine.dialect)  # what cannot be compiled is refused now
+    plan.statements(DefaultEngine.dialect)  # what cannot be compiled is refused now
     return QueryOrder(plan)
 
 

@@ -25,7 +25,7 @@ from discreet.curator.portable import read_explanation
 from discreet.curator.pricing import Terms
 from discreet.curator.records import BUDGETS, Records, foreign, read_accounts, read_reply
 from discreet.curator.window import Window
-from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.default import save
 from discreet.errors import InputError, ServiceError
 from discreet.plan import canonical
 from discreet.plan.kinds import Kind
@@ -357,7 +357,7 @@ def _as_file(name: str, source: Any, inside: str | None) -> Any:
     rows = take(source, {}, {}, inside or name).rows if is_place else source
     with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
         made = Path(folder) / f"{secrets.token_hex(4)}.parquet"
-        DuckDBEngine.save(rows, made)
+        save(rows, made)
         yield made
 
 

@@ -1,14 +1,8 @@
 """A proposal for a schema, from the types of columns alone: no value is looked at."""
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from discreet.engines.databases import scratchpad
-from discreet.errors import InputError
 from discreet.plan.kinds import Kind, Type
-from discreet.sql.duckdb import DuckDB
-from discreet.sql.duckdb_types import stored_kind
 
 _STATE = {
     Kind.BOOLEAN: "Keys([False, True]) to group by it",
@@ -66,54 +60,6 @@ class Description:
             "State the unit: the column that names the person, or EachRow() for single rows.",
             "Bounds and keys have to come from what is known about the subject, not from the data.",
         ]
-
-
-def describe(source: Any) -> Description:
-    """Propose a schema for a Parquet or CSV file, a data frame or an Arrow table.
-
-    Example:
-        >>> import pyarrow as pa
-        >>> [column.kind for column in describe(pa.table({"age": [1], "city": ["Haifa"]})).columns]
-        [<Kind.INTEGER: 'integer'>, <Kind.TEXT: 'text'>]
-    """
-    import duckdb  # noqa: PLC0415 - heavy, and not everybody describes data
-
-    is_file = isinstance(source, str | Path)
-    text = _reader(Path(source)) if is_file else "incoming"
-    with scratchpad(pandas_analyze_sample=0).cursor() as connection:
-        try:
-            if not is_file:
-                connection.register("incoming", source)
-            rows = connection.execute(f"DESCRIBE SELECT * FROM {text} LIMIT 0").fetchall()
-        except duckdb.Error:  # its text may quote the file
-            raise _unreadable(Path(source).name if is_file else type(source).__name__) from None
-    columns = tuple(Described(str(row[0]), str(row[1]), stored_kind(str(row[1]))) for row in rows)
-    return Description(columns, not (is_file and Path(source).suffix.lower() != ".parquet"))
-
-
-def _reader(path: Path) -> str:
-    """A reader that takes types from the file's own header, and guesses none from values."""
-    name = DuckDB().text(str(path.resolve()))
-    readers = {
-        ".parquet": f"read_parquet({name})",
-        ".csv": f"read_csv({name}, all_varchar = true, header = true)",
-        ".gz": f"read_csv({name}, all_varchar = true, header = true)",
-    }
-    if path.is_file() and path.suffix.lower() in readers:
-        return readers[path.suffix.lower()]
-    raise InputError(
-        f"{path.name} cannot be described",
-        why="it is no Parquet or CSV file" if path.is_file() else "there is no such file",
-        fix="name a .parquet, .csv or .csv.gz file",
-    )
-
-
-def _unreadable(name: str) -> InputError:
-    return InputError(
-        f"{name} cannot be described",
-        why="it has no columns that DuckDB can read",
-        fix="pass a Parquet or CSV file, a data frame or an Arrow table that is intact",
-    )
 
 
 def _kind(column: Described) -> str:

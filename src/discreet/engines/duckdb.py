@@ -6,18 +6,21 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from discreet.engines.databases import close, connect
+from discreet.engines.describe import Description
+from discreet.engines.duckdb_databases import close, connect
+from discreet.engines.duckdb_dialect import DuckDB
+from discreet.engines.duckdb_files import describe_source, reader
 from discreet.errors import EngineError, InputError
 from discreet.plan.schema import Path as KeyPath
 from discreet.plan.schema import PublicTable, Schema, Table
-from discreet.sql.duckdb import DuckDB
 from discreet.sql.stored import (
     SCHEMAS,
     render_repeated,
@@ -71,6 +74,11 @@ class DuckDBEngine:
 
     # --- data -----------------------------------------------------------------------------------
 
+    @staticmethod
+    def describe(source: Any) -> Description:
+        """The columns of a Parquet or CSV file, a data frame or an Arrow table."""
+        return describe_source(source)
+
     def store(self, name: str, source: Any) -> dict[str, str]:
         """Put rows behind a table: a Parquet or CSV file, a data frame, an Arrow table.
 
@@ -79,7 +87,9 @@ class DuckDBEngine:
         self._check_open()
         target = stored_name(name, self.dialect)
         if isinstance(source, str | Path):
-            self._database.execute(f"CREATE VIEW {target} AS SELECT * FROM {self._file(source)}")
+            file = reader(Path(source), "read")
+            self._files.append(str(Path(source).resolve()))
+            self._database.execute(f"CREATE VIEW {target} AS SELECT * FROM {file}")
         else:
             self._database.register("incoming", source)
             self._database.execute(f"CREATE TABLE {target} AS SELECT * FROM incoming")
@@ -88,19 +98,24 @@ class DuckDBEngine:
         self._physical[name] = {str(row[0]): str(row[1]) for row in rows}
         return dict(self._physical[name])
 
-    @staticmethod
-    def save(source: Any, path: Path) -> None:
-        """Write a data frame or an Arrow table as a Parquet file."""
+    def open(self, schema: Schema, sources: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """Make the tables of a schema ready for questions, and lock the database."""
         import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
 
-        with duckdb.connect() as connection:
-            connection.register("incoming", source)
-            target = DuckDBEngine.dialect.text(str(path))
-            connection.execute(f"COPY (SELECT * FROM incoming) TO {target} (FORMAT parquet)")
-
-    def open(self, schema: Schema) -> None:
-        """Make the tables of a schema ready for questions, and lock the database."""
         self._check_open()
+        try:
+            for name, source in sources.items():
+                self.store(name, source)
+            self._make_views(schema)
+        except duckdb.Error:  # its text may quote data
+            raise EngineError(
+                "the data cannot be opened",
+                why="one of its files is gone, damaged, or has other columns than were added; or a "
+                "frame has values of several types in one column",
+                fix="put back the files that were added, or give each column one type",
+            ) from None
+
+    def _make_views(self, schema: Schema) -> None:
         for table in schema.tables.values():
             view = render_view(table, schema, self._physical, self.dialect)
             self._database.execute(f"CREATE VIEW {view_name(table.name, self.dialect)} AS {view}")
@@ -173,25 +188,6 @@ class DuckDBEngine:
                 fix="make a new engine with all tables",
             )
 
-    def _file(self, source: str | Path) -> str:
-        path = str(Path(source).resolve())
-        # A CSV file has no types: guessing them from values would tell something about values.
-        plain = ", all_varchar = true, header = true"
-        readers = {".parquet": ("read_parquet", ""), ".csv": ("read_csv", plain)}
-        readers[".gz"] = readers[".csv"]
-        reader = readers.get(Path(path).suffix.lower())
-        if reader is None or not Path(path).is_file():
-            raise InputError(
-                f"{Path(path).name} cannot be read",
-                why="it is no Parquet or CSV file"
-                if Path(path).is_file()
-                else "there is no such file",
-                fix="name a .parquet, .csv or .csv.gz file",
-            )
-        self._files.append(path)
-        function, options = reader
-        return f"{function}({self.dialect.text(path)}{options})"
-
     def _check_keys(self, table: Table | PublicTable, schema: Schema) -> None:
         """Keys that joins rely on must be unique; this is the owner's business, not an answer.
 
@@ -221,8 +217,8 @@ class DuckDBEngine:
     # --- questions ------------------------------------------------------------------------------
 
     @contextmanager
-    def session(self, until: float | None = None) -> Iterator["DuckDBSession"]:
-        """A connection of its own, whose temporary tables end with it; stopped at `until`."""
+    def snapshot(self, until: float | None = None) -> Iterator["DuckDBSession"]:
+        """A transaction of its own, whose temporary tables end with it; stopped at `until`."""
         self._check_here()
         cursor = self._database.cursor()
         try:
@@ -272,17 +268,22 @@ class DuckDBSession:
     def __init__(self, connection: "duckdb.DuckDBPyConnection", until: float | None = None) -> None:
         self._connection = connection
         self._until = until
+        self._kept: set[str] = set()
 
-    def run(self, statement: str) -> None:
-        """Run a statement that returns nothing."""
+    def keep(self, name: str, select: str) -> None:
+        """In a temporary table."""
+        run, fresh = self._connection.execute, f"fresh_{name}" if name in self._kept else name
         with self._in_time():
-            self._connection.execute(statement).fetchall()
+            run(f"CREATE TEMP TABLE {fresh} AS {select}").fetchall()
+            if fresh != name:  # which the select may have read
+                run(f"DROP TABLE {name}")
+                run(f"ALTER TABLE {fresh} RENAME TO {name}")
+        self._kept.add(name)
 
-    def stream(self, statement: str) -> Iterator[pa.RecordBatch]:
-        """Run a statement and stream what it returns, batch by batch."""
+    def stream(self, select: str) -> Iterator[pa.RecordBatch]:
+        """In batches of Arrow."""
         with self._in_time():
-            reader = self._connection.sql(statement).to_arrow_reader(_BATCH)
-            yield from reader
+            yield from self._connection.sql(select).to_arrow_reader(_BATCH)
 
     @contextmanager
     def _in_time(self) -> Iterator[None]:
@@ -297,7 +298,7 @@ class DuckDBSession:
             raise _unfinished()
 
     def put(self, name: str, table: pa.Table) -> None:
-        """Make a small public table visible to this session."""
+        """By reference."""
         with _quiet():
             self._connection.register(name, table)
 

@@ -1,38 +1,96 @@
-"""What the rest of the house asks of an engine: run SQL that we wrote, stream integers back."""
+"""What the rest of the package asks of an engine: keep rows, and select exact integers from them.
 
-from collections.abc import Iterator
+An engine holds the tables of one schema. A question runs in one snapshot of them, in a session that
+can keep the rows of a SELECT under a name. All SQL is written by this package, in the engine's
+dialect. `discreet.engines.check_engine` checks an implementation against everything said here.
+"""
+
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
-from discreet.sql.duckdb import DuckDB
+from discreet.engines.describe import Description
+from discreet.plan.kinds import Kind
+from discreet.plan.schema import PublicTable, Schema, Table
+from discreet.sql.dialect import Dialect
+
+ARROW = {
+    Kind.BOOLEAN: pa.bool_(),
+    Kind.INTEGER: pa.int64(),
+    Kind.REAL: pa.float64(),
+    Kind.TEXT: pa.string(),
+    Kind.DATE: pa.date32(),
+    Kind.TIMESTAMP: pa.timestamp("us"),
+}
+"""Values of each kind, as they travel to and from an engine."""
 
 
 class Session(Protocol):
-    """One question's conversation with the data: a consistent view, and temporary tables."""
+    """One question's conversation with the data, which does not change meanwhile.
 
-    def run(self, statement: str) -> None:
-        """Run a statement that returns nothing."""
+    Every method raises `EngineError`, which quotes no data, where the engine cannot go on or the
+    session's time is over.
+    """
+
+    def keep(self, name: str, select: str) -> None:
+        """Compute a SELECT once and keep its rows under a name, in place of what had that name.
+
+        The SELECT may read what had the name before. The name is this session's alone and ends with
+        it.
+        """
         ...
 
-    def stream(self, statement: str) -> Iterator[pa.RecordBatch]:
-        """Run a statement and stream what it returns, batch by batch."""
+    def stream(self, select: str) -> Iterator[pa.RecordBatch]:
+        """Stream the rows of a SELECT, batch by batch, in its order, as the types of `ARROW`.
+
+        Nothing else is asked of the session until all batches are taken.
+        """
         ...
 
     def put(self, name: str, table: pa.Table) -> None:
-        """Make a small public table visible to this session."""
+        """Lend a small public table to this session, in place of what had that name."""
         ...
 
 
 class Engine(Protocol):
     """Holds the data of a schema."""
 
-    dialect: DuckDB
+    @property
+    def dialect(self) -> Dialect:
+        """How the engine writes SQL."""
+        ...
 
-    def session(self, until: float | None = None) -> AbstractContextManager[Session]:
-        """Open a session; its temporary tables end with it.
+    def describe(self, source: Any) -> Description:
+        """The columns of a source of rows, from their types alone: no value is looked at.
+
+        What a source is depends on the engine: a file, a frame, the name of a table.
+        """
+        ...
+
+    def open(self, schema: Schema, sources: Mapping[str, Any] = ...) -> None:
+        """Make the tables of a schema ready for questions, each with the source of its rows.
+
+        InputError where a key is not unique, EngineError where a source cannot be read.
+        """
+        ...
+
+    def snapshot(self, until: float | None = None) -> AbstractContextManager[Session]:
+        """A session on the data as they are now; what it kept ends with it.
 
         At `until`, on the monotonic clock, what runs is stopped, and nothing runs after it.
         """
+        ...
+
+    def check_readable(self, table: Table | PublicTable) -> None:
+        """Refuse a table that holds a value which would make a question fail; for the owner."""
+        ...
+
+    def row_count(self, name: str) -> int:
+        """How many rows are stored behind a table; for the owner."""
+        ...
+
+    def close(self) -> object:
+        """Let go of files, memory and connections; a second time does nothing."""
         ...

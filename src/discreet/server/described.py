@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.curator import declarations
 from discreet.curator.budgets import Budget
-from discreet.engines.describe import describe
+from discreet.engines.default import describe
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Bounds, Keys, Limits, Unit

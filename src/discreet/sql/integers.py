@@ -15,14 +15,16 @@ def on_grid(text: str, grid: Grid, dialect: Dialect) -> str:
     are IEEE operations, the same on every engine.
     """
     inverse = dialect.double(1 / grid.step)
-    steps = f"(({text}) - {dialect.double(grid.centre)}) * {inverse}"
+    away = dialect.real(Function.SUBTRACT, text, dialect.double(grid.centre))
+    steps = dialect.real(Function.MULTIPLY, away, inverse)
     return _rounded(steps, dialect.to_integer, -grid.reach, grid.reach, dialect)
 
 
 def cell(text: str, low: float, high: float, cells: int, dialect: Dialect) -> str:
     """The cell of a double among equal cells of [low, high], the ends included; NULL for NULL."""
     scale = dialect.double(cells / (high - low) if cells > 1 else 0.0)
-    share = f"(({text}) - {dialect.double(low)}) * {scale}"
+    above = dialect.real(Function.SUBTRACT, text, dialect.double(low))
+    share = dialect.real(Function.MULTIPLY, above, scale)
 
     def floor(it: str) -> str:
         return dialect.to_integer(dialect.whole(Function.FLOOR, it))

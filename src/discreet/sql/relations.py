@@ -7,7 +7,7 @@ relation that is used more than once is written once, under a name of WITH.
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
-from discreet.plan.expressions import Column, Expression
+from discreet.plan.expressions import Column, Expression, Function
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.relations import (
     Filter,
@@ -31,12 +31,12 @@ from discreet.plan.schema import PERSON, EachRow
 from discreet.plan.statistics import grid
 from discreet.plan.texts import LONGEST_TEXT
 from discreet.plan.typing import infer
-from discreet.sql.duckdb import DuckDB
+from discreet.sql.dialect import Dialect
 from discreet.sql.integers import on_grid, saturated
 from discreet.sql.stored import view_name
 
 
-def render_relation(relation: Relation, dialect: DuckDB, salt: str) -> str:
+def render_relation(relation: Relation, dialect: Dialect, salt: str) -> str:
     """The SELECT of a relation; `salt` is the secret that says which rows of a person are kept."""
     order, shared = nodes_of(relation)
     sources: dict[int, str] = {}
@@ -51,20 +51,19 @@ def render_relation(relation: Relation, dialect: DuckDB, salt: str) -> str:
     return f"WITH {', '.join(parts)} {text}" if parts else text
 
 
-def _render(relation: Relation, sources: Sequence[str], dialect: DuckDB, salt: str) -> str:
+def _render(relation: Relation, sources: Sequence[str], dialect: Dialect, salt: str) -> str:
     """The SELECT of a relation over the sources of its inputs: names, or texts in parentheses."""
     name = dialect.identifier
     match relation:
         case Scan(table):
             return f"SELECT * FROM {view_name(table.name, dialect)}"
         case Filter(below, predicate):
-            return (
-                f"SELECT * FROM {sources[0]} WHERE {dialect.render(predicate, columns_of(below))}"
-            )
+            holds = dialect.render(predicate, columns_of(below))
+            return f"SELECT * FROM {sources[0]} AS s WHERE {holds}"
         case Project(below, columns):
             scope = columns_of(below)
             parts = [f"{dialect.render(c.expression, scope)} AS {name(c.name)}" for c in columns]
-            return f"SELECT {', '.join([*_person(below, dialect), *parts])} FROM {sources[0]}"
+            return f"SELECT {', '.join([*_person(below, dialect), *parts])} FROM {sources[0]} AS s"
         case JoinPublic():
             return _join_public(relation, sources[0], dialect)
         case JoinPerson():
@@ -77,14 +76,14 @@ def _render(relation: Relation, sources: Sequence[str], dialect: DuckDB, salt: s
             assert_never(relation)
 
 
-def _person(relation: Relation, dialect: DuckDB, prefix: str = "") -> list[str]:
+def _person(relation: Relation, dialect: Dialect, prefix: str = "") -> list[str]:
     """The person's column, where rows have a person."""
     if isinstance(unit_of(relation), EachRow):
         return []
     return [prefix + dialect.identifier(PERSON)]
 
 
-def _join_public(join: JoinPublic, source: str, dialect: DuckDB) -> str:
+def _join_public(join: JoinPublic, source: str, dialect: Dialect) -> str:
     scope = columns_of(join.input)
     name = dialect.identifier
     # Keys meet by equality, so a NULL key matches nothing, as in SQL.
@@ -100,7 +99,7 @@ def _join_public(join: JoinPublic, source: str, dialect: DuckDB) -> str:
     )
 
 
-def _join_person(join: JoinPerson, sources: Sequence[str], dialect: DuckDB, salt: str) -> str:
+def _join_person(join: JoinPerson, sources: Sequence[str], dialect: Dialect, salt: str) -> str:
     name = dialect.identifier
     left, right = columns_of(join.left), columns_of(join.right)
     conditions = [f"l.{name(PERSON)} = r.{name(PERSON)}"]
@@ -121,7 +120,7 @@ def _join_person(join: JoinPerson, sources: Sequence[str], dialect: DuckDB, salt
     )
 
 
-def _capped(source: str, relation: Relation, most: int, dialect: DuckDB, salt: str) -> str:
+def _capped(source: str, relation: Relation, most: int, dialect: Dialect, salt: str) -> str:
     """At most so many rows a person; only the rows of the few who have more are ordered.
 
     Why: rows that are equal can stand for one another, so that the rows which are kept depend on
@@ -129,13 +128,17 @@ def _capped(source: str, relation: Relation, most: int, dialect: DuckDB, salt: s
     """
     person = dialect.identifier(PERSON)
     kinds = {dialect.identifier(name): of.kind for name, of in columns_of(relation).items()}
-    many = f"SELECT {person} FROM rows GROUP BY 1 HAVING COUNT(*) > {most}"
-    heavy = f"SELECT rows.* FROM rows SEMI JOIN many USING ({person})"
+    many = f"SELECT {person} FROM every GROUP BY 1 HAVING COUNT(*) > {most}"
     # A stored table is read again, column by column; what has to be computed is computed once.
-    kept = "NOT MATERIALIZED" if _is_stored(relation) else "MATERIALIZED"
+    once = not _is_stored(relation)
+    every = dialect.named("every", f"SELECT * FROM {source} AS s", once=once)
+    same, columns = f"r.{person} = m.{person}", ", ".join([person, *kinds])
+    heavy, light = (
+        f"SELECT {columns} FROM {dialect.matching('every AS r', 'many AS m', same, some=some)}"
+        for some in (True, False)
+    )
     return (
-        f"(WITH rows AS {kept} (SELECT * FROM {source}), many AS MATERIALIZED ({many}) "
-        f"SELECT rows.* FROM rows ANTI JOIN many USING ({person}) "
+        f"(WITH {every}, {dialect.named('many', many, once=True)} {light} "
         f"UNION ALL {first_rows(heavy, person, kinds, most, dialect, salt)})"
     )
 
@@ -149,45 +152,40 @@ def _is_stored(relation: Relation) -> bool:
 
 
 def first_rows(
-    each: str, person: str, kinds: Mapping[str, Kind], most: int, dialect: DuckDB, salt: str
+    each: str,
+    person: str,
+    kinds: Mapping[str, Kind],
+    most: int,
+    dialect: Dialect,
+    salt: str,
+    others: Sequence[str] = (),
 ) -> str:
     """So many rows a person: those whose keyed hash is least, whatever order they come in.
 
     `kinds` are those of the columns besides the person, by their names as the engine writes them.
-    The hash covers the person and the row and is keyed by a secret, so that nobody can place their
-    rows. Texts are hashed with their lengths, so that no two rows that differ are hashed as one.
-    0 and -0 are equal, and grouping keeps either of them: they are hashed alike.
+    `others` are columns that come along. The hash covers the person and the row and is keyed by a
+    secret, so that nobody can place their rows. Grouping keeps either of 0 and -0: they are hashed
+    alike.
     """
-    values = [person, *(_hashed(name, kind, dialect) for name, kind in kinds.items())]
-    casts = [f"CAST({value} AS VARCHAR)" for value in values]
     # A name is the same in all rows of a person, who may have a very long one.
-    casts[0] = dialect.substring(casts[0], 1, LONGEST_TEXT)
-    texts = [f"COALESCE({dialect.bytes(cast)} || ':' || {cast}, '')" for cast in casts]
-    # One call: a chain of || would copy what it has so far once for each column.
-    hashed = f"MD5(CONCAT({dialect.text(salt)}, {', chr(31), '.join(texts)}))"
-    turn = f"ROW_NUMBER() OVER (PARTITION BY {person} ORDER BY {hashed})"
-    return f"SELECT * FROM ({each}) QUALIFY {turn} <= {most}"
+    name = dialect.substring(dialect.cast(person, Kind.TEXT), 1, LONGEST_TEXT)
+    values = [name, *(dialect.encoded(column, kind) for column, kind in kinds.items())]
+    hashed = dialect.keyed_hash(salt, values)
+    return dialect.first(each, [person, *kinds, *others], person, hashed, most)
 
 
-def _hashed(name: str, kind: Kind, dialect: DuckDB) -> str:
-    """A value as it is hashed: equal ones alike."""
-    if kind is not Kind.REAL:
-        return name
-    return dialect.choose([(f"{name} = 0", dialect.double(0.0))], name)
-
-
-def _union(left: Relation, right: Relation, sources: Sequence[str], dialect: DuckDB) -> str:
+def _union(left: Relation, right: Relation, sources: Sequence[str], dialect: Dialect) -> str:
     name = dialect.identifier
     first, second = list(columns_of(left)), list(columns_of(right))
     top = [*_person(left, dialect), *map(name, first)]
     bottom = [*_person(right, dialect), *map(name, second)]
     return (
-        f"SELECT {', '.join(top)} FROM {sources[0]} UNION ALL "
-        f"SELECT {', '.join(bottom)} FROM {sources[1]}"
+        f"SELECT {', '.join(top)} FROM {sources[0]} AS s UNION ALL "
+        f"SELECT {', '.join(bottom)} FROM {sources[1]} AS s"
     )
 
 
-def _per_person(relation: PerPerson, source: str, dialect: DuckDB) -> str:
+def _per_person(relation: PerPerson, source: str, dialect: Dialect) -> str:
     scope = columns_of(relation.input)
     name = dialect.identifier
     keys = [f"{dialect.render(k.expression, scope)} AS {name(k.name)}" for k in relation.keys]
@@ -197,10 +195,10 @@ def _per_person(relation: PerPerson, source: str, dialect: DuckDB) -> str:
     ]
     columns = [*_person(relation, dialect), *keys, *summaries]
     positions = ", ".join(str(i + 1) for i in range(1 + len(keys)))
-    return f"SELECT {', '.join(columns)} FROM {source} GROUP BY {positions}"
+    return f"SELECT {', '.join(columns)} FROM {source} AS s GROUP BY {positions}"
 
 
-def _summary(aggregate: PersonAggregate, scope: Mapping[str, Type], dialect: DuckDB) -> str:
+def _summary(aggregate: PersonAggregate, scope: Mapping[str, Type], dialect: Dialect) -> str:
     argument = "*" if aggregate.argument is None else dialect.render(aggregate.argument, scope)
     where = ""
     if aggregate.where is not None:
@@ -211,7 +209,9 @@ def _summary(aggregate: PersonAggregate, scope: Mapping[str, Type], dialect: Duc
         case Summary.COUNT_DISTINCT:
             return f"COUNT(DISTINCT {argument}){where}"
         case Summary.MIN | Summary.MAX:
-            return f"{aggregate.summary.value.upper()}({argument}){where}"
+            assert aggregate.argument is not None  # noqa: S101 - narrowing: summary_type refused it
+            kind = infer(aggregate.argument, scope).kind
+            return dialect.extreme(aggregate.summary.value, argument, kind, where)
         case Summary.SUM | Summary.MEAN:
             assert aggregate.argument is not None  # noqa: S101 - narrowing: summary_type refused it
             return _exact_sum(aggregate, aggregate.argument, scope, where, dialect)
@@ -224,24 +224,25 @@ def _exact_sum(
     argument: Expression,
     scope: Mapping[str, Type],
     where: str,
-    dialect: DuckDB,
+    dialect: Dialect,
 ) -> str:
     """A sum that no order of rows can change: of integers, or of integers on a grid."""
     of = infer(argument, scope)
     text = dialect.render(argument, scope)
+    count, real = dialect.as_double(f"COUNT({text}){where}"), dialect.real
     if of.kind is Kind.INTEGER:
-        summed = f"SUM({text}){where}"
+        summed = dialect.sum(text, where)
         if aggregate.summary is Summary.SUM:
             return saturated(summed, dialect)
-        return f"{dialect.as_double(summed)} / COUNT({text}){where}"
+        return real(Function.DIVIDE, dialect.as_double(summed), count)
     assert of.range is not None  # noqa: S101 - narrowing: summary_type refused it
     fine = grid(of.range.low, of.range.high, whole=False)
-    steps = dialect.as_double(f"SUM({on_grid(text, fine, dialect)}){where}")
-    count = f"COUNT({text}){where}"
-    centre, step = dialect.double(fine.centre), dialect.double(fine.step)
+    steps = dialect.as_double(dialect.sum(on_grid(text, fine, dialect), where))
+    centre = dialect.double(fine.centre)
+    away = real(Function.MULTIPLY, steps, dialect.double(fine.step))
     if aggregate.summary is Summary.MEAN:
         # Rounding to the grid may lead out of the range by a step, which types do not know of.
         low, high = dialect.double(of.range.low), dialect.double(of.range.high)
-        mean = f"({centre} + {steps} * {step} / {count})"
+        mean = real(Function.ADD, centre, real(Function.DIVIDE, away, count))
         return dialect.choose([(f"{mean} < {low}", low), (f"{mean} > {high}", high)], mean)
-    return f"{centre} * {count} + {steps} * {step}"
+    return real(Function.ADD, real(Function.MULTIPLY, centre, count), away)

@@ -11,7 +11,7 @@ Whole numbers never stray: types give INTEGER only where 64 bits hold every resu
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from discreet.plan.calendar import moment
 from discreet.plan.expressions import (
@@ -33,15 +33,17 @@ from discreet.plan.numeric import REACH, Outcome, reach
 from discreet.plan.patterns import tokens
 from discreet.plan.typing import check_depth, deduce, parts_of
 from discreet.sql import render_numbers, render_times, render_values
-from discreet.sql.dialect import Dialect
 from discreet.sql.render_numbers import Rule
 from discreet.sql.rendered import Text, ends
+
+if TYPE_CHECKING:
+    from discreet.sql.dialect import Dialect
 
 _EXACT_DOUBLES = 1 << 53  # whole numbers up to here are doubles
 
 
 def render(
-    expression: Expression, columns: Mapping[str, Type], dialect: Dialect, prefix: str = ""
+    expression: Expression, columns: Mapping[str, Type], dialect: "Dialect", prefix: str = ""
 ) -> str:
     """The text of an expression over columns of these types, of the table or alias `prefix`.
 
@@ -60,7 +62,7 @@ class Renderer:
     """Renders expressions over columns of these types."""
 
     columns: Mapping[str, Type]
-    dialect: Dialect
+    dialect: "Dialect"
     prefix: str
 
     def visit(self, expression: Expression, depth: int) -> Text:
@@ -112,7 +114,7 @@ class Renderer:
             return part.sql
         if kind is Kind.REAL and part.literal is not None and part.literal.value is not None:
             return self.dialect.double(float(part.literal.value))  # type: ignore[arg-type]
-        return self.dialect.cast(part.sql, kind)
+        return self.dialect.cast(part.sql, kind, part.kind)
 
     def clean(self, part: Text) -> Text:
         """A part with NULL for NaN and infinity, to be used as a part again."""
@@ -145,7 +147,8 @@ class Renderer:
 
         def body(a: str, b: str) -> str:
             doubles = [self.real(Text(it, part.type)) for it, part in ((a, x), (b, y))]
-            tie = f"{dialect.exact_integer(a)} {operator} {dialect.exact_integer(b)}"
+            wide = [dialect.wide(it, part.kind) for it, part in ((a, x), (b, y))]
+            tie = f"{wide[0]} {operator} {wide[1]}"
             equal = f"{doubles[0]} = {doubles[1]}"
             return dialect.choose([(equal, tie)], f"{doubles[0]} {operator} {doubles[1]}")
 
@@ -188,7 +191,7 @@ class Renderer:
 
 
 def cast_text(
-    text: str, source: Kind, target: Kind, dialect: Dialect, *, strays: bool
+    text: str, source: Kind, target: Kind, dialect: "Dialect", *, strays: bool
 ) -> tuple[str, bool]:
     """A value as another kind, and whether it may stray then; the cast is one that types allow."""
     if source is target:
@@ -197,7 +200,7 @@ def cast_text(
         return dialect.parse(text, target), target is Kind.REAL
     if source is Kind.REAL:
         return dialect.to_integer(text), False  # NULL for strays too
-    return dialect.cast(text, target), False
+    return dialect.cast(text, target, source), False
 
 
 def _rounds(of: Type) -> bool:

@@ -17,16 +17,17 @@ Rule: TypeAlias = Callable[["Renderer", Call, list[Text], Outcome], Text]
 
 def infix(renderer: "Renderer", call: Call, parts: list[Text], outcome: Outcome) -> Text:
     """+, - and *: of INTEGER in 64 bits, or of doubles."""
-    kind = outcome.type.kind
-    texts = [part.sql if kind is Kind.INTEGER else renderer.real(part) for part in parts]
-    sql = f"({texts[0]} {call.function.value} {texts[1]})"
+    if outcome.type.kind is Kind.INTEGER:
+        sql = f"({parts[0].sql} {call.function.value} {parts[1].sql})"
+    else:
+        sql = renderer.dialect.real(call.function, *map(renderer.real, parts))
     return Text(sql, outcome.type, strays(parts, outcome))
 
 
-def _divide(renderer: "Renderer", _: Call, parts: list[Text], outcome: Outcome) -> Text:
+def _divide(renderer: "Renderer", call: Call, parts: list[Text], outcome: Outcome) -> Text:
     """A quotient by infinity would be 0, so the denominator may not stray."""
     divisor = renderer.real(renderer.clean(parts[1]))
-    sql = f"({renderer.real(parts[0])} / {divisor})"
+    sql = renderer.dialect.real(call.function, renderer.real(parts[0]), divisor)
     return Text(sql, outcome.type, strays(parts[:1], outcome))
 
 
@@ -86,24 +87,26 @@ def _whole(renderer: "Renderer", call: Call, parts: list[Text], outcome: Outcome
 def _root_or_logarithm(
     renderer: "Renderer", call: Call, parts: list[Text], outcome: Outcome
 ) -> Text:
-    sql = f"{call.function.value}({renderer.real(parts[0])})"
+    sql = renderer.dialect.real(call.function, renderer.real(parts[0]))
     return Text(sql, outcome.type, strays(parts, outcome))
 
 
-def _exponential(renderer: "Renderer", _: Call, parts: list[Text], outcome: Outcome) -> Text:
+def _exponential(renderer: "Renderer", call: Call, parts: list[Text], outcome: Outcome) -> Text:
     """EXP of -infinity would be 0, so the operand may not stray."""
     operand = renderer.real(renderer.clean(parts[0]))
-    return Text(f"exp({operand})", outcome.type, outcome.strays)
+    return Text(renderer.dialect.real(call.function, operand), outcome.type, outcome.strays)
 
 
 def _bucket(renderer: "Renderer", call: Call, parts: list[Text], outcome: Outcome) -> Text:
     """The top bucket takes what rounding would put above it; NULL passes every WHEN by."""
     low, high, count = bucket_limits(call)
-    number, integer = renderer.dialect.double, Kind.INTEGER
+    number, integer, real = renderer.dialect.double, Kind.INTEGER, renderer.dialect.real
     below, above, top = (renderer.dialect.literal(n, integer) for n in (0, count + 1, count))
 
     def body(it: str) -> str:
-        share = f"({it} - {number(low)}) / {number(high - low)} * {number(count)}"
+        share = real(Function.SUBTRACT, it, number(low))
+        share = real(Function.DIVIDE, share, number(high - low))
+        share = real(Function.MULTIPLY, share, number(count))
         inside = renderer.dialect.cast(renderer.dialect.whole(Function.FLOOR, share), integer)
         return renderer.dialect.choose(
             [

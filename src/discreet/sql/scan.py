@@ -22,7 +22,7 @@ def render_scan_column(name: str, physical: str, of: Type, dialect: Dialect) -> 
 
     Example:
         >>> from discreet.plan.kinds import Range
-        >>> from discreet.sql.duckdb import DuckDB
+        >>> from discreet.engines.duckdb_dialect import DuckDB
         >>> print(render_scan_column("x", "DOUBLE", Type(Kind.REAL, range=Range(0, 9)), DuckDB()))
         CASE WHEN CAST("x" AS DOUBLE) >= 0.0e0 AND CAST("x" AS DOUBLE) <= 9.0e0
         THEN CAST("x" AS DOUBLE)

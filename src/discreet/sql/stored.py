@@ -48,7 +48,7 @@ def render_repeated(
     name = read_name(table, key, physical, dialect)
     source = stored_name(table.name, dialect)
     return (
-        f"SELECT 1 FROM (SELECT {name} AS k FROM {source}) WHERE k IS NOT NULL "
+        f"SELECT 1 FROM (SELECT {name} AS k FROM {source}) AS t WHERE k IS NOT NULL "
         "GROUP BY k HAVING COUNT(*) > 1 LIMIT 1"
     )
 
@@ -57,10 +57,8 @@ def read_name(table: Table | PublicTable, column: str, physical: Physical, diale
     """A column that names somebody, or a row on the way to them: a value of its kind, or NULL."""
     of = Type(table.columns[column].kind)
     text = render_scan_column(column, physical[table.name][column], of, dialect)
-    if of.kind is not Kind.REAL:
-        return text
-    # 0 and -0 are one person, who has one name.
-    return dialect.let([text], lambda it: dialect.choose([(f"{it} = 0", dialect.double(0.0))], it))
+    # 0 and -0 are one person, who has one name, the same on every engine.
+    return dialect.ordinal(text, of.kind)
 
 
 SCHEMAS = ("stored", "data")
@@ -72,12 +70,12 @@ What a question makes for itself lies elsewhere, so that no table's name is take
 
 def stored_name(table: str, dialect: Dialect) -> str:
     """What the engine calls the stored rows behind a table."""
-    return f"{SCHEMAS[0]}.{dialect.identifier(table)}"
+    return dialect.located(SCHEMAS[0], table)
 
 
 def view_name(table: str, dialect: Dialect) -> str:
     """What the engine calls a table that questions read."""
-    return f"{SCHEMAS[1]}.{dialect.identifier(table)}"
+    return dialect.located(SCHEMAS[1], table)
 
 
 def _columns(

@@ -12,13 +12,13 @@ from discreet.answer.accuracy import Accuracy, certain_half_width, price_for
 from discreet.answer.estimate import estimate
 from discreet.answer.price import Price
 from discreet.answer.release import Release
+from discreet.engines.duckdb_dialect import DuckDB
 from discreet.errors import InputError
 from discreet.plan.bounding import Law
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import Limits
 from discreet.plan.statistics import Total
 from discreet.privacy import compose
-from discreet.sql.duckdb import DuckDB
 from discreet.sql.read import read
 from planned import explain, plan_set
 

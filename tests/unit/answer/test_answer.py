@@ -212,8 +212,8 @@ def test_a_release_is_a_value_and_reading_it_again_changes_nothing(engine):
 
 
 def test_errors_of_the_engine_say_nothing_about_data(engine):
-    with engine.session() as session, pytest.raises(EngineError) as caught:
-        session.run("SELECT CAST('secret' AS INTEGER)")
+    with engine.snapshot() as session, pytest.raises(EngineError) as caught:
+        session.keep("it", "SELECT CAST('secret' AS INTEGER)")
 
     assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is None

@@ -19,14 +19,14 @@ from discreet.answer.measurement_plan import answer
 from discreet.answer.price import Price
 from discreet.answer.release import Release
 from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.duckdb_dialect import DuckDB
 from discreet.errors import InputError
 from discreet.plan.bounding import Law, Weighing
 from discreet.plan.dummy import dummy
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import Limits
 from discreet.plan.statistics import Total, statistics_of
-from discreet.sql.compile import SECRET
-from discreet.sql.duckdb import DuckDB
+from discreet.sql.compile import SECRET, Kept
 from discreet.sql.read import read
 from planned import explain, plan_set
 
@@ -50,7 +50,7 @@ class Untouchable:
 
     dialect = DuckDB()
 
-    def session(self, *_):
+    def snapshot(self, *_):
         raise AssertionError("data was touched")
 
 
@@ -64,8 +64,8 @@ class Recorder:
         self.heard = []
 
     @contextlib.contextmanager
-    def session(self, until=None):
-        with self.engine.session(until) as session:
+    def snapshot(self, until=None):
+        with self.engine.snapshot(until) as session:
             yield Heard(session, self.heard)
 
 
@@ -74,9 +74,9 @@ class Heard:
         self.session, self.heard = session, heard
         self.put = session.put
 
-    def run(self, statement):
-        self.heard.append(statement)
-        self.session.run(statement)
+    def keep(self, *kept):
+        self.heard.append(str(Kept(*kept)))
+        self.session.keep(*kept)
 
     def stream(self, statement):
         self.heard.append(statement)

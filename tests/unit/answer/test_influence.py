@@ -13,6 +13,7 @@ from discreet.answer.measurement_plan import answer
 from discreet.answer.price import Price
 from discreet.answer.sets import check_groups
 from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.duckdb_dialect import DuckDB
 from discreet.errors import InputError
 from discreet.plan.bounding import Law
 from discreet.plan.kinds import Kind
@@ -21,7 +22,6 @@ from discreet.plan.relations import columns_of
 from discreet.plan.schema import Bounds, Limits, Person, Schema, Table, column_type
 from discreet.plan.sensitivity import Strategy, apart
 from discreet.plan.statistics import Ranks, Rows, Total, needed, statistics_in, statistics_of
-from discreet.sql.duckdb import DuckDB
 from discreet.sql.read import read
 from planned import explain, plan_set
 

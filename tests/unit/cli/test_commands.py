@@ -201,7 +201,7 @@ def test_an_analyst_whose_questions_failed_too_often_is_readmitted(discreet, mon
         raise EngineError("the engine could not finish", why="it is broken", fix="mend it")
 
     with monkeypatch.context() as patch:
-        patch.setattr(DuckDBEngine, "session", fail)
+        patch.setattr(DuckDBEngine, "snapshot", fail)
         told = [discreet("query", COUNT, "--epsilon", f"0.0{n}") for n in range(1, 7)]
     assert [one.exit_code for one in told] == [4] * 5 + [told[5].exit_code]
     assert told[5].exit_code not in {0, 4}

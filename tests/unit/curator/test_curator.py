@@ -30,7 +30,7 @@ def stop_engine(curator, monkeypatch):
     def stop(*_):
         raise Stopped
 
-    monkeypatch.setattr(type(engine), "session", stop)
+    monkeypatch.setattr(type(engine), "snapshot", stop)
 
 
 # --- charge, then touch -------------------------------------------------------------------------

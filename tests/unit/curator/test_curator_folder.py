@@ -434,7 +434,7 @@ def test_an_engine_that_does_not_open_whole_files_is_told(tmp_path, monkeypatch)
     def broken(*_):
         raise duckdb.IOException("no memory")
 
-    monkeypatch.setattr(DuckDBEngine, "open", broken)
+    monkeypatch.setattr(DuckDBEngine, "_make_views", broken)
     with dp.Curator(tmp_path / "c") as curator:
         with pytest.raises(EngineError, match="cannot be opened"):
             curator.sql(COUNT, epsilon=0.1)

@@ -208,7 +208,7 @@ ask(0.1)
 engine = curator._holdings.open()
 folder = Path(engine._database.execute("SELECT current_setting('temp_directory')").fetchone()[0])
 if not (child := os.fork()):
-    assert "forked process" in words(lambda: engine.session().__enter__())
+    assert "forked process" in words(lambda: engine.snapshot().__enter__())
     engine.close()
     del engine
     sys.exit()

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.engines.describe import describe
+from discreet.engines.default import describe
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind, Type
 

@@ -32,8 +32,8 @@ def test_an_interrupt_that_was_forgotten_comes_again():
 
 def test_a_statement_is_stopped_and_nothing_follows_it():
     until = time.monotonic() + 0.2
-    with DuckDBEngine().session(until) as session:
+    with DuckDBEngine().snapshot(until) as session:
         for _ in range(2):
             with pytest.raises(EngineError, match="could not finish"):
-                session.run(ENDLESS)
+                session.keep("endless", ENDLESS)
     assert time.monotonic() < until + 10

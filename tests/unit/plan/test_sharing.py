@@ -7,6 +7,7 @@ import json
 import pytest
 
 from clinic import CLINIC
+from discreet.engines.duckdb_dialect import DuckDB
 from discreet.errors import InputError, QueryRefused
 from discreet.plan import canonical, relations
 from discreet.plan.expressions import Call, Column, Function, Literal
@@ -15,7 +16,6 @@ from discreet.plan.query import MOST_AGGREGATES, MOST_KEYS
 from discreet.plan.reads import reads
 from discreet.plan.relations import DEEPEST, LARGEST, Filter, Scan, Union, nodes_of
 from discreet.plan.schema import Person, Table
-from discreet.sql.duckdb import DuckDB
 from discreet.sql.read import read
 from discreet.sql.relations import render_relation
 

@@ -65,12 +65,12 @@ def taken(query, text):
     notes = [f"{row:03d}"[: len(text)] + text[3:] for row in range(ROWS)]
     engine.store("notes", pa.table({"who": range(ROWS), "note": notes}))
     engine.open(SCHEMA)
-    statement = Compiled(query, needed(query), engine.dialect).pairs()
+    kept = Compiled(query, needed(query), engine.dialect).pairs()
     best = float("inf")
     for _ in range(3):
-        with engine.session() as session:
+        with engine.snapshot() as session:
             before = time.process_time()
-            session.run(statement)
+            session.keep(*kept)
             best = min(best, time.process_time() - before)
     engine.close()
     return best / ROWS
@@ -151,10 +151,10 @@ def test_the_columns_that_a_join_hashes_take_no_longer_than_their_bound():
     values = [COIN.random() for _ in range(rows)]
     engine.store("wide", pa.table({"who": [1] * rows, **{f"x{i}": values for i in range(60)}}))
     engine.open(WIDE)
-    statement = Compiled(query, needed(query), engine.dialect).pairs()
-    with engine.session() as session:
+    kept = Compiled(query, needed(query), engine.dialect).pairs()
+    with engine.snapshot() as session:
         before = time.process_time()
-        session.run(statement)
+        session.keep(*kept)
         taken = time.process_time() - before
     engine.close()
     work = bound_work(query, rows)
@@ -207,7 +207,7 @@ def stored(texts, columns=None):
 @pytest.mark.parametrize("letter", ["a", "é", "𝄞"])
 def test_the_beginning_of_a_stored_text_is_read(letter):
     engine, _ = stored([letter * (LONGEST_TEXT + 5), letter * LONGEST_TEXT, letter, None])
-    with engine.session() as session:
+    with engine.snapshot() as session:
         (batch,) = session.stream("SELECT note FROM data.notes ORDER BY who")
     read_back = batch.column(0).to_pylist()
     assert read_back == [letter * LONGEST_TEXT, letter * LONGEST_TEXT, letter, None]
@@ -219,7 +219,7 @@ def test_a_declared_key_is_read_in_full_and_no_longer_text_becomes_one():
     assert longest_stored(of) == len(key) + 1
     texts = [key, key + "more", key[:-1]]
     engine, _ = stored(texts, {"who": Type(Kind.INTEGER), "note": of})
-    with engine.session() as session:
+    with engine.snapshot() as session:
         (batch,) = session.stream("SELECT note FROM data.notes ORDER BY who")
     assert [text == key for text in batch.column(0).to_pylist()] == [True, False, False]
 
@@ -230,7 +230,7 @@ def test_people_with_long_names_stay_apart():
     engine = DuckDBEngine()
     engine.store("notes", pa.table({"note": names}))
     engine.open(Schema({"notes": table}))
-    with engine.session() as session:
+    with engine.snapshot() as session:
         (batch,) = session.stream("SELECT COUNT(DISTINCT _person) FROM data.notes")
     assert batch.column(0).to_pylist() == [2]
 

@@ -8,10 +8,10 @@ import pytest
 
 from clinic import CLINIC
 from discreet.answer.price import Price
+from discreet.engines.duckdb_dialect import DuckDB
 from discreet.errors import DiscreetError
 from discreet.plan import canonical
 from discreet.plan.reads import reads
-from discreet.sql.duckdb import DuckDB
 from discreet.sql.read import read
 from planned import explain
 

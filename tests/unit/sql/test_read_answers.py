@@ -12,10 +12,10 @@ import duckdb
 import pytest
 
 from clinic import CLINIC
+from discreet.engines.duckdb_dialect import DuckDB
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Measure, groupings, released_columns
 from discreet.plan.relations import columns_of
-from discreet.sql.duckdb import DuckDB
 from discreet.sql.read import read
 from discreet.sql.relations import render_relation
 from golden_pairs import read_pairs

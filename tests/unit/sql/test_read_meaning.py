@@ -12,9 +12,9 @@ import duckdb
 import pytest
 
 from clinic import CLINIC, VISITS
+from discreet.engines.duckdb_dialect import DuckDB
 from discreet.errors import QueryRefused
 from discreet.plan.relations import columns_of
-from discreet.sql.duckdb import DuckDB
 from discreet.sql.read import read
 
 ROWS = """

@@ -7,6 +7,8 @@ from itertools import pairwise
 import duckdb
 import pytest
 
+from discreet.engines.duckdb_dialect import DuckDB
+from discreet.engines.duckdb_types import stored_kind
 from discreet.errors import InputError
 from discreet.plan.calendar import position
 from discreet.plan.expressions import (
@@ -22,8 +24,6 @@ from discreet.plan.expressions import (
     Unit,
 )
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.sql.duckdb import DuckDB
-from discreet.sql.duckdb_types import stored_kind
 from discreet.sql.render import CALLS
 from discreet.sql.scan import render_scan_column
 from reference.interpreter import evaluate

@@ -9,7 +9,7 @@ import anyio.to_thread
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 
-from discreet.engines.describe import describe
+from discreet.engines.default import describe
 from discreet.server.guard import Owner
 from discreet.server.house import house_of
 from discreet.server.uploads import full

@@ -5,14 +5,13 @@ and infinity and never fails (`ieee_floating_point_ops`, on by default); CASE co
 branch it takes; LEAST and GREATEST pass over NULL; text is compared by code point.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
-from discreet.plan.expressions import Expression, Function, Unit
-from discreet.plan.kinds import Kind, Type
+from discreet.engines.duckdb_types import read_stored
+from discreet.plan.expressions import Function, Unit
+from discreet.plan.kinds import Kind
 from discreet.plan.patterns import Wildcard
 from discreet.sql.dialect import Dialect
-from discreet.sql.duckdb_types import read_stored
-from discreet.sql.render import render
 
 _SHORT = 100  # characters: to write a text twice is cheaper than a lambda, up to about here
 _LONGEST_TEXT = (1 << 32) - 1  # bytes; `substring` fails beyond, where no text reaches
@@ -30,10 +29,6 @@ _GRAMMAR = {
 
 class DuckDB(Dialect):
     """DuckDB 2."""
-
-    def render(self, expression: Expression, columns: Mapping[str, Type], prefix: str = "") -> str:
-        """An expression over columns of these types, of the table or alias `prefix`."""
-        return render(expression, columns, self, prefix)
 
     def let(self, texts: Sequence[str], body: Callable[..., str]) -> str:
         """Short texts are written again; long ones become a parameter, some 30 ns a row."""
@@ -65,9 +60,35 @@ class DuckDB(Dialect):
         """In 128 bits where 64 overflow; what does not fit is NULL."""
         return f"TRY_CAST(CAST({x} AS HUGEINT) // {y} AS BIGINT)" if wide else f"({x} // {y})"
 
-    def exact_integer(self, text: str) -> str:
-        """In 128 bits."""
+    def matching(self, rows: str, others: str, condition: str, *, some: bool = True) -> str:
+        """Joins that say so; the planner need not find them."""
+        return f"{rows} {'SEMI' if some else 'ANTI'} JOIN {others} ON {condition}"
+
+    def first(self, each: str, columns: Sequence[str], of: str, order: str, most: int) -> str:
+        """Filtered where they are numbered."""
+        turn = f"ROW_NUMBER() OVER (PARTITION BY {of} ORDER BY {order})"
+        return f"SELECT {', '.join(columns)} FROM ({each}) QUALIFY {turn} <= {most}"
+
+    def wide(self, text: str, kind: Kind = Kind.INTEGER) -> str:
+        """In 128 bits, of either kind."""
+        del kind
         return f"CAST({text} AS HUGEINT)"
+
+    def sum(self, text: str, where: str = "") -> str:
+        """In 128 bits already."""
+        return f"SUM({text}){where}"
+
+    def bits(self, text: str) -> str:
+        """By way of a string of bits."""
+        return f"CAST(CAST({text} AS BIT) AS BIGINT)"
+
+    def microseconds(self, text: str) -> str:
+        """A BIGINT."""
+        return f"epoch_us({text})"
+
+    def hash(self, texts: Sequence[str]) -> str:
+        """One call: a chain of || would copy what it has so far once for each text."""
+        return f"MD5(CONCAT({', '.join(texts)}))"
 
     def recase(self, function: Function, text: str) -> str:
         """The engine's own is right for ASCII, where bytes are code points; `translate` is slow."""

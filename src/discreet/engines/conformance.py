@@ -1,0 +1,297 @@
+"""What every engine has to do, as checks that the author of one can run.
+
+`check_engine(load)` raises `InvariantBroken` at the first promise that is not kept. An engine that
+passes gives the integers that the reference interpreter of this package gives, on poison, in any
+order of rows; it fails on none of them.
+"""
+
+import math
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+
+from discreet.engines.cases import SCHEMA, arrow_of, plain, rows_of, stored
+from discreet.engines.engine import ARROW, Engine, Session
+from discreet.errors import EngineError, InvariantBroken
+from discreet.plan.kinds import Kind
+from discreet.plan.query import key_types
+from discreet.plan.schema import Schema
+from discreet.plan.statistics import Distinct, Ranks, needed
+from discreet.sql.compile import Compiled
+from discreet.sql.read import read
+from discreet.sql.relations import render_relation
+from discreet.sql.stored import view_name
+
+Load: TypeAlias = Callable[[Schema, Mapping[str, pa.Table]], Engine]
+"""Makes an engine that holds these tables, and opens it."""
+
+Change: TypeAlias = Callable[[Engine, str], None]
+"""Deletes all stored rows of a table of an open engine, as somebody else would."""
+
+SALT: Final = "0123456789abcdef"
+BUCKETS: Final = (1, 2, 4, 30)
+_ROUNDED: Final = ("EXP(", "LN(", "LOG(")
+_NEAR: Final = 1e-14
+"""Libraries disagree about the last digit of these; no other function may."""
+
+
+def check_engine(load: Load, change: Change | None = None) -> None:
+    """Run all checks; each is a function of its own and can be run alone.
+
+    `change` is left out where nobody but the engine can change its data.
+    """
+    for check in CHECKS:
+        check(load)
+    if change is not None:
+        check_snapshot(load, change)
+
+
+def check_values(load: Load) -> None:
+    """Every operator and function, on every row of poison, is what the reference says."""
+    with _Opened(load) as engine, engine.snapshot() as session:
+        for text, meant in stored()["values"].items():
+            _compare(value_rows(text, session, engine), meant, text)
+
+
+def check_questions(load: Load) -> None:
+    """Every relation, statistic and limit gives the integers of the reference."""
+    with _Opened(load) as engine:
+        for case in stored()["questions"]:
+            found = measure(case, engine)
+            for step, rows in found.items():
+                _compare(rows, case["rows"][step], f"{step} of {case['sql']}")
+
+
+def check_order(load: Load) -> None:
+    """The order of stored rows changes nothing; a third of the questions tell."""
+
+    def shuffled(name: str) -> list[dict[str, Any]]:
+        rows = rows_of(name)
+        random.Random(name).shuffle(rows)  # noqa: S311 - the same on every run
+        return rows
+
+    with _Opened(load, shuffled) as engine:
+        for case in stored()["questions"][::3]:
+            for step, rows in measure(case, engine).items():
+                _compare(rows, case["rows"][step], f"{step} of {case['sql']}, rows shuffled")
+
+
+def check_empty(load: Load) -> None:
+    """Tables without rows are answered too, and with nothing but 0; half of the questions tell."""
+    with _Opened(load, lambda _: []) as engine:
+        for case in stored()["questions"][::2]:
+            for step, rows in measure(case, engine).items():
+                numbers = [row for row in rows if any(row)]
+                _require(not numbers, f"{step} of {case['sql']} finds somebody in no rows")
+
+
+def check_sessions(load: Load) -> None:
+    """What a session keeps is its own, can be replaced by what reads it, and ends with it."""
+    with _Opened(load) as engine:
+        one = view_name("cells", engine.dialect)
+        with engine.snapshot() as first, engine.snapshot() as second:
+            first.keep("kept", f"SELECT id FROM {one}")
+            second.keep("kept", f"SELECT id + 1 AS id FROM {one} WHERE id < 3")
+            first.keep("kept", "SELECT id FROM kept WHERE id < 2")
+            _compare(_rows(first, "SELECT id FROM kept ORDER BY 1"), [[0], [1]], "what is kept")
+            _compare(_rows(second, "SELECT id FROM kept ORDER BY 1"), [[1], [2], [3]], "what is")
+        with engine.snapshot() as third:
+            _fails(lambda: _rows(third, "SELECT id FROM kept"), "a session reads another's rows")
+        _check_loans(engine)
+
+
+def _check_loans(engine: Engine) -> None:
+    """A table that is lent comes back as it is, whatever is in it; a second takes its place."""
+    texts = ["O'Brien", 'a"b', "back\\slash", "%_$1{}", "👨‍👩‍👧", "", "\n", "\t", "e\u0301", None]
+    kinds = {"text": Kind.TEXT, "real": Kind.REAL, "whole": Kind.INTEGER}
+    whole = [2**63 - 1, -(2**63), *range(8)]
+    values = {"text": texts, "real": [1.5, 5e-324, None] * 3 + [-1.7e308], "whole": whole}
+    table = pa.table({name: pa.array(values[name], ARROW[kind]) for name, kind in kinds.items()})
+    with engine.snapshot() as session:
+        session.put("lent", table.slice(0, 2))
+        session.put("lent", table)
+        found = _rows(session, "SELECT text, real, whole FROM lent")
+        meant = [list(row.values()) for row in table.to_pylist()]
+        _compare(sorted(found, key=repr), sorted(meant, key=repr), "a table that is lent")
+
+
+def check_failures(load: Load) -> None:
+    """What cannot run is an `EngineError` that quotes nothing; time that is over is one too."""
+    with _Opened(load) as engine:
+        with engine.snapshot() as session:
+            _fails(lambda: _rows(session, "SELECT canary_77777 FROM canary"), "nonsense runs")
+        with engine.snapshot(time.monotonic() - 1) as session:
+            one = f"SELECT id FROM {view_name('cells', engine.dialect)}"
+            _fails(lambda: session.keep("late", one), "a session runs on after its time")
+            _fails(lambda: _rows(session, one), "a session runs on after its time")
+        with engine.snapshot() as session:
+            _require(len(_rows(session, one)) > 0, "one failure leads to others")
+
+
+def check_owner(load: Load) -> None:
+    """The owner's checks, and closing, twice."""
+    engine = _load(load, rows_of)
+    for name, table in SCHEMA.tables.items():
+        engine.check_readable(table)
+        _compare([[engine.row_count(name)]], [[len(rows_of(name))]], f"the rows of {name}")
+    engine.close()
+    engine.close()
+
+
+def check_snapshot(load: Load, change: Change) -> None:
+    """A session sees the data as they were when it began; the next one as they are now."""
+    with _Opened(load) as engine:
+        count = f"SELECT COUNT(*) AS n FROM {view_name('cells', engine.dialect)}"
+        with engine.snapshot() as session:
+            before = _rows(session, count)
+            change(engine, "cells")
+            _compare(_rows(session, count), before, "a snapshot, after a change")
+        with engine.snapshot() as session:
+            _compare(_rows(session, count), [[0]], "a snapshot that was taken after a change")
+
+
+CHECKS: Final = (
+    check_values,
+    check_questions,
+    check_order,
+    check_empty,
+    check_sessions,
+    check_failures,
+    check_owner,
+)
+
+
+# --- asking ---------------------------------------------------------------------------------------
+
+
+def value_rows(text: str, session: Session, engine: Engine) -> list[list[Any]]:
+    """The number of each row of `cells`, and an expression's value on it."""
+    query = read(f"SELECT COUNT(*) FROM (SELECT id, {text} AS v FROM cells)", SCHEMA)
+    select = render_relation(query.relation, engine.dialect, SALT)
+    try:
+        return _rows(session, f"SELECT id, v FROM ({select}) AS t ORDER BY 1")
+    except EngineError:
+        raise _broken(f"{text} fails") from None
+
+
+def measure(case: Mapping[str, Any], engine: Engine) -> dict[str, list[list[Any]]]:
+    """The rows of each step of a question, under limits."""
+    query = read(case["sql"], SCHEMA)
+    compiled = Compiled(query, needed(query), engine.dialect, SALT)
+    try:
+        with engine.snapshot() as session:
+            return {step: _rows(session, text) for step, text in _steps(compiled, case, session)}
+    except EngineError:
+        raise _broken(f"{case['sql']} fails") from None
+
+
+def _steps(
+    compiled: Compiled, case: Mapping[str, Any], session: Session
+) -> Iterator[tuple[str, str]]:
+    groups, rows, square = case["groups"], case["each"], case["square"]
+    _lend_keys(compiled, session)
+    if not compiled.by_row:
+        session.keep(*compiled.pairs())
+        session.keep(*compiled.norms())
+        yield from ((f"people by {n}", compiled.spread(n, BUCKETS)) for n in ("l0", "l1", "l2"))
+        for kept in () if compiled.known else compiled.few_groups(groups, SALT):
+            session.keep(*kept)
+        norm, most = ("l2", rows**2) if square else ("l1", rows)
+        session.keep(*compiled.weights("heavy", norm, most, square=square))
+        session.keep(*compiled.weights("roaming", "l0", groups, square=square))
+    yield "totals", compiled.totals()
+    if compiled.known:
+        yield "placed totals", compiled.placed_totals()
+    _lend_groups(compiled, session)
+    for i, statistic in enumerate(compiled.statistics):
+        if isinstance(statistic, Ranks):
+            yield f"ranks {i}", compiled.ranks(statistic)
+        if isinstance(statistic, Distinct):
+            yield f"distinct {i}", compiled.distincts(statistic, rows, SALT)
+
+
+def _lend_keys(compiled: Compiled, session: Session) -> None:
+    for i, of in enumerate(key_types(compiled.query)):
+        if of.keys is not None:
+            places = pa.array(range(len(of.keys)), pa.int64())
+            session.put(f"d{i}", pa.table({"c": places, "k": pa.array(of.keys, ARROW[of.kind])}))
+
+
+def _lend_groups(compiled: Compiled, session: Session) -> None:
+    """The groups that have rows, as those that are released."""
+    found = [row for batch in session.stream(compiled.totals()) for row in batch.to_pylist()]
+    kinds = [ARROW[of.kind] for of in key_types(compiled.query)]
+    columns = {
+        name: pa.array([row[name] for row in found], kind)
+        for name, kind in zip(compiled.keys, kinds, strict=True)
+    }
+    session.put("groups", pa.table({"place": pa.array(range(len(found)), pa.int64()), **columns}))
+
+
+def _rows(session: Session, select: str) -> list[list[Any]]:
+    batches = list(session.stream(select))
+    return [[plain(value) for value in row.values()] for b in batches for row in b.to_pylist()]
+
+
+# --- judging --------------------------------------------------------------------------------------
+
+
+class _Opened:
+    """An engine over the tables of the cases, closed at the end."""
+
+    def __init__(self, load: Load, rows: Callable[[str], list[dict[str, Any]]] = rows_of) -> None:
+        self.load = partial(_load, load, rows)
+
+    def __enter__(self) -> Engine:
+        self.engine = self.load()
+        return self.engine
+
+    def __exit__(self, *_: object) -> None:
+        self.engine.close()
+
+
+def _load(load: Load, rows: Callable[[str], list[dict[str, Any]]]) -> Engine:
+    return load(SCHEMA, {name: arrow_of(name, rows(name)) for name in SCHEMA.tables})
+
+
+def _compare(found: list[list[Any]], meant: list[list[Any]], what: str) -> None:
+    _require(len(found) == len(meant), f"{what}: {len(found)} rows for {len(meant)}")
+    near = what.startswith(_ROUNDED)
+    for row, right in zip(found, meant, strict=True):
+        same = len(row) == len(right) and all(
+            _same(a, b, near=near) for a, b in zip(row, right, strict=True)
+        )
+        _require(same, f"{what}: {row} for {right}")
+
+
+def _same(found: Any, meant: Any, *, near: bool) -> bool:
+    if near and type(found) is type(meant) is float:
+        return math.isclose(found, meant, rel_tol=_NEAR)
+    return type(found) is type(meant) and bool(found == meant)
+
+
+def _fails(act: Callable[[], object], otherwise: str) -> None:
+    try:
+        act()
+    except EngineError as error:
+        quiet = "canary" not in str(error) and error.__cause__ is None
+        _require(quiet, "an error of the engine quotes what it ran")
+        return
+    raise _broken(otherwise)
+
+
+def _require(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - it reads as a sentence
+    if not holds:
+        raise _broken(otherwise)
+
+
+def _broken(what: str) -> InvariantBroken:
+    return InvariantBroken(
+        what,
+        why="every engine gives the same integers and never fails on a row",
+        fix="correct the dialect or the session of this engine",
+    )

@@ -1,0 +1,125 @@
+"""Files, frames and Arrow tables, by way of DuckDB: described, read, converted, written.
+
+None of it asks a question; it is what happens to rows on their way in, and to released numbers.
+Errors of the database are not passed on, since they may quote data.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from discreet.engines.describe import Described, Description
+from discreet.engines.duckdb_databases import scratchpad
+from discreet.engines.duckdb_dialect import DuckDB
+from discreet.engines.duckdb_types import stored_kind
+from discreet.errors import EngineError, InputError
+from discreet.plan.kinds import Kind, Type
+from discreet.sql.scan import render_scan_column
+
+if TYPE_CHECKING:
+    import duckdb
+
+DIALECT = DuckDB()
+
+
+def describe_source(source: Any) -> Description:
+    """Propose a schema for a Parquet or CSV file, a data frame or an Arrow table.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> table = pa.table({"age": [1], "city": ["Haifa"]})
+        >>> [column.kind for column in describe_source(table).columns]
+        [<Kind.INTEGER: 'integer'>, <Kind.TEXT: 'text'>]
+    """
+    import duckdb  # noqa: PLC0415 - heavy, and not everybody describes data
+
+    is_file = isinstance(source, str | Path)
+    text = reader(Path(source), "described") if is_file else "incoming"
+    with scratchpad(pandas_analyze_sample=0).cursor() as connection:
+        try:
+            if not is_file:
+                connection.register("incoming", source)
+            rows = connection.execute(f"DESCRIBE SELECT * FROM {text} LIMIT 0").fetchall()
+        except duckdb.Error:  # its text may quote the file
+            raise _undescribed(Path(source).name if is_file else type(source).__name__) from None
+    columns = tuple(Described(str(row[0]), str(row[1]), stored_kind(str(row[1]))) for row in rows)
+    return Description(columns, not (is_file and Path(source).suffix.lower() != ".parquet"))
+
+
+def reader(path: Path, verb: str) -> str:
+    """What reads a file, with the types of its own header; `verb` is for the refusal."""
+    name = DIALECT.text(str(path.resolve()))
+    # A CSV file has no types: guessing them from values would tell something about values.
+    plain = f"read_csv({name}, all_varchar = true, header = true)"
+    readers = {".parquet": f"read_parquet({name})", ".csv": plain, ".gz": plain}
+    if path.is_file() and path.suffix.lower() in readers:
+        return readers[path.suffix.lower()]
+    raise InputError(
+        f"{path.name} cannot be {verb}",
+        why="it is no Parquet or CSV file" if path.is_file() else "there is no such file",
+        fix="name a .parquet, .csv or .csv.gz file",
+    )
+
+
+def convert_texts(rows: pa.RecordBatchReader, kinds: Mapping[str, Kind]) -> pa.Table:
+    """Columns of text as values of these kinds; NULL where one is none."""
+    columns = [
+        f"{render_scan_column(name, 'VARCHAR', Type(kind), DIALECT)} AS {DIALECT.identifier(name)}"
+        for name, kind in kinds.items()
+    ]
+    with _connected() as connection:
+        connection.register("incoming", rows)
+        return connection.sql(f"SELECT {', '.join(columns)} FROM incoming").to_arrow_table()
+
+
+def read_database(path: Path, table: str) -> pa.Table:
+    """A table of a DuckDB file, without the columns whose types are none of our kinds."""
+    with _connected(str(path), read_only=True) as found:
+        types = found.execute(f"DESCRIBE {DIALECT.identifier(table)}").fetchall()
+        known = [row[0] for row in types if stored_kind(str(row[1])) is not None]
+        columns = ", ".join(map(DIALECT.identifier, known))
+        return found.sql(f"SELECT {columns} FROM {DIALECT.identifier(table)}").to_arrow_table()
+
+
+def save(source: Any, path: Path) -> None:
+    """Write a data frame or an Arrow table as a Parquet file."""
+    with _connected() as connection:
+        connection.register("incoming", source)
+        target = DIALECT.text(str(path))
+        connection.execute(f"COPY (SELECT * FROM incoming) TO {target} (FORMAT parquet)")
+
+
+def compute(name: str, table: pa.Table, select: str) -> pa.Table:
+    """The rows of a SELECT over one Arrow table, which stands under this name; nothing else."""
+    with scratchpad(enable_external_access="false").cursor() as connection:
+        connection.register(name, table)
+        return connection.sql(select).to_arrow_table()
+
+
+@contextmanager
+def _connected(
+    path: str = ":memory:", *, read_only: bool = False
+) -> "Iterator[duckdb.DuckDBPyConnection]":
+    """A database for one use; EngineError where it fails."""
+    import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
+
+    try:
+        with duckdb.connect(path, read_only=read_only) as connection:
+            yield connection
+    except duckdb.Error:
+        raise EngineError(
+            "the rows cannot be read or written",
+            why="a source is damaged or in use, has values of several types, or the disk is full",
+            fix="name a source that is intact, and give each column one type",
+        ) from None
+
+
+def _undescribed(name: str) -> InputError:
+    return InputError(
+        f"{name} cannot be described",
+        why="it has no columns that can be read",
+        fix="pass a Parquet or CSV file, a data frame or an Arrow table that is intact",
+    )

@@ -1,0 +1,284 @@
+"""`check_engine`: two real engines pass it, every planted bug fails it, its answers are the
+reference's, and nothing of the plan is left out.
+"""
+
+# ruff: noqa: ARG002, S608 - planted dialects have the methods of others; statements are our own
+
+import ast
+import dataclasses
+import enum
+from pathlib import Path
+
+import pytest
+
+import discreet
+from discreet.answer.measurement_plan import answer
+from discreet.answer.price import Price
+from discreet.engines import check_engine, conformance
+from discreet.engines.cases import SCHEMA, arrow_of, rows_of, stored
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.duckdb_dialect import DuckDB
+from discreet.engines.duckdb_types import read_stored
+from discreet.errors import InvariantBroken
+from discreet.plan.expressions import Case, Cast, Function, IsIn, Like, Truncate, Unit
+from discreet.plan.kinds import Kind
+from discreet.plan.relations import (
+    Filter,
+    JoinPerson,
+    JoinPublic,
+    Keep,
+    PerPerson,
+    Project,
+    Scan,
+    Summary,
+    Union,
+)
+from discreet.plan.statistics import Distinct, People, Ranks, Rows, Total, needed
+from discreet.sql.compile import Compiled
+from discreet.sql.read import read
+from postgres_engine import PostgresEngine
+from postgres_server import empty_database, start
+from reference.engine_cases import answered
+
+
+def load(schema, tables, engine=DuckDBEngine):
+    made = engine()
+    made.open(schema, tables)
+    return made
+
+
+def forget(engine, name):
+    engine._database.execute(f"DELETE FROM stored.{name}")
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    address = empty_database(start())
+    return lambda schema, tables: load(schema, tables, lambda: PostgresEngine(address))
+
+
+def test_snapshots_of_the_default_engine_do_not_change():
+    conformance.check_snapshot(load, forget)
+
+
+def test_postgres_passes_every_check(postgres):
+    def change(engine, name):
+        engine.owner.execute(f"DELETE FROM stored.{name}")
+
+    check_engine(postgres, change)
+
+
+def test_the_same_question_has_the_same_answer_on_both_engines(postgres):
+    tables = {name: arrow_of(name, rows_of(name)) for name in SCHEMA.tables}
+    query = read("SELECT k, COUNT(*) AS n, AVG(q) AS q FROM owned GROUP BY k", SCHEMA)
+    tight = Price(10**6, 1e-6)  # so that noise is below what is compared
+    engines = [make(SCHEMA, tables) for make in (load, postgres)]
+    one, other = (answer(query, engine, tight).table.to_pydict() for engine in engines)
+    for engine in engines:
+        engine.close()
+    assert one["k"] == other["k"]
+    assert one["n"] + one["q"] == pytest.approx(other["n"] + other["q"], abs=0.01)
+
+
+def test_the_stored_answers_are_those_of_the_reference():
+    found = answered(stored())
+    assert found["values"] == stored()["values"]
+    assert found["questions"] == stored()["questions"]
+
+
+def test_nobody_but_the_default_engine_names_its_database():
+    source = Path(discreet.__file__).parent
+    naming = {
+        str(path.relative_to(source))
+        for path in source.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom) and "duckdb" in ast.unparse(node)
+    }
+    grammar = "sql/parse.py"  # the SQL that analysts write is read with the grammar of DuckDB
+    assert {name for name in naming if not name.startswith("engines/duckdb")} == {
+        "engines/default.py",
+        grammar,
+    }
+
+
+# --- nothing is left out --------------------------------------------------------------------------
+
+
+def parts(value):
+    """All nodes and members of enumerations inside a plan."""
+    if isinstance(value, enum.Enum):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from parts(part)
+    elif dataclasses.is_dataclass(value):
+        yield type(value)
+        for field in dataclasses.fields(value):
+            yield from parts(getattr(value, field.name))
+
+
+def test_every_part_of_the_plan_is_asked():
+    texts = [
+        f"SELECT COUNT(*) FROM (SELECT id, {text} AS v FROM cells)" for text in stored()["values"]
+    ]
+    queries = [read(text, SCHEMA) for text in texts]
+    asked = [read(case["sql"], SCHEMA) for case in stored()["questions"]]
+    found = set(parts((*queries, *asked)))
+    found |= {type(statistic) for query in asked for statistic in needed(query)}
+    found |= {kept for query in asked for kept in [Compiled(query, needed(query), DuckDB()).known]}
+    assert found >= {*Function, *Unit, *Summary, *Keep, *Kind, True, False}
+    assert found >= {Case, Cast, IsIn, Like, Truncate, Rows, Total, People, Ranks, Distinct}
+    assert found >= {Scan, Filter, Project, JoinPublic, JoinPerson, PerPerson, Union}
+
+
+# --- planted bugs ---------------------------------------------------------------------------------
+
+
+class Unsalted(DuckDB):
+    def encoded(self, text, kind):  # as the engine likes to write it
+        return f"CAST({text} AS VARCHAR)"
+
+
+class Equal(DuckDB):
+    def same(self, x, y):  # NULL meets nothing
+        return f"{x} = {y}"
+
+
+class Unmatched(DuckDB):
+    def matching(self, rows, others, condition, *, some=True):
+        return rows
+
+
+class Anyone(DuckDB):
+    def first(self, each, columns, of, order, most):  # whichever come first
+        return super().first(each, columns, of, "1", most)
+
+
+class Saturating(DuckDB):
+    def wide(self, text, kind=Kind.INTEGER):  # of the double's rounded digits
+        return f"CAST(CAST({text} AS DOUBLE) AS HUGEINT)"
+
+
+class HalfEven(DuckDB):
+    def whole(self, function, text):
+        return (
+            f"round_even({text}, 0)"
+            if function is Function.ROUND
+            else super().whole(function, text)
+        )
+
+
+class Unicode(DuckDB):
+    def recase(self, function, text):
+        return f"{function.value}({text})"
+
+
+class Blank(DuckDB):
+    def trim(self, function, text):
+        return f"{function.value}({text})"
+
+
+class Unescaped(DuckDB):
+    def text(self, value):
+        return super().text(value.replace("\\", "\\\\"))
+
+
+class Bytes(DuckDB):
+    def length(self, text):
+        return f"strlen({text})"
+
+
+class Raising(DuckDB):
+    def to_integer(self, text):
+        return f"CAST({text} AS BIGINT)"
+
+
+class Infinite(DuckDB):
+    def is_finite(self, text):  # as if nothing strayed
+        return f"({text} IS NOT NULL)"
+
+
+class Lenient(DuckDB):
+    def parse(self, text, kind):
+        return f"TRY_CAST({text} AS {self.types[kind]})"
+
+
+class Collated(DuckDB):
+    def stored(self, text, physical, wanted):
+        sql, kind, strays = read_stored(text, physical, wanted)
+        return (f"({text} COLLATE NOCASE)" if kind is Kind.TEXT else sql), kind, strays
+
+
+VALUES = [Saturating, HalfEven, Unicode, Blank, Unescaped, Bytes, Raising, Infinite, Lenient]
+QUESTIONS = [Unsalted, Equal, Unmatched, Anyone, Collated]
+
+
+def planted(dialect):
+    class Planted(DuckDBEngine):
+        pass
+
+    Planted.dialect = dialect()
+    return lambda schema, tables: load(schema, tables, Planted)
+
+
+@pytest.mark.parametrize("dialect", VALUES)
+def test_a_dialect_that_gets_a_value_wrong_is_caught(dialect):
+    with pytest.raises(InvariantBroken):
+        conformance.check_values(planted(dialect))
+
+
+@pytest.mark.parametrize("dialect", QUESTIONS)
+def test_a_dialect_that_gets_rows_wrong_is_caught(dialect):
+    with pytest.raises(InvariantBroken):
+        conformance.check_questions(planted(dialect))
+
+
+def broken(change):
+    """An engine whose sessions are changed."""
+
+    class Broken(DuckDBEngine):
+        def snapshot(self, until=None):
+            return change(super().snapshot, until)
+
+    return lambda schema, tables: load(schema, tables, Broken)
+
+
+def test_a_session_that_runs_on_after_its_time_is_caught():
+    with pytest.raises(InvariantBroken, match="after its time"):
+        conformance.check_failures(broken(lambda snapshot, _: snapshot(None)))
+
+
+def test_sessions_that_share_what_they_keep_are_caught():
+    class Shared:
+        """One session for everybody."""
+
+        def __init__(self, session):
+            self.session = session
+
+        def __enter__(self):
+            return self.session
+
+        def __exit__(self, *_):
+            pass
+
+    opened = []
+
+    def change(snapshot, until):
+        if not opened:
+            opened.append(snapshot(until))
+            opened.append(opened[0].__enter__())
+        return Shared(opened[1])
+
+    with pytest.raises(InvariantBroken):
+        conformance.check_sessions(broken(change))
+
+
+def test_an_engine_that_loses_duplicates_is_caught():
+    def lossy(schema, tables):
+        less = {
+            name: table.group_by(table.column_names).aggregate([]) for name, table in tables.items()
+        }
+        return load(schema, less)
+
+    with pytest.raises(InvariantBroken):
+        conformance.check_owner(lossy)
