@@ -91,6 +91,23 @@ class Expansion:
             return not h
         return self._fourth * square * square / 24 + 2 * away * self._slack <= share * self._value
 
+    def phantom_cost(self, reach: float) -> float:
+        """At most what the phantom has added to delta at epsilon; terms lie below height `reach`.
+
+        Why:
+            The phantom Y, N(v/2, v), raises D to D_v = E D(epsilon - Y). As v grows D_v grows at
+            the rate p_v/2, p_v = D_v'' - D_v' the density of the loss with Y in it; and n(u; r/2,
+            r) <= sqrt(v/r) e^(v/8) n(u; v/2, v) for r <= v, so that p_r <= sqrt(v/r) e^(v/8) p_v.
+            Integrated, D_v - D <= v e^(v/8) p_v. The sum for p_v, too, only gains from its aliases,
+            and a term of it is |s (s + 1)| times one of D_v, and so is its error.
+        """
+        v, lam = self.ghost, self.lam
+        parts = (lam * (lam + 1) * self._value, -(2 * lam + 1) * self._first, -self._second)
+        room = self._slack * (lam + reach) * (lam + 1 + reach)
+        room += sum(map(abs, parts)) * (8 * UNIT)
+        log = log_above(sum(parts) + room, self._high)
+        return v * math.exp(min(v / 8, 700.0)) * math.exp(min(log, 700.0)) * (1 + 64 * UNIT)
+
     def rate(self, at: float) -> float:
         """Minus the derivative of log delta, about; lam where there is none."""
         h = at - self.epsilon

@@ -229,6 +229,10 @@ class Spectrum:
             ready.beyond,
         )
 
+    def phantom_cost(self, reading: Expansion) -> float:
+        """At most what the phantom has added to delta at the epsilon of a reading."""
+        return reading.phantom_cost(self.line.step * self.line.size) if reading.ghost else 0.0
+
     def gauge(self, epsilon: float) -> "Gauge":
         """Prepare many evaluations at one epsilon, while only moments are multiplied in."""
         ready = self._prepare()

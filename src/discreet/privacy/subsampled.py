@@ -12,6 +12,7 @@ import numpy as np
 from discreet.errors import InputError
 from discreet.privacy import quadrature
 from discreet.privacy.bound import Bound
+from discreet.privacy.capped import Capped
 from discreet.privacy.discrete_gaussian import DiscreteGaussianNoise
 from discreet.privacy.gaussian import GDP, GaussianNoise
 from discreet.privacy.grouped import Grouped
@@ -144,6 +145,20 @@ class Subsampled(Guarantee):
             return None
         found = quadrature.moments(pair, line, _way(line.lam, direction))
         return self._bracket(line, direction) if found is None else found
+
+    def capped(self, cap: float) -> Guarantee | None:
+        """For Gaussian noise: small losses in bulk, and rarely one of any size."""
+        if self.rate == 1 or self.scheme is Scheme.WITHOUT_REPLACEMENT:
+            return None
+        rate = float(self.rate)
+        match _pair(self.guarantee, rate):
+            case SampledGaussian(mu):
+                loss = (Interval.of(cap).expm1() / self.rate).log1p()
+                end = float(loss.hi) / mu + mu / 2
+                return Capped(self, SampledGaussian(mu, rate, end), rate, cap)
+            case SampledLattice(distance, variance):
+                return Capped(self, SampledLattice(distance, variance, rate, cap), rate, cap)
+        return None
 
     def _delta(self, epsilon: Fraction) -> Bound:
         if self.rate == 1:
