@@ -16,6 +16,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from discreet.privacy.gridding import turning_sums
 from discreet.privacy.moments import ComplexArray, FloatArray, Line, Moments
 from discreet.privacy.panels import DEGREE, Integrand, clenshaw_curtis, panels, rule
 from discreet.privacy.rounding import ELEMENTARY, UNIT, Interval
@@ -28,9 +29,6 @@ _REACH: Final = 9.25
 
 _MOST: Final = 2**18
 """Nodes past which a sum is not worth its time."""
-
-_TOGETHER: Final = 256
-"""Nodes that are summed in one go: the shorter the sums, the less they round."""
 
 _GONE: Final = 56.0
 """A frequency below e^-56 of the scale is 0 for all that follows."""
@@ -75,7 +73,7 @@ class NodeMoments(Moments):
     way: tuple[float, float]
 
     def __init__(self, pair: Sampled, line: Line, way: tuple[float, float], real: Nodes) -> None:
-        scale, error, _, _ = _weigh(real, way[0])
+        scale, error = _weigh(real, way[0])
         object.__setattr__(self, "log_scale", scale)
         object.__setattr__(self, "log_error", error)
         object.__setattr__(self, "pair", pair)
@@ -104,17 +102,25 @@ class NodeMoments(Moments):
         return Moments(low.log_scale, low.log_error, phi, low.error + 2 * math.exp(-_GONE))
 
     def _shape(self, size: int) -> tuple[ComplexArray, float]:
+        """The shape, and all it may be off by.
+
+        A relative error of one weight moves the shape by at most that error times how far its term
+        is from the shape: nodes that hardly turn hardly count.
+        """
         power, sign = self.way
         nodes = self.pair.nodes(power, self.line.step * size)
         if nodes is None:
             return np.zeros(size, dtype=np.complex128), 2.0
-        _, _, weights, error = _weigh(nodes, power)
-        whole = float(weights.sum())
-        phi = _turn(weights, nodes.ratios * (sign * self.line.step), size) / whole
-        turns = nodes.ratio_errors + 4 * UNIT * np.abs(nodes.ratios)
-        turned = self.line.step * size * float(weights @ turns) / whole
-        rounding = (4 * (_TOGETHER + len(weights) // _TOGETHER) + 128) * UNIT
-        return phi, min(2.2 * (error + turned + nodes.remainder + rounding), 2.0)
+        weights, each = _weights(nodes, power)[:2]
+        whole = math.fsum(weights)
+        sums, rounding = turning_sums(weights, nodes.ratios * (sign * self.line.step), size)
+        reach = self.line.step * size
+        turns = nodes.ratio_errors + 8 * UNIT * np.abs(nodes.ratios)
+        turned = reach * float(weights @ turns)
+        moved = np.minimum(2.0, reach * np.abs(nodes.ratios)) * weights
+        off = float(moved @ each) + float(weights @ each) * float(moved.sum()) / whole
+        error = (off + turned + rounding) / whole + nodes.remainder + 8 * UNIT
+        return sums / whole, min(2.2 * error, 2.0)
 
 
 def moments(pair: Sampled, line: Line, way: tuple[float, float]) -> Moments | None:
@@ -129,36 +135,27 @@ def moments(pair: Sampled, line: Line, way: tuple[float, float]) -> Moments | No
     if real is None:
         return None
     if line.size == 1:
-        scale, error, _, _ = _weigh(real, way[0])
+        scale, error = _weigh(real, way[0])
         return Moments(scale, error, np.ones(1, dtype=np.complex128), 0.0)
     return NodeMoments(pair, line, way, real)
 
 
-def _weigh(nodes: Nodes, power: float) -> tuple[float, float, FloatArray, float]:
-    """Log F(power), its error, the terms relative to the largest, and the error of their sum."""
+def _weigh(nodes: Nodes, power: float) -> tuple[float, float]:
+    """Log F(power), and its error."""
+    weights, each, top = _weights(nodes, power)
+    whole = math.fsum(weights)
+    error = 2 * float(weights @ each) / whole + 8 * UNIT + nodes.remainder
+    log_scale = top + math.log(whole)
+    return log_scale, 2 * error + ELEMENTARY * (1 + abs(log_scale))
+
+
+def _weights(nodes: Nodes, power: float) -> tuple[FloatArray, FloatArray, float]:
+    """The terms at the real power relative to e^top, their relative errors, and top."""
     logs = nodes.logs + power * nodes.ratios
     top = float(logs.max())
-    weights = np.exp(logs - top)
-    whole = float(weights.sum())
     size = np.abs(nodes.logs) + abs(power) * np.abs(nodes.ratios) + abs(top)
     each = nodes.log_errors + abs(power) * nodes.ratio_errors + ELEMENTARY * (1 + size)
-    error = 2 * float(weights @ each) / whole + (len(logs) + 8) * UNIT + nodes.remainder
-    log_scale = top + math.log(whole)
-    log_error = 2 * error + ELEMENTARY * (1 + abs(log_scale))
-    return log_scale, log_error, weights, error
-
-
-def _turn(weights: FloatArray, angles: FloatArray, size: int) -> ComplexArray:
-    """The sums of weights e^(i k angles) for 0 <= k < size, as products of two small tables."""
-    block = math.isqrt(size - 1) + 1
-    rows = -(-size // block)
-    sums: ComplexArray = np.zeros((rows, block), dtype=np.complex128)
-    for first in range(0, len(angles), _TOGETHER):
-        part = slice(first, first + _TOGETHER)
-        inner = np.exp(1j * np.multiply.outer(angles[part], np.arange(block)))
-        outer = np.exp(1j * np.multiply.outer(np.arange(rows) * float(block), angles[part]))
-        sums += (outer * weights[part]) @ inner
-    return sums.reshape(-1)[:size]
+    return np.exp(logs - top), each, top
 
 
 def log_ratios(loss: FloatArray, error: FloatArray, rate: float) -> tuple[FloatArray, FloatArray]:
