@@ -96,7 +96,7 @@ class Contour:
             known = self._epsilons.get(key)
             if known is None:
                 known = self._sides[0].epsilon(exact)
-                if len(self._sides) > 1:
+                if len(self._sides) > 1 and not self._sides[1].ceiling(exact) <= known.lower:
                     known = _worst([known, self._sides[1].epsilon(exact)])
                 self._epsilons[key] = known
             return known

@@ -10,6 +10,12 @@ from discreet.privacy.tally import ORDERS, Tally
 _SURE = 16.0
 """Past a cap there is less than e^-16 of delta in doubt."""
 
+_NEVER = -90.0
+"""A doubt of e^-90 is none."""
+
+_WALK = 0.02
+"""What a step to a higher order has to gain: far up moments take long and gain little."""
+
 _LIST: list[float] = ORDERS.tolist()
 
 
@@ -36,15 +42,21 @@ class Folding:
         room = self.cap * (1 - 1e-9) + (-epsilon if self._removing() else epsilon)
         if room <= 0:
             return self.mass
-        j = descend(lambda i: self._log_moment(i) - self._order(i) * room, len(ORDERS))
-        log = self._log_moment(j) - self._order(j) * room
-        return self.mass * math.exp(min(0.0, log)) * (1 + 1e-9)
+
+        def log(i: int) -> float:
+            return self._log_moment(i) - self._order(i) * room
+
+        j = descend(lambda i: max(log(i), _NEVER) + _WALK * i, len(ORDERS))
+        return self.mass * math.exp(min(0.0, log(j))) * (1 + 1e-9)
 
     def suited(self, epsilon: float, log_delta: float) -> float:
         """About the least cap whose doubt at epsilon is nothing beside delta."""
         spare = _SURE if self._removing() else _SURE + math.log(self.mass) - log_delta
-        j = descend(lambda i: (self._log_moment(i) + spare) / self._order(i), len(ORDERS))
-        room = (self._log_moment(j) + spare) / self._order(j)
+
+        def needed(i: int) -> float:
+            return (self._log_moment(i) + spare) / self._order(i)
+
+        room = needed(descend(lambda i: needed(i) * (1 + _WALK * i), len(ORDERS)))
         return room + epsilon if self._removing() else max(room - epsilon, epsilon)
 
     def _removing(self) -> bool:

@@ -43,6 +43,11 @@ _LEVEL: Final = 8 * UNIT
 """The error of one level of an FFT, relative in the Euclidean norm, as for accurate sines."""
 
 
+def total(weights: FloatArray) -> float:
+    """The sum of weights >= 0, within 66 roundings however many they are."""
+    return math.fsum(np.add.reduceat(weights, np.arange(0, len(weights), 64))) if len(weights) else 0.0
+
+
 def turning_sums(weights: FloatArray, angles: FloatArray, size: int) -> tuple[ComplexArray, float]:
     """The sums of weights e^(i k angles) for 0 <= k < size, and their error; weights >= 0.
 
@@ -57,14 +62,14 @@ def turning_sums(weights: FloatArray, angles: FloatArray, size: int) -> tuple[Co
         fast, error = _tabled(loud, turns, size)
     else:
         fast, error = _gridded(loud, turns, size)
-    return slow + fast, slow_error + error * math.fsum(loud)
+    return slow + fast, slow_error + error * total(loud)
 
 
 def _slowly(weights: FloatArray, angles: FloatArray, size: int) -> tuple[ComplexArray, float]:
     """Taylor's series for points that turn by 1/2 at most: k^p i^p/p! times the moments.
 
     Terms fall like 1/(2^p p!), so 16 leave less than 1e-17 of the first turn. All but the sum of the
-    weights itself, which is exact, is multiplied by a turn, and with it what it rounds by.
+    weights itself is multiplied by a turn, and with it what it rounds by.
     """
     reach = angles * float(size)
     moments = [float(weights @ reach**p) for p in range(1, _TERMS)]
@@ -72,9 +77,9 @@ def _slowly(weights: FloatArray, angles: FloatArray, size: int) -> tuple[Complex
     sums: ComplexArray = np.zeros(size, dtype=np.complex128)
     for p in range(_TERMS - 1, 0, -1):
         sums = (sums + moments[p - 1]) * (turn / p)
-    whole = math.fsum(weights)
+    whole = total(weights)
     error = (len(weights) + 8 * _TERMS) * UNIT * float(weights @ np.abs(reach))
-    return sums + whole, 2 * error + 4 * UNIT * whole
+    return sums + whole, 2 * error + 80 * UNIT * whole
 
 
 def _gridded(weights: FloatArray, angles: FloatArray, size: int) -> tuple[ComplexArray, float]:

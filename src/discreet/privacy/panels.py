@@ -11,8 +11,8 @@ from discreet.privacy.rounding import ELEMENTARY
 
 DEGREE: Final = 64
 
-_RHO: FloatArray = 1 + 2.0 ** (np.arange(-8, 11) / 2)
-"""Sums of the half axes of ellipses around a panel, in its half width: 1.06 to 33."""
+_RHO: FloatArray = 1 + 2.0 ** (np.arange(-6, 11, 2) / 2)
+"""Sums of the half axes of ellipses around a panel, in its half width: 1.1 to 33."""
 
 
 class Integrand(NamedTuple):
@@ -36,7 +36,8 @@ def panels(
         With foci at the ends of a panel of half width d and axes' sum rho d, Chebyshev coefficients
         are at most 2 M rho^-k, and integral and rule differ by at most 8/3 on each T_k past the
         degree n: by (16/3) M d rho^-n/(rho - 1) together. M is the largest |integrand| on the
-        ellipse, see `_log_error`. A panel that errs by more is halved.
+        ellipse, see `_log_error`. Weights are positive, so the error is also at most 4 d times the
+        largest |integrand| on the panel itself. A panel that errs by more is halved.
     """
     count = max(1, math.ceil((ends[1] - ends[0]) * max(0.5, over.mu / 2)))
     edges: FloatArray = np.linspace(ends[0], ends[1], count + 1)
@@ -70,6 +71,10 @@ def _log_error(over: Integrand, lows: FloatArray, highs: FloatArray) -> FloatArr
     log += height * turn * odds - max(0.0, -power) * np.log(np.cos(turn / 2))
     log += np.log(half) - DEGREE * np.log(_RHO) - np.log(_RHO - 1) + math.log(16 / 3)
     best: FloatArray = np.where(mu * b < 1.57, log, np.inf).min(axis=1)
+    inside = np.maximum(np.abs(centre[:, 0]) - half[:, 0], 0.0)
+    loss = mu * (highs if power > 0 else lows) - mu * mu / 2
+    most = power * np.logaddexp(math.log1p(-q), math.log(q) + loss) - 0.5 * inside * inside
+    best = np.minimum(best, most + np.log(4 * half[:, 0]))
     # Room for the rounding of the bound itself.
     return best + 1e-9 * (1 + np.abs(best))
 

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from discreet.privacy.gridding import turning_sums
+from discreet.privacy.gridding import total, turning_sums
 from discreet.privacy.moments import ComplexArray, FloatArray, Line, Moments
 from discreet.privacy.panels import DEGREE, Integrand, clenshaw_curtis, panels, rule
 from discreet.privacy.rounding import ELEMENTARY, UNIT, Interval
@@ -112,14 +112,14 @@ class NodeMoments(Moments):
         if nodes is None:
             return np.zeros(size, dtype=np.complex128), 2.0
         weights, each = _weights(nodes, power)[:2]
-        whole = math.fsum(weights)
+        whole = total(weights)
         sums, rounding = turning_sums(weights, nodes.ratios * (sign * self.line.step), size)
         reach = self.line.step * size
         turns = nodes.ratio_errors + 8 * UNIT * np.abs(nodes.ratios)
         turned = reach * float(weights @ turns)
         moved = np.minimum(2.0, reach * np.abs(nodes.ratios)) * weights
         off = float(moved @ each) + float(weights @ each) * float(moved.sum()) / whole
-        error = (off + turned + rounding) / whole + nodes.remainder + 8 * UNIT
+        error = (off + turned + rounding) / whole + nodes.remainder + 96 * UNIT
         return sums / whole, min(2.2 * error, 2.0)
 
 
@@ -143,8 +143,8 @@ def moments(pair: Sampled, line: Line, way: tuple[float, float]) -> Moments | No
 def _weigh(nodes: Nodes, power: float) -> tuple[float, float]:
     """Log F(power), and its error."""
     weights, each, top = _weights(nodes, power)
-    whole = math.fsum(weights)
-    error = 2 * float(weights @ each) / whole + 8 * UNIT + nodes.remainder
+    whole = total(weights)
+    error = 2 * float(weights @ each) / whole + 80 * UNIT + nodes.remainder
     log_scale = top + math.log(whole)
     return log_scale, 2 * error + ELEMENTARY * (1 + abs(log_scale))
 

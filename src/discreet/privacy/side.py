@@ -167,6 +167,11 @@ class Side:
             return self._fold_and_solve(delta, left)
         return self._solve(left, log_left)
 
+    def ceiling(self, delta: Fraction) -> float:
+        """An epsilon that certainly suffices, from real orders alone; infinity where none is known."""
+        left, log_left = _rest(delta, self._tally.infinity[1])
+        return self._best(_INVERSE, _offsets(log_left))[1] if left > 0 else math.inf
+
     def delta(self, epsilon: Fraction) -> Bound:
         """The smallest delta at this epsilon."""
         tally = self._tally
@@ -324,7 +329,7 @@ class Side:
         """
         heavy = self._tally.heavy()
         shares = [Fraction(left) * share / sum(heavy.values()) for share in (_FOLDED, _HALF)]
-        top, low = (max(one.epsilon(share).upper for one in heavy) for share in shares)
+        top, low = (max(_level(one, share) for one in heavy) for share in shares)
         cap = min(top, fold(self._tally, math.inf).suited(low, math.log(left)))
         best = Bound(0.0, math.inf, "infinite loss")
         for _ in range(_ROUNDS):
@@ -448,6 +453,11 @@ def _beyond(spectrum: Spectrum, order: float, scale: float, epsilon: float, ghos
     log = scale + 0.5 * order * (order + 1) * ghost
     log += (abs(log) + push + order * width) * (16 * UNIT) - push - pull
     return math.exp(log) / -math.expm1(-pull) if pull > 0 and log < 700 else math.inf
+
+
+@lru_cache(maxsize=1024)
+def _level(guarantee: Guarantee, delta: Fraction) -> float:
+    return guarantee.epsilon(delta).upper
 
 
 def _settled(bound: Bound) -> bool:
