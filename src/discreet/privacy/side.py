@@ -172,6 +172,11 @@ class Side:
         left, log_left = _rest(delta, self._tally.infinity[1])
         return self._best(_INVERSE, _offsets(log_left))[1] if left > 0 else math.inf
 
+    def most(self, epsilon: Fraction) -> float:
+        """A delta that certainly suffices, from real orders alone."""
+        log = self._best(_ONES, PEAKS - ORDERS * Interval.of(epsilon).lower)[1]
+        return _sum_up(_exp_up(min(log, 0.0)), self._tally.infinity[1])
+
     def delta(self, epsilon: Fraction) -> Bound:
         """The smallest delta at this epsilon."""
         tally = self._tally
@@ -186,6 +191,8 @@ class Side:
             cap = fold(tally, math.inf).suited(e_high, -30.0)
             return self._fold(cap).delta(epsilon)
         j, log_chernoff = self._best(_ONES, PEAKS - ORDERS * e_low)
+        if self._folding is not None:
+            j = self._roomiest(max(1.0, -log_chernoff), e_low)
         spectrum, j = self._line(j, max(1.0, -log_chernoff), e_low)
         reading = spectrum.read(e_low)
         log_upper = reading.log_upper(e_low)
@@ -274,19 +281,19 @@ class Side:
     def _width(self, j: int, log_delta: float, near: float) -> float:
         """How far apart aliases of an epsilon near this have to be, to be nothing beside delta."""
         lam, scale = _LIST[j], self._tally.scale
-        if self._tally.scales() is not None:
+        if self._folding is None:
             return width(lam, self._spread(j), log_delta)
         quiet = log_delta + _QUIET
         further = range(j + 1, min(j + _FURTHER, len(ORDERS)))
-        right = min((scale(i) - _LIST[i] * near + quiet) / (_LIST[i] - lam) for i in further)
-        return max(quiet / lam, right)
+        right = [(scale(i) - _LIST[i] * near + quiet) / (_LIST[i] - lam) for i in further]
+        return max(quiet / lam, min(right, default=0.0))
 
     def _draw(self, j: int, width: float, log_delta: float, near: float) -> Spectrum:
         """A new line over everything appended so far, in bulk."""
         lam, step = _LIST[j], 2 * math.pi / width
         excess = self._precision.excess * min(1.0, max(near, 1e-9))
         weight = lam * (lam + 1) * max(self._spread(j), 1e-12) * 2.5
-        if self._tally.scales() is None:
+        if self._folding is not None:
             weight = math.exp(min(50.0, max(0.0, self._tally.scale(j) - lam * near + log_delta)))
         size, phantom = resolution(
             (lam, step, weight), self._tally.rest.square, self._precision.most, excess
@@ -440,7 +447,8 @@ class Side:
         left, (usual, far) = spectrum.ends[2], spectrum.far
         right = _beyond(spectrum, _LIST[usual], far, epsilon, ghost)
         if right >= enough:
-            for i in range(j + 1, min(j + _FURTHER, len(ORDERS))):
+            first, last = (j + 2, j + 5) if self._folding is None else (j + 1, j + _FURTHER)
+            for i in range(first, min(last, len(ORDERS))):
                 scale = self._tally.scale(i)
                 right = min(right, _beyond(spectrum, _LIST[i], scale, epsilon, ghost))
         return (left + right) * (1 + 32 * UNIT)
