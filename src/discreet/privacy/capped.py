@@ -13,7 +13,7 @@ from discreet.privacy.moments import Direction, Line, Moments
 from discreet.privacy.quadrature import Sampled
 from discreet.privacy.rounding import UNIT, Interval, Number
 
-_NEAR = Fraction(1, 10**12)
+_NEAR = Fraction(1, 10**9)
 """A cap is met to within this share of itself."""
 
 
@@ -25,9 +25,9 @@ class Capped(Guarantee):
         It dominates `guarantee`, and has the same delta(epsilon) for every epsilon up to `cap`.
     Why:
         Under Q nothing moves. Under P outcomes with a loss z > cap keep e^cap Q, and the rest of
-        their mass, delta(cap) in all, has an infinite loss. For epsilon <= cap that leaves P - e^epsilon
-        Q as it was on all of them together; for larger epsilon it can only raise it. With P and Q
-        exchanged the loss -log g is raised to at least -cap, and the rest of Q's mass costs nothing.
+        their mass, delta(cap) in all, has an infinite loss. For epsilon <= cap that leaves P -
+        e^epsilon Q as it was on all of them together; for larger epsilon it can only raise it. With
+        P and Q exchanged the loss -log g is raised to at least -cap.
     """
 
     directions = (Direction.REMOVE, Direction.ADD)

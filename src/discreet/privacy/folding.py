@@ -46,7 +46,7 @@ class Folding:
         def log(i: int) -> float:
             return self._log_moment(i) - self._order(i) * room
 
-        j = descend(lambda i: max(log(i), _NEVER) + _WALK * i, len(ORDERS))
+        j = descend(lambda i: max(log(i), _NEVER) + 1e-9 * i, len(ORDERS))
         return self.mass * math.exp(min(0.0, log(j))) * (1 + 1e-9)
 
     def suited(self, epsilon: float, log_delta: float) -> float:

@@ -28,6 +28,9 @@ _WIDTH: Final = 54.0
 _REACH: Final = 15
 """Cells on either side that a kernel is added to; e^(54/64 - (2 pi 15)^2/(4 54)) is below 3e-18."""
 
+_TRUSTED: Final = 2.0**20
+"""Radians up to which sines are vouched for."""
+
 _CALM: Final = 0.5
 """Radians up to which a point's turns are a short series."""
 
@@ -45,14 +48,17 @@ _LEVEL: Final = 8 * UNIT
 
 def total(weights: FloatArray) -> float:
     """The sum of weights >= 0, within 66 roundings however many they are."""
-    return math.fsum(np.add.reduceat(weights, np.arange(0, len(weights), 64))) if len(weights) else 0.0
+    starts = np.arange(0, len(weights), 64)
+    return math.fsum(np.add.reduceat(weights, starts)) if len(weights) else 0.0
 
 
 def turning_sums(weights: FloatArray, angles: FloatArray, size: int) -> tuple[ComplexArray, float]:
     """The sums of weights e^(i k angles) for 0 <= k < size, and their error; weights >= 0.
 
-    Angles may be off: that counts apart, k times as much for each of them.
+    Angles may be off: that counts apart, k times as much for each of them. Nothing is vouched for
+    past 2^20 radians.
     """
+    wild = weights[np.abs(angles) * size > _TRUSTED]
     calm = np.abs(angles) * size <= _CALM
     slow, slow_error = _slowly(weights[calm], angles[calm], size)
     if calm.all():
@@ -62,14 +68,14 @@ def turning_sums(weights: FloatArray, angles: FloatArray, size: int) -> tuple[Co
         fast, error = _tabled(loud, turns, size)
     else:
         fast, error = _gridded(loud, turns, size)
-    return slow + fast, slow_error + error * total(loud)
+    return slow + fast, slow_error + error * total(loud) + 3 * total(wild)
 
 
 def _slowly(weights: FloatArray, angles: FloatArray, size: int) -> tuple[ComplexArray, float]:
     """Taylor's series for points that turn by 1/2 at most: k^p i^p/p! times the moments.
 
-    Terms fall like 1/(2^p p!), so 16 leave less than 1e-17 of the first turn. All but the sum of the
-    weights itself is multiplied by a turn, and with it what it rounds by.
+    Terms fall like 1/(2^p p!), so 16 leave less than 1e-17 of the first turn. All but the sum of
+    the weights itself is multiplied by a turn, and with it what it rounds by.
     """
     reach = angles * float(size)
     moments = [float(weights @ reach**p) for p in range(1, _TERMS)]
@@ -101,7 +107,7 @@ def _gridded(weights: FloatArray, angles: FloatArray, size: int) -> tuple[Comple
     found = np.fft.ifft(grid, norm="forward")
     ratio = (np.arange(size) - float(middle)) / cells
     factor = math.sqrt(math.pi / _WIDTH) * np.exp(_WIDTH * ratio * ratio)
-    rounding = (_PART + len(angles) // _PART + 17) * UNIT + 4 * ELEMENTARY
+    rounding = 1.5 * (_PART + len(angles) // _PART + 17) * UNIT + 4 * ELEMENTARY
     rounding += 0.5 * math.sqrt(cells) * math.log2(cells) * _LEVEL
     return found[np.arange(-middle, size - middle)] * factor, 2.4 * rounding + 1e-17
 

@@ -277,6 +277,10 @@ class SampledGaussian:
         ratios, _ = self._ratios(x)
         density = -0.5 * x * x + power * ratios - 0.5 * math.log(2 * math.pi)
         whole = float(np.logaddexp.reduce(density)) + math.log(gap)
+        if math.isfinite(self.end):
+            # Cut off on a slope: half of the last term, and what a convex slope may add.
+            half = math.exp(float(density[-1]) + math.log(gap) - whole) / 2
+            whole += math.log1p(-half) - 0.05
         share -= self._atom(power, whole)
         height = density + ratios - self.mu * x + self.mu * self.mu / 2
         # Between grid points log h rises by at most its second derivative times gap^2/8.
@@ -320,7 +324,9 @@ class SampledGaussian:
         """Points close enough to see every bend of the integrand, unless they are too many."""
         first, last = self.ends(power)
         last = max(min(last, self.end), first + 1)
-        count = (last - first) * 20 * math.sqrt(1 + abs(power) * self.mu**2)
+        fine = 20 * math.sqrt(1 + abs(power) * self.mu**2)
+        fine = fine if math.isinf(self.end) else max(fine, 2 * self.mu * abs(power))
+        count = (last - first) * fine
         return np.linspace(first, last, int(max(count, 256))) if count < 2**15 else None
 
 

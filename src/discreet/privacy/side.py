@@ -37,8 +37,6 @@ _HALF = Fraction(1, 2)
 
 _ROUNDS = 5
 """Caps that are tried."""
-import os
-_TRACE=os.environ.get("TRACE")
 
 _QUIET = 18.0
 """Aliases may add e^-18 of delta."""
@@ -63,9 +61,7 @@ class Side:
     are multiplied in together; where budgets are checked that is at once.
     """
 
-    def __init__(
-        self, tally: Tally, precision: Precision, folding: Folding | None = None
-    ) -> None:
+    def __init__(self, tally: Tally, precision: Precision, folding: Folding | None = None) -> None:
         self._tally, self._precision, self._folding = tally, precision, folding
         self._spectra: dict[tuple[int, int], Spectrum] = {}
         self._active: Spectrum | None = None
@@ -168,7 +164,7 @@ class Side:
         return self._solve(left, log_left)
 
     def ceiling(self, delta: Fraction) -> float:
-        """An epsilon that certainly suffices, from real orders alone; infinity where none is known."""
+        """An epsilon that certainly suffices, from real orders alone, or infinity."""
         left, log_left = _rest(delta, self._tally.infinity[1])
         return self._best(_INVERSE, _offsets(log_left))[1] if left > 0 else math.inf
 
@@ -249,7 +245,7 @@ class Side:
 
     def _line(self, j: int, log_delta: float, near: float) -> tuple[Spectrum, int]:
         """An up-to-date spectrum on a line suited to the order and to delta = e^-log_delta."""
-        j = self._steady(j)
+        j = self._steady(j) if self._folding is None else j
         spectrum = self._current() if self._serves(self._at[0], j, log_delta, near) else None
         if spectrum is not None:
             return spectrum, self._at[0]
@@ -342,11 +338,10 @@ class Side:
         for _ in range(_ROUNDS):
             folding = fold(self._tally, cap)
             found = Side(folding.plain, self._precision, folding).epsilon(delta)
-            if _TRACE: print("   ", self._tally.direction, cap, found, top)
             if found.upper <= best.upper:
                 best = Bound(max(best.lower, found.lower), found.upper, found.method)
             suited = min(top, folding.suited(best.upper, math.log(left)))
-            if _settled(best) or abs(suited - cap) < 0.05 * cap:
+            if _settled(best) or 0.95 * cap <= suited <= cap:
                 break
             cap = suited
         return best
@@ -380,7 +375,6 @@ class Side:
         spectrum, j = self._line(j, -log_left, ceiling)
         guess = self._guess(spectrum) or saddle(spectrum, self._spread(j), log_left)
         found, reading = cross(spectrum, log_left, self._precision.near, ceiling, guess)
-        if _TRACE: print("        line", spectrum.line, 2*math.pi/spectrum.line.step, ceiling, found)
         if found < ceiling:
             best = Bound(best.lower, found, "contour")
         self._last = (spectrum, spectrum.level, best.upper)

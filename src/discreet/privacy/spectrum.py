@@ -22,7 +22,7 @@ import numpy as np
 
 from discreet.privacy.expansion import Expansion, log_above
 from discreet.privacy.moments import PRODUCT, ComplexArray, FloatArray, Line, Moments
-from discreet.privacy.phases import DIRECT, ROUNDING, phase_error, phases
+from discreet.privacy.phases import DIRECT, ROUNDING, phases
 from discreet.privacy.rounding import ELEMENTARY, UNIT
 
 _FINE: Final = 45.0
@@ -182,7 +182,8 @@ class Spectrum:
     def _lay_out(self, product: ComplexArray) -> None:
         self.product, self.flat = product, product.view(np.float64)
         self.live = Line(self.line.lam, self.line.step, len(product))
-        self._per_angle = phase_error(self.line.step, len(product), 6 * UNIT)
+        # As `phase_error`, per radian; `_turn` asks how many there are.
+        self._per_angle = self.line.step * len(product) * (9 * UNIT) + ROUNDING
         self._ready: _Ready | None = None
         self._faded, self._fourth = (0.0, _PLAIN), (-1.0, math.inf)
 
@@ -234,9 +235,9 @@ class Spectrum:
         """At most what the phantom has added to delta at the epsilon of a reading.
 
         The density's terms are |s (s + 1)| times those of delta. What is uniform in the slack meets
-        weights step/pi e^(-v t^2/2), which sum to less than step/2 pi + 1/sqrt(2 pi v). What was cut
-        off lies below the line's end, or beyond it, where the density's remainder is smaller than
-        |s (s + 1)| at the end times that of delta.
+        weights step/pi e^(-v t^2/2), which sum to less than step/2 pi + 1/sqrt(2 pi v). What was
+        cut off lies below the line's end, or beyond it, where the density's remainder is smaller
+        than |s (s + 1)| at the end times that of delta.
         """
         if not reading.ghost or self._ready is None:
             return 0.0

@@ -34,6 +34,12 @@ from discreet.rationals import Real, positive
 _LARGEST_ORDER = 256
 """Orders up to which the sum of Wang, Balle and Kasiviswanathan is worth its time."""
 
+_LOWEST_CAP = 0.01
+"""Caps below this share of the rate would not be met to a billionth."""
+
+_STEEPEST = 100.0
+"""So little noise needs no cap."""
+
 _FAR = 2.0**60
 """No epsilon that is asked for reaches this."""
 
@@ -151,8 +157,9 @@ class Subsampled(Guarantee):
         if self.rate == 1 or self.scheme is Scheme.WITHOUT_REPLACEMENT:
             return None
         rate = float(self.rate)
+        cap = max(cap, _LOWEST_CAP * rate)
         match _pair(self.guarantee, rate):
-            case SampledGaussian(mu):
+            case SampledGaussian(mu) if mu < _STEEPEST:
                 loss = (Interval.of(cap).expm1() / self.rate).log1p()
                 end = float(loss.hi) / mu + mu / 2
                 return Capped(self, SampledGaussian(mu, rate, end), rate, cap)
