@@ -36,6 +36,7 @@ class Folding:
     turned: Tally
     cap: float
     mass: float
+    count: int
 
     def doubt(self, epsilon: float) -> float:
         """At most what folding has added to delta at epsilon."""
@@ -74,4 +75,4 @@ def fold(tally: Tally, cap: float) -> Folding:
     way = tally.direction
     other = Direction.ADD if way is Direction.REMOVE else Direction.REMOVE
     plain, turned = tally.capped(cap, way), tally.capped(cap, other)
-    return Folding(plain, turned, cap, tally.moved(cap))
+    return Folding(plain, turned, cap, tally.moved(cap), sum(tally.heavy().values()))

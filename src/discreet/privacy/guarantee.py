@@ -56,7 +56,7 @@ class Guarantee(ABC):
 
     def epsilon(self, delta: Real) -> Bound:
         """The smallest epsilon with which (epsilon, delta)-differential privacy holds."""
-        return self._epsilon(_below_one(delta, "delta"))
+        return self._epsilon(below_one(delta, "delta"))
 
     def delta(self, epsilon: Real) -> Bound:
         """The smallest delta with which (epsilon, delta)-differential privacy holds."""
@@ -247,7 +247,8 @@ def people(k: int) -> int:
     return whole(k, "k", at_least=1)
 
 
-def _below_one(value: Real, name: str) -> Fraction:
+def below_one(value: Real, name: str) -> Fraction:
+    """Read a probability that is not 1."""
     exact = non_negative(value, name)
     if exact < 1:
         return exact

@@ -41,8 +41,8 @@ _ROUNDS = 5
 _QUIET = 18.0
 """Aliases may add e^-18 of delta."""
 
-_VISIBLE = 12.0
-"""Delta may be e^-12 of a line's scale: roundings are far below that."""
+_VISIBLE = 17.0
+"""Delta may be e^-17 of a line's scale over the number of laws: roundings are far below that."""
 
 _SETTLED = 1e-4
 """How far apart, relatively, bounds may be that are not worth another line."""
@@ -237,9 +237,12 @@ class Side:
     def _roomiest(self, log_delta: float, near: float) -> int:
         """The order whose aliases may lie closest, while delta is not lost in rounding there."""
 
+        folded = 1 if self._folding is None else self._folding.count
+        visible = _VISIBLE - math.log(folded)
+
         def cost(i: int) -> float:
             gap = self._tally.scale(i) - _LIST[i] * near + log_delta
-            return math.log(self._width(i, log_delta, near)) + max(0.0, gap - _VISIBLE)
+            return math.log(self._width(i, log_delta, near)) + max(0.0, gap - visible)
 
         return descend(cost, len(ORDERS) - 1)
 
