@@ -236,7 +236,6 @@ class Side:
 
     def _roomiest(self, log_delta: float, near: float) -> int:
         """The order whose aliases may lie closest, while delta is not lost in rounding there."""
-
         folded = 1 if self._folding is None else self._folding.count
         visible = _VISIBLE - math.log(folded)
 
