@@ -68,7 +68,7 @@ def turning_sums(weights: FloatArray, angles: FloatArray, size: int) -> tuple[Co
         fast, error = _tabled(loud, turns, size)
     else:
         fast, error = _gridded(loud, turns, size)
-    return slow + fast, slow_error + error * total(loud) + 3 * total(wild)
+    return slow + fast, slow_error + error + 3 * total(wild)
 
 
 def _slowly(weights: FloatArray, angles: FloatArray, size: int) -> tuple[ComplexArray, float]:
@@ -89,14 +89,13 @@ def _slowly(weights: FloatArray, angles: FloatArray, size: int) -> tuple[Complex
 
 
 def _gridded(weights: FloatArray, angles: FloatArray, size: int) -> tuple[ComplexArray, float]:
-    """By a grid; the error is relative to the sum of the weights.
+    """By a grid.
 
     Why:
         Frequencies are counted from the middle, where e^(tau k^2) <= e^(54/64) < 2.4. A kernel is
         right to 3 `ELEMENTARY` of its sum. Sums in parts of 1024 points round 1024 times and once a
         part. The error of an FFT of M cells is at most sqrt(M) log2 M levels times the Euclidean
-        norm of the cells, at most that of one kernel, which is below 1/2 of what the factor
-        h/sqrt(4 pi tau) divides by.
+        norm of the cells.
     """
     cells = 2 ** math.ceil(math.log2(_FINER * size))
     middle = size // 2
@@ -107,9 +106,10 @@ def _gridded(weights: FloatArray, angles: FloatArray, size: int) -> tuple[Comple
     found = np.fft.ifft(grid, norm="forward")
     ratio = (np.arange(size) - float(middle)) / cells
     factor = math.sqrt(math.pi / _WIDTH) * np.exp(_WIDTH * ratio * ratio)
-    rounding = 1.5 * (_PART + len(angles) // _PART + 17) * UNIT + 4 * ELEMENTARY
-    rounding += 0.5 * math.sqrt(cells) * math.log2(cells) * _LEVEL
-    return found[np.arange(-middle, size - middle)] * factor, 2.4 * rounding + 1e-17
+    rounding = 1.5 * (_PART + len(angles) // _PART + 17) * UNIT + 4 * ELEMENTARY + 5e-18
+    norm = float(np.linalg.norm(grid)) * math.sqrt(cells * math.pi / _WIDTH) * (1 + 1e-9)
+    error = 2.4 * (rounding * total(weights) + norm * math.log2(cells) * _LEVEL)
+    return found[np.arange(-middle, size - middle)] * factor, error
 
 
 def _tabled(weights: FloatArray, angles: FloatArray, size: int) -> tuple[ComplexArray, float]:
@@ -118,7 +118,7 @@ def _tabled(weights: FloatArray, angles: FloatArray, size: int) -> tuple[Complex
     inner = np.exp(1j * np.multiply.outer(angles, np.arange(block)))
     outer = np.exp(1j * np.multiply.outer(np.arange(-(-size // block)) * float(block), angles))
     sums: ComplexArray = (outer * weights) @ inner
-    return sums.reshape(-1)[:size], (4 * len(weights) + 128) * UNIT
+    return sums.reshape(-1)[:size], (4 * len(weights) + 128) * UNIT * total(weights)
 
 
 def _spread(weights: FloatArray, angles: FloatArray, middle: int, grid: ComplexArray) -> None:
