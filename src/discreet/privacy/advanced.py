@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from discreet.privacy.bound import Bound
+from discreet.privacy.guarantee import below_one
 from discreet.privacy.rounding import Interval
 from discreet.rationals import Real, non_negative, whole
 
@@ -34,7 +35,7 @@ def advanced_epsilon(parts: Sequence[tuple[Real, int]], delta: Real) -> Bound:
         e = Interval.of(own)
         sure, mean = sure + e * n, mean + e * (e / 2).tanh() * n
         square += own * own * n
-    left = Interval.of(non_negative(delta, "delta"))
+    left = Interval.of(below_one(delta, "delta"))
     if left.hi <= 0:
         return Bound(0.0, sure.upper, "basic")
     walk = mean + (left.log() * -2 * square).sqrt()

@@ -144,6 +144,8 @@ class Composed(Guarantee):
 
     def _epsilon(self, delta: Fraction) -> Bound:
         exact = self._exact_epsilon(delta)
+        if exact is None and not delta:
+            exact = self._largest()
         if exact is not None:
             return exact
         answers = [self._renyi_epsilon(delta)] if self._loose() else []
@@ -177,6 +179,15 @@ class Composed(Guarantee):
         if mu is not None:
             return invert(lambda e: gaussian_delta(mu, e).bound("gdp", at_most=1.0), delta)
         return None if own is None else optimal_epsilon((own[0], own[1]), own[2], delta)
+
+    def _largest(self) -> Bound | None:
+        """The sum of the largest losses, where all are finite: nothing less holds at delta = 0."""
+        low = high = Interval.of(0)
+        for one, count in self.parts:
+            own = one.epsilon(0)
+            low, high = low + Interval.of(own.lower) * count, high + Interval.of(own.upper) * count
+        tight = self._has_pair() and not self._loose()
+        return Bound(low.lower if tight else 0.0, high.upper, "basic") if high.hi < inf else None
 
     def _mu(self) -> Interval | None:
         """The mu of the whole, where every part is Gaussian."""

@@ -96,7 +96,7 @@ class Contour:
             known = self._epsilons.get(key)
             if known is None:
                 known = self._sides[0].epsilon(exact)
-                if len(self._sides) > 1:
+                if len(self._sides) > 1 and not self._sides[1].ceiling(exact) <= known.lower:
                     known = _worst([known, self._sides[1].epsilon(exact)])
                 self._epsilons[key] = known
             return known
@@ -108,7 +108,10 @@ class Contour:
         with self._lock:
             known = self._deltas.get(key)
             if known is None:
-                known = self._deltas[key] = _worst([side.delta(exact) for side in self._sides])
+                known = self._sides[0].delta(exact)
+                if len(self._sides) > 1 and not self._sides[1].most(exact) <= known.lower:
+                    known = _worst([known, self._sides[1].delta(exact)])
+                self._deltas[key] = known
             return known
 
     def within(self, epsilon: Real, delta: Real) -> bool:

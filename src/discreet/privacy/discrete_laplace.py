@@ -14,7 +14,6 @@ from discreet.privacy.inversion import invert
 from discreet.privacy.moments import ComplexArray, Direction, Line, Moments, unit
 from discreet.privacy.neighbours import Neighbours
 from discreet.privacy.phases import phase_error, phases
-from discreet.privacy.pure import Pure
 from discreet.privacy.rounding import ELEMENTARY, UNIT, Interval, Number
 from discreet.rationals import Real, positive, whole
 
@@ -39,6 +38,7 @@ class DiscreteLaplaceNoise(Guarantee):
         bound with epsilon scaled along.
 
     Example:
+        >>> from discreet.privacy.pure import Pure
         >>> DiscreteLaplaceNoise(1).delta(0).upper == Pure(1).delta(0).upper
         True
         >>> DiscreteLaplaceNoise(1, sensitivity=100).delta(0) < DiscreteLaplaceNoise(1).delta(0)
@@ -66,8 +66,16 @@ class DiscreteLaplaceNoise(Guarantee):
         )
 
     def rho(self) -> Bound:
-        """That of any epsilon-differentially private mechanism; exact for one step."""
-        return Pure(self.epsilon0).rho()
+        """Epsilon - (1 - e^-epsilon) h/sinh(h), h = epsilon/sensitivity: the mean of the loss.
+
+        Why: with u = s + 1/2, M(s) sinh(u h) is sinh((n + 1) u h) - r sinh((n - 1) u h) up to a
+        factor, n the sensitivity. At imaginary u that is sin((n + 1) t) - r sin((n - 1) t), which
+        changes sign as often as its first term, so all zeros of M in u are imaginary: M is a
+        product of factors 1 + u^2/a^2 and log M is concave in u^2. It is 0 at s = 0, so that log M
+        over s (s + 1) = u^2 - 1/4 is largest as s falls to 0.
+        """
+        e, h = Interval.of(self.epsilon0), Interval.of(self.epsilon0 / self.sensitivity)
+        return (e + (-e).expm1() * (h / h.sinh())).bound("discrete laplace")
 
     def group(self, k: int) -> "DiscreteLaplaceNoise":
         """K people move the answer k times as far."""

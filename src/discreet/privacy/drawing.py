@@ -6,7 +6,6 @@ Nothing here can make an answer wrong: a poor choice costs time or a looser boun
 import math
 from collections.abc import Callable
 
-from discreet.privacy.precision import Precision
 from discreet.privacy.spectrum import Spectrum
 
 
@@ -23,21 +22,23 @@ def saddle(spectrum: Spectrum, spread: float, log_left: float) -> float:
 
 
 def resolution(
-    lam: float, step: float, spread: float, square: float, precision: Precision
+    line: tuple[float, float, float], square: float, most: int, excess: float
 ) -> tuple[int, float]:
-    """How many frequencies to keep, and the phantom that makes the rest negligible."""
+    """How many frequencies to keep, and the phantom that makes the rest negligible.
+
+    A line is its order, its step and its scale M(lam) e^(-lam epsilon) over delta.
+    """
+    lam, step, scale = line
     if square > 0:
         enough = math.sqrt(2 * 46 / square) / step + 8
-        if enough <= precision.most:
+        if enough <= most:
             return max(32, math.ceil(enough)), 0.0
-    wanted = math.sqrt(10 * (lam + 1) / precision.excess) / step
-    size = int(min(precision.most, max(64.0, wanted)))
+    wanted = math.sqrt(10 * (lam + 1) / excess) / step
+    size = int(min(most, max(64.0, wanted)))
     reach = step * size
-    # Balances the remainder e^-fall/(pi step size) against the phantom's cost lam (lam + 1)
-    # fall/reach^2, both relative to delta, about 1/(lam (lam + 1) spread sqrt(2 pi)) of the scale.
-    unit_cost = lam * (lam + 1)
-    relative = unit_cost * max(spread, 1e-12) * 2.5 / (math.pi * reach)
-    fall = min(45.0, max(2.0, math.log(relative * reach * reach / unit_cost)))
+    # Pushes the remainder scale e^-fall/(pi reach) well below the phantom's cost lam (lam + 1)
+    # fall/reach^2, both relative to delta.
+    fall = min(45.0, max(2.0, math.log(scale * reach / (math.pi * lam * (lam + 1))) + 6))
     return size, 2 * fall / (reach * reach)
 
 

@@ -36,13 +36,13 @@ class Expansion:
         "_high",
         "_low",
         "_second",
-        "_slack",
         "_third",
         "_top",
         "_value",
         "epsilon",
         "ghost",
         "lam",
+        "slack",
     )
 
     def __init__(
@@ -55,13 +55,13 @@ class Expansion:
     ) -> None:
         self.epsilon, self.lam, self.ghost = at
         self._value, self._first, self._second, self._third = sums
-        self._slack, (self._low, self._high), (self._top, self._fourth) = slack, exponent, beyond
+        self.slack, (self._low, self._high), (self._top, self._fourth) = slack, exponent, beyond
 
     def log_upper(self, at: float) -> float:
         """The log of a bound from above."""
         h = at - self.epsilon
         if not h:
-            return log_above(self._value + self._slack, self._high)
+            return log_above(self._value + self.slack, self._high)
         total, room = self._near(h)
         fall = self.lam * h
         exponent = self._high - fall + (abs(self._high) + abs(fall)) * (4 * UNIT)
@@ -81,7 +81,7 @@ class Expansion:
         """About how far the bounds on log delta are apart, near epsilon."""
         if not self._value > 0:
             return math.inf
-        return 2 * self._slack / self._value + (self._high - self._low)
+        return 2 * self.slack / self._value + (self._high - self._low)
 
     def covers(self, at: float, share: float) -> bool:
         """Whether going on from epsilon to `at` blurs the sum by less than this share of it."""
@@ -89,7 +89,22 @@ class Expansion:
         away, square = self._top * h, h * h
         if away > 1 or 2 * h > self.epsilon:
             return not h
-        return self._fourth * square * square / 24 + 2 * away * self._slack <= share * self._value
+        return self._fourth * square * square / 24 + 2 * away * self.slack <= share * self._value
+
+    def phantom_cost(self, room: float) -> float:
+        """At most what the phantom has added to delta at epsilon; its sum is off by `room`.
+
+        Why:
+            The phantom Y, N(v/2, v), raises D to D_v = E D(epsilon - Y). As v grows D_v grows at
+            the rate p_v/2, p_v = D_v'' - D_v' the density of the loss with Y in it; and n(u; r/2,
+            r) <= sqrt(v/r) e^(v/8) n(u; v/2, v) for r <= v, so that p_r <= sqrt(v/r) e^(v/8) p_v.
+            Integrated, D_v - D <= v e^(v/8) p_v. The sum for p_v, too, only gains from its aliases.
+        """
+        v, lam = self.ghost, self.lam
+        parts = (lam * (lam + 1) * self._value, -(2 * lam + 1) * self._first, -self._second)
+        room += sum(map(abs, parts)) * (8 * UNIT)
+        log = log_above(sum(parts) + room, self._high)
+        return v * math.exp(min(v / 8, 700.0)) * math.exp(min(log, 700.0)) * (1 + 64 * UNIT)
 
     def rate(self, at: float) -> float:
         """Minus the derivative of log delta, about; lam where there is none."""
@@ -120,7 +135,7 @@ class Expansion:
         if away > 1 or 2 * abs(h) > self.epsilon:
             return self._value, math.inf
         total = self._value + h * (self._first - h * (self._second / 2 + h * self._third / 6))
-        room = self._slack * (1 + 2 * away) + self._fourth * (h * h) * (h * h) / 24
+        room = self.slack * (1 + 2 * away) + self._fourth * (h * h) * (h * h) / 24
         return total, room * _NUDGE
 
 

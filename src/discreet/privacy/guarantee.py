@@ -1,7 +1,7 @@
 """What every guarantee can say, and what an accountant may ask of it.
 
 The public face is `Guarantee`: epsilon(delta), delta(epsilon), rdp(alpha), rho(), tradeoff(alpha),
-group(k), under(neighbours) and a dictionary that survives storage. Below it are five hooks that a
+group(k), under(neighbours) and a dictionary that survives storage. Below it are six hooks that a
 family fills in as far as its theory goes:
 
     log_mgf(order, direction)   log E[e^(order Z); Z < infinity] at a real order, as an Interval
@@ -9,6 +9,7 @@ family fills in as far as its theory goes:
     closed_form()               a named shape with one parameter, for families that are one
     infinity(direction)         the probability under P that the loss is infinite
     atoms(direction)            the whole law of the loss, when it is discrete and small
+    capped(cap)                 the same guarantee with its far tail folded in, where it is heavy
 
 A family whose dominating pair is not symmetric lists both `directions` and answers the hooks for
 each. A family without any dominating pair (an RDP curve) answers None to `moments` and composes by
@@ -55,7 +56,7 @@ class Guarantee(ABC):
 
     def epsilon(self, delta: Real) -> Bound:
         """The smallest epsilon with which (epsilon, delta)-differential privacy holds."""
-        return self._epsilon(_below_one(delta, "delta"))
+        return self._epsilon(below_one(delta, "delta"))
 
     def delta(self, epsilon: Real) -> Bound:
         """The smallest delta with which (epsilon, delta)-differential privacy holds."""
@@ -187,6 +188,14 @@ class Guarantee(ABC):
         del direction
         return None
 
+    def capped(self, cap: float) -> "Guarantee | None":
+        """A dominating guarantee of bounded loss and the same delta up to epsilon = cap.
+
+        None where it would gain nothing: where the tail of the loss is as light as its bulk.
+        """
+        del cap
+        return None
+
     # --- what families refine -------------------------------------------------------------------
 
     @abstractmethod
@@ -238,7 +247,8 @@ def people(k: int) -> int:
     return whole(k, "k", at_least=1)
 
 
-def _below_one(value: Real, name: str) -> Fraction:
+def below_one(value: Real, name: str) -> Fraction:
+    """Read a probability that is not 1."""
     exact = non_negative(value, name)
     if exact < 1:
         return exact

@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.privacy.bound import Bound
+from discreet.privacy.guarantee import below_one
 from discreet.privacy.inversion import invert
 from discreet.privacy.moments import FloatArray
 from discreet.privacy.rounding import ELEMENTARY, UNIT, Interval
@@ -40,7 +41,7 @@ def heterogeneous_epsilon(epsilons: Sequence[Real], delta: Real, tolerance: Real
     Privacy (general parameters, exactly and approximately).
     """
     own = [non_negative(epsilon, "epsilon") for epsilon in epsilons]
-    d = non_negative(delta, "delta")
+    d = below_one(delta, "delta")
     step = positive(tolerance, "tolerance") / (2 * max(1, len(own)))
     up, down = _compose(own, step, ceil), _compose(own, step, floor)
     above, below = invert(up.delta, d).upper, invert(down.delta, d).lower

@@ -5,6 +5,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from discreet.privacy.bound import Bound
+from discreet.privacy.guarantee import below_one
 from discreet.privacy.rounding import Interval
 from discreet.rationals import Real, non_negative, whole
 
@@ -40,7 +41,7 @@ def optimal_epsilon(own: tuple[Real, Real], k: int, delta: Real) -> Bound:
     """
     law = _law(non_negative(own[0], "epsilon"), whole(k, "k", at_least=1))
     kept = _kept(own[1], k)
-    left = Interval.of(non_negative(delta, "delta")) - (1 - kept)
+    left = Interval.of(below_one(delta, "delta")) - (1 - kept)
     if left.hi < 0:
         return Bound(float("inf"), float("inf"), "kairouz-oh-viswanath")
     if left.lo < 0:

@@ -12,13 +12,14 @@ Clenshaw-Curtis on panels for Laplace noise.
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, Protocol
 
 import numpy as np
 
+from discreet.privacy.gridding import total, turning_sums
 from discreet.privacy.moments import ComplexArray, FloatArray, Line, Moments
-from discreet.privacy.rounding import ELEMENTARY, UNIT
+from discreet.privacy.panels import DEGREE, Integrand, clenshaw_curtis, panels, rule
+from discreet.privacy.rounding import ELEMENTARY, UNIT, Interval
 
 _TARGET: Final = 41.0
 """Remainders are pushed below e^-41 of the whole, a hundredth of a rounding."""
@@ -72,7 +73,7 @@ class NodeMoments(Moments):
     way: tuple[float, float]
 
     def __init__(self, pair: Sampled, line: Line, way: tuple[float, float], real: Nodes) -> None:
-        scale, error, _, _ = _weigh(real, way[0])
+        scale, error = _weigh(real, way[0])
         object.__setattr__(self, "log_scale", scale)
         object.__setattr__(self, "log_error", error)
         object.__setattr__(self, "pair", pair)
@@ -101,17 +102,25 @@ class NodeMoments(Moments):
         return Moments(low.log_scale, low.log_error, phi, low.error + 2 * math.exp(-_GONE))
 
     def _shape(self, size: int) -> tuple[ComplexArray, float]:
+        """The shape, and all it may be off by.
+
+        A relative error of one weight moves the shape by at most that error times how far its term
+        is from the shape: nodes that hardly turn hardly count.
+        """
         power, sign = self.way
         nodes = self.pair.nodes(power, self.line.step * size)
         if nodes is None:
             return np.zeros(size, dtype=np.complex128), 2.0
-        _, _, weights, error = _weigh(nodes, power)
-        whole = float(weights.sum())
-        phi = _turn(weights, nodes.ratios * (sign * self.line.step), size) / whole
-        turns = nodes.ratio_errors + 4 * UNIT * np.abs(nodes.ratios)
-        turned = self.line.step * size * float(weights @ turns) / whole
-        rounding = (4 * len(weights) + 128) * UNIT
-        return phi, min(2.2 * (error + turned + nodes.remainder + rounding), 2.0)
+        weights, each = _weights(nodes, power)[:2]
+        whole = total(weights)
+        sums, rounding = turning_sums(weights, nodes.ratios * (sign * self.line.step), size)
+        reach = self.line.step * size
+        turns = nodes.ratio_errors + 8 * UNIT * np.abs(nodes.ratios)
+        turned = reach * float(weights @ turns)
+        moved = np.minimum(2.0, reach * np.abs(nodes.ratios)) * weights
+        off = float(moved @ each) + float(weights @ each) * float(moved.sum()) / whole
+        error = (off + turned + rounding) / whole + nodes.remainder + 96 * UNIT
+        return sums / whole, min(2.2 * error, 2.0)
 
 
 def moments(pair: Sampled, line: Line, way: tuple[float, float]) -> Moments | None:
@@ -126,39 +135,35 @@ def moments(pair: Sampled, line: Line, way: tuple[float, float]) -> Moments | No
     if real is None:
         return None
     if line.size == 1:
-        scale, error, _, _ = _weigh(real, way[0])
+        scale, error = _weigh(real, way[0])
         return Moments(scale, error, np.ones(1, dtype=np.complex128), 0.0)
     return NodeMoments(pair, line, way, real)
 
 
-def _weigh(nodes: Nodes, power: float) -> tuple[float, float, FloatArray, float]:
-    """Log F(power), its error, the terms relative to the largest, and the error of their sum."""
+def _weigh(nodes: Nodes, power: float) -> tuple[float, float]:
+    """Log F(power), and its error."""
+    weights, each, top = _weights(nodes, power)
+    whole = total(weights)
+    error = 2 * float(weights @ each) / whole + 80 * UNIT + nodes.remainder
+    log_scale = top + math.log(whole)
+    return log_scale, 2 * error + ELEMENTARY * (1 + abs(log_scale))
+
+
+def _weights(nodes: Nodes, power: float) -> tuple[FloatArray, FloatArray, float]:
+    """The terms at the real power relative to e^top, their relative errors, and top."""
     logs = nodes.logs + power * nodes.ratios
     top = float(logs.max())
-    weights = np.exp(logs - top)
-    whole = float(weights.sum())
     size = np.abs(nodes.logs) + abs(power) * np.abs(nodes.ratios) + abs(top)
     each = nodes.log_errors + abs(power) * nodes.ratio_errors + ELEMENTARY * (1 + size)
-    error = 2 * float(weights @ each) / whole + (len(logs) + 8) * UNIT + nodes.remainder
-    log_scale = top + math.log(whole)
-    log_error = 2 * error + ELEMENTARY * (1 + abs(log_scale))
-    return log_scale, log_error, weights, error
-
-
-def _turn(weights: FloatArray, angles: FloatArray, size: int) -> ComplexArray:
-    """The sums of weights e^(i k angles) for 0 <= k < size, as one product of two small tables."""
-    block = math.isqrt(size - 1) + 1
-    inner = np.exp(1j * np.multiply.outer(angles, np.arange(block)))
-    outer = np.exp(1j * np.multiply.outer(np.arange(-(-size // block)) * float(block), angles))
-    sums: ComplexArray = (outer * weights) @ inner
-    return sums.reshape(-1)[:size]
+    return np.exp(logs - top), each, top
 
 
 def log_ratios(loss: FloatArray, error: FloatArray, rate: float) -> tuple[FloatArray, FloatArray]:
     """Log(1 - q + q e^loss), and its error.
 
-    Why: its slope in the loss is q e^loss/g <= 1, and a relative error of v = q (e^loss - 1) moves
-    log(1 + v) by |v|/(1 + v) times as much. Large losses go by log q + loss, which cannot overflow.
+    Why: its slope in the loss is q e^loss/g <= 1, rising, so an error below 1/2 of the loss counts
+    at most twice the slope; a relative error of v = q (e^loss - 1) moves log(1 + v) by |v|/(1 + v)
+    times as much. Large losses go by log q + loss, which cannot overflow.
     """
     excess = rate * np.expm1(np.minimum(loss, 30.0))
     low = np.log1p(excess)
@@ -167,7 +172,8 @@ def log_ratios(loss: FloatArray, error: FloatArray, rate: float) -> tuple[FloatA
     high = far + (math.log(rate) + np.log1p((1 / rate - 1) * np.exp(-far)))
     extra = ELEMENTARY * (4 * (far + abs(math.log(rate)) + 2))
     near = loss <= 30.0
-    return np.where(near, low, high), error + np.where(near, slack, extra)
+    slope = np.minimum(1.0, 2 * (excess + rate) / (1 + excess))
+    return np.where(near, low, high), np.where(near, slope * error + slack, error + extra)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -194,10 +200,11 @@ class SampledAtoms:
 
 @dataclass(frozen=True, slots=True)
 class SampledGaussian:
-    """The pair N(mu, 1), N(0, 1): P/Q = e^(mu x - mu^2/2)."""
+    """The pair N(mu, 1), N(0, 1): P/Q = e^(mu x - mu^2/2), taken for constant from x = `end` on."""
 
     mu: float
     rate: float
+    end: float = math.inf
 
     def nodes(self, power: float, height: float) -> Nodes | None:
         """The trapezoidal rule.
@@ -214,6 +221,8 @@ class SampledGaussian:
         Reference: Trefethen, Weideman, The Exponentially Convergent Trapezoidal Rule (integrals
         over the real line).
         """
+        if math.isfinite(self.end):
+            return self._capped_nodes(power, height)
         step, (first, last) = self._step(power, height), self.ends(power)
         if not (last - first) / step < _MOST:
             return None
@@ -221,11 +230,36 @@ class SampledGaussian:
         ratios, errors = self._ratios(x)
         logs = -0.5 * x * x + (math.log(step) - 0.5 * math.log(2 * math.pi))
         known = float(np.logaddexp.reduce(logs + power * ratios))
-        floor = power < 0 and x[0] > self.mu * power
-        ends = ((x[0], math.log1p(-self.rate) if floor else ratios[0]), (x[-1], ratios[-1]))
-        outside = sum(math.exp(min(power * r - z * z / 2 - known, 0.0)) for z, r in ends)
+        outside = self._left_of(power, x[0], ratios[0], known)
+        outside += math.exp(min(power * ratios[-1] - x[-1] * x[-1] / 2 - known, 0.0))
         remainder = 2.1 * math.exp(-_TARGET) + 2.1 * outside * (0.5 + 0.4 * step)
         return Nodes(logs, ELEMENTARY * (np.abs(logs) + 8), ratios, errors, remainder)
+
+    def _capped_nodes(self, power: float, height: float) -> Nodes | None:
+        """Panels up to the end, and one atom for all that lies beyond it."""
+        first = min(self.ends(power)[0], self.end - 1)
+        over = Integrand(self.mu, self.rate, power, height)
+        rough = np.linspace(first, self.end, 512)
+        goal = float(np.max(power * self._ratios(rough)[0] - rough * rough / 2)) - _TARGET - 6
+        edges = panels(over, (first, self.end), goal, _MOST)
+        if edges is None:
+            return None
+        x, logs, spread = rule(edges)
+        logs += -0.5 * x * x - 0.5 * math.log(2 * math.pi)
+        beyond = Interval.of(self.end).normal_tail().log()
+        logs = np.append(logs, float(beyond.hi))
+        spread = np.append(spread, 0.0) + ELEMENTARY * (np.abs(logs) + 8)
+        ratios, errors = self._ratios(np.append(x, self.end))
+        known = float(np.logaddexp.reduce(logs + power * ratios))
+        remainder = 1.1 * len(edges) * math.exp(goal - known)
+        remainder += 1.1 * self._left_of(power, first, ratios[0], known)
+        return Nodes(logs, spread, ratios, errors, remainder)
+
+    def _left_of(self, power: float, first: float, ratio: float, known: float) -> float:
+        """What lies left of all nodes, against log F = `known`; doubled, for a sum over nodes."""
+        floor = power < 0 and first > self.mu * power
+        log = power * (math.log1p(-self.rate) if floor else ratio) - first * first / 2
+        return math.exp(min(log - known, 0.0))
 
     def fades(self, power: float, share: float) -> float:
         """A height from which on |F(w)| <= share F(Re w).
@@ -243,6 +277,11 @@ class SampledGaussian:
         ratios, _ = self._ratios(x)
         density = -0.5 * x * x + power * ratios - 0.5 * math.log(2 * math.pi)
         whole = float(np.logaddexp.reduce(density)) + math.log(gap)
+        if math.isfinite(self.end):
+            # Cut off on a slope: half of the last term, and what a convex slope may add.
+            half = math.exp(float(density[-1]) + math.log(gap) - whole) / 2
+            whole += math.log1p(-half) - 0.05
+        share -= self._atom(power, whole)
         height = density + ratios - self.mu * x + self.mu * self.mu / 2
         # Between grid points log h rises by at most its second derivative times gap^2/8.
         height += (1 + abs(power + 1) * self.mu**2 / 4) * gap * gap / 8
@@ -254,6 +293,14 @@ class SampledGaussian:
             return math.inf
         log_cost = highest[where] - whole - math.log(self.mu * self.rate)
         return float(np.min(5.2 * np.exp(np.minimum(log_cost, 500.0)) / room[where]))
+
+    def _atom(self, power: float, whole: float) -> float:
+        """At most the share of F(power) = e^whole, about, that lies beyond the end."""
+        if math.isinf(self.end):
+            return 0.0
+        log = float(Interval.of(self.end).normal_tail().log().hi) - whole
+        log += power * float(self._ratios(np.array([self.end]))[0][0])
+        return 1.02 * math.exp(min(log, 0.0))
 
     def _ratios(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         mu = self.mu
@@ -276,7 +323,10 @@ class SampledGaussian:
     def _grid(self, power: float) -> FloatArray | None:
         """Points close enough to see every bend of the integrand, unless they are too many."""
         first, last = self.ends(power)
-        count = (last - first) * 20 * math.sqrt(1 + abs(power) * self.mu**2)
+        last = max(min(last, self.end), first + 1)
+        fine = 20 * math.sqrt(1 + abs(power) * self.mu**2)
+        fine = fine if math.isinf(self.end) else max(fine, 2 * self.mu * abs(power))
+        count = (last - first) * fine
         return np.linspace(first, last, int(max(count, 256))) if count < 2**15 else None
 
 
@@ -287,6 +337,7 @@ class SampledLattice:
     distance: int
     variance: float
     rate: float
+    cap: float = math.inf
 
     def nodes(self, power: float, height: float) -> Nodes | None:
         """The sum over the integers itself, cut off as for Gaussian noise.
@@ -303,6 +354,7 @@ class SampledLattice:
         x = np.arange(math.floor(first) - 1.0, math.ceil(last) + 2.0)
         loss = self.distance * (2 * x - self.distance) / (2 * v)
         ratios, errors = log_ratios(loss, 4 * UNIT * np.abs(loss), self.rate)
+        ratios = np.minimum(ratios, self.cap)
         bare = -x * x / (2 * v)
         logs = bare - math.log(float(np.exp(bare).sum()))
         known = float(np.logaddexp.reduce(logs + power * ratios))
@@ -341,7 +393,7 @@ class SampledLaplace:
         panels = self._panels(power, height)
         if panels is None:
             return None
-        points, weights, spread = _clenshaw_curtis()
+        points, weights, spread = clenshaw_curtis()
         half = self.epsilon / panels
         centres = (2 * np.arange(panels) + 1 - panels) * half
         inside = np.add.outer(centres, half * points).reshape(-1)
@@ -366,34 +418,14 @@ class SampledLaplace:
         atoms = power * log_ratios(ends, ends, self.rate)[0] - (self.epsilon, 0.0) - math.log(2)
         goal = float(atoms.max()) - _TARGET - 1e-9 * float(np.abs(atoms).max())
         panels = 1
-        while panels * (_DEGREE + 1) < _MOST:
+        while panels * (DEGREE + 1) < _MOST:
             half = self.epsilon / panels
             tall, wide = half * (rho - 1 / rho) / 2, self.epsilon + half * ((rho + 1 / rho) / 2 - 1)
             growth = math.log(self.epsilon) + (wide - self.epsilon) / 2 + height * tall
             growth += power * log_ratios(wide if power > 0 else -wide, tall, self.rate)[0]
             growth -= max(0.0, -power) * np.log(np.cos(np.minimum(tall, 3.1) / 2))
-            growth += np.log(2 / (rho - 1)) - _DEGREE * np.log(rho)
+            growth += np.log(2 / (rho - 1)) - DEGREE * np.log(rho)
             if float(np.min(growth[tall < 3.1], initial=math.inf)) < goal:
                 return panels
             panels = math.ceil(panels * 1.25)
         return None
-
-
-_DEGREE: Final = 64
-
-
-@lru_cache(maxsize=1)
-def _clenshaw_curtis() -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Points, weights and relative errors of the weights of the rule of even degree n.
-
-    The weight of cos(k pi/n) is c_k/n (1 - sum_j b_j cos(2 j k pi/n)/(4 j^2 - 1)), whose terms sum
-    to at most 1 in size: each weight is off by at most 2/n times a few roundings of numbers below
-    2.
-    """
-    n = _DEGREE
-    k, j = np.arange(n + 1), np.arange(1, n // 2 + 1)
-    turns = (2 * np.multiply.outer(k, j)) % (2 * n)
-    series = np.where(j == n // 2, 1.0, 2.0) / (4.0 * j * j - 1)
-    weights = (1 - np.cos(turns * (math.pi / n)) @ series) * (2.0 / n)
-    weights[[0, -1]] /= 2
-    return np.cos(k * (math.pi / n)), weights, 16 * ELEMENTARY * (2.0 / n) / weights

@@ -10,6 +10,7 @@ from discreet.privacy.bound import Bound
 from discreet.privacy.crossing import cross
 from discreet.privacy.drawing import descend, resolution, saddle, width
 from discreet.privacy.expansion import Expansion
+from discreet.privacy.folding import Folding, fold
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import LossList, certain, extend
 from discreet.privacy.moments import FloatArray, Line
@@ -29,6 +30,26 @@ _ONES: FloatArray = np.ones(len(ORDERS))
 _GROWTH = 1.3
 """How much the composed moment may grow before another line is considered."""
 
+_FOLDED = Fraction(1, 10**6)
+"""The share of delta that a first cap may take."""
+
+_HALF = Fraction(1, 2)
+
+_ROUNDS = 5
+"""Caps that are tried."""
+
+_QUIET = 18.0
+"""Aliases may add e^-18 of delta."""
+
+_VISIBLE = 17.0
+"""Delta may be e^-17 of a line's scale over the number of laws: roundings are far below that."""
+
+_SETTLED = 1e-4
+"""How far apart, relatively, bounds may be that are not worth another line."""
+
+_FURTHER = 8
+"""Orders further up that are tried for a bound on aliases."""
+
 _FEW = 6
 """Guarantees up to which a line is brought up to date one by one."""
 
@@ -40,12 +61,12 @@ class Side:
     are multiplied in together; where budgets are checked that is at once.
     """
 
-    def __init__(self, tally: Tally, precision: Precision) -> None:
-        self._tally, self._precision = tally, precision
+    def __init__(self, tally: Tally, precision: Precision, folding: Folding | None = None) -> None:
+        self._tally, self._precision, self._folding = tally, precision, folding
         self._spectra: dict[tuple[int, int], Spectrum] = {}
         self._active: Spectrum | None = None
         self._pending: list[tuple[Guarantee, int, tuple[Shape, float] | None]] = []
-        self._listed: LossList | None = certain()
+        self._listed: LossList | None = certain() if folding is None else None
         self._waiting: list[tuple[Guarantee, int]] = []
         self._last: tuple[Spectrum | None, float, float] = (None, 0.0, 0.0)
         self._chosen: tuple[Spectrum | None, int, float, float] = (None, 0, 0.0, 0.0)
@@ -129,14 +150,28 @@ class Side:
             self._asked = (delta, lost[1], *_rest(delta, lost[1]))
         _, _, left, log_left = self._asked
         if left <= 0 and lost[1] > delta:
-            sure = lost[0] > delta
+            sure = lost[0] > delta and self._folding is None
             return Bound(math.inf if sure else 0.0, math.inf, "infinite loss")
         if tally.largest == 0:
             return Bound(0.0, 0.0, "basic")
         listed = self._outcomes() if self._listed is not None else None
         if listed is not None:
             return listed.epsilon(Interval.of(delta).lower, lost)
-        return self._solve(left, log_left) if left > 0 else Bound(0.0, tally.largest, "basic")
+        if left <= 0:
+            return Bound(0.0, tally.largest, "basic")
+        if self._folding is None and tally.heavy():
+            return self._fold_and_solve(delta, left)
+        return self._solve(left, log_left)
+
+    def ceiling(self, delta: Fraction) -> float:
+        """An epsilon that certainly suffices, from real orders alone, or infinity."""
+        left, log_left = _rest(delta, self._tally.infinity[1])
+        return self._best(_INVERSE, _offsets(log_left))[1] if left > 0 else math.inf
+
+    def most(self, epsilon: Fraction) -> float:
+        """A delta that certainly suffices, from real orders alone."""
+        log = self._best(_ONES, PEAKS - ORDERS * Interval.of(epsilon).lower)[1]
+        return _sum_up(_exp_up(min(log, 0.0)), self._tally.infinity[1])
 
     def delta(self, epsilon: Fraction) -> Bound:
         """The smallest delta at this epsilon."""
@@ -148,8 +183,13 @@ class Side:
         if listed is not None:
             return listed.delta(epsilon, lost)
         e_low, e_high = Interval.of(epsilon).lower, Interval.of(epsilon).upper
+        if self._folding is None and tally.heavy():
+            cap = fold(tally, math.inf).suited(e_high, -30.0)
+            return self._fold(cap).delta(epsilon)
         j, log_chernoff = self._best(_ONES, PEAKS - ORDERS * e_low)
-        spectrum, j = self._line(j, max(1.0, -log_chernoff))
+        if self._folding is not None:
+            j = self._roomiest(max(1.0, -log_chernoff), e_low)
+        spectrum, j = self._line(j, max(1.0, -log_chernoff), e_low)
         reading = spectrum.read(e_low)
         log_upper = reading.log_upper(e_low)
         method, log_best = (
@@ -194,18 +234,29 @@ class Side:
         part, rest = self._tally.scale(j) * float(factor[j]), float(offset[j])
         return j, part + rest + (abs(part) + 4 * abs(rest) + 1) * (8 * UNIT)
 
-    def _line(self, j: int, log_delta: float) -> tuple[Spectrum, int]:
+    def _roomiest(self, log_delta: float, near: float) -> int:
+        """The order whose aliases may lie closest, while delta is not lost in rounding there."""
+        folded = 1 if self._folding is None else self._folding.count
+        visible = _VISIBLE - math.log(folded)
+
+        def cost(i: int) -> float:
+            gap = self._tally.scale(i) - _LIST[i] * near + log_delta
+            return math.log(self._width(i, log_delta, near)) + max(0.0, gap - visible)
+
+        return descend(cost, len(ORDERS) - 1)
+
+    def _line(self, j: int, log_delta: float, near: float) -> tuple[Spectrum, int]:
         """An up-to-date spectrum on a line suited to the order and to delta = e^-log_delta."""
-        j, spread = self._steady(j)
-        spectrum = self._current() if self._serves(self._at[0], j, spread, log_delta) else None
+        j = self._steady(j) if self._folding is None else j
+        spectrum = self._current() if self._serves(self._at[0], j, log_delta, near) else None
         if spectrum is not None:
             return spectrum, self._at[0]
         if self._growing and j > 0:
             j -= 1  # More will be appended, and the best order only falls: this line lasts longer.
-        key = (j, math.ceil(2 * math.log2(width(_LIST[j], spread, log_delta))))
+        key = (j, math.ceil(2 * math.log2(self._width(j, log_delta, near))))
         spectrum = self._spectra.pop(key, None)
         if spectrum is None or spectrum.rest.length != self._tally.length:
-            spectrum = self._draw(_LIST[j], 2.0 ** (key[1] / 2), spread)
+            spectrum = self._draw(j, 2.0 ** (key[1] / 2), log_delta, near)
             i = min(j + 3, len(ORDERS) - 1)
             spectrum.far = (i, self._tally.scale(i))
         self._spectra[key] = spectrum
@@ -214,7 +265,7 @@ class Side:
         self._active, self._pending, self._at = spectrum, [], key
         return spectrum, j
 
-    def _serves(self, at: int, j: int, spread: float, log_delta: float) -> bool:
+    def _serves(self, at: int, j: int, log_delta: float, near: float) -> bool:
         """Whether the line in use, at another order, is as good, on a list that grows.
 
         On one that does not, each question has its own line, so that answers do not depend on what
@@ -222,13 +273,29 @@ class Side:
         """
         if not self._growing:
             return False
-        needed = 2 * math.log2(width(_LIST[at], spread, log_delta))
+        needed = 2 * math.log2(self._width(at, log_delta, near))
         return at <= j <= at + 1 and needed <= self._at[1] <= needed + 4
 
-    def _draw(self, lam: float, width: float, spread: float) -> Spectrum:
+    def _width(self, j: int, log_delta: float, near: float) -> float:
+        """How far apart aliases of an epsilon near this have to be, to be nothing beside delta."""
+        lam, scale = _LIST[j], self._tally.scale
+        if self._folding is None:
+            return width(lam, self._spread(j), log_delta)
+        quiet = log_delta + _QUIET
+        further = range(j + 1, min(j + _FURTHER, len(ORDERS)))
+        right = [(scale(i) - _LIST[i] * near + quiet) / (_LIST[i] - lam) for i in further]
+        return max(quiet / lam, min(right, default=0.0))
+
+    def _draw(self, j: int, width: float, log_delta: float, near: float) -> Spectrum:
         """A new line over everything appended so far, in bulk."""
-        step = 2 * math.pi / width
-        size, phantom = resolution(lam, step, spread, self._tally.rest.square, self._precision)
+        lam, step = _LIST[j], 2 * math.pi / width
+        excess = self._precision.excess * min(1.0, max(near, 1e-9))
+        weight = lam * (lam + 1) * max(self._spread(j), 1e-12) * 2.5
+        if self._folding is not None:
+            weight = math.exp(min(50.0, max(0.0, self._tally.scale(j) - lam * near + log_delta)))
+        size, phantom = resolution(
+            (lam, step, weight), self._tally.rest.square, self._precision.most, excess
+        )
         line = Line(lam, step, size)
         spectrum = Spectrum(line, phantom)
         spectrum.absorb(self._tally.moments(line))
@@ -236,7 +303,7 @@ class Side:
         spectrum.trim()
         return spectrum
 
-    def _steady(self, j: int) -> tuple[int, float]:
+    def _steady(self, j: int) -> int:
         """Raise a very low order until lam x spread is about 1: lower ones gain nothing."""
         spread = self._spread(j)
         while ORDERS[j] * spread < 1 and j + 2 < len(ORDERS):
@@ -244,7 +311,7 @@ class Side:
             if ORDERS[j + 1] * further <= ORDERS[j] * spread:
                 break
             j, spread = j + 1, further
-        return j, spread
+        return j
 
     def _spread(self, j: int) -> float:
         """The deviation of the loss tilted to order j, from second differences of the scale."""
@@ -258,6 +325,33 @@ class Side:
         bend = 2 * ((y2 - y1) / (x2 - x1) - (y1 - y0) / (x1 - x0)) / (x2 - x0)
         return math.sqrt(bend) if bend > 0 else 0.0
 
+    # --- heavy tails ----------------------------------------------------------------------------
+
+    def _fold_and_solve(self, delta: Fraction, left: float) -> Bound:
+        """Epsilon of the list with its tails folded in, at a cap that suits it.
+
+        Every round is a bound; the least from above counts, and the greatest from below.
+        """
+        heavy = self._tally.heavy()
+        shares = [Fraction(left) * share / sum(heavy.values()) for share in (_FOLDED, _HALF)]
+        top, low = (max(_level(one, share) for one in heavy) for share in shares)
+        cap = min(top, fold(self._tally, math.inf).suited(low, math.log(left)))
+        best = Bound(0.0, math.inf, "infinite loss")
+        for _ in range(_ROUNDS):
+            folding = fold(self._tally, cap)
+            found = Side(folding.plain, self._precision, folding).epsilon(delta)
+            if found.upper <= best.upper:
+                best = Bound(max(best.lower, found.lower), found.upper, found.method)
+            suited = min(top, folding.suited(best.upper, math.log(left)))
+            if _settled(best) or 0.95 * cap <= suited <= cap:
+                break
+            cap = suited
+        return best
+
+    def _fold(self, cap: float) -> "Side":
+        folding = fold(self._tally, cap)
+        return Side(folding.plain, self._precision, folding)
+
     # --- solving --------------------------------------------------------------------------------
 
     def _solve(self, left: float, log_left: float) -> Bound:
@@ -266,16 +360,29 @@ class Side:
         if quick is not None:
             return quick
         j, chernoff = self._best(_INVERSE, _offsets(log_left))
-        spectrum, j = self._line(j, -log_left)
         ceiling, method = min((self._tally.largest, "basic"), (chernoff, "rdp"))
-        ceiling = max(0.0, ceiling)
+        best = Bound(0.0, max(0.0, ceiling), method)
+        for _ in range(_ROUNDS if self._folding is not None else 1):
+            near = best.upper
+            if self._folding is not None:
+                j = self._roomiest(-log_left, near)
+            best = self._improve(best, j, (left, log_left))
+            if _settled(best) or not best.upper < 0.98 * near:
+                break
+        return best
+
+    def _improve(self, best: Bound, j: int, target: tuple[float, float]) -> Bound:
+        """The same, from a line at one order that suits an epsilon below the best bound so far."""
+        (left, log_left), ceiling = target, best.upper
+        spectrum, j = self._line(j, -log_left, ceiling)
         guess = self._guess(spectrum) or saddle(spectrum, self._spread(j), log_left)
         found, reading = cross(spectrum, log_left, self._precision.near, ceiling, guess)
         if found < ceiling:
-            ceiling, method = found, "contour"
-        self._last = (spectrum, spectrum.level, ceiling)
+            best = Bound(best.lower, found, "contour")
+        self._last = (spectrum, spectrum.level, best.upper)
         self._chosen = (spectrum, j, log_left, spectrum.level)
-        return Bound(self._from_below(spectrum, j, ceiling, reading, left), ceiling, method)
+        below = self._from_below(spectrum, j, best.upper, reading, left)
+        return Bound(max(best.lower, below), best.upper, best.method)
 
     def _solve_again(self, left: float, log_left: float) -> Bound | None:
         """The same on the line in use, while little has been composed since it was chosen."""
@@ -301,38 +408,30 @@ class Side:
         self, spectrum: Spectrum, j: int, above: float, reading: Expansion, left: float
     ) -> float:
         """An epsilon at which delta certainly still exceeds `left`; 0 where none is found."""
-        margin = 2 * min(reading.blur(), 1.0) + 2 * self._precision.near
-        margin = margin / reading.rate(reading.epsilon) + above * 1e-15
         lost = self._tally.infinity
         wanted = (left + (lost[1] - lost[0])) * (1 + 8 * UNIT)
-        if reading.ghost > 0:
-            margin += _blur(reading.ghost, wanted)
+        blur = 2 * min(reading.blur(), 1.0) + 2 * self._precision.near
+        blur += 2 * min(spectrum.phantom_cost(reading) / wanted, 1.0)
+        margin = blur / reading.rate(reading.epsilon) + above * 1e-15
         for _ in range(8):
             at = above - margin
             if at <= 0:
                 break
-            if self._lower(spectrum, j, at, reading, wanted) > wanted:
+            if self._lower(spectrum, j, at, reading) > wanted:
                 return at
             margin *= 4
         return 0.0
 
-    def _lower(
-        self, spectrum: Spectrum, j: int, epsilon: float, reading: Expansion, near: float = 0.0
-    ) -> float:
-        """A bound from below on delta of the finite loss: the sum less its aliases.
-
-        With a phantom Y, E D(epsilon - Y) <= D(epsilon - y) + P(Y > y): it is read y further out.
-        """
-        missing, at, ghost = 0.0, epsilon, reading.ghost
-        if ghost > 0:
-            log_near = math.log(near) if near else reading.log_lower(reading.epsilon)
-            at = epsilon + _blur(ghost, math.exp(min(0.0, max(-690.0, log_near))))
-            missing = _blurred(ghost, at - epsilon)
-        if not reading.covers(at, self._precision.near):
-            reading = spectrum.read(at)
-        whole_sum = math.exp(min(0.0, reading.log_lower(at))) * (1 - 2 * ELEMENTARY)
-        aliases = self._aliases(spectrum, j, at, ghost, 1e-12 * whole_sum)
-        return max(0.0, (whole_sum - (aliases + missing) * (1 + 4 * UNIT)) * (1 - 4 * UNIT))
+    def _lower(self, spectrum: Spectrum, j: int, epsilon: float, reading: Expansion) -> float:
+        """A bound from below on delta of the finite loss: the sum less its aliases and phantom."""
+        missing = 0.0
+        if reading.ghost or not reading.covers(epsilon, self._precision.near):
+            reading = spectrum.read(epsilon)
+            missing = spectrum.phantom_cost(reading)
+        whole_sum = math.exp(min(0.0, reading.log_lower(epsilon))) * (1 - 2 * ELEMENTARY)
+        aliases = self._aliases(spectrum, j, epsilon, reading.ghost, 1e-12 * whole_sum)
+        missing += self._folding.doubt(epsilon) if self._folding is not None else 0.0
+        return (whole_sum - (aliases + missing) * (1 + 4 * UNIT)) * (1 - 4 * UNIT)
 
     def _aliases(
         self, spectrum: Spectrum, j: int, epsilon: float, ghost: float, enough: float
@@ -344,7 +443,8 @@ class Side:
         left, (usual, far) = spectrum.ends[2], spectrum.far
         right = _beyond(spectrum, _LIST[usual], far, epsilon, ghost)
         if right >= enough:
-            for i in range(j + 2, min(j + 5, len(ORDERS))):
+            first, last = (j + 2, j + 5) if self._folding is None else (j + 1, j + _FURTHER)
+            for i in range(first, min(last, len(ORDERS))):
                 scale = self._tally.scale(i)
                 right = min(right, _beyond(spectrum, _LIST[i], scale, epsilon, ghost))
         return (left + right) * (1 + 32 * UNIT)
@@ -359,15 +459,13 @@ def _beyond(spectrum: Spectrum, order: float, scale: float, epsilon: float, ghos
     return math.exp(log) / -math.expm1(-pull) if pull > 0 and log < 700 else math.inf
 
 
-def _blur(ghost: float, scale: float) -> float:
-    """How far a phantom can push the loss but with probability far below `scale`."""
-    return 0.5 * ghost + math.sqrt(2 * (30 - math.log(scale)) * ghost)
+@lru_cache(maxsize=1024)
+def _level(guarantee: Guarantee, delta: Fraction) -> float:
+    return guarantee.epsilon(delta).upper
 
 
-def _blurred(ghost: float, push: float) -> float:
-    """At least the probability that a phantom, N(ghost/2, ghost), pushes further."""
-    depth = (push * (1 - 64 * UNIT) - 0.5 * ghost) / math.sqrt(ghost)
-    return 0.5 * math.exp(-0.5 * depth * depth * (1 - 32 * UNIT)) * (1 + 32 * UNIT)
+def _settled(bound: Bound) -> bool:
+    return bound.upper - bound.lower <= _SETTLED * bound.upper
 
 
 @lru_cache(maxsize=256)

@@ -22,7 +22,7 @@ import numpy as np
 
 from discreet.privacy.expansion import Expansion, log_above
 from discreet.privacy.moments import PRODUCT, ComplexArray, FloatArray, Line, Moments
-from discreet.privacy.phases import DIRECT, ROUNDING, phase_error, phases
+from discreet.privacy.phases import DIRECT, ROUNDING, phases
 from discreet.privacy.rounding import ELEMENTARY, UNIT
 
 _FINE: Final = 45.0
@@ -121,7 +121,7 @@ class _Ready(NamedTuple):
     """The terms of the sum but for their turn by epsilon, and all they may be off by.
 
     `shift` is what the Gaussian part adds to epsilon; `slack` and `beyond` are those of `_slack`
-    and of an `Expansion`.
+    and of an `Expansion`, `cut` the part of the slack that stands for terms left out.
     """
 
     ghost: float
@@ -129,6 +129,7 @@ class _Ready(NamedTuple):
     fade: FloatArray
     terms: ComplexArray
     slack: tuple[float, float]
+    cut: float
     beyond: tuple[float, float]
 
 
@@ -181,7 +182,8 @@ class Spectrum:
     def _lay_out(self, product: ComplexArray) -> None:
         self.product, self.flat = product, product.view(np.float64)
         self.live = Line(self.line.lam, self.line.step, len(product))
-        self._per_angle = phase_error(self.line.step, len(product), 6 * UNIT)
+        # As `phase_error`, per radian; `_turn` asks how many there are.
+        self._per_angle = self.line.step * len(product) * (9 * UNIT) + ROUNDING
         self._ready: _Ready | None = None
         self._faded, self._fourth = (0.0, _PLAIN), (-1.0, math.inf)
 
@@ -229,6 +231,22 @@ class Spectrum:
             ready.beyond,
         )
 
+    def phantom_cost(self, reading: Expansion) -> float:
+        """At most what the phantom has added to delta at the epsilon of a reading.
+
+        The density's terms are |s (s + 1)| times those of delta. What is uniform in the slack meets
+        weights step/pi e^(-v t^2/2), which sum to less than step/2 pi + 1/sqrt(2 pi v). What was
+        cut off lies below the line's end, or beyond it, where the density's remainder is smaller
+        than |s (s + 1)| at the end times that of delta.
+        """
+        if not reading.ghost or self._ready is None:
+            return 0.0
+        cut, lam, end = self._ready.cut, self.line.lam, self.line.step * self.line.size
+        each = max(0.0, reading.slack * (1 + 8 * UNIT) - cut) / self.weight + 8 * UNIT
+        weight = self.line.step / (2 * math.pi) + 0.4 / math.sqrt(reading.ghost)
+        room = each * weight + cut * (lam + end) * (lam + 1 + end)
+        return reading.phantom_cost(room * (1 + 64 * UNIT))
+
     def gauge(self, epsilon: float) -> "Gauge":
         """Prepare many evaluations at one epsilon, while only moments are multiplied in."""
         ready = self._prepare()
@@ -274,6 +292,7 @@ class Spectrum:
             fade,
             self.product * fade,
             self._slack(ghost, tail),
+            tail + self._charge,
             (line.step * len(self.product), self._fourth[1]),
         )
 

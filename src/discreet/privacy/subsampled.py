@@ -12,6 +12,7 @@ import numpy as np
 from discreet.errors import InputError
 from discreet.privacy import quadrature
 from discreet.privacy.bound import Bound
+from discreet.privacy.capped import Capped
 from discreet.privacy.discrete_gaussian import DiscreteGaussianNoise
 from discreet.privacy.gaussian import GDP, GaussianNoise
 from discreet.privacy.grouped import Grouped
@@ -32,6 +33,12 @@ from discreet.rationals import Real, positive
 
 _LARGEST_ORDER = 256
 """Orders up to which the sum of Wang, Balle and Kasiviswanathan is worth its time."""
+
+_LOWEST_CAP = 0.01
+"""Caps below this share of the rate would not be met to a billionth."""
+
+_STEEPEST = 100.0
+"""So little noise needs no cap."""
 
 _FAR = 2.0**60
 """No epsilon that is asked for reaches this."""
@@ -144,6 +151,21 @@ class Subsampled(Guarantee):
             return None
         found = quadrature.moments(pair, line, _way(line.lam, direction))
         return self._bracket(line, direction) if found is None else found
+
+    def capped(self, cap: float) -> Guarantee | None:
+        """For Gaussian noise: small losses in bulk, and rarely one of any size."""
+        if self.rate == 1 or self.scheme is Scheme.WITHOUT_REPLACEMENT:
+            return None
+        rate = float(self.rate)
+        cap = max(cap, _LOWEST_CAP * rate)
+        match _pair(self.guarantee, rate):
+            case SampledGaussian(mu) if mu < _STEEPEST:
+                loss = (Interval.of(cap).expm1() / self.rate).log1p()
+                end = float(loss.hi) / mu + mu / 2
+                return Capped(self, SampledGaussian(mu, rate, end), rate, cap)
+            case SampledLattice(distance, variance):
+                return Capped(self, SampledLattice(distance, variance, rate, cap), rate, cap)
+        return None
 
     def _delta(self, epsilon: Fraction) -> Bound:
         if self.rate == 1:

@@ -140,6 +140,32 @@ class Tally:
             answer = answer.times(factor.power(count))
         return answer
 
+    def heavy(self) -> dict[Guarantee, int]:
+        """The guarantees whose tail is worth a cap, and how often each was appended."""
+        return {one: n for one, n in self._others.items() if _is_heavy(one)}
+
+    def capped(self, cap: float, direction: Direction) -> "Tally":
+        """The same list with the heavy tails folded in, seen from either direction."""
+        twin = Tally(direction)
+        twin.infinity, twin.log_finite, twin.largest = self.infinity, self.log_finite, self.largest
+        twin.length, twin._done = self.length, self.length
+        twin._square, twin._counted, twin._summed = self._square, self._counted, self._summed
+        self._closed()
+        twin._sums, twin._members = self._sums, self._members
+        for one, count in self._others.items():
+            folded = one.capped(cap) if cap < math.inf else None
+            twin._others[folded or one] = count
+            if folded is not None and folded.infinity(direction).hi > 0:
+                twin._lose(folded.infinity(direction), count, False)  # noqa: FBT003
+        return twin
+
+    def moved(self, cap: float) -> float:
+        """At least the mass that folding in moves: that which becomes infinite, or any."""
+        if self.direction is Direction.ADD or math.isinf(cap):
+            return float(sum(self.heavy().values()))
+        caps = ((one.capped(cap), n) for one, n in self.heavy().items())
+        return sum(n * one.infinity().upper for one, n in caps if one is not None) * (1 + 1e-12)
+
     def _take_form(self, shape: Shape, e: float, count: int) -> None:
         group = self._members.get(shape)
         if group is None:
@@ -226,6 +252,11 @@ def _scale(guarantee: Guarantee, direction: Direction, j: int) -> float:
     if moments is None:
         raise no_pair(guarantee)
     return moments.log_scale + moments.log_error
+
+
+@lru_cache(maxsize=4096)
+def _is_heavy(guarantee: Guarantee) -> bool:
+    return guarantee.capped(1.0) is not None
 
 
 @lru_cache(maxsize=4096)

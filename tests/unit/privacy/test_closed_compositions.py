@@ -112,6 +112,23 @@ def test_heterogeneous_composition_agrees_with_the_accountant():
     assert contour.upper == pytest.approx(grid.upper, abs=0.02)
 
 
+def test_a_delta_that_is_no_probability_is_refused():
+    for ask in (
+        lambda: advanced_epsilon([(0.1, 3)], 2),
+        lambda: optimal_epsilon((0.1, 0), 3, 2),
+        lambda: heterogeneous_epsilon([0.1, 0.2], 2),
+    ):
+        with pytest.raises(InputError, match="delta is 2"):
+            ask()
+
+
+def test_at_delta_0_epsilons_add_up_to_the_last_digit():
+    found = compose([Pure(Fraction(3, 10)), Pure(Fraction(4, 10))]).epsilon(0)
+    assert found.lower <= Fraction(7, 10) <= found.upper
+    assert found.upper == math.nextafter(0.7, 1)
+    assert compose([Pure(1), GaussianNoise(1)]).epsilon(0).upper == math.inf
+
+
 def test_a_grid_that_would_not_fit_is_refused():
     with pytest.raises(InputError, match="grid"):
         heterogeneous_epsilon([1] * 1000, 1e-6, 1e-6)

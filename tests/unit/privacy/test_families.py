@@ -351,3 +351,15 @@ def test_zero_epsilon_is_one_atom():
     assert Pure(0).atoms().losses == (0,)
     assert Pure(0).delta(0).upper == 0
     assert RDP({2: 1}).delta(5).upper < 1
+
+
+@pytest.mark.parametrize(("epsilon", "steps"), [(2, 10**6), (2, 3), (0.5, 5), (5, 2), (1, 1)])
+def test_the_rho_of_discrete_laplace_noise_is_the_mean_of_its_loss(epsilon, steps):
+    one = DiscreteLaplaceNoise(epsilon, steps)
+    rho = one.rho()
+    assert one.rdp(1 + 1e-9).upper == pytest.approx(rho.upper, rel=1e-6)
+    for alpha in (1.001, 1.5, 2, 7, 100):
+        assert one.rdp(alpha).lower <= rho.upper * alpha
+    limit = LaplaceNoise(epsilon).rho().upper
+    assert limit * (1 - 1e-9) <= rho.upper <= Pure(epsilon).rho().upper * (1 + 1e-15)
+    assert steps < 10**6 or rho.upper == pytest.approx(limit, rel=1e-9)
