@@ -34,6 +34,11 @@ def too_far(mechanism: Mechanism, left: tuple[Any, ...], right: tuple[Any, ...])
         yield said
 
 
+def is_measured(mechanism: Mechanism) -> bool:
+    """Whether it is known how far apart this mechanism's inputs may be."""
+    return _metric(mechanism) is not _anything
+
+
 def _metric(mechanism: Mechanism) -> Metric:
     for kind in type(mechanism).__mro__:
         if kind.__name__ in METRICS:

@@ -109,22 +109,29 @@ def choose(left: Outputs, right: Outputs, promised: tuple[Point, ...], alpha: fl
     One third of them teaches the features, the rest ranks their events: a feature that has only
     learned its own samples by heart does not win, and neither does a rare event by luck.
     """
-    z = math.sqrt(2 * math.log(2 / alpha))
-    cut = len(left) // 3
-    ranked = [
-        (reach, event)
-        for feature in learn(left[:cut], right[:cut])
-        for reach, event in _events(feature, left[cut:], right[cut:], promised, z)
-    ]
+    ranked = ranked_events(left, right, promised, alpha, None)
     return max(ranked, key=lambda pair: pair[0])[1]
 
 
-def _events(
+def ranked_events(
+    left: Outputs, right: Outputs, promised: tuple[Point, ...], alpha: float, runs: int | None
+) -> Iterator[tuple[float, Event]]:
+    """The best events of every feature, and how far each would go with so many runs.
+
+    Without `runs`: with those that rank it, which holds a rare event's luck against it.
+    """
+    cut = len(left) // 3
+    for feature in learn(left[:cut], right[:cut]):
+        yield from _events(feature, left[cut:], right[cut:], promised, alpha, runs)
+
+
+def _events(  # noqa: PLR0913 - two samples, two promises, two rates
     feature: Feature,
     left: Outputs,
     right: Outputs,
     promised: tuple[Point, ...],
-    z: float,
+    alpha: float,
+    runs: int | None,
 ) -> Iterator[tuple[float, Event]]:
     """The best threshold of a feature in each of its four directions."""
     on_left, on_right = np.sort(feature.score(left)), np.sort(feature.score(right))
@@ -133,7 +140,7 @@ def _events(
     for above in (True, False):
         p, q = shares if above else [1 - share for share in shares]
         for swapped, likely, unlikely in ((False, p, q), (True, q, p)):
-            reaches = _expected(likely, unlikely, promised, z, len(left))
+            reaches = expected(likely, unlikely, promised, alpha, runs or len(left))
             at = int(np.argmax(reaches))
             yield float(reaches[at]), Event(feature, cuts[at], above, swapped)
 
@@ -146,8 +153,11 @@ def _thresholds(left: Floats, right: Floats) -> Floats:
     return np.unique(pooled[np.concatenate([even, rare, pooled.size - rare])])
 
 
-def _expected(p: Floats, q: Floats, promised: tuple[Point, ...], z: float, runs: int) -> Floats:
-    """How far the certificates of these runs themselves would reach, about."""
+def expected(
+    p: Floats, q: Floats, promised: tuple[Point, ...], alpha: float, runs: int
+) -> Floats:
+    """How far certificates from so many runs would reach, about, for events of these shares."""
+    z = math.sqrt(2 * math.log(2 / alpha))
     low, high = _wilson(p, -z, runs), _wilson(q, z, runs)
     best: Floats = np.max([_reach(low, high, point) for point in promised], axis=0)
     return best
