@@ -15,7 +15,7 @@ import numpy as np
 from discreet.audit.confidence import unlikely
 from discreet.audit.evidence import Evidence, Point, strongest
 from discreet.audit.features import Floats, Outputs, row_codes, rows
-from discreet.audit.profile import points
+from discreet.audit.profile import points, samples_for
 from discreet.audit.trace import picture
 from discreet.errors import InputError
 from discreet.mechanisms.claim import Claim, Law, View
@@ -148,7 +148,7 @@ def _not_a_law(law: Law) -> str:
     return "" if mass.lower <= 1 <= mass.upper else "the probabilities do not sum to 1"
 
 
-def check_law(claim: Claim, *, samples: int = 200_000, alpha: float = 0.01) -> Evidence:
+def check_law(claim: Claim, *, samples: int | None = None, alpha: float = 0.01) -> Evidence:
     """Test that the mechanism follows the law it states.
 
     Guarantee:
@@ -160,20 +160,20 @@ def check_law(claim: Claim, *, samples: int = 200_000, alpha: float = 0.01) -> E
         share alpha. Outcomes that are words (such as 'above') stand together for all outputs that
         have no key.
     """
-    looks = views(claim)
+    looks, runs = views(claim), samples_for(claim.guarantee) if samples is None else samples
     inputs = _different([side for pair in claim.pairs for side in (pair.left, pair.right)])
     top = points(claim.guarantee)[-1]
     share = alpha / (2 * len(inputs) * len(looks))
     for side in inputs:
-        drawn = rows(claim.draw(side, samples))
+        drawn = rows(claim.draw(side, runs))
         for view in looks:
             law = _lumped(view.law(side))
-            reason = _disagreement(law, _counts(law, view.read(drawn)), samples, share)
+            reason = _disagreement(law, _counts(law, view.read(drawn)), runs, share)
             if reason:
                 return Evidence(
-                    claim.name, "counts", top, 0.0, "a count", alpha, samples, reason=reason
+                    claim.name, "counts", top, 0.0, "a count", alpha, runs, reason=reason
                 )
-    return Evidence(claim.name, "counts", top, 0.0, "all counts agree", alpha, samples)
+    return Evidence(claim.name, "counts", top, 0.0, "all counts agree", alpha, runs)
 
 
 def _different(inputs: list[Any]) -> list[Any]:

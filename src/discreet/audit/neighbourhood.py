@@ -4,7 +4,7 @@ A pair is varied as a whole (a number is moved, a row comes or goes, a differenc
 what the mechanism's own metric then calls too far apart, or the mechanism refuses, is dropped.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from numbers import Real
 from typing import Any, Final
@@ -17,6 +17,9 @@ from discreet.mechanisms.mechanism import Mechanism
 
 SHIFTS: Final = (1, -1, 3, -3, 10, -10, 100, -100)
 """By how much numbers are moved."""
+
+NEAR: Final = 24
+"""How many pairs near those of a claim are replayed."""
 
 _MOST: Final = 24
 """How many numbers of an input are moved one by one."""
@@ -39,6 +42,12 @@ def around(mechanism: Mechanism, pair: Pair) -> Iterator[Pair]:
         seen.add(key)
         if are_neighbours(mechanism, near):
             yield near
+
+
+def several(mechanism: Mechanism, pairs: Sequence[Pair], most: int) -> list[Pair]:
+    """These pairs and, of those near the first of them, as many as told, of all kinds."""
+    near = list(around(mechanism, pairs[0]))
+    return [*pairs, *near[:: max(1, -(-len(near) // most))]]
 
 
 def are_neighbours(mechanism: Mechanism, pair: Pair) -> bool:

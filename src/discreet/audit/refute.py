@@ -16,7 +16,7 @@ import numpy as np
 from discreet.audit.confidence import least, most
 from discreet.audit.evidence import Curve, Evidence, Point, strongest
 from discreet.audit.features import Feature, Floats, Outputs, learn, rows
-from discreet.audit.profile import points
+from discreet.audit.profile import points, samples_for
 from discreet.errors import DiscreetError, InputError
 from discreet.mechanisms.claim import Claim, Pair
 from discreet.rationals import whole
@@ -46,8 +46,8 @@ class Event:
         return f"{self.feature.name} is {side} {self.threshold:.4g}"
 
 
-def refute(claim: Claim, *, samples: int = 200_000, alpha: float = 0.01) -> Evidence:
-    """Try to refute a claim by running its mechanism on neighbours.
+def refute(claim: Claim, *, samples: int | None = None, alpha: float = 0.01) -> Evidence:
+    """Try to refute a claim by running its mechanism on neighbours; `samples` follows the claim.
 
     Guarantee:
         A true claim is refuted with probability at most alpha, over the mechanism's randomness.
@@ -58,13 +58,14 @@ def refute(claim: Claim, *, samples: int = 200_000, alpha: float = 0.01) -> Evid
     Edge cases:
         A mechanism that raises on one neighbour and not on the other is refuted by that alone.
     """
-    whole(samples, "samples", at_least=_FEWEST)
+    runs = samples_for(claim.guarantee) if samples is None else samples
+    whole(runs, "samples", at_least=_FEWEST)
     if not 0 < alpha < 1:
         raise InputError(f"alpha is {alpha}", why="it is an error rate", fix="pass 0 < alpha < 1")
     promised = points(claim.guarantee)
     share = alpha / len(claim.pairs)
-    tries = [_try(claim, pair, promised, samples, share) for pair in claim.pairs]
-    return replace(strongest(tries), alpha=alpha, samples=samples)
+    tries = [_try(claim, pair, promised, runs, share) for pair in claim.pairs]
+    return replace(strongest(tries), alpha=alpha, samples=runs)
 
 
 def _try(

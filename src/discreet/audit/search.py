@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from discreet import noise
-from discreet.audit.enumerate import Laws
+from discreet.audit.enumerate import Laws, views
 from discreet.audit.evidence import Point
 from discreet.audit.features import rows
 from discreet.audit.neighbourhood import around
@@ -24,7 +24,7 @@ from discreet.mechanisms.claim import Claim, Law, Pair
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.rationals import whole
 
-SAMPLES: Final = 12_000
+SAMPLES: Final = 40_000
 """Runs that rank one pair where there is no law."""
 
 
@@ -70,7 +70,7 @@ def _first_better(
     for tried, pair in enumerate(near, start=1):
         found = _judged(claim, pair, promised, samples)
         # By chance alone a pair looks better: it has to be so twice where samples judge.
-        if found.reach > best.reach and not claim.law:
+        if found.reach > best.reach and claim.law is None:
             again = _judged(claim, pair, promised, samples)
             found = replace(found, reach=min(found.reach, again.reach))
         if found.reach > best.reach:
@@ -97,12 +97,13 @@ def _shuffled(pairs: list[Pair]) -> list[Pair]:
 def _judged(claim: Claim, pair: Pair, promised: tuple[Point, ...], samples: int) -> Found:
     """How far the best event on a pair would go."""
     try:
-        if claim.law is not None:
-            return Found(pair, _by_law(claim.law(pair.left), claim.law(pair.right), promised, samples))
+        if claim.law is not None or len(claim.views) == 1:
+            law = views(claim)[0].law
+            return Found(pair, _by_law(law(pair.left), law(pair.right), promised, samples))
         sides = [rows(claim.draw(side, SAMPLES)) for side in (pair.left, pair.right)]
     except DiscreetError:
         return Found(pair, -1.0)
-    return Found(pair, max(reach for reach, _ in ranked_events(*sides, promised, 0.01, samples)))
+    return Found(pair, max(reach for reach, _ in ranked_events(*sides, promised, 0.01, None)))
 
 
 def _by_law(left: Law, right: Law, promised: tuple[Point, ...], samples: int) -> float:

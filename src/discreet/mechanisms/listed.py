@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -20,46 +21,49 @@ _REACH: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """Equally wide bins about 0, in steps of a grid; the outermost take all that is beyond.
+    """Bins of numbers on a grid: what is below the first edge, between two edges, from the last on.
 
     Example:
-        >>> Bins(10, Fraction(1)).code(np.array([-1, 0, 9, 10, 10**9])).tolist()
-        [-1, 0, 0, 1, 24]
+        >>> bins = Bins.of(240, Fraction(1))
+        >>> bins.code(np.array([-10**9, -1, 0, 9, 10, 10**9])).tolist()
+        [0, 24, 25, 25, 26, 49]
     """
 
-    width: int
+    edges: tuple[int, ...]
     step: Fraction
 
     @staticmethod
     def of(half_width: int, step: Fraction) -> "Bins":
-        """Bins that reach so far to both sides."""
-        return Bins(max(1, -(-half_width // _REACH)), step)
+        """Equally wide bins, so far to both sides of 0."""
+        width = max(1, -(-half_width // _REACH))
+        return Bins(tuple(width * at for at in range(-_REACH, _REACH + 1)), step)
+
+    @staticmethod
+    def growing(half_width: int, step: Fraction) -> "Bins":
+        """Bins that grow with the distance from 0, by a sixteenth: for noise of any scale."""
+        edges = [1]
+        while edges[-1] < half_width:
+            edges.append(edges[-1] + 1 + edges[-1] // 16)
+        return Bins((*(1 - edge for edge in reversed(edges)), *edges), step)
 
     def code(self, values: NDArray[Any]) -> NDArray[np.int64]:
         """The bin of each number."""
         steps = np.rint(np.asarray(values, dtype=np.float64) / float(self.step))
-        bins = np.floor(steps / self.width)
-        return np.clip(bins, -_REACH - 1, _REACH).astype(np.int64)
+        return np.searchsorted(self.edges, steps, side="right").astype(np.int64)
 
     def law(self, centre: int, tail: Tail) -> dict[Any, Interval]:
         """The probability of each bin for noise about a centre, in steps."""
-        edges = range(-_REACH, _REACH + 1)
-        above = [1, *(at_least(tail, edge * self.width - centre) for edge in edges), 0]
-        return {
-            edge - 1: Interval.of(above[i]) - above[i + 1]
-            for i, edge in enumerate([*edges, _REACH + 1])
-        }
+        above = [
+            Interval.of(1),
+            *(at_least(tail, edge - centre) for edge in self.edges),
+            Interval.of(0),
+        ]
+        return {i: here - there for i, (here, there) in enumerate(pairwise(above))}
 
 
 def at_least(tail: Tail, steps: int) -> Interval:
     """P(noise >= steps) for any steps, by symmetry."""
     return tail(steps) if steps >= 1 else 1 - tail(1 - steps)
-
-
-def mass_at(tail: Tail, steps: int) -> Interval:
-    """P(noise = steps)."""
-    far = abs(steps)
-    return at_least(tail, far) - at_least(tail, far + 1)
 
 
 def ends(law: dict[Any, Interval]) -> Law:

@@ -128,7 +128,7 @@ class ProposeTestRelease(Mechanism):
     def claim(self) -> Claim:
         """Rows of whether there is an answer, and the answer or 0."""
         zero, near, far = 0, plain(self.bound), plain(1000 * self.bound)
-        enough = self.cutoff + 1
+        enough = self.cutoff
         pairs = (
             Pair((zero, 0), (far, 0)),
             Pair((zero, 0), (near, 1)),

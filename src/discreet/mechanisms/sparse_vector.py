@@ -269,9 +269,12 @@ class SparseVector(Mechanism):
         few = min(self.hits, 3)
         level = Pair((low,) * (4 + few), (high,) * (4 + few))
         if self.monotone:
-            return level, Pair((low,) * 4 + (high,) * few, (low,) * (4 + few))
-        even = Pair((low,) * 3 + (high,) * few, (high,) * 3 + (low,) * few)
-        return level, even, Pair((low,) * 8 + (high,) * few, (high,) * 8 + (low,) * few)
+            return level, Pair((low,) * 6 + (high,) * few, (high,) * (6 + few))
+        even, many = (
+            Pair((low,) * below + (high,) * few, (high,) * below + (low,) * few)
+            for below in (3, 7)
+        )
+        return level, even, many
 
 
 @dataclass(frozen=True, slots=True, init=False)
