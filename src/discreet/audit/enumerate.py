@@ -16,7 +16,7 @@ from discreet.audit.confidence import unlikely
 from discreet.audit.evidence import Evidence, Point, strongest
 from discreet.audit.features import Floats, Outputs, row_codes, rows
 from discreet.audit.profile import points, samples_for
-from discreet.audit.trace import picture
+from discreet.audit.trace import distinct
 from discreet.errors import InputError
 from discreet.mechanisms.claim import Claim, Law, View
 from discreet.privacy.rounding import ELEMENTARY, UNIT, Interval, total
@@ -161,7 +161,7 @@ def check_law(claim: Claim, *, samples: int | None = None, alpha: float = 0.01) 
         have no key.
     """
     looks, runs = views(claim), samples_for(claim.guarantee) if samples is None else samples
-    inputs = _different([side for pair in claim.pairs for side in (pair.left, pair.right)])
+    inputs = distinct(side for pair in claim.pairs for side in (pair.left, pair.right))
     top = points(claim.guarantee)[-1]
     share = alpha / (2 * len(inputs) * len(looks))
     for side in inputs:
@@ -174,11 +174,6 @@ def check_law(claim: Claim, *, samples: int | None = None, alpha: float = 0.01) 
                     claim.name, "counts", top, 0.0, "a count", alpha, runs, reason=reason
                 )
     return Evidence(claim.name, "counts", top, 0.0, "all counts agree", alpha, runs)
-
-
-def _different(inputs: list[Any]) -> list[Any]:
-    """Each input once."""
-    return list({repr(picture(one)): one for one in inputs}.values())
 
 
 def _disagreement(

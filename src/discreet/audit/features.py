@@ -22,6 +22,7 @@ Coder: TypeAlias = Callable[[Outputs], Codes]
 
 _BINS: Final = 64
 _MANY_COLUMNS: Final = 16
+_RIDGE: Final = 1e-6
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, to spread columns
 
 
@@ -106,14 +107,19 @@ def _linear(left: Outputs, right: Outputs) -> Feature:
     whatever combination of outputs it hides.
     """
     sides = [np.nan_to_num(_numbers(side), posinf=0.0, neginf=0.0) for side in (left, right)]
-    spread: Floats = sum(np.atleast_2d(np.cov(side, rowvar=False)) for side in sides) / 2
+    spread = (np.cov(sides[0], rowvar=False) + np.cov(sides[1], rowvar=False)) / 2
     sizes = np.sqrt(np.maximum(np.diag(spread), 1e-12))
-    shape = spread / np.outer(sizes, sizes) + 1e-9 * np.eye(sizes.size)
+    shape = spread / np.outer(sizes, sizes) + _RIDGE * np.eye(sizes.size)
     gap = (sides[0].mean(axis=0) - sides[1].mean(axis=0)) / sizes
     weights = np.linalg.lstsq(shape, gap, rcond=None)[0] / sizes
 
     def score(outputs: Outputs) -> Floats:
-        return _ordered(np.nan_to_num(_numbers(outputs), posinf=0.0, neginf=0.0) @ weights)
+        # Column by column: a matrix product rounds differently for tables of different lengths.
+        total = np.zeros(len(outputs))
+        for column, weight in enumerate(weights):
+            numbers = _numbers(outputs[:, column])
+            total += np.nan_to_num(numbers, posinf=0.0, neginf=0.0) * weight
+        return total
 
     return Feature("the best weighted sum", score)
 

@@ -30,7 +30,8 @@ def around(mechanism: Mechanism, pair: Pair) -> Iterator[Pair]:
 
     Example:
         >>> from discreet.mechanisms import Laplace
-        >>> [(near.left, near.right) for near in around(Laplace(epsilon=1, sensitivity=1), Pair(0, 1))][:3]
+        >>> count = Laplace(epsilon=1, sensitivity=1)
+        >>> [(near.left, near.right) for near in around(count, Pair(0, 1))][:3]
         [(1, 2), (-1, 0), (3, 4)]
     """
     if not is_measured(mechanism):

@@ -34,8 +34,8 @@ def points(guarantee: Guarantee) -> tuple[Point, ...]:
 def samples_for(guarantee: Guarantee) -> int:
     """How many runs it takes to see a claim broken by a tenth: more where little is promised.
 
-    Why: an event of probability 1/(1 + e^epsilon) on the unlikely side has its log ratio known up to
-    about sqrt((1 + e^epsilon)/runs), which has to be a share of epsilon; and events as rare as
+    Why: an event of probability 1/(1 + e^epsilon) on the unlikely side has its log ratio known up
+    to about sqrt((1 + e^epsilon)/runs), which has to be a share of epsilon; and events as rare as
     delta have to be seen. 200,000 at epsilon = 1 and delta = 0.01, at most 2,000,000.
 
     Example:
@@ -45,7 +45,8 @@ def samples_for(guarantee: Guarantee) -> int:
     """
     top = points(guarantee)[-1]
     width = (1 + math.exp(top.epsilon)) / max(top.epsilon, 0.01) ** 2 / (1 + math.e)
-    rare = _USUAL_DELTA / top.delta if top.delta > 0 else 1.0
+    own = max(guarantee.infinity(way).upper for way in guarantee.directions)
+    rare = _USUAL_DELTA / own if own > 0 else 1.0
     factor = min(max(width, rare, 1.0), _MOST / _SAMPLES)
     return 10_000 * round(_SAMPLES * factor / 10_000)
 

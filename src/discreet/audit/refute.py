@@ -126,7 +126,7 @@ def ranked_events(
         yield from _events(feature, left[cut:], right[cut:], promised, alpha, runs)
 
 
-def _events(  # noqa: PLR0913 - two samples, two promises, two rates
+def _events(
     feature: Feature,
     left: Outputs,
     right: Outputs,
@@ -154,9 +154,7 @@ def _thresholds(left: Floats, right: Floats) -> Floats:
     return np.unique(pooled[np.concatenate([even, rare, pooled.size - rare])])
 
 
-def expected(
-    p: Floats, q: Floats, promised: tuple[Point, ...], alpha: float, runs: int
-) -> Floats:
+def expected(p: Floats, q: Floats, promised: tuple[Point, ...], alpha: float, runs: int) -> Floats:
     """How far certificates from so many runs would reach, about, for events of these shares."""
     z = math.sqrt(2 * math.log(2 / alpha))
     low, high = _wilson(p, -z, runs), _wilson(q, z, runs)

@@ -18,7 +18,7 @@ from discreet.audit.steps import step_by_step
 from discreet.mechanisms.claim import Claim
 from discreet.mechanisms.mechanism import Mechanism
 
-_DRAWS: Final = 300
+_DRAWS: Final = 100
 """So many samples call for one more release beside them, which takes as long as they do."""
 
 _MEASURING: Final = ("law", "samples")

@@ -108,7 +108,9 @@ def _judged(claim: Claim, pair: Pair, promised: tuple[Point, ...], samples: int)
 
 def _by_law(left: Law, right: Law, promised: tuple[Point, ...], samples: int) -> float:
     """The best event of all, from the exact law."""
-    return max(_ordered(Laws.of(*sides), promised, samples) for sides in ((left, right), (right, left)))
+    return max(
+        _ordered(Laws.of(*sides), promised, samples) for sides in ((left, right), (right, left))
+    )
 
 
 def _ordered(laws: Laws, promised: tuple[Point, ...], samples: int) -> float:

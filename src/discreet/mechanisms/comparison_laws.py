@@ -1,8 +1,7 @@
 """Exact laws of comparisons of noisy numbers, for those who check them."""
 
-from collections.abc import Hashable
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,8 +66,8 @@ def law_of_largest(scores: list[int], scale: Fraction, *, one_sided: bool) -> La
     """The probability that each score is the largest once it has noise; ties are shared out.
 
     Why: given its noisy value v, the integral over u from 0 to 1 of the product of P(other < v) + u
-    P(other = v) is the chance to be the largest and to be drawn from the tied. It is a polynomial in
-    u, which eight Gauss points integrate exactly.
+    P(other = v) is the chance to be the largest and to be drawn from the tied. It is a polynomial
+    in u, which eight Gauss points integrate exactly.
 
     Example:
         >>> law_of_largest([0, 0], Fraction(2), one_sided=False)[0]
@@ -80,7 +79,7 @@ def law_of_largest(scores: list[int], scale: Fraction, *, one_sided: bool) -> La
     masses = [_side(scale, span) if one_sided else _mass(scale, span) for span in spans]
     below = [_below(scale, span) if one_sided else _tail(scale, 1 - span) for span in spans]
     nodes, weights = np.polynomial.legendre.leggauss(8)
-    law: dict[Hashable, tuple[float, float]] = {}
+    law: dict[Any, tuple[float, float]] = {}
     for i, mass in enumerate(masses):
         p = 0.0
         for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):

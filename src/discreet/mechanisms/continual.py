@@ -392,8 +392,14 @@ class FactorizedCount(ContinualCount):
             return bins.code(rows[:, : step + 1] @ undo)
 
         def law(value: Any) -> Law:
-            exact = int(convolve(right_factor(self.horizon)[: step + 1], INTEGERS.index(value)[: step + 1])[step])
-            return ends(bins.law(exact, lambda m: gaussian_tail.two_sided_tail(self.variance, m - 1) / 2))
+            exact = int(
+                convolve(right_factor(self.horizon)[: step + 1], INTEGERS.index(value)[: step + 1])[
+                    step
+                ]
+            )
+            return ends(
+                bins.law(exact, lambda m: gaussian_tail.two_sided_tail(self.variance, m - 1) / 2)
+            )
 
         return View(read, law)
 

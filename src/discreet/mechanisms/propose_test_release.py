@@ -250,9 +250,7 @@ class TestedMedian(RowMechanism):
             even = (low,) * (half // share) + (near,) * (half // share)
             pairs.append(Pair(even, (*even, near)) if add else Pair((low, *even), (*even, near)))
         name, views = "TestedMedian", (self._view(),)
-        return Claim(
-            name, self.guarantee, tuple(pairs), self._draw, code=_answered, views=views
-        )
+        return Claim(name, self.guarantee, tuple(pairs), self._draw, code=_answered, views=views)
 
     def _view(self) -> View:
         """That of the test and its answer, in cells."""

@@ -1,7 +1,7 @@
 """Quantiles of values in a public range, by the exponential mechanism over its grid points."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product

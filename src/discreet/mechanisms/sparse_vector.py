@@ -271,8 +271,7 @@ class SparseVector(Mechanism):
         if self.monotone:
             return level, Pair((low,) * 6 + (high,) * few, (high,) * (6 + few))
         even, many = (
-            Pair((low,) * below + (high,) * few, (high,) * below + (low,) * few)
-            for below in (3, 7)
+            Pair((low,) * below + (high,) * few, (high,) * below + (low,) * few) for below in (3, 7)
         )
         return level, even, many
 

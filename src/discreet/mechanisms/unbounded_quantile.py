@@ -1,6 +1,5 @@
 """Quantiles of values without known bounds, by asking upwards until enough people are below."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -123,7 +122,7 @@ class UnboundedQuantile(RowMechanism):
 
     def _law(self, values: Any) -> Law:
         """The law of the first hit; without one it is the last point, as for a hit there."""
-        law: dict[Hashable, Interval] = {}
+        law: dict[Any, Interval] = {}
         for place, ends_of in self.test.law_of_places(self._bars(values)).items():
             point = self.grid.value(self.ladder[place])
             law[point] = law.get(point, Interval.of(0)) + Interval.between(*ends_of)
