@@ -184,7 +184,7 @@ def _disagreement(
         low, high = law.get(outcome, _NEVER)
         if unlikely(count, runs, low, high, alpha / (2 * len(counts))):
             return f"outcome {outcome!r} does not have its stated probability"
-    named = [outcome for outcome in law if outcome != _REST]
+    named: list[Any] = [outcome for outcome in law if outcome != _REST]
     order = [*sorted(named), _REST]
     found = np.cumsum([counts[outcome] for outcome in order]) / runs
     lows, highs = (np.cumsum([law[outcome][end] for outcome in order]) for end in (0, 1))

@@ -90,8 +90,8 @@ def _reach(found: Found) -> float:
 
 
 def _shuffled(pairs: list[Pair]) -> list[Pair]:
-    order = np.argsort(noise.below(1 << 62, size=len(pairs)), kind="stable") if pairs else []
-    return [pairs[int(i)] for i in order]
+    lots = np.asarray(noise.below(1 << 62, size=len(pairs)))
+    return [pairs[int(i)] for i in np.argsort(lots, kind="stable")]
 
 
 def _judged(claim: Claim, pair: Pair, promised: tuple[Point, ...], samples: int) -> Found:
@@ -100,10 +100,10 @@ def _judged(claim: Claim, pair: Pair, promised: tuple[Point, ...], samples: int)
         if claim.law is not None or len(claim.views) == 1:
             law = views(claim)[0].law
             return Found(pair, _by_law(law(pair.left), law(pair.right), promised, samples))
-        sides = [rows(claim.draw(side, SAMPLES)) for side in (pair.left, pair.right)]
+        left, right = (rows(claim.draw(side, SAMPLES)) for side in (pair.left, pair.right))
     except DiscreetError:
         return Found(pair, -1.0)
-    return Found(pair, max(reach for reach, _ in ranked_events(*sides, promised, 0.01, None)))
+    return Found(pair, max(reach for reach, _ in ranked_events(left, right, promised, 0.01, None)))
 
 
 def _by_law(left: Law, right: Law, promised: tuple[Point, ...], samples: int) -> float:

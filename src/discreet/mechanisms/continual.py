@@ -392,16 +392,15 @@ class FactorizedCount(ContinualCount):
             return bins.code(rows[:, : step + 1] @ undo)
 
         def law(value: Any) -> Law:
-            exact = int(
-                convolve(right_factor(self.horizon)[: step + 1], INTEGERS.index(value)[: step + 1])[
-                    step
-                ]
-            )
-            return ends(
-                bins.law(exact, lambda m: gaussian_tail.two_sided_tail(self.variance, m - 1) / 2)
-            )
+            steps = np.asarray(INTEGERS.index(value))[: step + 1]
+            exact = int(convolve(right_factor(self.horizon)[: step + 1], steps)[step])
+            return ends(bins.law(exact, self._tail))
 
         return View(read, law)
+
+    def _tail(self, steps: int) -> Interval:
+        """P(noise >= steps) for steps >= 1."""
+        return gaussian_tail.two_sided_tail(self.variance, steps - 1) / 2
 
     def _counts(self, measured: NDArray[Any]) -> NDArray[Any]:
         left = left_factor(self.horizon)[: measured.shape[-1]]

@@ -254,10 +254,20 @@ class Quantiles(RowMechanism):
 
     @property
     def claim(self) -> Claim:
-        """Rows of grid points, for values at both ends that one person tips over."""
-        pairs = end_pairs(self.range, self.quantiles[len(self.quantiles) // 2], self.neighbours)
+        """Rows of grid points, for people at both ends and in the middle that one tips over."""
+        ends_of = end_pairs(self.range, self.quantiles[len(self.quantiles) // 2], self.neighbours)
+        pairs = (*ends_of, self._between())
         law = self._law if self.range.size ** len(self.quantiles) <= _ROWS else None
         return Claim("Quantiles", self.guarantee, pairs, self._draw, law)
+
+    def _between(self) -> Pair:
+        """Somebody comes to the middle, between others: where parts of the data meet."""
+        last = self.range.size - 1
+        cells = [max(0, last // 2 - 1), max(0, last // 2 - 1), min(last, last // 2 + 2)]
+        people = tuple(map(self.range.point, cells))
+        middle, end = self.range.point(last // 2), self.range.point(last)
+        came = () if self.neighbours is Neighbours.ADD_REMOVE else (end,)
+        return Pair((*people, *came), (*people, middle))
 
     def _law(self, values: Any) -> Law:
         """The probability of every row of grid points."""
