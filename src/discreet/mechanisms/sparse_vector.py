@@ -341,7 +341,7 @@ class AboveThreshold(SparseVector):
         return self.first(self.bars(values), runs)
 
     def _law(self, values: Any) -> Law:
-        return {place: ends for place, ends in self.law_of_places(self.bars(values)).items()}
+        return {place: ends for place, ends in self.law_of_places(self.bars(values)).items()}  # noqa: C416 - keys of a wider type
 
     def law_of_places(self, bars: NDArray[Any]) -> Mapping[int, tuple[float, float]]:
         """The exact law of the position of the first hit, -1 for none."""
