@@ -8,6 +8,8 @@ Four ways, from the surest to the widest:
     refute           samples: the best distinguishing event, certified at a stated error rate
     compare_paths    that what is sampled is what is released, call by call
 
+`search` looks for neighbours that are harder to hide than those of a claim.
+
 `audit_mechanism` joins them, and `check_mechanism` holds a class against the face that all
 mechanisms share.
 """
@@ -20,12 +22,14 @@ from discreet.audit.releases import compare_paths, released
 from discreet.audit.repetition import repeats
 from discreet.audit.replay import Difference, Differences, replay
 from discreet.audit.report import Audit, audit_all, audit_claim, audit_mechanism
+from discreet.audit.search import Found, search
 
 __all__ = [
     "Audit",
     "Difference",
     "Differences",
     "Evidence",
+    "Found",
     "Point",
     "audit_all",
     "audit_claim",
@@ -38,4 +42,5 @@ __all__ = [
     "released",
     "repeats",
     "replay",
+    "search",
 ]

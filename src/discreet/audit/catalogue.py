@@ -97,9 +97,11 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "propose-test-release": lambda: ProposeTestRelease(bound=1, epsilon=1, delta=_DELTA),
         "tested-median": lambda: TestedMedian(0, 128, bound=1, epsilon=1, delta=_DELTA),
         "quantile": lambda: Quantile(0.5, 0, 128, epsilon=1),
-        "quantile-low-change-one": lambda: Quantile(0.1, 0, 8, epsilon=1, neighbours=_CHANGE),
-        "quantiles": lambda: Quantiles([0.25, 0.5, 0.75], 0, 8, epsilon=1),
-        "quantiles-change-one": lambda: Quantiles([0.3, 0.6], 0, 8, epsilon=1, neighbours=_CHANGE),
+        "quantile-low-change-one": lambda: Quantile(0.1, 0, 64, epsilon=1, neighbours=_CHANGE),
+        "quantiles": lambda: Quantiles([0.25, 0.5, 0.75], 0, 11, epsilon=1),
+        "quantiles-change-one": lambda: Quantiles(
+            [0.25, 0.5, 0.75], 0, 11, epsilon=1, neighbours=_CHANGE
+        ),
         "unbounded-quantile": lambda: UnboundedQuantile(0.5, epsilon=1, lower=0, growth=2),
         "subsample-aggregate": lambda: SubsampleAggregate(
             max,

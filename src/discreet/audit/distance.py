@@ -34,6 +34,11 @@ def too_far(mechanism: Mechanism, left: tuple[Any, ...], right: tuple[Any, ...])
         yield said
 
 
+def is_measured(mechanism: Mechanism) -> bool:
+    """Whether it is known how far apart this mechanism's inputs may be."""
+    return _metric(mechanism) is not _anything
+
+
 def _metric(mechanism: Mechanism) -> Metric:
     for kind in type(mechanism).__mro__:
         if kind.__name__ in METRICS:
@@ -126,6 +131,17 @@ def _examples(holdout: Any) -> Any:
     return list(zip(*holdout, strict=True)) if isinstance(holdout, tuple) else holdout
 
 
+def _bins(mechanism: Any, left: Any, right: Any) -> str:
+    """One person is in one bin: one count moves by 1, or two where people change."""
+    gaps = _gaps(left, right)
+    if gaps is None:
+        return _shapes()
+    changed = mechanism.guarantee.neighbours is Neighbours.CHANGE_ONE
+    if max(map(abs, gaps), default=0) > 1 or (not changed and min(gaps, default=0) < 0 < max(gaps)):
+        return "a count moves as one person cannot move it"
+    return _compare(sum(map(abs, gaps)), 2 if changed else 1, "l1 over bins")
+
+
 def _tested(mechanism: Any, left: Any, right: Any) -> str:
     """A distance moves by one person; so does the value by its bound, unless both distances are 0.
 
@@ -143,9 +159,12 @@ def _smooth(mechanism: Any, left: Any, right: Any) -> str:
     """The value moves by its local sensitivity, whose bounds hold for a neighbour one step on."""
     most = mechanism.global_sensitivity
     steps = range(max(len(left[1]), len(right[1])))
-    one, other = ([*side[1], *[most] * (len(steps) + 1 - len(side[1]))] for side in (left, right))
+    one, other = (
+        [min(bound, most) for bound in [*side[1], *[most] * (len(steps) + 1 - len(side[1]))]]
+        for side in (left, right)
+    )
     for here, there in ((one, other), (other, one)):
-        if any(min(here[k], most) > there[k + 1] for k in steps):
+        if any(here[k] > there[k + 1] for k in steps):
             return "a bound on the local sensitivity is above the next one of a neighbour"
     return _compare(abs(left[0] - right[0]), min(one[0], other[0]), "steps of the value")
 
@@ -189,6 +208,7 @@ METRICS: Final[dict[str, Metric]] = {
     "RowMechanism": _rows,
     "ProposeTestRelease": _tested,
     "SmoothSensitivity": _smooth,
+    "Histogram": _bins,
     "ContinualCount": _increments,
     "Thresholdout": _holdout,
     "RandomizedResponse": _entries,

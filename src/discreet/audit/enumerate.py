@@ -5,18 +5,20 @@ with what the guarantee says. What is refuted here is false.
 """
 
 import math
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
 
 from discreet.audit.confidence import unlikely
 from discreet.audit.evidence import Evidence, Point, strongest
-from discreet.audit.features import Floats, row_codes, rows
-from discreet.audit.profile import points
+from discreet.audit.features import Floats, Outputs, row_codes, rows
+from discreet.audit.profile import points, samples_for
+from discreet.audit.trace import distinct
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Law
+from discreet.mechanisms.claim import Claim, Law, View
 from discreet.privacy.rounding import ELEMENTARY, UNIT, Interval, total
 
 ORDERS: Final = (1.01, 2, 8, 64)
@@ -99,11 +101,10 @@ def enumerate_loss(claim: Claim) -> Evidence:
         Hockey-stick divergences at the points of the profile and Renyi divergences at `ORDERS`,
         each computed from below with its rounding errors taken off, in both directions.
     """
-    read = _law(claim)
     promised = points(claim.guarantee)
     found = []
-    for pair in claim.pairs:
-        left, right = read(pair.left), read(pair.right)
+    for pair, view in product(claim.pairs, views(claim)):
+        left, right = view.law(pair.left), view.law(pair.right)
         if reason := _not_a_law(left) or _not_a_law(right):
             return Evidence(claim.name, "law", promised[-1], 0.0, "the law", reason=reason)
         for laws in (Laws.of(left, right), Laws.of(right, left)):
@@ -128,12 +129,18 @@ def _by_order(claim: Claim, promised: tuple[Point, ...], laws: Laws) -> Iterator
             yield Evidence(claim.name, "law", top, bound, event, reason=reason)
 
 
-def _law(claim: Claim) -> Callable[[Any], Law]:
-    if claim.law is None:
-        raise InputError(
-            f"{claim.name} states no law", why="its outputs are too many", fix="sample it instead"
-        )
-    return claim.law
+def views(claim: Claim) -> tuple[View, ...]:
+    """All that has a law: the output itself, and parts of it."""
+    whole = (View(_as_it_is, claim.law),) if claim.law is not None else ()
+    if found := (*whole, *claim.views):
+        return found
+    raise InputError(
+        f"{claim.name} states no law", why="its outputs are too many", fix="sample it instead"
+    )
+
+
+def _as_it_is(outputs: Outputs) -> Outputs:
+    return outputs
 
 
 def _not_a_law(law: Law) -> str:
@@ -141,31 +148,51 @@ def _not_a_law(law: Law) -> str:
     return "" if mass.lower <= 1 <= mass.upper else "the probabilities do not sum to 1"
 
 
-def check_law(claim: Claim, *, samples: int = 200_000, alpha: float = 0.01) -> Evidence:
+def check_law(claim: Claim, *, samples: int | None = None, alpha: float = 0.01) -> Evidence:
     """Test that the mechanism follows the law it states.
 
     Guarantee:
         A mechanism that follows its law is refuted with probability at most alpha.
     Why:
-        Each outcome's count is held against its stated probability by an exact binomial tail;
-        outcomes, inputs and sides share alpha. Outcomes that are words (such as 'above') stand
-        together for all outputs that have no key.
+        Each outcome's count is held against its stated probability by an exact binomial tail, and
+        the counts of all outcomes up to each one, in their order, against the sum of theirs by
+        the Dvoretzky-Kiefer-Wolfowitz inequality. Both tests, outcomes, inputs, sides and views
+        share alpha. Outcomes that are words (such as 'above') stand together for all outputs that
+        have no key.
     """
-    read = _law(claim)
-    inputs = [side for pair in claim.pairs for side in (pair.left, pair.right)]
+    looks, runs = views(claim), samples_for(claim.guarantee) if samples is None else samples
+    inputs = distinct(side for pair in claim.pairs for side in (pair.left, pair.right))
     top = points(claim.guarantee)[-1]
+    share = alpha / (2 * len(inputs) * len(looks))
     for side in inputs:
-        law = _lumped(read(side))
-        counts = _counts(law, claim.draw(side, samples))
-        share = alpha / (2 * len(counts) * len(inputs))
-        for outcome, count in counts.items():
-            low, high = law.get(outcome, _NEVER)
-            if unlikely(count, samples, low, high, share):
-                reason = f"outcome {outcome!r} does not have its stated probability"
+        drawn = rows(claim.draw(side, runs))
+        for view in looks:
+            law = _lumped(view.law(side))
+            reason = _disagreement(law, _counts(law, view.read(drawn)), runs, share)
+            if reason:
                 return Evidence(
-                    claim.name, "counts", top, 0.0, "a count", alpha, samples, reason=reason
+                    claim.name, "counts", top, 0.0, "a count", alpha, runs, reason=reason
                 )
-    return Evidence(claim.name, "counts", top, 0.0, "all counts agree", alpha, samples)
+    return Evidence(claim.name, "counts", top, 0.0, "all counts agree", alpha, runs)
+
+
+def _disagreement(
+    law: dict[Hashable, tuple[float, float]], counts: dict[Hashable, int], runs: int, alpha: float
+) -> str:
+    """Which counts do not have their stated probability; `alpha` is for each of two tests."""
+    for outcome, count in counts.items():
+        low, high = law.get(outcome, _NEVER)
+        if unlikely(count, runs, low, high, alpha / (2 * len(counts))):
+            return f"outcome {outcome!r} does not have its stated probability"
+    named: list[Any] = [outcome for outcome in law if outcome != _REST]
+    order = [*sorted(named), _REST]
+    found = np.cumsum([counts[outcome] for outcome in order]) / runs
+    lows, highs = (np.cumsum([law[outcome][end] for outcome in order]) for end in (0, 1))
+    # Of a million samples and a million outcomes, sums are off by far less than 1e-9.
+    off = float(np.max(np.maximum(found - highs, lows - found))) - 1e-9
+    if off > math.sqrt(math.log(2 / alpha) / (2 * runs)):
+        return "outcomes up to one of them do not have their stated probability"
+    return ""
 
 
 def _lumped(law: Law) -> dict[Hashable, tuple[float, float]]:

@@ -8,13 +8,14 @@ from discreet.audit.chart import claimed_curve, draw_curves
 from discreet.audit.report import Audit
 
 
-def as_page(audits: Iterable[Audit], *, samples: int, alpha: float) -> str:
+def as_page(audits: Iterable[Audit], *, samples: int | None, alpha: float) -> str:
     """A table and a drawing for each claim, those that are refuted first."""
+    runs = "As many runs as the claim calls for" if samples is None else f"{samples:,} runs"
     ordered = sorted(audits, key=lambda one: not one.refuted)
     refuted = sum(one.refuted for one in ordered)
     return _PAGE.format(
         summary=f"{len(ordered)} claim{'s' * (len(ordered) != 1)}, {refuted} refuted",
-        method=f"{samples:,} runs on each of two neighbours; all claims together are wrongly "
+        method=f"{runs} on each of two neighbours; all claims together are wrongly "
         f"refuted with probability at most {alpha:g}.",
         table="".join(map(_row, ordered)),
         figures="".join(map(_figure, ordered)),

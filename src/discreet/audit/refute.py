@@ -16,7 +16,7 @@ import numpy as np
 from discreet.audit.confidence import least, most
 from discreet.audit.evidence import Curve, Evidence, Point, strongest
 from discreet.audit.features import Feature, Floats, Outputs, learn, rows
-from discreet.audit.profile import points
+from discreet.audit.profile import points, samples_for
 from discreet.errors import DiscreetError, InputError
 from discreet.mechanisms.claim import Claim, Pair
 from discreet.rationals import whole
@@ -46,8 +46,8 @@ class Event:
         return f"{self.feature.name} is {side} {self.threshold:.4g}"
 
 
-def refute(claim: Claim, *, samples: int = 200_000, alpha: float = 0.01) -> Evidence:
-    """Try to refute a claim by running its mechanism on neighbours.
+def refute(claim: Claim, *, samples: int | None = None, alpha: float = 0.01) -> Evidence:
+    """Try to refute a claim by running its mechanism on neighbours; `samples` follows the claim.
 
     Guarantee:
         A true claim is refuted with probability at most alpha, over the mechanism's randomness.
@@ -58,13 +58,14 @@ def refute(claim: Claim, *, samples: int = 200_000, alpha: float = 0.01) -> Evid
     Edge cases:
         A mechanism that raises on one neighbour and not on the other is refuted by that alone.
     """
-    whole(samples, "samples", at_least=_FEWEST)
+    runs = samples_for(claim.guarantee) if samples is None else samples
+    whole(runs, "samples", at_least=_FEWEST)
     if not 0 < alpha < 1:
         raise InputError(f"alpha is {alpha}", why="it is an error rate", fix="pass 0 < alpha < 1")
     promised = points(claim.guarantee)
     share = alpha / len(claim.pairs)
-    tries = [_try(claim, pair, promised, samples, share) for pair in claim.pairs]
-    return replace(strongest(tries), alpha=alpha, samples=samples)
+    tries = [_try(claim, pair, promised, runs, share) for pair in claim.pairs]
+    return replace(strongest(tries), alpha=alpha, samples=runs)
 
 
 def _try(
@@ -109,14 +110,20 @@ def choose(left: Outputs, right: Outputs, promised: tuple[Point, ...], alpha: fl
     One third of them teaches the features, the rest ranks their events: a feature that has only
     learned its own samples by heart does not win, and neither does a rare event by luck.
     """
-    z = math.sqrt(2 * math.log(2 / alpha))
-    cut = len(left) // 3
-    ranked = [
-        (reach, event)
-        for feature in learn(left[:cut], right[:cut])
-        for reach, event in _events(feature, left[cut:], right[cut:], promised, z)
-    ]
+    ranked = ranked_events(left, right, promised, alpha, None)
     return max(ranked, key=lambda pair: pair[0])[1]
+
+
+def ranked_events(
+    left: Outputs, right: Outputs, promised: tuple[Point, ...], alpha: float, runs: int | None
+) -> Iterator[tuple[float, Event]]:
+    """The best events of every feature, and how far each would go with so many runs.
+
+    Without `runs`: with those that rank it, which holds a rare event's luck against it.
+    """
+    cut = len(left) // 3
+    for feature in learn(left[:cut], right[:cut]):
+        yield from _events(feature, left[cut:], right[cut:], promised, alpha, runs)
 
 
 def _events(
@@ -124,7 +131,8 @@ def _events(
     left: Outputs,
     right: Outputs,
     promised: tuple[Point, ...],
-    z: float,
+    alpha: float,
+    runs: int | None,
 ) -> Iterator[tuple[float, Event]]:
     """The best threshold of a feature in each of its four directions."""
     on_left, on_right = np.sort(feature.score(left)), np.sort(feature.score(right))
@@ -133,7 +141,7 @@ def _events(
     for above in (True, False):
         p, q = shares if above else [1 - share for share in shares]
         for swapped, likely, unlikely in ((False, p, q), (True, q, p)):
-            reaches = _expected(likely, unlikely, promised, z, len(left))
+            reaches = expected(likely, unlikely, promised, alpha, runs or len(left))
             at = int(np.argmax(reaches))
             yield float(reaches[at]), Event(feature, cuts[at], above, swapped)
 
@@ -146,8 +154,9 @@ def _thresholds(left: Floats, right: Floats) -> Floats:
     return np.unique(pooled[np.concatenate([even, rare, pooled.size - rare])])
 
 
-def _expected(p: Floats, q: Floats, promised: tuple[Point, ...], z: float, runs: int) -> Floats:
-    """How far the certificates of these runs themselves would reach, about."""
+def expected(p: Floats, q: Floats, promised: tuple[Point, ...], alpha: float, runs: int) -> Floats:
+    """How far certificates from so many runs would reach, about, for events of these shares."""
+    z = math.sqrt(2 * math.log(2 / alpha))
     low, high = _wilson(p, -z, runs), _wilson(q, z, runs)
     best: Floats = np.max([_reach(low, high, point) for point in promised], axis=0)
     return best

@@ -10,6 +10,7 @@ from discreet.audit.features import Outputs, rows
 from discreet.audit.profile import points
 from discreet.audit.refute import certify, choose
 from discreet.audit.replay import Call
+from discreet.audit.trace import distinct
 from discreet.errors import DiscreetError, InvariantBroken
 from discreet.mechanisms.claim import Claim
 from discreet.mechanisms.mechanism import Mechanism
@@ -75,8 +76,8 @@ def compare_paths(
         what `draw` gives, is refuted by that alone.
     """
     claim = mechanism.claim
-    sides = [side for pair in claim.pairs for side in (pair.left, pair.right)]
-    each = max(_FEWEST, runs // len(claim.pairs))
+    sides = distinct(side for pair in claim.pairs for side in (pair.left, pair.right))
+    each = max(_FEWEST, 2 * runs // len(sides))
     path = release or mechanism.release
     found = strongest([_compare(mechanism, path, side, each, alpha / len(sides)) for side in sides])
     reason = found.reason or (f"release and draw differ: {found.event}" if found.refuted else "")

@@ -8,15 +8,17 @@ from typing import Any, Final
 
 from discreet.audit.enumerate import check_law, enumerate_loss
 from discreet.audit.evidence import Evidence, strongest
-from discreet.audit.profile import points
+from discreet.audit.neighbourhood import NEAR, several
+from discreet.audit.profile import points, samples_for
 from discreet.audit.refute import refute
 from discreet.audit.releases import RELEASES, compare_paths
 from discreet.audit.replay import Call, replay
+from discreet.audit.search import harder
 from discreet.audit.steps import step_by_step
 from discreet.mechanisms.claim import Claim
 from discreet.mechanisms.mechanism import Mechanism
 
-_DRAWS: Final = 300
+_DRAWS: Final = 100
 """So many samples call for one more release beside them, which takes as long as they do."""
 
 _MEASURING: Final = ("law", "samples")
@@ -44,12 +46,12 @@ class Audit:
 
     @property
     def measured(self) -> Evidence:
-        """What samples certified or, of a false claim, the most that anything did.
+        """What came closest or, of a false claim, the most that anything certified.
 
         What refutes a claim need not come with a number of its own.
         """
         numbers = [one for one in self.evidence if one.method in _MEASURING]
-        return max(numbers, key=lambda one: one.bound) if self.refuted else self.evidence[-1]
+        return max(numbers, key=lambda one: one.bound) if self.refuted else strongest(numbers)
 
     @property
     def bound(self) -> float:
@@ -67,39 +69,54 @@ class Audit:
         return "REFUTED" if self.refuted else "stands"
 
 
-def audit_mechanism(name: str, mechanism: Mechanism, *, samples: int, alpha: float) -> Audit:
+def audit_mechanism(
+    name: str,
+    mechanism: Mechanism,
+    *,
+    samples: int | None = None,
+    alpha: float = 0.01,
+    tries: int = 0,
+) -> Audit:
     """Try everything on a mechanism; a sound one is refuted with probability at most alpha.
 
     Its claim is audited, that its `release` does what the claim says, also where it is taken
     question by question, and that both show nothing of two neighbours but what they release.
+    `samples` follows the claim unless it is said; with `tries`, so many other neighbours are
+    tried, and the hardest of them is audited as well.
     """
     start, share = time.process_time(), alpha / 4
+    many = samples_for(mechanism.guarantee) if samples is None else samples
+    claim = harder(mechanism, tries=tries, samples=many) if tries else mechanism.claim
     paths = [path for path in (mechanism.release, step_by_step(mechanism)) if path is not None]
-    runs, each = min(samples, max(RELEASES, samples // _DRAWS)), share / len(paths)
+    runs, each = min(many, max(RELEASES, many // _DRAWS)), share / len(paths)
     compared = [compare_paths(mechanism, runs=runs, alpha=each, release=path) for path in paths]
-    own = audit_claim(name, mechanism.claim, samples=samples, alpha=alpha - share)
-    found = (_replayed(mechanism.claim, paths), *compared, *own.evidence)
+    own = audit_claim(name, claim, samples=many, alpha=alpha - share)
+    found = (_replayed(mechanism, paths), *compared, *own.evidence)
     return replace(own, evidence=found, seconds=time.process_time() - start)
 
 
-def _replayed(claim: Claim, paths: list[Call]) -> Evidence:
-    """Every path on every pair, with randomness frozen."""
-    seen = [replay(path, pair.left, pair.right) for pair in claim.pairs for path in paths]
-    reason = "; ".join(str(one) for found in seen for one in found)
+def _replayed(mechanism: Mechanism, paths: list[Call]) -> Evidence:
+    """Every path on every pair, and on others near them, with randomness frozen."""
+    claim = mechanism.claim
+    pairs = several(mechanism, claim.pairs, NEAR)
+    seen = [replay(path, pair.left, pair.right) for pair in pairs for path in paths]
+    reason = "; ".join(dict.fromkeys(str(one) for found in seen for one in found))
     top, event = points(claim.guarantee)[-1], "neighbours look alike"
     return Evidence(claim.name, "replay", top, 0.0, event, reason=reason)
 
 
-def audit_claim(name: str, claim: Claim, *, samples: int, alpha: float) -> Audit:
+def audit_claim(
+    name: str, claim: Claim, *, samples: int | None = None, alpha: float = 0.01
+) -> Audit:
     """Try everything on one claim; a true claim is refuted with probability at most alpha."""
     start = time.process_time()
     found = list(_attempts(claim, samples, alpha))
     return Audit(name, claim, tuple(found), time.process_time() - start)
 
 
-def _attempts(claim: Claim, samples: int, alpha: float) -> Iterator[Evidence]:
+def _attempts(claim: Claim, samples: int | None, alpha: float) -> Iterator[Evidence]:
     """The law first, if there is one, and the samples last."""
-    if claim.law is None:
+    if claim.law is None and not claim.views:
         yield refute(claim, samples=samples, alpha=alpha)
         return
     yield enumerate_loss(claim)
@@ -108,11 +125,16 @@ def _attempts(claim: Claim, samples: int, alpha: float) -> Iterator[Evidence]:
 
 
 def audit_all(
-    mechanisms: Mapping[str, Mechanism], *, samples: int, alpha: float
+    mechanisms: Mapping[str, Mechanism],
+    *,
+    samples: int | None = None,
+    alpha: float = 0.01,
+    tries: int = 0,
 ) -> Iterator[Audit]:
     """Audit one after another; all of them together err with probability at most alpha."""
+    each = alpha / max(1, len(mechanisms))
     for name, mechanism in mechanisms.items():
-        yield audit_mechanism(name, mechanism, samples=samples, alpha=alpha / len(mechanisms))
+        yield audit_mechanism(name, mechanism, samples=samples, alpha=each, tries=tries)
 
 
 def as_facts(audit: Audit) -> dict[str, Any]:

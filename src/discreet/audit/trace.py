@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from typing import Any
@@ -54,6 +54,11 @@ def _parts(value: Any) -> tuple[Any, ...]:
         # An address says nothing about the data and differs from run to run.
         return tuple((name, picture(part)) for name, part in vars(value).items())
     return (shown,)
+
+
+def distinct(values: Iterable[Any]) -> list[Any]:
+    """Each value once, in order."""
+    return list({repr(picture(value)): value for value in values}.values())
 
 
 def form(value: Any) -> tuple[Any, ...]:

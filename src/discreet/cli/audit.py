@@ -27,9 +27,17 @@ _HEAD = (
 @click.option(
     "--samples",
     type=click.IntRange(min=100),
-    default=200_000,
-    show_default=True,
+    default=None,
+    show_default="200,000 to 2,000,000, as each claim calls for",
     help="Runs of each mechanism on each of two neighbours.",
+)
+@click.option(
+    "--search",
+    "tries",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Other neighbours to try for each mechanism, to audit the hardest of them too.",
 )
 @click.option(
     "--alpha",
@@ -43,7 +51,8 @@ _HEAD = (
 def audit(
     *,
     names: tuple[str, ...],
-    samples: int,
+    samples: int | None,
+    tries: int,
     alpha: float,
     html: Path | None,
     as_json: bool,
@@ -59,7 +68,7 @@ def audit(
     from discreet.audit.page import as_page  # noqa: PLC0415 - heavy room
     from discreet.audit.report import as_facts, audit_all  # noqa: PLC0415 - the same
 
-    audits = list(audit_all(_mechanisms(names), samples=samples, alpha=alpha))
+    audits = list(audit_all(_mechanisms(names), samples=samples, alpha=alpha, tries=tries))
     if as_json:
         facts = {"samples": samples, "alpha": alpha, "claims": list(map(as_facts, audits))}
         click.echo(json.dumps(facts, indent=2))

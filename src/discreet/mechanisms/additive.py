@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Law, Pair
+from discreet.mechanisms.claim import Claim, Law, Pair, View
 from discreet.mechanisms.grid import Grid, Steps, add
 from discreet.mechanisms.laplace_tail import failure
+from discreet.mechanisms.listed import Bins, ends
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.privacy import Neighbours
 from discreet.privacy.rounding import Interval
@@ -18,6 +19,9 @@ from discreet.rationals import Real, whole
 
 _LISTED = 512
 """Sensitivity and half-width, in steps, up to which the output law is written down."""
+
+_RARE = Fraction(1, 1000)
+"""The probability of noise beyond all bins but the outermost, where bins stand for the law."""
 
 SEEN = 8
 """How many numbers of a vector an audit looks at: the first, and as many of the last, where a
@@ -68,11 +72,26 @@ class Additive(Mechanism):
         """The two values that one person can move furthest apart, seen through the release."""
         name = type(self).__name__
         law = self._law_if_small()
-        return Claim(name, self.guarantee, self._pairs(), self.draw_seen, law, seen)
+        views = () if law else self.views
+        return Claim(name, self.guarantee, self._pairs(), self.draw_seen, law, seen, views)
 
     def draw_seen(self, value: Any, runs: int) -> Any:
         """The same of the first and last numbers alone; every number has noise of its own."""
         return self.draw(seen(value, value), runs)
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """Each of the numbers that `draw_seen` shows, by bins."""
+        return tuple(map(self._view, range(min(self.dimension or 1, SEEN))))
+
+    def _view(self, column: int) -> View:
+        bins = Bins.of(self._half_width(_RARE), self.grid.step)
+
+        def law(value: Any) -> Law:
+            steps = np.atleast_1d(np.asarray(self.grid.index(seen(value, value))))
+            return ends(bins.law(int(steps[column]), self._tail))
+
+        return View(lambda rows: bins.code(rows.reshape(len(rows), -1)[:, column]), law)
 
     # --- what each noise fills in ---------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """A private choice of clamping bounds, for sums and means of values whose range nobody knows."""
 
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -9,17 +10,20 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Pair
+from discreet.mechanisms.claim import Claim, Law, Pair
 from discreet.mechanisms.grid import Grid, add, as_numbers, choose_grid
 from discreet.mechanisms.laplace_tail import failure as read_failure
-from discreet.mechanisms.laplace_tail import tail_steps
+from discreet.mechanisms.laplace_tail import tail_steps, upper_tail
+from discreet.mechanisms.listed import at_least, ends
 from discreet.mechanisms.mechanism import RowMechanism, fill
 from discreet.mechanisms.selection import epsilon_and_scale
 from discreet.noise.exponential import read_scale
 from discreet.privacy import DiscreteLaplaceNoise, Neighbours
+from discreet.privacy.rounding import Interval
 from discreet.rationals import Real, positive, whole
 
 _BLOCK = 1 << 21
+_LISTED = 32
 
 _ROWS = 1 << 16
 """The most rows of an audit; a tiny epsilon would ask for more than memory holds."""
@@ -136,7 +140,27 @@ class AutomaticBounds(RowMechanism):
             Pair((*enough, *start), (*enough, *outer)),
             Pair((*outer * many, *start), outer * (many + 1)),
         )
-        return Claim("AutomaticBounds", self.guarantee, pairs, self._draw)
+        law = self._law if self.bins <= _LISTED else None
+        return Claim("AutomaticBounds", self.guarantee, pairs, self._draw, law)
+
+    def _law(self, values: Any) -> Law:
+        """The law of both bounds: a bin is occupied or not, each by itself."""
+        edges = self._ends().tolist()
+        hits = [
+            at_least(lambda m: upper_tail(self.scale, m), self.threshold - int(count))
+            for count in self._count(values)
+        ]
+        none = Interval.of(1)
+        for hit in hits:
+            none = none * (1 - hit)
+        law: dict[Hashable, Interval] = {(edges[0], edges[-1]): none}
+        before = Interval.of(1)
+        for first, hit in enumerate(hits):
+            for last, share in _last(hits, first):
+                key = edges[first], edges[last + 1]
+                law[key] = law.get(key, Interval.of(0)) + before * hit * share
+            before = before * (1 - hit)
+        return ends(law)
 
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:
         counts, block = self._count(values), max(1, _BLOCK // self.bins)
@@ -180,6 +204,15 @@ class AutomaticBounds(RowMechanism):
         ends = [*(-size for size in reversed(sizes)), Fraction(0), *sizes]
         small = self.smallest.denominator == 1 and self.largest < 1 << 63
         return np.array([float(end) for end in ends], dtype=np.int64 if small else np.float64)
+
+
+def _last(hits: list[Interval], first: int) -> Iterator[tuple[int, Interval]]:
+    """Where the last occupied bin is, given the first one, and how likely."""
+    after = Interval.of(1)
+    for last in range(len(hits) - 1, first, -1):
+        yield last, after * hits[last]
+        after = after * (1 - hits[last])
+    yield first, after
 
 
 def _moved(rows: int, neighbours: Neighbours) -> int:

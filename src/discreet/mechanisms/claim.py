@@ -27,14 +27,27 @@ def as_it_is(value: Any, answer: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
+class View:
+    """A part of an output whose exact law is small enough to write down.
+
+    `read` picks it out of the rows that `draw` gives, and looks at nothing else; `law(input)` is
+    its exact law.
+    """
+
+    read: Callable[[NDArray[Any]], NDArray[Any]]
+    law: Callable[[Any], Law]
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """What a mechanism promises, for an auditor that tries to refute it.
 
     `pairs` are neighbouring inputs, as `release` takes them, on which the promise is hardest to
     keep. `draw(input, n)` runs the mechanism's own release path n times on fresh randomness and
     codes each output as a number, or as a row of numbers. `law(input)`, where the output space is
-    small, is the exact output law. `code(input, answer)` is how `draw` codes what `release` answers
-    about an input, so that the one can be held against the other.
+    small, is the exact output law; `views` are parts of the output with exact laws of their own.
+    `code(input, answer)` is how `draw` codes what `release` answers about an input, so that the one
+    can be held against the other.
     """
 
     name: str
@@ -43,3 +56,4 @@ class Claim:
     draw: Callable[[Any, int], NDArray[Any]]
     law: Callable[[Any], Law] | None = None
     code: Callable[[Any, Any], Any] = as_it_is
+    views: tuple[View, ...] = ()

@@ -17,13 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Pair
+from discreet.mechanisms import gaussian_tail
+from discreet.mechanisms.claim import Claim, Law, Pair, View
 from discreet.mechanisms.gaussian import Wanted
 from discreet.mechanisms.gaussian_tail import normal_half_width
 from discreet.mechanisms.grid import INTEGERS, Grid, add, compact
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace_sum import half_width
-from discreet.mechanisms.laplace_tail import failure
+from discreet.mechanisms.laplace_tail import failure, upper_tail
+from discreet.mechanisms.laplace_tail import half_width as laplace_width
+from discreet.mechanisms.listed import Bins, ends
 from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
 from discreet.mechanisms.prefix_sums import BITS, ROOM, convolve, left_factor, right_factor
 from discreet.noise import discrete_gaussian, discrete_laplace
@@ -36,6 +39,7 @@ from discreet.rationals import Real, positive, whole
 _AUDITED = 8
 """How many steps of a stream an audit looks at: those that tell most."""
 
+_RARE = Fraction(1, 1000)
 _SAFE = 1 << 62
 
 
@@ -117,10 +121,18 @@ class ContinualCount(Mechanism):
 
     @property
     def claim(self) -> Claim:
-        """One event at the first step, seen in the first answers."""
+        """One event at each of the first steps, seen in the first answers."""
         steps = min(self.horizon, _AUDITED)
-        pair = Pair([0] * steps, [self.sensitivity] + [0] * (steps - 1))
-        return Claim(type(self).__name__, self.guarantee, (pair,), self._draw)
+        pairs = tuple(
+            Pair([0] * steps, [self.sensitivity * (at == event) for at in range(steps)])
+            for event in range(steps)
+        )
+        views = tuple(map(self._view, range(steps)))
+        return Claim(type(self).__name__, self.guarantee, pairs, self._draw, views=views)
+
+    @abstractmethod
+    def _view(self, step: int) -> View:
+        """The noisy measurement of one step, which its noise and the increments so far explain."""
 
     def _draw(self, value: Any, runs: int) -> NDArray[Any]:
         return self._counts(self._measure(np.asarray(INTEGERS.index(value)), (runs,)))
@@ -242,6 +254,20 @@ class TreeCount(ContinualCount):
         noise = discrete_laplace(self.scale, (*runs, steps.size))
         return np.asarray(add(blocks, noise))
 
+    def _view(self, step: int) -> View:
+        end = step + 1
+        start = end - (end & -end)
+        bins = Bins.of(laplace_width(self.scale, _RARE), Fraction(1))
+
+        def read(rows: NDArray[Any]) -> NDArray[Any]:
+            return bins.code(rows[:, step] - (rows[:, start - 1] if start else 0))
+
+        def law(value: Any) -> Law:
+            block = int(sum(np.asarray(INTEGERS.index(value))[start:end].tolist()))
+            return ends(bins.law(block, lambda m: upper_tail(self.scale, m)))
+
+        return View(read, law)
+
     def _counts(self, measured: NDArray[Any]) -> NDArray[Any]:
         size = measured.shape[-1]
         fits = measured.dtype != object and np.abs(measured).max(initial=0) < _SAFE >> self.levels
@@ -355,6 +381,26 @@ class FactorizedCount(ContinualCount):
         exact = convolve(right_factor(self.horizon)[: steps.size], steps)
         noisy = add(exact, discrete_gaussian(self.variance, (*runs, steps.size)))
         return np.asarray(GRID.value(noisy))
+
+    def _view(self, step: int) -> View:
+        bins = Bins.of(gaussian_tail.half_width(self.variance, _RARE), _STEP)
+        column = right_factor(self.horizon)[step::-1]
+        # The answers are whole multiples of the measurements: differences undo the left factor.
+        undo = np.diff(np.concatenate([[0.0], column[::-1] * 2.0**-BITS]))[::-1]
+
+        def read(rows: NDArray[Any]) -> NDArray[Any]:
+            return bins.code(rows[:, : step + 1] @ undo)
+
+        def law(value: Any) -> Law:
+            steps = np.asarray(INTEGERS.index(value))[: step + 1]
+            exact = int(convolve(right_factor(self.horizon)[: step + 1], steps)[step])
+            return ends(bins.law(exact, self._tail))
+
+        return View(read, law)
+
+    def _tail(self, steps: int) -> Interval:
+        """P(noise >= steps) for steps >= 1."""
+        return gaussian_tail.two_sided_tail(self.variance, steps - 1) / 2
 
     def _counts(self, measured: NDArray[Any]) -> NDArray[Any]:
         left = left_factor(self.horizon)[: measured.shape[-1]]

@@ -105,4 +105,5 @@ class Histogram(Mechanism):
         if self.neighbours is Neighbours.CHANGE_ONE and rest:
             left[1] = 1
         pairs = (Pair(left, right),)
-        return Claim("Histogram", self.guarantee, pairs, self.noise.draw_seen, code=seen)
+        draw, views = self.noise.draw_seen, self.noise.views
+        return Claim("Histogram", self.guarantee, pairs, draw, code=seen, views=views)

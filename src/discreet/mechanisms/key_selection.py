@@ -123,7 +123,7 @@ class KeySelection(Mechanism):
     @property
     def claim(self) -> Claim:
         """Which of the keys of one person are shown: 1 or 0 for each."""
-        few = Audited.of(self.max_groups_per_unit, self.neighbours)
+        few = Audited.of(self.max_groups_per_unit, self.neighbours, self._middle())
         return Claim(
             "KeySelection",
             self.guarantee,
@@ -132,6 +132,10 @@ class KeySelection(Mechanism):
             lambda counts: self._law([counts.get(key, 0) for key in few.keys]),
             lambda _, shown: [int(key in shown) for key in few.keys],
         )
+
+    def _middle(self) -> int:
+        """The most people under a key that is hidden at least as often as shown."""
+        return int(self.error(Fraction(1, 2)))
 
     def _law(self, counts: Sequence[int]) -> Law:
         shown = [self.keep_probability(n) for n in counts]

@@ -1,6 +1,6 @@
 """Report noisy max: the output whose score is largest after noise, and nothing but its name."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
+from discreet.mechanisms.claim import Law
+from discreet.mechanisms.comparison_laws import WIDEST, law_of_largest
 from discreet.mechanisms.grid import Grid, add, choose_grid
 from discreet.mechanisms.laplace_tail import failure, first_whole, upper_tail
 from discreet.mechanisms.mechanism import fill
-from discreet.mechanisms.selection import Selection, Utility
+from discreet.mechanisms.selection import Selection, Utility, read_scores
 from discreet.noise.exponential import read_scale
 from discreet.noise.selection import Indices
 from discreet.privacy import Neighbours, Pure
@@ -22,6 +24,7 @@ from discreet.privacy.rounding import Interval
 from discreet.rationals import Real, positive
 
 _BLOCK = 1 << 20
+_OUTPUTS = 8
 
 
 class MaxNoise(Enum):
@@ -129,6 +132,18 @@ class ReportNoisyMax(Selection):
         rows = max(1, _BLOCK // steps.size)
         blocks = [self._block(steps, min(rows, runs - first)) for first in range(0, runs, rows)]
         return np.concatenate(blocks) if blocks else np.empty(0, dtype=np.int64)
+
+    @property
+    def law(self) -> Callable[[Any], Law] | None:
+        """The exact law of the position, for up to 8 outputs and narrow noise."""
+        if len(self.outputs) > _OUTPUTS or self.scale_steps > WIDEST:
+            return None
+        return lambda scores: self._largest(read_scores(scores, len(self.outputs)))
+
+    def _largest(self, scores: NDArray[Any]) -> Law:
+        steps = [int(step) for step in np.asarray(self.grid.index(scores))]
+        one_sided = self.noise is MaxNoise.EXPONENTIAL
+        return law_of_largest(steps, self.scale_steps, one_sided=one_sided)
 
     def _block(self, steps: NDArray[Any], runs: int) -> Indices:
         draw = noise.discrete_laplace if self.noise is MaxNoise.LAPLACE else noise.geometric

@@ -75,10 +75,10 @@ class PermuteAndFlip(Selection):
         """The exact law of the position, for up to 12 outputs."""
         if len(self.outputs) > _LISTED:
             return None
-        return lambda scores: _law(read_scores(scores, len(self.outputs)), self.scale)
+        return lambda scores: flips_law(read_scores(scores, len(self.outputs)), self.scale)
 
 
-def _law(scores: NDArray[Any], scale: Fraction) -> Law:
+def flips_law(scores: NDArray[Any], scale: Fraction) -> Law:
     """P(i) = p_i times the integral over u in [0, 1] of the product of 1 - p_j u, j not i."""
     exact = [exactly(score) for score in scores]
     coins = [Interval.of((score - max(exact)) / scale).exp() for score in exact]

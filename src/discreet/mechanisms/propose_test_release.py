@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
-from discreet.mechanisms.claim import Claim, Pair
+from discreet.mechanisms.claim import Claim, Law, Pair, View
 from discreet.mechanisms.grid import INTEGERS, Grid, add, choose_grid
 from discreet.mechanisms.laplace_tail import failure, half_width, tail_steps, upper_tail
+from discreet.mechanisms.listed import Bins, ends
 from discreet.mechanisms.mechanism import Mechanism, RowMechanism, fill
 from discreet.mechanisms.median import Median, Range, one_number, read_pair
 from discreet.mechanisms.selection import plain
@@ -20,6 +21,8 @@ from discreet.privacy import Approximate, Neighbours
 from discreet.privacy.rounding import Interval
 from discreet.rationals import Real, positive, whole
 
+_NONE: Final = -1000
+_RARE: Final = Fraction(1, 1000)
 _ROWS: Final = 1 << 16
 """The most rows of an audit; a tiny epsilon would ask for more than memory holds."""
 
@@ -125,14 +128,30 @@ class ProposeTestRelease(Mechanism):
     def claim(self) -> Claim:
         """Rows of whether there is an answer, and the answer or 0."""
         zero, near, far = 0, plain(self.bound), plain(1000 * self.bound)
-        enough = self.cutoff + 1
+        enough = self.cutoff
         pairs = (
             Pair((zero, 0), (far, 0)),
             Pair((zero, 0), (near, 1)),
             Pair((zero, enough), (near, enough - 1)),
             Pair((zero, 1), (near, 2)),
         )
-        return Claim("ProposeTestRelease", self.guarantee, pairs, self._draw, code=_answered)
+        name, views = "ProposeTestRelease", (self.view,)
+        return Claim(name, self.guarantee, pairs, self._draw, code=_answered, views=views)
+
+    @property
+    def view(self) -> View:
+        """The bin of the answer, or that there is none."""
+        bins = Bins.of(half_width(self.answer_scale, _RARE), self.grid.step)
+
+        def read(rows: NDArray[Any]) -> NDArray[Any]:
+            return np.where(rows[:, 0] != 0, bins.code(rows[:, 1]), _NONE)
+
+        def law(value: tuple[Any, int]) -> Law:
+            steps, passed = one_number(self.grid.index(value[0])), self.pass_probability(value[1])
+            binned = bins.law(steps, lambda m: upper_tail(self.answer_scale, m))
+            return ends({_NONE: 1 - passed, **{at: p * passed for at, p in binned.items()}})
+
+        return View(read, law)
 
     def _run(self, value: tuple[Any, int], runs: int) -> tuple[NDArray[np.bool_], NDArray[Any]]:
         given, far = read_pair(value, "distance")
@@ -230,7 +249,18 @@ class TestedMedian(RowMechanism):
         for share in (1, 2, 3):
             even = (low,) * (half // share) + (near,) * (half // share)
             pairs.append(Pair(even, (*even, near)) if add else Pair((low, *even), (*even, near)))
-        return Claim("TestedMedian", self.guarantee, tuple(pairs), self._draw, code=_answered)
+        name, views = "TestedMedian", (self._view(),)
+        return Claim(name, self.guarantee, tuple(pairs), self._draw, code=_answered, views=views)
+
+    def _view(self) -> View:
+        """That of the test and its answer, in cells."""
+        view, public = self.trial.view, self.median.range
+
+        def read(rows: NDArray[Any]) -> NDArray[Any]:
+            cells = np.rint(rows[:, 1].astype(np.float64) / float(public.grid.step)) - public.first
+            return view.read(np.stack([rows[:, 0], cells], axis=1))
+
+        return View(read, lambda values: view.law(self._reduce(values)))
 
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:
         drawn: NDArray[Any] = self.trial.claim.draw(self._reduce(values), runs)

@@ -1,10 +1,10 @@
 """Quantiles of values in a public range, by the exponential mechanism over its grid points."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from discreet.mechanisms.claim import Claim, Law, Pair
 from discreet.mechanisms.exponential import utility_gap
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.laplace_tail import failure
+from discreet.mechanisms.listed import ends
 from discreet.mechanisms.mechanism import RowMechanism, fill
 from discreet.mechanisms.median import Range
 from discreet.mechanisms.ranks import Ranks
@@ -25,6 +26,8 @@ from discreet.privacy.rounding import Interval, total
 from discreet.rationals import Real, positive, rational
 
 _LISTED = 512
+_ROWS = 4096
+_PEOPLE = 32
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -126,17 +129,8 @@ class Quantile(RowMechanism):
     def _points(self, values: Any) -> Law:
         """The probability of every grid point."""
         ranks = Ranks.read(values, self.range)
-        pieces = ranks.segments(0, self.range.size - 1, self.quantile)
-        scale = self.scale * self.quantile.denominator
-        weights = [Interval.of(Fraction(int(score)) / scale).exp() for score in pieces.scores]
-        widths = [int(width) for width in pieces.widths]
-        whole = total(weight * width for weight, width in zip(weights, widths, strict=True))
-        law: dict[Hashable, tuple[float, float]] = {}
-        for weight, start, width in zip(weights, pieces.starts, widths, strict=True):
-            share = weight / whole
-            for cell in range(int(start), int(start) + width):
-                law[self.range.point(cell)] = (share.lower, min(1.0, share.upper))
-        return law
+        shares = law_of_cells(ranks, (0, self.range.size - 1), self.quantile, self.scale)
+        return ends({self.range.point(cell): share for cell, share in shares.items()})
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -235,6 +229,10 @@ class Quantiles(RowMechanism):
         """Cells of `runs` independent releases, a row each."""
         return self._solve(ranks, 0, self.range.size - 1, self.quantiles, runs)
 
+    def _width(self, target: Fraction) -> Fraction:
+        """The scale of one round."""
+        return 2 * rank_sensitivity(target, Neighbours.ADD_REMOVE) / self.round_epsilon
+
     def _solve(
         self, ranks: Ranks, first: int, last: int, targets: tuple[Fraction, ...], runs: int
     ) -> NDArray[np.int64]:
@@ -242,7 +240,7 @@ class Quantiles(RowMechanism):
             return np.empty((runs, 0), dtype=np.int64)
         middle = len(targets) // 2
         q = targets[middle]
-        width = 2 * rank_sensitivity(q, Neighbours.ADD_REMOVE) / self.round_epsilon
+        width = self._width(q)
         answers = np.empty((runs, len(targets)), dtype=np.int64)
         answers[:, middle] = draw_cells(ranks, (first, last), q, width, runs)
         for cell in map(int, np.unique(answers[:, middle])):
@@ -256,9 +254,43 @@ class Quantiles(RowMechanism):
 
     @property
     def claim(self) -> Claim:
-        """Rows of grid points, for values at both ends that one person tips over."""
-        pairs = end_pairs(self.range, self.quantiles[len(self.quantiles) // 2], self.neighbours)
-        return Claim("Quantiles", self.guarantee, pairs, self._draw)
+        """Rows of grid points, for people at both ends and in the middle that one tips over."""
+        ends_of = end_pairs(self.range, self.quantiles[len(self.quantiles) // 2], self.neighbours)
+        pairs = (*ends_of, self._between())
+        law = self._law if self.range.size ** len(self.quantiles) <= _ROWS else None
+        return Claim("Quantiles", self.guarantee, pairs, self._draw, law)
+
+    def _between(self) -> Pair:
+        """Somebody comes to the middle, between others: where parts of the data meet."""
+        last = self.range.size - 1
+        cells = [max(0, last // 2 - 1), max(0, last // 2 - 1), min(last, last // 2 + 2)]
+        people = tuple(map(self.range.point, cells))
+        middle, end = self.range.point(last // 2), self.range.point(last)
+        came = () if self.neighbours is Neighbours.ADD_REMOVE else (end,)
+        return Pair((*people, *came), (*people, middle))
+
+    def _law(self, values: Any) -> Law:
+        """The probability of every row of grid points."""
+        ranks = Ranks.read(values, self.range)
+        shares = self._rows(ranks, 0, self.range.size - 1, self.quantiles)
+        return ends({tuple(map(self.range.point, row)): share for row, share in shares.items()})
+
+    def _rows(
+        self, ranks: Ranks, first: int, last: int, targets: tuple[Fraction, ...]
+    ) -> dict[tuple[int, ...], Interval]:
+        if not targets:
+            return {(): Interval.of(1)}
+        middle = len(targets) // 2
+        q, law = targets[middle], {}
+        before = tuple(p / q for p in targets[:middle])
+        after = tuple((p - q) / (1 - q) for p in targets[middle + 1 :])
+        for cell, share in law_of_cells(ranks, (first, last), q, self._width(q)).items():
+            left, right = ranks.split(cell, q)
+            starts = self._rows(left, first, cell, before)
+            rests = self._rows(right, cell, last, after)
+            for start, rest in product(starts, rests):
+                law[*start, cell, *rest] = share * starts[start] * rests[rest]
+        return law
 
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:
         points: NDArray[Any] = self.range.point(self.cells(Ranks.read(values, self.range), runs))
@@ -275,6 +307,22 @@ def draw_cells(
     # How wide a piece is tells how far apart two people are, and must not show in the work.
     inside = noise.below(pieces.widths[chosen], at_most=ends[1] - ends[0] + 1)
     return np.asarray(pieces.starts[chosen] + inside, dtype=np.int64)
+
+
+def law_of_cells(
+    ranks: Ranks, edges: tuple[int, int], target: Fraction, scale: Fraction
+) -> dict[int, Interval]:
+    """The probability of every cell from one end to the other; what `draw_cells` draws."""
+    pieces = ranks.segments(*edges, target)
+    temperature = scale * target.denominator
+    weights = [Interval.of(Fraction(int(score)) / temperature).exp() for score in pieces.scores]
+    widths = [int(width) for width in pieces.widths]
+    whole = total(weight * width for weight, width in zip(weights, widths, strict=True))
+    return {
+        int(start) + i: weight / whole
+        for weight, start, width in zip(weights, pieces.starts, widths, strict=True)
+        for i in range(width)
+    }
 
 
 def read_quantile(quantile: Real) -> Fraction:
@@ -295,23 +343,28 @@ def rank_sensitivity(quantile: Fraction, neighbours: Neighbours) -> Fraction:
 
 
 def end_pairs(public: Range, target: Fraction, neighbours: Neighbours) -> tuple[Pair, ...]:
-    """A few people next to one end of the range, and one who comes to that end; and hardly anyone.
+    """Somebody next to one end of the range, others at the far end, and one who comes to that end.
 
-    The end itself gains on everything beyond those few people, which is most of the range, by as
-    much as one person can pull scores apart.
+    So few that the end itself misses the quantile by what one person can mend, while nearly all of
+    the range, where nobody is, does not: one person turns the two round.
     """
     low, high = (public.point(cell) for cell in (0, public.size - 1))
-    below = (public.point(1),) * _enough(target)
-    above = (public.point(public.size - 2),) * _enough(1 - target)
-    if neighbours is Neighbours.CHANGE_ONE:
-        return (
-            Pair((*below, high), (*below, low)),
-            Pair((*above, low), (*above, high)),
-            Pair((low,), (high,)),
-        )
-    return Pair(below, (*below, low)), Pair(above, (*above, high)), Pair((), (low,))
+    change = neighbours is Neighbours.CHANGE_ONE
+    pairs = [
+        _tipped((public.point(1), low, high), target, change=change),
+        _tipped((public.point(public.size - 2), high, low), 1 - target, change=change),
+    ]
+    return (*pairs, Pair((low,), (high,)) if change else Pair((), (low,)))
 
 
-def _enough(share: Fraction) -> int:
-    """How many people make an end miss the quantile by what one person can mend; at most nine."""
-    return min(9, max(1, math.ceil((1 - share) / share))) if share else 1
+def _tipped(places: tuple[Any, Any, Any], share: Fraction, *, change: bool) -> Pair:
+    """One person comes to an end, from nowhere or from the other end."""
+    near, end, far = places
+    needed = Fraction(1) if change else 1 - share
+    many = min(_PEOPLE, max(1, math.ceil(needed / share))) if share else 1
+    there = min(many, max(1, math.ceil(share * many)))
+    people = (near,) * there + (far,) * (many - there)
+    if not change:
+        return Pair(people, (*people, end))
+    others = people if there == many else people[:-1]
+    return Pair((*others, far), (*others, end))

@@ -125,13 +125,13 @@ class Thresholdout(Mechanism):
 
         Rows of one mark a query (1 contradicted, 0 not, -1 not asked), then the means (or 0).
         """
-        far = min(self.size - 1, int(self.guard.threshold * self.size))
+        far = min(self.size - 1, int(self.guard.threshold * self.size) + 1)
         holdouts = [[3] * far + [0] * (self.size - 1 - far) + [moved] for moved in (1, 2)]
         few = min(self.guard.hits, 2)
         up, down = (_Is((2, 3)),), (_Is((1, 3)),)
         pairs = [
             Pair(*(([0] * self.size, holdout, queries) for holdout in holdouts))
-            for queries in (up * 3 + down * few, down * (3 + few))
+            for queries in (up * 5 + down * few, down * (3 + few))
         ]
         return Claim("Thresholdout", self.guarantee, tuple(pairs), self._draw, code=self._code)
 

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Pair
+from discreet.mechanisms.claim import Claim, Law, Pair, View
 from discreet.mechanisms.grid import INTEGERS, Grid, add, choose_grid
-from discreet.mechanisms.laplace_tail import failure, half_width
+from discreet.mechanisms.laplace_tail import failure, half_width, upper_tail
+from discreet.mechanisms.listed import Bins, ends
 from discreet.mechanisms.mechanism import Mechanism, RowMechanism, fill
 from discreet.mechanisms.median import Median, Range, one_number, read_pair
 from discreet.mechanisms.unknown_keys import read_delta
@@ -25,6 +26,7 @@ from discreet.rationals import Real, positive
 
 _WEIGHT_BITS: Final = 64
 _DECAY_BITS: Final = 24
+_RARE: Final = Fraction(1, 10**4)
 _LEAST_SCALE: Final = Fraction(1, 1 << 10)
 """The least scale in steps; a larger scale than the smooth one is smooth as well."""
 
@@ -137,12 +139,29 @@ class SmoothSensitivity(Mechanism):
         """Values and bounds that pull apart where the answer is and how wide the noise."""
         most = self.global_sensitivity
         small, double = max(1, most // 1000), min(most, 2 * max(1, most // 1000))
+        # One person moves the value by almost all, and the noise by as much as smoothness allows.
+        less = max(1, int(self.decay * most))
         pairs = (
+            Pair((0, (less, most)), (less, (most,))),
             Pair((0, (most,)), (most, (most,))),
             Pair((0, (small, small, most)), (small, (small, most, most))),
             Pair((0, (small, double, most)), (0, (0, small, double, most))),
         )
-        return Claim(type(self).__name__, self.guarantee, pairs, self._answer)
+        name, views = type(self).__name__, (self.view,)
+        return Claim(name, self.guarantee, pairs, self._answer, views=views)
+
+    @property
+    def view(self) -> View:
+        """The answer, by bins that suit noise of any scale."""
+        far = half_width(self._scale(self.global_sensitivity), _RARE)
+        bins = Bins.growing(far + self.global_sensitivity, self.grid.step)
+
+        def law(value: tuple[int, Sequence[int]]) -> Law:
+            steps, bounds = value
+            scale = self._scale(self.smooth(bounds))
+            return ends(bins.law(steps, lambda m: upper_tail(scale, m)))
+
+        return View(lambda rows: bins.code(rows[:, 0]), law)
 
     def _scale(self, smooth: Fraction | int) -> Fraction:
         return max(_LEAST_SCALE, 2 * Fraction(smooth) / self.epsilon)
@@ -231,7 +250,9 @@ class SmoothMedian(RowMechanism):
             Pair(few, (high,)),
             *(Pair(values, (*values[kept:], high)) for values in (split, agreed)),
         )
-        return Claim("SmoothMedian", self.guarantee, pairs, self._draw)
+        view = self.noisy.view
+        seen = View(view.read, lambda values: view.law(self._reduce(values)))
+        return Claim("SmoothMedian", self.guarantee, pairs, self._draw, views=(seen,))
 
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:
         drawn: NDArray[Any] = self.noisy.claim.draw(self._reduce(values), runs)

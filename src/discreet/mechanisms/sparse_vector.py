@@ -1,6 +1,6 @@
 """Sparse vector: many questions, charged for the few answers above a threshold."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import BudgetError, InputError
-from discreet.mechanisms.claim import Claim, Pair
+from discreet.mechanisms.claim import Claim, Law, Pair, View
+from discreet.mechanisms.comparison_laws import WIDEST, law_of_marks
 from discreet.mechanisms.grid import Grid, add, choose_grid, compact
 from discreet.mechanisms.interaction import Interaction
-from discreet.mechanisms.laplace_tail import failure, half_width, tail_steps
+from discreet.mechanisms.laplace_tail import failure, half_width, tail_steps, upper_tail
+from discreet.mechanisms.listed import Bins, ends
 from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
 from discreet.mechanisms.selection import plain, read_monotone
 from discreet.noise.exponential import read_scale
@@ -24,6 +26,8 @@ from discreet.rationals import Real, positive, rational, whole
 
 _UNASKED = -1
 _BLOCK = 32
+_NONE = -1000
+_RARE = Fraction(1, 1000)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -171,7 +175,25 @@ class SparseVector(Mechanism):
     def claim(self) -> Claim:
         """Rows of one mark a question: 1 hit, 0 below, -1 not asked; then any numeric answers."""
         name = type(self).__name__
-        return Claim(name, self.guarantee, self._pairs(), self._draw, code=self._code)
+        law = self._law if self.is_listed and not self.numeric else None
+        views = self._views() if self.is_listed and self.numeric else ()
+        return Claim(name, self.guarantee, self._pairs(), self._draw, law, self._code, views)
+
+    def _views(self) -> tuple[View, ...]:
+        """The marks, and what is said of the first question if it is a hit."""
+        bins = Bins.of(half_width(self.answer_scale, _RARE), self.grid.step)
+
+        def read(rows: NDArray[Any]) -> NDArray[Any]:
+            return np.where(rows[:, 0] == 1, bins.code(rows[:, rows.shape[1] // 2]), _NONE)
+
+        def law(values: Any) -> Law:
+            first = np.asarray(self.grid.index(values))[:1]
+            marks = self.law_of_marks(self.bars(values)[:1])
+            hit = Interval.between(*next(p for mark, p in marks.items() if mark == (1,)))
+            said = bins.law(int(first[0]), lambda m: upper_tail(self.answer_scale, m))
+            return ends({_NONE: 1 - hit, **{at: p * hit for at, p in said.items()}})
+
+        return View(lambda rows: rows[:, : rows.shape[1] // 2], self._law), View(read, law)
 
     # --- runs -----------------------------------------------------------------------------------
 
@@ -219,6 +241,19 @@ class SparseVector(Mechanism):
             return marks
         return np.concatenate([marks, self.grid.value(answers)], axis=1)
 
+    @property
+    def is_listed(self) -> bool:
+        """Whether the law of the marks is small enough to write down."""
+        return max(self.threshold_scale, self.query_scale) <= WIDEST
+
+    def _law(self, values: Any) -> Law:
+        return self.law_of_marks(self.bars(values))
+
+    def law_of_marks(self, bars: NDArray[Any]) -> Law:
+        """The exact law of a row of marks."""
+        scales = self.threshold_scale, self.query_scale
+        return law_of_marks([int(bar) for bar in bars], scales, self.hits)
+
     def _code(self, values: Any, answers: Any) -> list[Any]:
         """One answer of `release` as `draw` has it."""
         unasked = len(values) - len(answers)
@@ -234,9 +269,11 @@ class SparseVector(Mechanism):
         few = min(self.hits, 3)
         level = Pair((low,) * (4 + few), (high,) * (4 + few))
         if self.monotone:
-            return level, Pair((low,) * 4 + (high,) * few, (low,) * (4 + few))
-        even = Pair((low,) * 3 + (high,) * few, (high,) * 3 + (low,) * few)
-        return level, even, Pair((low,) * 8 + (high,) * few, (high,) * 8 + (low,) * few)
+            return level, Pair((low,) * 6 + (high,) * few, (high,) * (6 + few))
+        even, many = (
+            Pair((low,) * below + (high,) * few, (high,) * below + (low,) * few) for below in (3, 7)
+        )
+        return level, even, many
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -303,9 +340,21 @@ class AboveThreshold(SparseVector):
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:
         return self.first(self.bars(values), runs)
 
+    def _law(self, values: Any) -> Law:
+        return {place: ends for place, ends in self.law_of_places(self.bars(values)).items()}  # noqa: C416 - keys of a wider type
+
+    def law_of_places(self, bars: NDArray[Any]) -> Mapping[int, tuple[float, float]]:
+        """The exact law of the position of the first hit, -1 for none."""
+        return {_place(marks): ends for marks, ends in self.law_of_marks(bars).items()}
+
     def _code(self, values: Any, answers: Any) -> Any:
         del values
         return _UNASKED if answers is None else answers
+
+
+def _place(marks: Any) -> int:
+    """Where the hit is in a row of marks; -1 where there is none."""
+    return int(marks.index(1)) if 1 in marks else _UNASKED
 
 
 class Run(Interaction):

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.mechanisms import gaussian_tail, laplace_tail
-from discreet.mechanisms.claim import Claim
+from discreet.mechanisms.claim import Claim, Law, View
 from discreet.mechanisms.grid import add
 from discreet.mechanisms.laplace_tail import failure, first_whole
+from discreet.mechanisms.listed import at_least, ends
 from discreet.mechanisms.mechanism import Mechanism, fill
 from discreet.mechanisms.unknown_keys import (
     Audited,
@@ -27,6 +29,8 @@ from discreet.noise.gaussian import read_variance
 from discreet.privacy import ZCDP, Approximate, Neighbours
 from discreet.privacy.rounding import Interval
 from discreet.rationals import Real, positive, whole
+
+_RARE = Fraction(1, 1000)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -77,7 +81,22 @@ class Threshold(Mechanism):
             few.pairs,
             lambda counts, runs: few.draw(counts, runs, self._noisy),
             code=lambda _, shown: [shown.get(key, 0) for key in few.keys],
+            views=tuple(self._view(at, key) for at, key in enumerate(few.keys)),
         )
+
+    def _view(self, at: int, key: str) -> View:
+        """One key: hidden, or how far its noisy count is beyond the threshold, up to some."""
+        top = self.threshold + 2 * self._half_width(_RARE)
+
+        def law(counts: Mapping[Hashable, int]) -> Law:
+            people = counts.get(key, 0)
+            beyond = [at_least(self._tail, n - people) for n in range(self.threshold, top + 1)]
+            if not people:
+                return {0: (1.0, 1.0)}
+            shown = {self.threshold + i: p - q for i, (p, q) in enumerate(pairwise(beyond))}
+            return ends({0: 1 - beyond[0], **shown, top: beyond[-1]})
+
+        return View(lambda rows: np.minimum(rows[:, at], top), law)
 
     def _noisy(self, counts: NDArray[Any]) -> NDArray[Any]:
         """Noisy counts, 0 where a key is hidden or has nobody."""

@@ -17,6 +17,7 @@ from discreet.mechanisms.claim import Claim, Law
 from discreet.mechanisms.exponential import utility_gap, weights_law
 from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.mechanism import Mechanism, fill
+from discreet.mechanisms.permute_and_flip import flips_law
 from discreet.mechanisms.selection import (
     epsilon_and_scale,
     read_monotone,
@@ -160,17 +161,18 @@ class TopK(Mechanism):
         )
 
     def _law(self) -> Callable[[Any], Law] | None:
-        if self.peel is not Peel.EXPONENTIAL or perm(len(self.outputs), self.k) > _LISTED:
+        if perm(len(self.outputs), self.k) > _LISTED:
             return None
         return lambda scores: self._sequences(read_scores(scores, len(self.outputs)))
 
     def _sequences(self, scores: NDArray[Any]) -> Law:
         """The probability of every sequence of k positions."""
         law: dict[Hashable, tuple[float, float]] = {}
+        peeled = weights_law if self.peel is Peel.EXPONENTIAL else flips_law
         for sequence in permutations(range(scores.size), self.k):
             left, share = list(range(scores.size)), Interval.of(1)
             for pick in sequence:
-                law_left = weights_law(scores[left], self.scale)
+                law_left = peeled(scores[left], self.scale)
                 share = share * Interval.between(*law_left[left.index(pick)])
                 left.remove(pick)
             law[sequence] = (share.lower, share.upper)

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Pair
+from discreet.mechanisms.claim import Claim, Law, Pair
 from discreet.mechanisms.grid import Grid, choose_grid
+from discreet.mechanisms.listed import ends
 from discreet.mechanisms.mechanism import RowMechanism, fill
 from discreet.mechanisms.median import Range
 from discreet.mechanisms.quantile import rank_sensitivity, read_quantile
@@ -19,6 +20,7 @@ from discreet.privacy import Neighbours, Pure
 from discreet.privacy.rounding import Interval
 from discreet.rationals import Real, rational
 
+_LISTED: Final = 128
 _TOP: Final = 1 << 60
 """The largest distance from the start, in grid steps; values beyond count as there."""
 
@@ -115,7 +117,16 @@ class UnboundedQuantile(RowMechanism):
             Neighbours.ADD_REMOVE: (Pair((), (low,)), Pair(few, (*few, far))),
             Neighbours.CHANGE_ONE: (Pair((low,), (far,)), Pair(few, (*few[1:], far))),
         }[self.neighbours]
-        return Claim("UnboundedQuantile", self.guarantee, pairs, self._draw)
+        law = self._law if self.test.is_listed and len(self.ladder) <= _LISTED else None
+        return Claim("UnboundedQuantile", self.guarantee, pairs, self._draw, law)
+
+    def _law(self, values: Any) -> Law:
+        """The law of the first hit; without one it is the last point, as for a hit there."""
+        law: dict[Any, Interval] = {}
+        for place, ends_of in self.test.law_of_places(self._bars(values)).items():
+            point = self.grid.value(self.ladder[place])
+            law[point] = law.get(point, Interval.of(0)) + Interval.between(*ends_of)
+        return ends(law)
 
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:
         points: NDArray[Any] = self.grid.value(self._points(values, runs))
@@ -123,15 +134,18 @@ class UnboundedQuantile(RowMechanism):
 
     def _points(self, values: Any, runs: int) -> NDArray[np.int64]:
         """Ladder points, in steps, of `runs` independent runs."""
+        # A run without a hit has place -1, and so gets the last point.
+        return np.array(self.ladder, dtype=np.int64)[self.test.first(self._bars(values), runs)]
+
+    def _bars(self, values: Any) -> NDArray[Any]:
+        """How far the number of people up to each ladder point is below the quantile."""
         steps = np.array(self.ladder, dtype=np.int64)
         public = Range(self.grid, self.ladder[0], self.ladder[-1] - self.ladder[0] + 1)
         ranks = Ranks.of_values(values, public)
         upto = ranks.at_or_below(steps - self.ladder[0])
         a, b = self.quantile.numerator, self.quantile.denominator
         # As Python ints: b can have seventeen digits, and 64 bits would wrap.
-        bars = self.test.bars([b * int(count) - a * ranks.people for count in upto])
-        # A run without a hit has place -1, and so gets the last point.
-        return steps[self.test.first(bars, runs)]
+        return self.test.bars([b * int(count) - a * ranks.people for count in upto])
 
 
 def _start(lower: Real | None, grid: Grid) -> int | None:

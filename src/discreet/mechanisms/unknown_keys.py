@@ -100,14 +100,18 @@ class Audited:
 
     left: tuple[str, ...]
     entered: tuple[str, ...]
+    middle: int = 5
 
     @staticmethod
-    def of(max_groups_per_unit: int, neighbours: Neighbours) -> "Audited":
-        """Of all the keys that one person can touch, at most four."""
+    def of(max_groups_per_unit: int, neighbours: Neighbours, middle: int = 5) -> "Audited":
+        """Of all the keys that one person can touch, at most four.
+
+        `middle` is a number of people at which a key is shown about half of the time.
+        """
         if neighbours is Neighbours.ADD_REMOVE:
-            return Audited((), _KEYS[:max_groups_per_unit])
+            return Audited((), _KEYS[:max_groups_per_unit], middle)
         half = min(max_groups_per_unit, len(_KEYS) // 2)
-        return Audited(_KEYS[:half], _KEYS[half : 2 * half])
+        return Audited(_KEYS[:half], _KEYS[half : 2 * half], middle)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -122,7 +126,7 @@ class Audited:
                 _occupied({key: n + (key in self.left) for key in self.keys}),
                 _occupied({key: n + (key in self.entered) for key in self.keys}),
             )
-            for n in (0, 1, 2, 5, 20)
+            for n in sorted({0, 1, 2, self.middle, self.middle + 15})
         )
 
     def draw(

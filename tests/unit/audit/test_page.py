@@ -37,7 +37,7 @@ def test_refuted_claims_come_first_with_a_number_and_a_reason():
     assert audits[1].measured.point.epsilon == 0.5
     assert audits[1].bound == pytest.approx(1)
     assert "Renyi divergence" in audits[1].why
-    assert audits[0].measured is audits[0].evidence[-1]
+    assert audits[0].measured is audits[0].evidence[0]
 
 
 def test_a_page_says_about_whom_a_claim_is():

@@ -1,0 +1,160 @@
+"""Other neighbours near a pair of them: small changes that keep two inputs as far apart as allowed.
+
+A pair is varied as a whole (a number is moved, a row comes or goes, a difference is turned round);
+what the mechanism's own metric then calls too far apart, or the mechanism refuses, is dropped.
+"""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from numbers import Real
+from typing import Any, Final
+
+from discreet.audit.distance import is_measured, too_far
+from discreet.audit.trace import picture
+from discreet.errors import DiscreetError
+from discreet.mechanisms.claim import Pair
+from discreet.mechanisms.mechanism import Mechanism
+
+SHIFTS: Final = (1, -1, 3, -3, 10, -10, 100, -100)
+"""By how much numbers are moved."""
+
+NEAR: Final = 24
+"""How many pairs near those of a claim are replayed."""
+
+_MOST: Final = 24
+"""How many numbers of an input are moved one by one."""
+
+
+def around(mechanism: Mechanism, pair: Pair) -> Iterator[Pair]:
+    """All pairs of neighbours that are one change away; none where no metric is known.
+
+    Example:
+        >>> from discreet.mechanisms import Laplace
+        >>> count = Laplace(epsilon=1, sensitivity=1)
+        >>> [(near.left, near.right) for near in around(count, Pair(0, 1))][:3]
+        [(1, 2), (-1, 0), (3, 4)]
+    """
+    if not is_measured(mechanism):
+        return
+    seen = {repr(picture((pair.left, pair.right)))}
+    for near in _varied(pair):
+        if (key := repr(picture((near.left, near.right)))) in seen:
+            continue
+        seen.add(key)
+        if are_neighbours(mechanism, near):
+            yield near
+
+
+def several(mechanism: Mechanism, pairs: Sequence[Pair], most: int) -> list[Pair]:
+    """These pairs and, of those near the first of them, as many as told, of all kinds."""
+    near = list(around(mechanism, pairs[0]))
+    return [*pairs, *near[:: max(1, -(-len(near) // most))]]
+
+
+def are_neighbours(mechanism: Mechanism, pair: Pair) -> bool:
+    """Whether two different inputs are no further apart than declared, and both accepted."""
+    if picture(pair.left) == picture(pair.right):
+        return False
+    try:
+        if any(too_far(mechanism, (pair.left,), (pair.right,))):
+            return False
+        shapes = {mechanism.claim.draw(side, 1).shape for side in (pair.left, pair.right)}
+    except (DiscreetError, TypeError, ValueError, ArithmeticError, LookupError):
+        return False
+    return len(shapes) == 1
+
+
+def _varied(pair: Pair) -> Iterator[Pair]:
+    left, right = pair.left, pair.right
+    for shift in SHIFTS:
+        yield Pair(_moved(left, None, shift), _moved(right, None, shift))
+    for place in range(min(_MOST, max(_count(left), _count(right)))):
+        for shift in SHIFTS[:6]:
+            yield Pair(_moved(left, place, shift), _moved(right, place, shift))
+            yield Pair(left, _moved(right, place, shift))
+            yield Pair(_moved(left, place, shift), right)
+    for path in _lists(left):
+        yield from _of_rows(pair, path)
+
+
+def _of_rows(pair: Pair, path: tuple[int, ...]) -> Iterator[Pair]:
+    """Rows of one list repeated, dropped, exchanged between the sides, or copied elsewhere."""
+    one, other = _at(pair.left, path), _at(pair.right, path)
+    if not isinstance(other, (list, tuple)):
+        return
+    rows = range(min(len(one), len(other)))
+    changes = [_repeat(i, times) for i in rows for times in (0, 2, 4, 8)]
+    for change in changes:
+        yield Pair(_with(pair.left, path, change(one)), _with(pair.right, path, change(other)))
+    for i in rows:
+        a, b = _put(one, i, other[i]), _put(other, i, one[i])
+        yield Pair(_with(pair.left, path, a), _with(pair.right, path, b))
+        for j in rows:
+            a, b = _put(one, i, one[j]), _put(other, i, other[j])
+            yield Pair(_with(pair.left, path, a), _with(pair.right, path, b))
+
+
+# --- nests of lists, tuples, dictionaries and numbers --------------------------------------------
+
+
+def _moved(value: Any, place: int | None, shift: int) -> Any:
+    """The same nest with one number (or all of them) moved."""
+    count = -1
+
+    def walk(part: Any) -> Any:
+        nonlocal count
+        match part:
+            case dict():
+                return {key: walk(inner) for key, inner in part.items()}
+            case list() | tuple():
+                return type(part)(map(walk, part))
+            case bool():
+                return part
+            case Real() | Fraction():
+                count += 1
+                return part + shift if place in (None, count) else part
+        return part
+
+    return walk(value)
+
+
+def _count(value: Any) -> int:
+    """How many numbers a nest has."""
+    match value:
+        case dict():
+            return sum(map(_count, value.values()))
+        case list() | tuple():
+            return sum(map(_count, value))
+        case bool():
+            return 0
+    return int(isinstance(value, Real))
+
+
+def _lists(value: Any, path: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
+    """Where a nest has lists."""
+    if isinstance(value, (list, tuple)):
+        yield path
+        for i, part in enumerate(value):
+            yield from _lists(part, (*path, i))
+
+
+def _at(value: Any, path: tuple[int, ...]) -> Any:
+    for i in path:
+        value = value[i] if isinstance(value, (list, tuple)) and i < len(value) else None
+    return value
+
+
+def _with(value: Any, path: tuple[int, ...], part: Any) -> Any:
+    """The same nest with another list at a place."""
+    if not path:
+        return part
+    return _put(value, path[0], _with(value[path[0]], path[1:], part))
+
+
+def _put(rows: Any, i: int, row: Any) -> Any:
+    return type(rows)([*rows[:i], row, *rows[i + 1 :]])
+
+
+def _repeat(i: int, times: int) -> Any:
+    """Row i so many times."""
+    return lambda rows: type(rows)([*rows[:i], *[rows[i]] * times, *rows[i + 1 :]])

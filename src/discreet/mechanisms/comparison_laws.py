@@ -1,0 +1,120 @@
+"""Exact laws of comparisons of noisy numbers, for those who check them."""
+
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.mechanisms.claim import Law
+
+WIDEST: Final = 512
+"""Noise of larger scales than this, in steps, has no law that can be listed quickly."""
+
+_DEVIATIONS: Final = 34
+_OFF: Final = 1e-11
+"""More than all relative errors of a product of forty tails, and of their sum over the bar."""
+
+Marks = tuple[int, ...]
+
+
+def law_of_marks(bars: list[int], scales: tuple[Fraction, Fraction], hits: int) -> Law:
+    """The probability of each row of marks: 1 hit, 0 below, -1 not asked.
+
+    `bars` is how far each value is below the threshold, `scales` those of the noise of the
+    threshold and of a question, all in steps.
+
+    Why: given the noise t of the threshold, questions are independent, each a hit with probability
+    P(noise >= bar - t). Tails of both sides are computed as such, so nothing cancels; t beyond 34
+    scales has probability at most 4 e^-34, which the upper ends allow for.
+
+    Example:
+        >>> law = law_of_marks([0, 0], (Fraction(2), Fraction(3)), 1)
+        >>> sorted(law)
+        [(0, 0), (0, 1), (1, -1)]
+        >>> all(low <= high for low, high in law.values())
+        True
+    """
+    width = int(_DEVIATIONS * scales[0]) + 1
+    noise = np.arange(-width, width + 1)
+    left_out = 4 * float(np.exp(-float(_DEVIATIONS)))
+    found: dict[Marks, NDArray[np.float64]] = {(): _mass(scales[0], noise)}
+    for bar in bars:
+        hit, below = _tail(scales[1], bar - noise), _tail(scales[1], noise - bar + 1)
+        found = dict(_asked(found, hit, below, hits))
+    sums = {marks: float(weights.sum()) for marks, weights in found.items()}
+    return {marks: (p * (1 - _OFF), p * (1 + _OFF) + left_out) for marks, p in sums.items()}
+
+
+def _asked(
+    found: dict[Marks, NDArray[np.float64]],
+    hit: NDArray[np.float64],
+    below: NDArray[np.float64],
+    hits: int,
+) -> list[tuple[Marks, NDArray[np.float64]]]:
+    """All rows with one question more."""
+    rows = []
+    for marks, weights in found.items():
+        if marks.count(1) == hits:
+            rows.append(((*marks, -1), weights))
+        else:
+            rows += [((*marks, 1), weights * hit), ((*marks, 0), weights * below)]
+    return rows
+
+
+def law_of_largest(scores: list[int], scale: Fraction, *, one_sided: bool) -> Law:
+    """The probability that each score is the largest once it has noise; ties are shared out.
+
+    Why: given its noisy value v, the integral over u from 0 to 1 of the product of P(other < v) + u
+    P(other = v) is the chance to be the largest and to be drawn from the tied. It is a polynomial
+    in u, which eight Gauss points integrate exactly.
+
+    Example:
+        >>> law_of_largest([0, 0], Fraction(2), one_sided=False)[0]
+        (0.499..., 0.500...)
+    """
+    far = int(_DEVIATIONS * scale) + 1
+    values = np.arange(min(scores) - far, max(scores) + far + 1)
+    spans = [values - score for score in scores]
+    masses = [_side(scale, span) if one_sided else _mass(scale, span) for span in spans]
+    below = [_below(scale, span) if one_sided else _tail(scale, 1 - span) for span in spans]
+    nodes, weights = np.polynomial.legendre.leggauss(8)
+    law: dict[Any, tuple[float, float]] = {}
+    for i, mass in enumerate(masses):
+        p = 0.0
+        for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
+            others = [below[j] + node * masses[j] for j in range(len(scores)) if j != i]
+            p += weight * float((mass * np.prod(others, axis=0)).sum())
+        law[i] = (p * (1 - _OFF), p * (1 + _OFF) + 4 * float(np.exp(-float(_DEVIATIONS))))
+    return law
+
+
+def _side(scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+    """P(noise = steps) of geometric noise, which is never negative."""
+    rate = float(1 / scale)
+    mass: NDArray[np.float64] = np.where(
+        steps >= 0, np.exp(-rate * np.maximum(steps, 0)) * -np.expm1(-rate), 0.0
+    )
+    return mass
+
+
+def _below(scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+    """P(noise < steps) of the same."""
+    below: NDArray[np.float64] = -np.expm1(-float(1 / scale) * np.maximum(steps, 0))
+    return below
+
+
+def _mass(scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+    """P(noise = steps) of a discrete Laplace."""
+    rate = float(1 / scale)
+    mass: NDArray[np.float64] = np.exp(-rate * np.abs(steps)) * np.tanh(rate / 2)
+    return mass
+
+
+def _tail(scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+    """P(noise >= steps)."""
+    rate = float(1 / scale)
+    upper = np.exp(-rate * np.maximum(steps, 1)) / (1 + np.exp(-rate))
+    lower = np.exp(-rate * np.maximum(1 - steps, 1)) / (1 + np.exp(-rate))
+    tail: NDArray[np.float64] = np.where(steps >= 1, upper, 1 - lower)
+    return tail

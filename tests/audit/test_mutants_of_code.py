@@ -1,0 +1,72 @@
+"""Bugs planted in the shipped code are caught by an audit of the mechanism that has them.
+
+The default run takes a tenth of the samples that `discreet audit` takes; the runs marked `audit`
+take as many, with fresh bits, and audit the controls too.
+"""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from discreet.audit import audit_mechanism
+
+_PLACE = Path(__file__).with_name("mutants_of_code.py")
+_SPEC = importlib.util.spec_from_file_location("discreet_mutants_of_code", _PLACE)
+planted = importlib.util.module_from_spec(_SPEC)
+sys.modules[_SPEC.name] = planted
+_SPEC.loader.exec_module(planted)
+
+SLOW = {
+    "factorized-variance-times-0.8",
+    "half-the-deviation-of-key-counts",
+    "holdout-answers-at-twice-their-epsilon",
+    "thin-noise-question-by-question",
+    "thin-streams",
+    "truth-among-lies",
+}
+"""Caught with as many samples as `discreet audit` takes, in several seconds."""
+
+SURVIVES = {"guard-for-one-hit-of-two"}
+"""What no audit sees yet: it takes a harder pair of holdouts, or ten times the samples."""
+
+CAUGHT = [one for one in planted.MUTANTS if one.name not in SURVIVES]
+FEW, ALPHA = 20_000, 0.01
+every = pytest.mark.parametrize("mutant", CAUGHT, ids=lambda one: one.name)
+quick = pytest.mark.parametrize(
+    "mutant",
+    [one for one in CAUGHT if one.name not in SLOW],
+    ids=lambda one: one.name,
+)
+
+
+@quick
+def test_a_bug_in_the_code_is_caught(mutant):
+    assert mutant.tool(mutant.broken, runs=FEW, alpha=ALPHA)
+
+
+def test_at_least_95_percent_of_the_bugs_are_caught():
+    assert len(CAUGHT) >= 0.95 * len(planted.MUTANTS)
+
+
+def test_the_code_is_whole_again_after_an_audit():
+    mutant = next(one for one in planted.MUTANTS if one.name == "tails-cut-off")
+    owner, name, _ = mutant.broken.changes[0]
+    before = vars(owner)[name]
+
+    assert mutant.tool(mutant.broken, runs=FEW, alpha=ALPHA)
+    assert vars(owner)[name] is before
+    assert not audit_mechanism("laplace", mutant.sound.make(), samples=FEW, alpha=ALPHA).refuted
+
+
+@pytest.mark.audit
+@every
+def test_a_bug_in_the_code_is_caught_with_fresh_bits(mutant):
+    assert mutant.tool(mutant.broken, runs=None, alpha=ALPHA)
+
+
+@pytest.mark.audit
+@every
+def test_the_code_without_its_bug_passes_with_fresh_bits(mutant):
+    assert not mutant.tool(mutant.sound, runs=None, alpha=1e-9)

@@ -1,0 +1,78 @@
+"""Laws that are written down: they sum to 1, and what is drawn follows them and no other."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet.audit.catalogue import CATALOGUE
+from discreet.audit.enumerate import check_law, views
+from discreet.mechanisms.claim import View
+from discreet.mechanisms.comparison_laws import law_of_largest, law_of_marks
+from discreet.mechanisms.laplace_tail import upper_tail
+from discreet.mechanisms.listed import Bins, at_least
+
+LISTED = [name for name in CATALOGUE if not name.startswith("thresholdout")]
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_every_law_sums_to_one(name):
+    claim = CATALOGUE[name]().claim
+    for view in views(claim):
+        lower, upper = np.sum(list(view.law(claim.pairs[0].right).values()), axis=0)
+        assert lower - 1e-9 <= 1 <= upper + 1e-9
+
+
+@pytest.mark.parametrize("name", ["tree-count", "above-threshold", "smooth-sensitivity"])
+def test_draws_do_not_follow_the_law_of_a_neighbour(name):
+    claim = CATALOGUE[name]().claim
+    last = claim.pairs[0]
+
+    def of_the_other(view):
+        return View(view.read, lambda value: view.law(last.left if value == last.right else value))
+
+    wrong = replace(claim, law=None, views=tuple(map(of_the_other, views(claim))), pairs=(last,))
+
+    assert check_law(wrong, samples=50_000).reason
+
+
+def test_sums_of_counts_show_what_no_single_count_does():
+    """A hundred outcomes, each of the upper half a little likelier than it should be."""
+    rule = CATALOGUE["laplace-wide"]().claim
+    shifted = replace(
+        rule, draw=lambda value, runs: rule.draw(value, runs) + (np.arange(runs) < 900)
+    )
+
+    assert check_law(shifted, samples=2000, alpha=0.5).reason.startswith(("outcome", "outcomes"))
+
+
+def test_marks_of_one_question_are_a_tail_of_two_noises():
+    law = law_of_marks([1], (Fraction(2), Fraction(3)), 1)
+
+    assert law[(1,)][0] + law[(0,)][0] == pytest.approx(1)
+    assert law[(1,)][0] < 0.5 < law[(0,)][0]
+
+
+@pytest.mark.parametrize("one_sided", [True, False])
+def test_equal_scores_are_equally_likely_and_a_larger_one_is_likelier(one_sided):
+    even = law_of_largest([4, 4, 4], Fraction(2), one_sided=one_sided)
+    odd = law_of_largest([4, 5, 4], Fraction(2), one_sided=one_sided)
+
+    assert [p for p, _ in even.values()] == pytest.approx([1 / 3] * 3)
+    assert odd[1][0] > odd[0][1] == odd[2][1]
+
+
+def test_growing_bins_have_all_numbers_in_order():
+    bins = Bins.growing(1000, Fraction(1, 2))
+    codes = bins.code(np.arange(-3000, 3001) / 2)
+
+    assert (np.diff(codes) >= 0).all()
+    assert codes[0] == 0
+    assert codes[-1] == len(bins.edges)
+
+
+def test_a_tail_goes_on_below_0_by_symmetry():
+    tail = at_least(lambda m: upper_tail(Fraction(2), m), -3) + upper_tail(Fraction(2), 4)
+
+    assert tail.lower <= 1 <= tail.upper
