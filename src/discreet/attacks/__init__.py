@@ -8,9 +8,10 @@ good for that and for no release.
 
 from discreet.attacks.averaging import Averaging
 from discreet.attacks.census import Census
+from discreet.attacks.census_counts import CensusCounts
 from discreet.attacks.claims import Promise
 from discreet.attacks.differencing import Differencing
-from discreet.attacks.exponential import Exponential
+from discreet.attacks.exponential import Exponential, Posterior
 from discreet.attacks.holdout import Holdout
 from discreet.attacks.holdout_label import HoldoutLabel
 from discreet.attacks.intersection import Intersection
@@ -27,6 +28,7 @@ from discreet.attacks.tracing import Tracing
 __all__ = [
     "Averaging",
     "Census",
+    "CensusCounts",
     "Differencing",
     "Exponential",
     "Holdout",
@@ -38,6 +40,7 @@ __all__ = [
     "Linkage",
     "LowBits",
     "Outcome",
+    "Posterior",
     "Promise",
     "RepeatedZero",
     "Robust",
