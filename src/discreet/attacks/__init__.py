@@ -12,8 +12,10 @@ from discreet.attacks.census_counts import CensusCounts
 from discreet.attacks.claims import Promise
 from discreet.attacks.differencing import Differencing
 from discreet.attacks.exponential import Exponential, Posterior
+from discreet.attacks.exposure import Exposure
 from discreet.attacks.holdout import Holdout
 from discreet.attacks.holdout_label import HoldoutLabel
+from discreet.attacks.instance_hiding import InstanceHiding
 from discreet.attacks.intersection import Intersection
 from discreet.attacks.leaderboard import Leaderboard
 from discreet.attacks.least_squares import LeastSquares
@@ -21,8 +23,10 @@ from discreet.attacks.linear_program import LinearProgram
 from discreet.attacks.linkage import Linkage
 from discreet.attacks.low_bits import LowBits
 from discreet.attacks.outcome import Outcome
+from discreet.attacks.refusals import Refusals
 from discreet.attacks.repeated_zero import RepeatedZero
 from discreet.attacks.robust import Robust
+from discreet.attacks.social_graph import SocialGraph
 from discreet.attacks.tracing import Tracing
 
 __all__ = [
@@ -31,8 +35,10 @@ __all__ = [
     "CensusCounts",
     "Differencing",
     "Exponential",
+    "Exposure",
     "Holdout",
     "HoldoutLabel",
+    "InstanceHiding",
     "Intersection",
     "Leaderboard",
     "LeastSquares",
@@ -42,7 +48,9 @@ __all__ = [
     "Outcome",
     "Posterior",
     "Promise",
+    "Refusals",
     "RepeatedZero",
     "Robust",
+    "SocialGraph",
     "Tracing",
 ]
