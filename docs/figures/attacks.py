@@ -18,6 +18,7 @@ import numpy as np
 
 from discreet.attacks import (
     Averaging,
+    CensusTables,
     Exponential,
     Holdout,
     LeastSquares,
@@ -27,10 +28,11 @@ from discreet.attacks import (
     Robust,
     Tracing,
 )
+from discreet.attacks.linkage import DAYS, STARS, Ratings
 from discreet.attacks.outcome import pool
 from discreet.attacks.reconstruction import Reconstruction, SubsetSum
 from discreet.attacks.robust import lying
-from discreet.attacks.simulation import Draws
+from discreet.attacks.simulation import Bits, Draws
 from discreet.curator.budgets import Budget
 from discreet.lab import AGAINST, PLAYS, Outcome, Setting, play, releases, samples
 from discreet.lab.curated import DELTA
@@ -144,6 +146,86 @@ def _linkage(known: int, wrong: int, days: int, films: int = 1000) -> Measured:
     """50,000 viewers, about 37 ratings each."""
     attack = Linkage(50_000, films, known=known, wrong=wrong, days=days, seed=1)
     return Measured.of(attack.run(lambda ratings: ratings, 400))
+
+
+VIEWERS, FILMS = 480_189, 17_770
+"""How many there are in the Netflix Prize data; published: Narayanan, Shmatikov 2008."""
+SAMPLE = 20_000
+
+
+def netflix(people: int, films: int, draws: Draws) -> Ratings:
+    """Ratings with the medians and means of the Netflix Prize data, and nothing else of them.
+
+    A viewer rates 96 films in the median and 209 in the mean, a film has 561 and 5,655 ratings, of
+    at most 48 % of viewers: both log-normal, before films that are drawn twice are dropped (then 89
+    and 163, and 600 and 4,393). Viewers join on any of the first 80 % of 2,000 days and rate about
+    ten films on a day.
+    """
+    counts = np.clip(96 * np.exp(1.247 * draws.normal(people)), 10, 3000).astype(np.int64)
+    # The same films for every part of a population.
+    popular = np.sort(np.exp(2.15 * Draws(17).normal(films)))
+    popular = np.cumsum(np.minimum(popular, 0.0023 * popular.sum()))
+    person = np.repeat(np.arange(people), counts)
+    film = np.searchsorted(popular, draws.uniform(person.size) * popular[-1], side="right")
+    joined = np.repeat(draws.uniform(people) * 0.8, counts)
+    session = draws.below(2**31, person.size) % np.maximum(np.repeat(counts // 10, counts), 1)
+    # A day for each of a viewer's sessions, hashed from the two.
+    when = ((person * 1_000_003 + session) * 0x9E3779B1 % 2**32) / 2**32
+    day = np.floor(DAYS * (joined + (1 - joined) * when)).astype(np.int64)
+    liked = 1 + STARS * Draws(18).uniform(films)[film] + draws.normal(person.size)
+    stars = np.clip(np.floor(liked), 1, STARS).astype(np.int64)
+    _, kept = np.unique(person * films + film, return_index=True)
+    return Ratings(person, film, stars, day).where(kept)
+
+
+def _identified(known: int, wrong: int) -> Measured:
+    attack = Linkage(SAMPLE, FILMS, known, wrong, 3, seed=2, population=netflix)
+    return Measured.of(attack.run(lambda ratings: ratings, 300))
+
+
+def _few(viewers: int, most: int) -> Measured:
+    """How often at most so many viewers have two ratings that are known."""
+    counts = _candidates(viewers)
+    rate = float(np.mean(counts <= most))
+    return Measured(rate, _error(rate, counts.size))
+
+
+@cache
+def _candidates(viewers: int, targets: int = 300) -> Bits:
+    """Of how many viewers two ratings can be, stars as they are and days off by up to 3."""
+    draws = Draws(3)
+    theirs = netflix(targets, FILMS, draws)
+    edges = np.searchsorted(theirs.person, np.arange(targets + 1))
+    two = [edges[i] + draws.order(edges[i + 1] - edges[i])[:2] for i in range(targets)]
+    known = [theirs.where(places) for places in two]
+    off = draws.below(7, targets, 2) - 3
+    counts = np.ones(targets, dtype=np.int64)  # the target
+    for start in range(0, viewers, SAMPLE):
+        others = netflix(min(SAMPLE, viewers - start), FILMS, draws.split())
+        order = np.argsort(others.film, kind="stable")
+        films = np.searchsorted(others.film[order], np.arange(FILMS + 1))
+        for i, one in enumerate(known):
+            near = []
+            for film, stars, day in zip(one.film, one.stars, one.day + off[i], strict=True):
+                here = order[films[film] : films[film + 1]]
+                alike = (others.stars[here] == stars) & (np.abs(others.day[here] - day) <= 3)
+                near.append(others.person[here[alike]])
+            counts[i] += np.intersect1d(*near).size
+    return counts
+
+
+@cache
+def _tracts() -> dict[str, Measured]:
+    """Three tracts of 80 blocks, rebuilt."""
+    found = [CensusTables().rebuild(lambda tables: tables, Draws(s)) for s in range(3)]
+    n = sum(one.people for one in found)
+
+    def mean(name: str) -> Measured:
+        rate = sum(getattr(one, name) * one.people for one in found) / n
+        # People of one tract have its races in common: a standard error of tracts, not of people.
+        return Measured(rate, float(np.std([getattr(one, name) for one in found])))
+
+    return {name: mean(name) for name in ("exactly", "within_a_year", "named", "rightly")}
 
 
 def _private(name: str, epsilon: Fraction = Fraction(1)) -> Outcome:

@@ -9,6 +9,7 @@ good for that and for no release.
 from discreet.attacks.averaging import Averaging
 from discreet.attacks.census import Census
 from discreet.attacks.census_counts import CensusCounts
+from discreet.attacks.census_tables import CensusTables
 from discreet.attacks.claims import Promise
 from discreet.attacks.differencing import Differencing
 from discreet.attacks.exponential import Exponential, Posterior
@@ -33,6 +34,7 @@ __all__ = [
     "Averaging",
     "Census",
     "CensusCounts",
+    "CensusTables",
     "Differencing",
     "Exponential",
     "Exposure",

@@ -98,7 +98,7 @@ class Linkage:
 
     `target` publishes ratings, or answers questions: then the attacker asks how many people have
     what is known of a target and that one more rating, and believes it from 1/2 on, where 1 is as
-    likely as 0.
+    likely as 0. `population` makes up so many people's ratings of so many films.
 
     Reference: Narayanan, Shmatikov 2008, Robust De-anonymization of Large Sparse Datasets.
     """
@@ -111,6 +111,7 @@ class Linkage:
     eccentricity: float = 1.5
     promise: Promise = field(default_factory=Promise)
     seed: int = 0
+    population: Callable[[int, int, Draws], Ratings] = Ratings.drawn
 
     def __post_init__(self) -> None:
         if not 0 <= self.wrong < self.known <= 12:
@@ -127,7 +128,7 @@ class Linkage:
                 f"effort is {effort}", why="it counts targets", fix=f"take 1 to {self.people}"
             )
         draws = Draws(self.seed)
-        everybody = Ratings.drawn(self.people + effort, self.films, draws)
+        everybody = self.population(self.people + effort, self.films, draws)
         edges = np.searchsorted(everybody.person, np.arange(self.people + effort + 1))
         suspicions = [
             self._suspicion(everybody.where(np.arange(edges[i], edges[i + 1])), draws)

@@ -115,7 +115,7 @@ _STORIES = {
         "Recognise a viewer",
         "Names were removed from film ratings. The attacker knows eight ratings of somebody, two "
         "of them wrong and the days off by two weeks, and looks for the rest of their ratings. "
-        "From a curator they ask: how many viewers have these, and that one more?",
+        "From a curator they ask how many viewers have these ratings and that one more.",
         "The attacker learnt one more rating of {hits} of {n} people.",
         "The same attacker, with as much knowledge, about people who are not in the data at all.",
         control=True,
