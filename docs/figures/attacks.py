@@ -24,6 +24,7 @@ from discreet.attacks import (
     LeastSquares,
     LinearProgram,
     Linkage,
+    Posterior,
     Promise,
     Robust,
     Tracing,
@@ -74,7 +75,8 @@ def _error(rate: float, n: int) -> float:
 class Figure:
     """A rate that is known from elsewhere or from theory, and a run that measures it again.
 
-    `side` says what it is to be: about the expected rate, at most that, or at least that.
+    `side` says what it is to be: about the expected rate, at most that, or at least that. What was
+    published about other data stands beside the rate and binds it to nothing.
     """
 
     what: str
@@ -86,7 +88,8 @@ class Figure:
     def agrees(self, found: Measured) -> bool:
         """Whether a measurement is within three standard errors of what is expected."""
         off, slack = found.rate - self.expected, 3 * found.error
-        return {"about": abs(off), "at most": off, "at least": -off}[self.side] <= slack
+        sides = {"about": abs(off), "at most": off, "at least": -off, "published": 0.0}
+        return sides[self.side] <= slack
 
 
 def _repeat(
@@ -249,6 +252,21 @@ def _reusable(analyses: int, examples: int, features: int) -> Measured:
     return Measured(abs(outcome.success - outcome.baseline), _error(0.5, outcome.n))
 
 
+def _fair(setting: Setting) -> float:
+    return setting.pure.of_bit()
+
+
+def _concentrated(setting: Setting) -> float:
+    return setting.approximate.of_bit()
+
+
+def _one_of_100(setting: Setting) -> float:
+    return setting.pure.of_event(0.01)
+
+
+_LIKELIEST = {1: 0.53, 10: 0.72, 50: 0.95}
+"""Between Phi(mu/4), where nothing is known of the other bits, and Phi(mu/sqrt(8)), where all is: a
+person is in half of the subsets."""
 _N, _M = 128, 1024
 _POLYNOMIAL = {"least-squares": (LeastSquares, 3), "linear-program": (LinearProgram, 1)}
 FIGURES = {
@@ -258,13 +276,18 @@ FIGURES = {
         1.0,
         lambda: _repeat(Exponential, partial(_within, 3), 12, 4096, 4),
     ),
-    "exponential-private": Figure(
-        "the same sums from Gaussian noise of epsilon 1",
-        "about",
-        0.47,
-        lambda: _repeat(Exponential, partial(_gaussian, 1, 4096), 12, 4096, 12),
-        private=True,
-    ),
+    **{
+        f"posterior-{epsilon}": Figure(
+            f"12 people, Gaussian noise of epsilon {epsilon} on all sums, posterior",
+            "about",
+            expected,
+            lambda epsilon=epsilon: _repeat(
+                Posterior, partial(_gaussian, epsilon, 4096), 12, 4096, 40
+            ),
+            private=True,
+        )
+        for epsilon, expected in _LIKELIEST.items()
+    },
     **{
         f"{name}-{how}": Figure(
             f"{_N} people, {_M} subset sums, {told}",
@@ -373,13 +396,31 @@ FIGURES = {
         0.83,
         lambda: _linkage(2, 0, 3, films=6000),
     ),
-    "linkage-private": Figure(
-        "a curator's records, epsilon 1: advantage over absent people",
-        "about",
-        0.0,
-        lambda: Measured.advantage(_private("linkage")),
-        private=True,
+    "netflix-8": Figure(
+        "20,000 viewers of 17,770 films, 8 ratings known, 2 of them wrong, 3 days off",
+        "published",
+        0.96,
+        lambda: _identified(8, 2),
     ),
+    "netflix-2-candidates": Figure(
+        "480,189 such viewers, 2 ratings known, 3 days off: at most 8 fit",
+        "published",
+        0.89,
+        lambda: _few(VIEWERS, 8),
+    ),
+    "netflix-2-alone": Figure(
+        "the same: only one fits", "published", 0.64, lambda: _few(VIEWERS, 1)
+    ),
+    **{
+        f"linkage-private-{epsilon}": Figure(
+            f"a curator's count of who fits, epsilon {epsilon}",
+            "about",
+            1 - math.exp(-epsilon / 2) / 2,
+            lambda epsilon=epsilon: Measured.of(_private("linkage", Fraction(epsilon))),
+            private=True,
+        )
+        for epsilon in (1, 3, 10)
+    },
     "intersection-private": Figure(
         "two hospitals' private counts, epsilon 1",
         "at most",
@@ -400,13 +441,43 @@ FIGURES = {
         1.0,
         lambda: Measured.of(releases.census(Setting("raw", 2_000_000))),
     ),
-    "census-private": Figure(
-        "the same from a curator, epsilon 1",
-        "about",
-        0.0,
-        lambda: Measured.of(_private("census")),
-        private=True,
-    ),
+    **{
+        f"census-private-{epsilon}": Figure(
+            f"ten names from a curator's counts of ages and kinds, epsilon {epsilon}",
+            "at most",
+            Promise(epsilon).of_event(10 / 928),
+            lambda epsilon=epsilon: Measured.of(_private("census", Fraction(epsilon))),
+            private=True,
+        )
+        for epsilon in (1, 3, 10)
+    },
+    **{
+        f"census-2010-{name.replace('_', '-')}": Figure(
+            what, "published", published, lambda name=name: _tracts()[name]
+        )
+        for name, what, published in (
+            ("exactly", "three tracts of 80 blocks from their tables: people rebuilt", 0.46),
+            ("within_a_year", "the same, or with their age a year off", 0.71),
+            ("named", "joined to a name in a file of 70 % of them", 0.45),
+            ("rightly", "joined to a name, and of the race that was rebuilt", 0.17),
+        )
+    },
+    **{
+        f"{name}-private-{epsilon}": Figure(
+            f"{what}, epsilon {epsilon}",
+            "at most",
+            bound(Setting("private", 1, Fraction(epsilon))),
+            lambda name=name, epsilon=epsilon: Measured.of(_private(name, Fraction(epsilon))),
+            private=True,
+        )
+        for name, what, bound in (
+            ("refusals", "a curator's sums of three", _fair),
+            ("social-graph", "randomized response by every pair", _fair),
+            ("instance-hiding", "mixtures with Gaussian noise", _concentrated),
+            ("definitions", "randomized response, 100 codes", _one_of_100),
+        )
+        for epsilon in (1, 10)
+    },
     "holdout-reports": Figure(
         "what a worn-out holdout of 2000 reports",
         "about",

@@ -138,10 +138,15 @@ class CensusTables:
     def rebuild(self, target: Office, draws: Draws) -> Rebuilt:
         """One tract, and the step to names."""
         everybody = Residents.drawn(self.blocks, draws)
-        people, others = (everybody.where(half) for half in np.split(np.arange(everybody.age.size), 2))
+        people, others = (
+            everybody.where(half) for half in np.split(np.arange(everybody.age.size), 2)
+        )
         exact = Tables.of(people, self.blocks)
         said = target(exact)
-        blocks, tract = numbers(said.blocks, *exact.blocks.shape), numbers(said.tract, *exact.tract.shape)
+        blocks, tract = (
+            numbers(said.blocks, *exact.blocks.shape),
+            numbers(said.tract, *exact.tract.shape),
+        )
         found = Tables(blocks, tract).rebuilt(draws)
         n = people.age.size
         exactly, near = _matched(people, found)

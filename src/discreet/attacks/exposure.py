@@ -11,7 +11,7 @@ from discreet.attacks.simulation import Bits, Draws
 from discreet.errors import InputError
 
 Publish: TypeAlias = Callable[[Bits], Mapping[int, int]]
-"""A release: everybody's code comes in; people and the codes that are said to be theirs come out."""
+"""A release: everybody's code comes in; people, and codes said to be theirs, come out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def name_and_shame(draws: Draws) -> Publish:
     """Publishes everybody with probability 1/n each.
 
     Where a person is not drawn, the output is as probable without them: the ratio is within
-    1 + epsilon, for any epsilon, but for a chance of 1/n. And somebody is exposed in 63 of 100 runs.
+    1 + epsilon, for any epsilon, but for a chance of 1/n. And somebody is exposed 63 times in 100.
     """
 
     def publish(secret: Bits) -> Mapping[int, int]:

@@ -13,7 +13,7 @@ from discreet.attacks.outcome import Outcome, pool
 from discreet.attacks.simulation import Bits, Draws, Reals
 
 DARK, BRIGHT, TEXTURE = 0.1, 0.6, 0.4
-"""What a pixel of an image is made of: the secret, up to the sign of a public pattern, and texture."""
+"""What a pixel is made of: the secret, times the sign of a public pattern, and texture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class InstanceHiding:
             found = found[_aligned(_texture(found, pattern), texture)]
         else:
             mixing = numbers(encoded.mixing, self.mixtures, self.images)
-            found = np.linalg.lstsq(mixing, pixels, rcond=None)[0]
+            found = np.asarray(np.linalg.lstsq(mixing, pixels, rcond=None)[0], dtype=np.float64)
         guess = (found * pattern).mean(axis=1) > (DARK + BRIGHT) / 2
         right = float(np.mean(guess == secret))
         return Outcome(right, 0.5, self.promise.of_bit(), self.images)
@@ -120,7 +120,7 @@ def _alike(pixels: Reals) -> NDArray[np.bool_]:
 
 
 def _cliques(alike: NDArray[np.bool_], many: int) -> NDArray[np.bool_]:
-    """Which `many` images are in which mixture (a row each): two that have most in common with it."""
+    """Which of `many` images are in which mixture (a row each): the two most in common with it."""
     found = np.zeros((len(alike), many), dtype=np.bool_)
     for column in range(many):
         found[:, column] = _largest(alike, found)
@@ -146,7 +146,7 @@ def _largest(alike: NDArray[np.bool_], found: NDArray[np.bool_]) -> NDArray[np.b
 
 def _texture(images: Reals, pattern: Bits) -> Reals:
     """What is left of images without the pattern."""
-    return images - pattern * (images * pattern).mean(axis=1, keepdims=True)
+    return np.asarray(images - pattern * (images * pattern).mean(axis=1, keepdims=True))
 
 
 def _aligned(found: Reals, images: Reals) -> Bits:

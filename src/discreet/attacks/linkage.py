@@ -54,7 +54,7 @@ class Ratings:
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """Ratings that an attacker knows of a target, at least `right` of them so, and one to be learnt.
+    """What an attacker heard of a target, `right` of it true at least, and a rating to be learnt.
 
     Days may be off by `days`.
     """
@@ -155,7 +155,7 @@ class Linkage:
     def _confirmed(self, answers: Ratings | Counts, suspicions: list[Suspicion]) -> list[bool]:
         """Which of the suspicions the records, or the answers, confirm."""
         if not isinstance(answers, Ratings):
-            return (numbers(answers(suspicions), len(suspicions)) > 0.5).tolist()
+            return [count > 0.5 for count in numbers(answers(suspicions), len(suspicions))]
         board = Scoreboard(answers, self.films)
         return [
             (match := board.match(one.known, self.eccentricity)) is not None

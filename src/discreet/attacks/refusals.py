@@ -44,7 +44,7 @@ class Auditor:
 
 
 class SimulatableAuditor(Auditor):
-    """Refuses if any answer that is still possible would tell a bit: nobody needs the secret for it.
+    """Refuses if any answer that is still possible would tell a bit, which needs no secret.
 
     Its refusals tell nothing. Of sums of bits it answers none, as a sum of 0 is always possible.
     """

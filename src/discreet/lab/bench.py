@@ -15,7 +15,17 @@ from importlib.util import find_spec
 from types import MappingProxyType
 
 from discreet.errors import InputError, ServiceError
-from discreet.lab import PLAYS, Against, Outcome, Setting, records, releases, samples, subsets, wards
+from discreet.lab import (
+    PLAYS,
+    Against,
+    Outcome,
+    Setting,
+    records,
+    releases,
+    samples,
+    subsets,
+    wards,
+)
 from discreet.rationals import Real, positive
 
 EPSILONS = tuple(map(Fraction, ("1/10", "3/10", "1", "3", "10")))

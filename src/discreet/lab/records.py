@@ -1,4 +1,4 @@
-"""Plays about records that are published one by one: a network, images, and rejected definitions."""
+"""Plays about published records: a network, images, and definitions that were rejected."""
 
 from collections.abc import Mapping
 
@@ -76,11 +76,15 @@ def instance_hiding(setting: Setting) -> Outcome:
     attack = InstanceHiding(promise=setting.approximate, seed=setting.seed)
     match setting.against:
         case "raw":
-            return attack.run(lambda images, mixing: Encoded(mixing @ images, mixing), setting.effort)
+            return attack.run(
+                lambda images, mixing: Encoded(mixing @ images, mixing), setting.effort
+            )
         case "rounded":
             return attack.run(masked(setting.draws(121)), setting.effort)
         case "private":
-            return attack.run(lambda *given: _noisy(*given, setting), setting.effort)
+            return attack.run(
+                lambda images, mixing: _noisy(images, mixing, setting), setting.effort
+            )
 
 
 def _noisy(images: Reals, mixing: Reals, setting: Setting) -> Encoded:

@@ -154,7 +154,7 @@ _STORIES = {
     ),
     "instance-hiding": Story(
         "Unmix the images",
-        "Images are mixed two by two, the sign of every pixel is flipped by a coin, and nobody says "
+        "Images are mixed two by two, the sign of every pixel is flipped by coins, and nobody says "
         "who was mixed. The attacker drops the signs, sees which mixtures are alike, and solves.",
         "The attacker told right of {hits} of {n} images whether they are bright.",
         "A coin would tell half of the images right.",
