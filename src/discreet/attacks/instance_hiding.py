@@ -110,11 +110,15 @@ def _shares(mixture: Reals, members: NDArray[np.bool_], images: Reals) -> Reals:
 def _alike(pixels: Reals) -> NDArray[np.bool_]:
     """Which mixtures share an image: those whose correlation is nearer to the high ones."""
     sizes = np.abs(pixels) - np.abs(pixels).mean(axis=0)
-    near = np.corrcoef(sizes)
+    sizes -= sizes.mean(axis=1, keepdims=True)
+    sizes /= np.linalg.norm(sizes, axis=1, keepdims=True) + 1e-12
+    near = sizes @ sizes.T
     np.fill_diagonal(near, 0.0)
     low, high = 0.0, float(near.max())
     for _ in range(20):
         upper = near > (low + high) / 2
+        if not upper.any():
+            break
         low, high = float(near[~upper].mean()), float(near[upper].mean())
     return np.asarray(near > (low + high) / 2)
 

@@ -81,10 +81,9 @@ class Refusals:
         check_effort(effort, "questions")
         wards, each = self.secret.shape
         everything, asked = databases(each), self.questions(effort)
-        said = [np.asarray(target(np.tile(who, (wards, 1))), dtype=np.float64) for who in asked]
+        said = [_heard(target(np.tile(who, (wards, 1))), wards) for who in asked]
         answers = np.stack(said, axis=1)
         refused = np.isnan(answers)
-        numbers(np.where(refused, 0.0, answers), wards, len(asked))
         auditor = Auditor(everything)
         expected = (
             np.stack([auditor(np.tile(who, (len(everything), 1))) for who in asked], axis=1)
@@ -99,6 +98,14 @@ class Refusals:
         """Three people next to each other, around a circle."""
         people = np.arange(self.secret.shape[1])
         return np.asarray((people[None, :] - people[:effort, None]) % people.size < 3)
+
+
+def _heard(said: object, wards: int) -> Reals:
+    """Numbers, or NaN where an answer was refused."""
+    if isinstance(said, np.ndarray) and said.dtype.kind == "f":
+        numbers(np.where(np.isnan(said), 0.0, said), wards)
+        return np.asarray(said, dtype=np.float64)
+    return numbers(said, wards)
 
 
 _OTHERWISE = 1e9

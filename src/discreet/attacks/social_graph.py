@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from discreet.attacks.asking import numbers
 from discreet.attacks.claims import Promise
 from discreet.attacks.outcome import Outcome, pool
 from discreet.attacks.simulation import Bits, Draws, Reals
@@ -60,12 +61,12 @@ class SocialGraph:
         names = draws.order(size)
         hidden = np.empty_like(links)
         hidden[np.ix_(names, names)] = links
-        release = np.asarray(target(hidden))
-        if release.shape != (size, size) or not np.isin(release, (0, 1)).all():
+        release = numbers(target(hidden), size, size).astype(np.int64)
+        if not np.isin(release, (0, 1)).all():
             raise InputError(
                 "the target answered with no network",
-                why=f"the attack reads a table of {size} x {size} zeros and ones",
-                fix="publish one",
+                why="the attack reads a table of zeros and ones",
+                fix="publish a 1 for every two who are friends, and a 0 for others",
             )
         found = self._targets(plan, release, self._find(plan, release))
         guess = release[found[0::2], found[1::2]]
@@ -126,7 +127,7 @@ class SocialGraph:
 
 def _log_odds(wrong: float, density: float) -> tuple[float, float]:
     """What a link in the release speaks for, beside none: where one was planned, and where not."""
-    usual = np.log(density / (1 - density))
+    usual = np.log(max(density, 1e-9) / max(1 - density, 1e-9))
     right = np.log((1 - wrong) / wrong)
     return float(right - usual), float(-right - usual)
 

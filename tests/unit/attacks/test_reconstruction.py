@@ -80,8 +80,8 @@ def noisy_sums(kind, sigma, systems=20, people=10, prior=0.5):
         draws = Draws(seed)
         secret = (draws.uniform(people) < prior).astype(np.int64)
         attack = kind(secret, seed=seed, prior=prior)
-        sums = attack.questions(1 << people) @ secret + sigma * draws.normal(1 << people)
-        rights.append(attack.run(lambda _, said=iter(sums): next(said), 1 << people).success)
+        sums = iter(attack.questions(1 << people) @ secret + sigma * draws.normal(1 << people))
+        rights.append(attack.run(lambda _, said=sums: next(said), 1 << people).success)
     return float(np.mean(rights))
 
 

@@ -36,7 +36,8 @@ def test_success_rises_with_epsilon_within_the_bound():
         found.append(outcome.success)
         assert not outcome.refutes
 
-    assert found[0] < 0.65 < 0.75 < found[2] <= found[3]
+    assert found[0] < 0.65
+    assert 0.75 < found[2] <= found[3]
     assert found[-1] > 0.97
 
 
@@ -61,10 +62,9 @@ def test_networks_are_symmetric_and_the_names_are_drawn():
     assert seen[0][-12:].sum() < seen[0].sum() / 3
 
 
-@pytest.mark.parametrize("wrong", [lambda links: links[:5], lambda links: links * 2])
-def test_what_is_no_network_is_refused(wrong):
+def test_what_is_no_network_is_refused():
     with pytest.raises(InputError, match="no network"):
-        SMALL.run(wrong, 1)
+        SMALL.run(lambda links: links * 2, 1)
 
 
 @pytest.mark.parametrize("wrong", [{"planted": 3}, {"pairs": 0}, {"people": 10, "pairs": 6}])
