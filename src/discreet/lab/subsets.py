@@ -51,8 +51,8 @@ def _curated(attack: Reconstruction, setting: Setting) -> SubsetSum:
 
 
 def exponential(setting: Setting, people: int = 12) -> Outcome:
-    """All 2^n databases are tried, against four systems."""
-    return pool(_rebuild(Posterior, setting, people, purpose) for purpose in (11, 12, 13, 14))
+    """All 2^n databases are weighed, against ten systems."""
+    return pool(_rebuild(Posterior, setting, people, purpose) for purpose in range(11, 21))
 
 
 def reconstruct(setting: Setting, people: int = 128) -> Outcome:
