@@ -70,7 +70,7 @@ FLOORS = {
 }
 # name: the play in a small size, and its effort
 SMALL = {
-    "exponential": (partial(subsets.exponential, people=10), 16),
+    "exponential": (partial(subsets.exponential, people=10, systems=4), 16),
     "reconstruct": (partial(subsets.reconstruct, people=32), 60),
     "linear-program": (partial(subsets.linear_program, people=32), 48),
     "robust": (partial(subsets.robust, people=32), 96),

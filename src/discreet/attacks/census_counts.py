@@ -23,8 +23,8 @@ class CensusCounts:
     blindly. Laplace noise on disjoint counts meets the bound nearly: the event that a count is
     among the highest has about e^epsilon times its probability without the person.
 
-    Reference: Abowd et al. 2023, The 2010 Census Confidentiality Protections Failed, Section on
-    the noisy measurements of 2020.
+    Reference: Abowd et al. 2022, The 2020 Census Disclosure Avoidance System TopDown Algorithm, for
+    noisy counts of small groups that are published.
     """
 
     block: tuple[Person, ...] = BLOCK

@@ -50,7 +50,7 @@ class Watched:
 
 
 _WATCHED = {
-    "exponential": Watched(subsets.exponential, (16, 64, 256)),
+    "exponential": Watched(partial(subsets.exponential, systems=4), (16, 64, 256)),
     "reconstruct": Watched(subsets.reconstruct, (96, 256, 1024)),
     "linear-program": Watched(subsets.linear_program, (48, 96, 256), "scipy"),
     "robust": Watched(subsets.robust, (96, 192, 320), "scipy"),
