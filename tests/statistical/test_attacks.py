@@ -14,6 +14,7 @@ import sys
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +24,9 @@ from discreet import noise
 from discreet.answer import ask
 from discreet.attacks.simulation import Draws
 from discreet.errors import BudgetError
-from discreet.lab import PLAYS, Setting, play, releases, samples, subsets, wards
+from discreet.lab import PLAYS, Setting, play, records, releases, samples, subsets, wards
 from discreet.lab.curated import Curated
-from discreet.mechanisms import Gaussian, Laplace
+from discreet.mechanisms import Gaussian, Laplace, RandomizedResponse
 from discreet.mechanisms.reusable_holdout import ReusableHoldout
 from discreet.plan.schema import Bounds
 
@@ -53,10 +54,14 @@ FLOORS = {
     "robust": 1.0,
     "differencing": 1.0,
     "averaging": 1.0,
+    "refusals": 1.0,
     "tracing": 0.72,
     "linkage": 0.97,
     "intersection": 0.9,
     "census": 1.0,
+    "social-graph": 0.97,
+    "instance-hiding": 1.0,
+    "definitions": 1.0,
     "holdout": 0.62,
     "holdout-label": 1.0,
     "leaderboard": 0.83,
@@ -65,16 +70,20 @@ FLOORS = {
 }
 # name: the play in a small size, and its effort
 SMALL = {
-    "exponential": (partial(subsets.exponential, people=10), 16),
+    "exponential": (partial(subsets.exponential, people=10, systems=4), 16),
     "reconstruct": (partial(subsets.reconstruct, people=32), 60),
     "linear-program": (partial(subsets.linear_program, people=32), 48),
     "robust": (partial(subsets.robust, people=32), 96),
     "differencing": (wards.differencing, 1),
     "averaging": (wards.averaging, 25),
+    "refusals": (partial(wards.refusals, wards=100), 7),
     "tracing": (partial(releases.tracing, attributes=1000), 3),
     "linkage": (partial(releases.linkage, people=400, films=250), 150),
     "intersection": (partial(releases.intersection, patients=1500), 300),
     "census": (releases.census, 2_000_000),
+    "social-graph": (partial(records.social_graph, people=150), 10),
+    "instance-hiding": (records.instance_hiding, 5),
+    "definitions": (records.definitions, 500),
     "holdout": (samples.holdout, 1),
     "holdout-label": (samples.holdout_label, 200),
     "leaderboard": (partial(samples.leaderboard, examples=250), 500),
@@ -146,6 +155,46 @@ def test_private_answers_keep_their_promise(name):
     assert not outcome.refutes
 
 
+# name: the play, and its effort, in which success rises with epsilon up to exact answers
+RISING = {
+    "exponential": (partial(subsets.exponential, people=10), 1024),
+    **{
+        name: SMALL[name]
+        for name in (
+            "linkage", "census", "refusals", "social-graph", "instance-hiding", "definitions",
+        )
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RISING)
+@pytest.mark.usefixtures("fixed_bits")
+def test_success_rises_with_epsilon_up_to_exact_answers_within_the_bound(name):
+    small, effort = RISING[name]
+    found = [small(Setting("private", effort, Fraction(epsilon))) for epsilon in (1, 5, 25, 250)]
+    rates = [one.success for one in found]
+
+    assert not any(one.refutes for one in found)
+    # A step down by three standard errors would not be chance.
+    slack = [3 * max(error_of(one) for one in two) for two in pairwise(found)]
+    assert all(
+        later >= rate - off for (rate, later), off in zip(pairwise(rates), slack, strict=True)
+    )
+    assert rates[-1] >= 0.97 * small(Setting("raw", effort)).success
+    assert rates[-1] > rates[0] + 0.25
+
+
+@pytest.mark.parametrize(("name", "epsilon", "share"), [
+    ("linkage", 1, 0.8), ("census", 3, 0.75), ("definitions", 3, 0.75), ("exponential", 3, 0.8),
+])  # fmt: skip
+@pytest.mark.usefixtures("fixed_bits")
+def test_what_a_promise_allows_is_nearly_reached(name, epsilon, share):
+    small, effort = RISING[name]
+    outcome = small(Setting("private", effort, Fraction(epsilon)))
+
+    assert outcome.success >= share * outcome.bound
+
+
 # --- the noise is switched off ------------------------------------------------------------------
 
 
@@ -161,6 +210,7 @@ def silence(monkeypatch):
 
     monkeypatch.setattr(Laplace, "_noise", none)
     monkeypatch.setattr(Gaussian, "_noise", none)
+    monkeypatch.setattr(RandomizedResponse, "_report", lambda _self, answers: answers)
     monkeypatch.setattr(noise, "discrete_laplace", lambda _scale, size=(): none(None, size))
     monkeypatch.setattr(ask, "quantile_cells", middle)
 
@@ -260,6 +310,8 @@ SLOW = {
     "repeated-zero-grid",
     "holdout-reusable",
     "holdout-reusable-large",
+    "netflix-2-candidates",
+    "netflix-2-alone",
 }
 KNOWN = [
     pytest.param(name, marks=pytest.mark.audit if name in SLOW else ()) for name in FIGURES.FIGURES

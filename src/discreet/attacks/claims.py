@@ -10,6 +10,8 @@ from discreet.errors import InputError
 class Promise:
     """The guarantee that is claimed for all answers together; without epsilon, none.
 
+    `rho` is what zero-concentrated privacy promises beside epsilon and delta, where it does.
+
     Example:
         >>> round(Promise(1).of_bit(), 3), Promise().of_bit()
         (0.731, 1.0)
@@ -17,12 +19,15 @@ class Promise:
 
     epsilon: float | None = None
     delta: float = 0.0
+    rho: float | None = None
 
     def __post_init__(self) -> None:
         if self.epsilon is not None and not 0 <= self.epsilon < math.inf:
             raise InputError(
                 f"epsilon is {self.epsilon}", why="it bounds a loss", fix="pass epsilon >= 0"
             )
+        if self.rho is not None and not 0 <= self.rho < math.inf:
+            raise InputError(f"rho is {self.rho}", why="it bounds a loss", fix="pass rho >= 0")
         if not 0 <= self.delta <= 1:
             raise InputError(
                 f"delta is {self.delta}", why="it is a probability", fix="keep it in [0, 1]"
@@ -39,7 +44,17 @@ class Promise:
         if self.epsilon is None:
             return 1.0
         corner = 1 / (1 + math.exp(-self.epsilon))
-        return min(1.0, max(prior, 1 - prior, corner) + self.delta)
+        return min(1.0, max(prior, 1 - prior, corner) + self.delta, self._concentrated(prior))
+
+    def _concentrated(self, prior: float) -> float:
+        """The same from rho, a divergence of Kullback and Leibler at most (Bun, Steinke 2016).
+
+        It bounds the distance of the two laws (Pinsker; Bretagnolle, Huber), and the guess with it.
+        """
+        if self.rho is None:
+            return 1.0
+        distance = math.sqrt(min(self.rho / 2, -math.expm1(-self.rho)))
+        return max(prior, 1 - prior) + min(prior, 1 - prior) * distance
 
     def of_event(self, without: float) -> float:
         """The most probable an event can be with a person in the data, from that without them."""

@@ -1,10 +1,12 @@
 """Recognising people in a table of sparse ratings from a few things that are known of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
+from discreet.attacks.asking import numbers
 from discreet.attacks.claims import Promise
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.simulation import Bits, Draws, Reals
@@ -51,6 +53,40 @@ class Ratings:
 
 
 @dataclass(frozen=True, slots=True)
+class Suspicion:
+    """What an attacker heard of a target, `right` of it true at least, and a rating to be learnt.
+
+    Days may be off by `days`.
+    """
+
+    known: Ratings
+    right: int
+    days: int
+    film: int
+    stars: int
+
+    def fits(self, ratings: Ratings) -> Bits:
+        """The people who have what is known, and what is to be learnt."""
+        known = self.known
+        likely = np.flatnonzero(np.isin(ratings.film, known.film))
+        near = [
+            ratings.person[likely][
+                (ratings.film[likely] == known.film[i])
+                & (ratings.stars[likely] == known.stars[i])
+                & (np.abs(ratings.day[likely] - known.day[i]) <= self.days)
+            ]
+            for i in range(known.film.size)
+        ]
+        people, found = np.unique(np.concatenate(near), return_counts=True)
+        theirs = (ratings.film == self.film) & (ratings.stars == self.stars)
+        return np.intersect1d(people[found >= self.right], ratings.person[theirs])
+
+
+Counts: TypeAlias = Callable[[Sequence[Suspicion]], Reals]
+"""A system that says about how many people fit each suspicion."""
+
+
+@dataclass(frozen=True, slots=True)
 class Linkage:
     """The scoreboard: who in the release fits best, and stands out from who fits second best?
 
@@ -58,7 +94,11 @@ class Linkage:
     up to `days`. Similar ratings of rare films count most. A match must stand out by `eccentricity`
     standard deviations. What is scored is one more rating of the target: does the matched record
     hold it? Success is for targets in the data; the baseline for targets who are not, with the same
-    effort. `target` publishes ratings. `effort` is the number of targets on either side.
+    effort. `effort` is the number of targets on either side.
+
+    `target` publishes ratings, or answers questions: then the attacker asks how many people have
+    what is known of a target and that one more rating, and believes it from 1/2 on, where 1 is as
+    likely as 0. `population` makes up so many people's ratings of so many films.
 
     Reference: Narayanan, Shmatikov 2008, Robust De-anonymization of Large Sparse Datasets.
     """
@@ -71,6 +111,7 @@ class Linkage:
     eccentricity: float = 1.5
     promise: Promise = field(default_factory=Promise)
     seed: int = 0
+    population: Callable[[int, int, Draws], Ratings] = Ratings.drawn
 
     def __post_init__(self) -> None:
         if not 0 <= self.wrong < self.known <= 12:
@@ -80,36 +121,47 @@ class Linkage:
                 fix="pass 0 <= wrong < known <= 12",
             )
 
-    def run(self, target: Callable[[Ratings], Ratings], effort: int = 200) -> Outcome:
+    def run(self, target: Callable[[Ratings], Ratings | Counts], effort: int = 200) -> Outcome:
         """Publish the ratings of `people` people and look for `effort` inside and outside."""
         if not 1 <= effort <= self.people:
             raise InputError(
                 f"effort is {effort}", why="it counts targets", fix=f"take 1 to {self.people}"
             )
         draws = Draws(self.seed)
-        everybody = Ratings.drawn(self.people + effort, self.films, draws)
+        everybody = self.population(self.people + effort, self.films, draws)
         edges = np.searchsorted(everybody.person, np.arange(self.people + effort + 1))
-        board = Scoreboard(target(everybody.where(np.arange(edges[self.people]))), self.films)
-        found = [
-            self._hit(board, everybody.where(np.arange(edges[i], edges[i + 1])), draws)
+        suspicions = [
+            self._suspicion(everybody.where(np.arange(edges[i], edges[i + 1])), draws)
             for i in (*range(effort), *range(self.people, self.people + effort))
         ]
+        found = self._confirmed(target(everybody.where(np.arange(edges[self.people]))), suspicions)
         inside, outside = sum(found[:effort]), sum(found[effort:])
         bound = self.promise.of_measured(outside, effort)
         return Outcome(inside / effort, outside / effort, bound, effort)
 
-    def _hit(self, board: "Scoreboard", theirs: Ratings, draws: Draws) -> bool:
-        """Whether the record that matches a target holds a rating the attacker did not know."""
+    def _suspicion(self, theirs: Ratings, draws: Draws) -> Suspicion:
+        """What the attacker knows of a target, and a rating that they do not know."""
         order = draws.order(theirs.film.size)
         known = theirs.where(order[1 : 1 + self.known])
         off = draws.below(2 * self.days + 1, known.film.size) - self.days
         lies = np.arange(known.film.size) < self.wrong
         film = np.where(lies, draws.below(self.films, lies.size), known.film)
         stars = np.where(lies, 1 + draws.below(STARS, lies.size), known.stars)
-        match = board.match(Ratings(known.person, film, stars, known.day + off), self.eccentricity)
-        return match is not None and board.holds(
-            match, theirs.film[order[0]], theirs.stars[order[0]]
-        )
+        heard = Ratings(known.person, film, stars, known.day + off)
+        right, one_more = known.film.size - self.wrong, order[0]
+        learnt = int(theirs.film[one_more]), int(theirs.stars[one_more])
+        return Suspicion(heard, right, self.days, *learnt)
+
+    def _confirmed(self, answers: Ratings | Counts, suspicions: list[Suspicion]) -> list[bool]:
+        """Which of the suspicions the records, or the answers, confirm."""
+        if not isinstance(answers, Ratings):
+            return [count > 0.5 for count in numbers(answers(suspicions), len(suspicions))]
+        board = Scoreboard(answers, self.films)
+        return [
+            (match := board.match(one.known, self.eccentricity)) is not None
+            and board.holds(match, one.film, one.stars)
+            for one in suspicions
+        ]
 
 
 class Scoreboard:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from discreet.attacks.outcome import Outcome
 from discreet.errors import InputError
-from discreet.lab import releases, samples, subsets, wards
+from discreet.lab import records, releases, samples, subsets, wards
 from discreet.lab.setting import AGAINST, Against, Setting
 
 __all__ = ["AGAINST", "PLAYS", "Against", "Outcome", "Play", "Setting", "play"]
@@ -34,7 +34,7 @@ class Play:
 _SUMS = "sums over subsets"
 _PLAYS = {
     "exponential": Play(
-        "Try all 2^12 databases against answers about subsets of people (Dinur, Nissim).",
+        "Weigh all 2^12 databases by answers about subsets of people (after Dinur, Nissim).",
         "share of people whose secret bit is right",
         "sums rounded to 5",
         f"a curator's {_SUMS}",
@@ -87,6 +87,15 @@ _PLAYS = {
         "repeats",
         wards.averaging,
     ),
+    "refusals": Play(
+        "Ask an auditor who refuses what would tell too much, and learn from what is refused.",
+        "share of people, 7 a ward, whose secret bit is right",
+        "exact sums, refused where they would tell a bit",
+        "a curator's sums by ward and question",
+        7,
+        "questions",
+        wards.refusals,
+    ),
     "tracing": Play(
         "Tell who was in a study of 100 people from 1000 published means.",
         "share of members found where 1 % of strangers are taken for members",
@@ -100,7 +109,7 @@ _PLAYS = {
         "Recognise people in sparse ratings from 8 that are known, 2 of them wrong.",
         "share of targets of whom one more rating is learnt; baseline: of people not in the data",
         "days coarsened to months",
-        "records of the strongest of a curator's sums by viewer and film",
+        "a curator's counts of viewers who fit what is known and what is to be learnt",
         300,
         "targets",
         releases.linkage,
@@ -118,10 +127,37 @@ _PLAYS = {
         "Rebuild the seven people of a block from published counts, medians and means.",
         "share of people rebuilt exactly, averaged over the blocks that fit",
         "means rounded to whole years",
-        "a curator's counts, medians and means",
+        "a curator's counts of every age and kind, in 60 such blocks, of which 10 people are named",
         2_000_000,
         "ages tried",
         releases.census,
+    ),
+    "social-graph": Play(
+        "Plant a few accounts in a network, find them without names, and then their friends.",
+        "share of pairs of people of whom it is told right whether they are friends",
+        "5 % of friendships moved",
+        "randomized response by every pair of people",
+        20,
+        "networks",
+        records.social_graph,
+    ),
+    "instance-hiding": Play(
+        "Take apart images that were mixed two by two and whose signs were flipped (InstaHide).",
+        "share of images of which it is told right whether they are bright",
+        "mixtures with random signs, of whom is hidden",
+        "mixtures with Gaussian noise",
+        5,
+        "collections of 20 images",
+        records.instance_hiding,
+    ),
+    "definitions": Play(
+        "Find somebody whom a release exposes that keeps a rejected definition (raw: additive).",
+        "share of releases in which somebody's code, one of 100, is told right",
+        'everybody published with chance 1/n ("1 + epsilon", but by chance)',
+        "randomized response",
+        1000,
+        "releases",
+        records.definitions,
     ),
     "holdout": Play(
         "Choose features with the help of the holdout that judges them.",

@@ -1,12 +1,14 @@
 """Plays about published tables: tracing, linkage, two hospitals, and the census block."""
 
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from discreet.attacks.census import BLOCK, Agency, Census, Statistic, tabulate
+from discreet.attacks.census import BLOCK, KINDS, OLDEST, Census, Statistic, tabulate
+from discreet.attacks.census_counts import CensusCounts
 from discreet.attacks.intersection import Cells, Hospital, Intersection, mondrian
-from discreet.attacks.linkage import DAYS, STARS, Linkage, Ratings
+from discreet.attacks.linkage import Counts, Linkage, Ratings, Suspicion
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.simulation import Bits, Reals
 from discreet.attacks.tracing import Means, Tracing
@@ -17,11 +19,8 @@ from discreet.plan.schema import Bounds, Keys, Limits
 CLASS = 5
 """People in an anonymous class, and about as many in a cell of the private histogram."""
 
-CAP = 50
-"""Ratings that one person may add to private sums."""
-
-LINES = 40
-"""Ratings in each of the private records: about as many as people have."""
+BLOCKS = 60
+"""Blocks whose private counts are attacked, so that a rate of some per cent is seen."""
 
 
 def tracing(setting: Setting, attributes: int = 1000) -> Outcome:
@@ -66,7 +65,7 @@ def linkage(setting: Setting, people: int = 1000, films: int = 500) -> Outcome:
         case "rounded":
             return attack.run(_monthly, setting.effort)
         case "private":
-            return attack.run(lambda ratings: _noisy(ratings, films, setting), setting.effort)
+            return attack.run(lambda ratings: _viewers(ratings, setting), setting.effort)
 
 
 def _monthly(ratings: Ratings) -> Ratings:
@@ -74,30 +73,27 @@ def _monthly(ratings: Ratings) -> Ratings:
     return Ratings(ratings.person, ratings.film, ratings.stars, ratings.day // 30 * 30 + 15)
 
 
-def _noisy(ratings: Ratings, films: int, setting: Setting) -> Ratings:
-    """Records again, of a viewer and a film each: the strongest of a curator's sums of stars.
+def _viewers(ratings: Ratings, setting: Setting) -> Counts:
+    """A curator who is asked about all targets at once: how many viewers fit each suspicion?
 
-    Every viewer keeps a line of their own, so that nothing but noise hides them. Days are drawn
-    blindly.
+    Whom a viewer fits is read from their own ratings alone, and a viewer counts for one target.
     """
-    people = int(ratings.person.max()) + 1
-    desk = Curated.of(
-        "ratings",
-        {"id": ratings.person, "viewer": ratings.person, "film": ratings.film, "s": ratings.stars},
-        {
-            "viewer": Keys(list(range(people))),
-            "film": Keys(list(range(films))),
-            "s": Bounds(0, STARS),
-        },
-        epsilon=setting.epsilon,
-        limits=Limits(CAP, 1),
-    )
-    question = "SELECT viewer, film, SUM(s) AS stars FROM ratings GROUP BY viewer, film"
-    sums = desk.cells(question, (people, films))
-    best = np.argsort(-sums, axis=1, kind="stable")[:, :LINES]
-    stars = np.clip(np.rint(np.take_along_axis(sums, best, axis=1)), 1, STARS).astype(np.int64)
-    days = setting.draws(81).below(DAYS, best.size)
-    return Ratings(np.repeat(np.arange(people), LINES), best.ravel(), stars.ravel(), days)
+
+    def count(suspicions: Sequence[Suspicion]) -> Reals:
+        fits = [one.fits(ratings) for one in suspicions]
+        desk = Curated.of(
+            "viewers",
+            {
+                "id": np.concatenate(fits),
+                "target": np.repeat(np.arange(len(fits)), [one.size for one in fits]),
+            },
+            {"target": Keys(list(range(len(fits))))},
+            epsilon=setting.epsilon,
+        )
+        question = "SELECT target, COUNT(*) AS n FROM viewers GROUP BY target"
+        return np.asarray(desk.cells(question, (len(fits),)))
+
+    return count
 
 
 def intersection(setting: Setting, patients: int = 5000, cell: int = CLASS) -> Outcome:
@@ -136,7 +132,7 @@ def _cell(places: Reals, side: int) -> Bits:
 
 
 def census(setting: Setting) -> Outcome:
-    """Who lives in the block?"""
+    """Who lives in the block? Private counts are released for `BLOCKS` of them, all alike."""
     attack, office = Census(promise=setting.pure), tabulate(BLOCK)
     match setting.against:
         case "raw":
@@ -145,7 +141,8 @@ def census(setting: Setting) -> Outcome:
             coarse = Census(promise=setting.pure, rounding=0.55)
             return coarse.run(lambda pattern: _whole(office(pattern)), setting.effort)
         case "private":
-            return attack.run(_private_office(setting), setting.effort)
+            counts = CensusCounts(promise=setting.pure, seed=setting.seed)
+            return counts.run(_private_counts(setting), BLOCKS)
 
 
 def _whole(one: Statistic) -> Statistic:
@@ -153,25 +150,19 @@ def _whole(one: Statistic) -> Statistic:
     return Statistic(one.pattern, one.count, one.median, float(round(one.mean)))
 
 
-def _private_office(setting: Setting) -> Agency:
-    ages, kinds = zip(*BLOCK, strict=True)
-    letters = {"sex": "FM", "race": "BW", "marital": "MS"}
-    rows = {name: [kind[i] for kind in kinds] for i, name in enumerate(letters)}
-    desk = Curated.of(
-        "block",
-        {"id": list(range(len(BLOCK))), "age": list(ages), **rows},
-        {"age": Bounds(0, 115), **{name: Keys(list(two)) for name, two in letters.items()}},
-        epsilon=setting.epsilon,
-        questions=7,
-    )
-
-    def publish(pattern: str) -> Statistic:
-        asked = zip(letters, pattern, strict=True)
-        where = " AND ".join(f"{name} = '{letter}'" for name, letter in asked if letter != ".")
-        question = "SELECT COUNT(*) AS n, MEDIAN(age) AS m, AVG(age) AS a FROM block"
-        question += f" WHERE {where}" if where else ""
-        n, median, mean = (column[0].as_py() for column in desk.ask(question).columns)
-        # A median is the middle of the year that was chosen.
-        return Statistic(pattern, int(n), int(median or 0), round(float(mean or 0), 1))
-
-    return publish
+def _private_counts(setting: Setting) -> Callable[[], Reals]:
+    """A curator's counts of every age and kind, block by block: sums of ones, not rounded."""
+    ages, kinds = (list(column) * BLOCKS for column in zip(*BLOCK, strict=True))
+    rows = {
+        "id": np.arange(len(ages)),
+        "block": np.repeat(np.arange(BLOCKS), len(BLOCK)),
+        "age": ages,
+        "kind": list(map(KINDS.index, kinds)),
+        "one": np.ones(len(ages)),
+    }
+    shape = {"block": BLOCKS, "age": OLDEST + 1, "kind": len(KINDS)}
+    keys = {name: Keys(list(range(many))) for name, many in shape.items()}
+    desk = Curated.of("people", rows, {**keys, "one": Bounds(0, 1)}, epsilon=setting.epsilon)
+    question = "SELECT block, age, kind, SUM(one) AS n FROM people GROUP BY block, age, kind"
+    blocks = iter(desk.cells(question, tuple(shape.values())))
+    return lambda: np.asarray(next(blocks))

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias, get_args
 
 from discreet.attacks.claims import Promise
 from discreet.attacks.simulation import Draws
+from discreet.curator.budgets import Budget
 from discreet.errors import InputError
 from discreet.lab.curated import DELTA
 from discreet.rationals import positive
@@ -53,8 +54,9 @@ class Setting:
 
     @property
     def approximate(self) -> Promise:
-        """The promise of epsilon and delta."""
-        return Promise(float(self.epsilon), float(DELTA))
+        """The promise of epsilon and delta, and of the rho that a curator makes of them."""
+        rho = Budget(epsilon=self.epsilon, delta=DELTA).cap().amount
+        return Promise(float(self.epsilon), float(DELTA), float(rho))
 
     def draws(self, purpose: int) -> Draws:
         """Repeatable draws, others for every purpose."""

@@ -39,7 +39,7 @@ _STORIES = {
     "exponential": Story(
         "Try every combination",
         "Twelve people, one secret bit each. The attacker asks about random groups, writes down "
-        "all 4,096 possible combinations of secrets, and keeps the one that fits the answers.",
+        "all 4,096 possible combinations of secrets, and weighs each by how well it fits.",
         _GUESSED,
         _COIN,
         control=False,
@@ -91,6 +91,16 @@ _STORIES = {
         caution="Noise alone is not enough. Somebody has to keep count of what was given away; "
         "here repeats are free because they are identical.",
     ),
+    "refusals": Story(
+        "Listen to what is refused",
+        "An auditor answers exactly, but refuses any answer that would tell somebody's secret. "
+        "When it refuses is no secret: the attacker tries which secrets would make it refuse so.",
+        _GUESSED,
+        _COIN,
+        control=False,
+        caution="An auditor whose refusals tell nothing must refuse by the questions alone, and "
+        "then refuses nearly all of them.",
+    ),
     "tracing": Story(
         "Who was in the study?",
         "A study publishes a thousand averages about a hundred patients. The attacker has "
@@ -104,12 +114,13 @@ _STORIES = {
     "linkage": Story(
         "Recognise a viewer",
         "Names were removed from film ratings. The attacker knows eight ratings of somebody, two "
-        "of them wrong and the days off by two weeks, and looks for the rest of their ratings.",
+        "of them wrong and the days off by two weeks, and looks for the rest of their ratings. "
+        "From a curator they ask how many viewers have these ratings and that one more.",
         "The attacker learnt one more rating of {hits} of {n} people.",
         "The same attacker, with as much knowledge, about people who are not in the data at all.",
         control=True,
-        caution="A table with a line for every person is of no use once it is private: ask about "
-        "many people at once instead. And a match by itself is no evidence.",
+        caution="A curator answers such a question, and one noisy answer tells little. A match by "
+        "itself is no evidence: look at how many strangers are recognised.",
     ),
     "intersection": Story(
         "Two hospitals",
@@ -123,12 +134,43 @@ _STORIES = {
     "census": Story(
         "Rebuild a block",
         "Seven people live in a block. Counts, medians and means of its larger groups are "
-        "published; the attacker searches for every set of seven people that has exactly these.",
+        "published; the attacker searches for every set of seven people that has exactly these. "
+        "From a curator they take the counts of every age and kind, and name the ten highest.",
         "The attacker rebuilt {hits} of {n} people exactly: age, sex, race and marital status.",
         "A person drawn blindly.",
         control=False,
         caution="Seven people are too few: a private answer about them hides everybody and is of "
-        "no use either. Ask about larger places.",
+        "no use either. Ask about larger places. And the chance counts ten names, right or wrong.",
+    ),
+    "social-graph": Story(
+        "Find your friends",
+        "A network is published without names. The attacker has planted a few accounts with odd "
+        "friendships, recognises their shape, and from there the people whom they befriended.",
+        "The attacker told right of {hits} of {n} pairs of people whether they are friends.",
+        "A coin would tell half of the pairs right.",
+        control=False,
+        caution="The promise is about one friendship: somebody with many friends is hidden less. "
+        "Names were removed from the private network too.",
+    ),
+    "instance-hiding": Story(
+        "Unmix the images",
+        "Images are mixed two by two, the sign of every pixel is flipped by coins, and nobody says "
+        "who was mixed. The attacker drops the signs, sees which mixtures are alike, and solves.",
+        "The attacker told right of {hits} of {n} images whether they are bright.",
+        "A coin would tell half of the images right.",
+        control=False,
+        caution="What looks like noise to the eye need not hide anything. Images here are made up "
+        "and mixed by twos; the published attack unmixed real ones.",
+    ),
+    "definitions": Story(
+        "Keep a bad promise",
+        "One release publishes a random record: no single person is likely to be hit. Another "
+        "publishes everybody with a small chance. Both keep a promise, and both expose somebody.",
+        "In {hits} of {n} releases somebody's code was told right.",
+        "A blind guess among 100 codes.",
+        control=False,
+        caution="A small chance for each is a large chance for somebody. A promise has to bound "
+        "every event by its probability without you.",
     ),
     "holdout": Story(
         "Wear out a holdout",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from discreet.attacks.exponential import Exponential
+from discreet.attacks.exponential import Posterior
 from discreet.attacks.least_squares import LeastSquares
 from discreet.attacks.linear_program import LinearProgram
 from discreet.attacks.outcome import Outcome, pool
@@ -31,8 +31,8 @@ def system(attack: Reconstruction, setting: Setting) -> SubsetSum:
 def _curated(attack: Reconstruction, setting: Setting) -> SubsetSum:
     """A curator who is handed all subsets at once: one question with a group for each.
 
-    A person may count once in every group, so each sum has the noise that it would have if the
-    subsets were asked about one by one under the same budget; it only takes less time.
+    A person counts once in each of the subsets that they are in. Those are the attacker's own, so
+    the most that anybody is in is public, and the noise has to hide no more than that.
     """
     subsets = attack.questions(setting.effort)
     asked, people = np.nonzero(subsets)
@@ -41,7 +41,7 @@ def _curated(attack: Reconstruction, setting: Setting) -> SubsetSum:
         {"id": people, "subset": asked, "secret": attack.secret[people]},
         {"subset": Keys(list(range(len(subsets)))), "secret": Bounds(0, 1)},
         epsilon=setting.epsilon,
-        limits=Limits(len(subsets), 1),
+        limits=Limits(max(1, int(subsets.sum(axis=0).max())), 1),
         gaussian=True,
     )
     question = "SELECT subset, COUNT(*) AS n FROM people WHERE secret = 1 GROUP BY subset"
@@ -50,9 +50,11 @@ def _curated(attack: Reconstruction, setting: Setting) -> SubsetSum:
     return lambda wanted: said[wanted.tobytes()]
 
 
-def exponential(setting: Setting, people: int = 12) -> Outcome:
-    """All 2^n databases are tried, against four systems."""
-    return pool(_rebuild(Exponential, setting, people, purpose) for purpose in (11, 12, 13, 14))
+def exponential(setting: Setting, people: int = 12, systems: int = 10) -> Outcome:
+    """All 2^n databases are weighed, against a few systems."""
+    return pool(
+        _rebuild(Posterior, setting, people, purpose) for purpose in range(11, 11 + systems)
+    )
 
 
 def reconstruct(setting: Setting, people: int = 128) -> Outcome:

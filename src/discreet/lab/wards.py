@@ -1,4 +1,4 @@
-"""Plays about one person in each of many wards: differencing, averaging, and low-order bits."""
+"""Plays about people in many wards: differencing, averaging, refusals, and low-order bits."""
 
 from fractions import Fraction
 
@@ -9,13 +9,14 @@ from discreet.attacks.averaging import Averaging
 from discreet.attacks.differencing import Differencing, WardSums
 from discreet.attacks.low_bits import LowBits, Noisy
 from discreet.attacks.outcome import Outcome
+from discreet.attacks.refusals import Auditor, Refusals
 from discreet.attacks.repeated_zero import RepeatedZero
 from discreet.attacks.simulation import Bits, Reals
 from discreet.lab.curated import Curated
 from discreet.lab.setting import Setting
-from discreet.plan.schema import Bounds, Keys
+from discreet.plan.schema import Bounds, Keys, Limits
 
-WARDS, EACH = 400, 5
+WARDS, EACH, AUDITED = 400, 5, 7
 
 
 def differencing(setting: Setting, wards: int = WARDS) -> Outcome:
@@ -45,6 +46,47 @@ def averaging(setting: Setting, wards: int = WARDS) -> Outcome:
             return attack.run(lambda who: sums(who) + coins.laplace(scale, wards), setting.effort)
         case "private":
             return attack.run(_curated(secret, setting.epsilon, questions=1), setting.effort)
+
+
+def refusals(setting: Setting, wards: int = WARDS) -> Outcome:
+    """An auditor who refuses what would tell too much."""
+    secret = setting.draws(91).bits(wards, AUDITED)
+    attack = Refusals(secret, setting.pure)
+    match setting.against:
+        case "raw":
+            return attack.run(exact(secret), setting.effort)
+        case "rounded":
+            return attack.run(Auditor(secret), setting.effort)
+        case "private":
+            return attack.run(_unrefused(attack, setting), setting.effort)
+
+
+def _unrefused(attack: Refusals, setting: Setting) -> WardSums:
+    """A curator who is handed all questions at once, and refuses none; nobody is in more than 3."""
+    secret, asked = attack.secret, attack.questions(setting.effort)
+    wards, each = secret.shape
+    question, person = np.nonzero(asked)
+    people = np.arange(wards)[:, None] * each + person
+    desk = Curated.of(
+        "people",
+        {
+            "id": people.ravel(),
+            "ward": np.repeat(np.arange(wards), person.size),
+            "question": np.tile(question, wards),
+            "secret": secret.ravel()[people.ravel()].astype(np.float64),
+        },
+        {
+            "ward": Keys(list(range(wards))),
+            "question": Keys(list(range(len(asked)))),
+            "secret": Bounds(0, 1),
+        },
+        epsilon=setting.epsilon,
+        limits=Limits(int(asked.sum(axis=0).max()), 1),
+    )
+    sums = "SELECT ward, question, SUM(secret) AS n FROM people GROUP BY ward, question"
+    answers = desk.cells(sums, (wards, len(asked)))
+    said = {who.tobytes(): column for who, column in zip(asked, answers.T, strict=True)}
+    return lambda who: np.asarray(said[who[0].tobytes()])
 
 
 def exact(secret: Bits) -> WardSums:

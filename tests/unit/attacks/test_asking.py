@@ -6,6 +6,7 @@ import pytest
 from discreet import attacks
 from discreet.attacks.asking import numbers
 from discreet.attacks.census import Statistic
+from discreet.attacks.instance_hiding import Encoded
 from discreet.attacks.linkage import Ratings
 from discreet.errors import InputError
 
@@ -16,6 +17,18 @@ FEW = attacks.Holdout(examples=50, features=10, kept=2)
 # An attack, what a sound target answers with, and how it hands that over.
 TARGETS = {
     "Exponential": (attacks.Exponential(BITS), 3.0, lambda said: lambda _: said),
+    "Posterior": (attacks.Posterior(BITS), 3.0, lambda said: lambda _: said),
+    "CensusCounts": (attacks.CensusCounts(), np.ones((116, 8)), lambda said: lambda: said),
+    "SocialGraph": (
+        attacks.SocialGraph(20, 4, 2),
+        np.ones((24, 24)),
+        lambda said: lambda _: said,
+    ),
+    "InstanceHiding": (
+        attacks.InstanceHiding(3, 9, 8),
+        np.ones((8, 9)),
+        lambda said: lambda *_: Encoded(said),
+    ),
     "LeastSquares": (attacks.LeastSquares(BITS), 3.0, lambda said: lambda _: said),
     "LinearProgram": (attacks.LinearProgram(BITS), 3.0, lambda said: lambda _: said),
     "Robust": (attacks.Robust(BITS), 3.0, lambda said: lambda _: said),
@@ -37,7 +50,7 @@ every = pytest.mark.parametrize("name", TARGETS)
 
 
 def test_every_attack_that_reads_numbers_is_here():
-    others = {"Census", "Linkage", "Outcome", "Promise"}
+    others = {"Census", "CensusTables", "Exposure", "Linkage", "Outcome", "Promise", "Refusals"}
 
     assert set(TARGETS) == set(attacks.__all__) - others
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from discreet.attacks import Census, Promise
+from discreet.attacks import Census, CensusCounts, Promise
 from discreet.attacks.census import (
     BLOCK,
     KINDS,
@@ -100,3 +100,38 @@ def test_a_group_without_people_has_no_ages():
 def test_no_effort_is_refused():
     with pytest.raises(InputError, match="effort"):
         Census().run(OFFICE, effort=0)
+
+
+def counts():
+    """How many people of the block have each age and kind."""
+    table = np.zeros((OLDEST + 1, len(KINDS)))
+    for age, kind in BLOCK:
+        table[age, KINDS.index(kind)] += 1
+    return table
+
+
+def test_success_on_noisy_counts_rises_with_epsilon_and_nearly_meets_the_bound():
+    found = []
+    for epsilon in (0.1, 1, 3, 5, 10, 50):
+        draws = Draws(3)
+        outcome = CensusCounts(promise=Promise(epsilon)).run(
+            lambda d=draws, e=epsilon: counts() + d.laplace(1 / e, OLDEST + 1, len(KINDS)), 300
+        )
+        found.append(outcome.success)
+        assert not outcome.refutes
+
+    assert found == sorted(found)
+    assert found[1] > 0.8 * Promise(1).of_event(10 / 928)
+    assert found[2] > 0.9 * Promise(3).of_event(10 / 928)
+    assert found[-1] == 1.0
+
+
+def test_equal_counts_prefer_nobody():
+    outcome = CensusCounts().run(lambda: np.zeros((OLDEST + 1, len(KINDS))), 1000)
+
+    assert abs(outcome.success - outcome.baseline) < 3 * np.sqrt(outcome.baseline / outcome.n)
+
+
+def test_counts_of_another_shape_are_refused():
+    with pytest.raises(InputError, match="array"):
+        CensusCounts().run(lambda: np.zeros((3, 3)), 1)

@@ -1,10 +1,11 @@
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from discreet.attacks import Linkage, Promise
-from discreet.attacks.linkage import DAYS, STARS, Ratings, Scoreboard
+from discreet.attacks.linkage import DAYS, STARS, Ratings, Scoreboard, Suspicion
 from discreet.attacks.simulation import Draws
 from discreet.errors import InputError
 
@@ -22,6 +23,57 @@ def test_a_few_ratings_tell_the_rest(known, wrong, days, floor):
     assert outcome.success >= floor
     assert outcome.success - outcome.baseline >= 0.5
     assert outcome.refutes
+
+
+def counting(noise):
+    """A system that says how many people fit, with noise."""
+
+    def count(ratings, asked):
+        return [one.fits(ratings).size for one in asked] + noise(len(asked))
+
+    return lambda ratings: partial(count, ratings)
+
+
+def test_a_system_that_counts_who_fits_gives_them_away():
+    outcome = Linkage(1000, 800, promise=Promise(1)).run(counting(np.zeros), 100)
+
+    assert outcome.success >= 0.97
+    assert outcome.baseline <= 0.02
+    assert outcome.refutes
+
+
+def test_success_rises_with_epsilon_and_nearly_meets_the_bound():
+    found = []
+    for epsilon in (0.1, 1, 3, 10):
+        noise = Draws(6)
+        outcome = Linkage(500, 300, promise=Promise(epsilon)).run(
+            counting(lambda n, d=noise, e=epsilon: d.laplace(1 / e, n)), 400
+        )
+        found.append(outcome.success)
+        assert not outcome.refutes
+        assert outcome.success > 0.85 * outcome.bound
+
+    assert found == sorted(found)
+
+
+def test_who_fits_has_enough_of_what_is_known_and_what_is_to_be_learnt():
+    ratings = Ratings(
+        *map(
+            np.array,
+            ([0, 0, 0, 1, 1, 1], [5, 6, 7, 5, 6, 7], [3, 4, 1, 3, 4, 2], [10, 20, 30, 10, 29, 30]),
+        )
+    )
+    known = Ratings(*map(np.array, ([9, 9], [5, 6], [3, 4], [12, 18])))
+
+    assert Suspicion(known, 2, 3, 7, 1).fits(ratings).tolist() == [0]
+    assert Suspicion(known, 2, 3, 7, 2).fits(ratings).tolist() == []
+    assert Suspicion(known, 1, 3, 7, 2).fits(ratings).tolist() == [1]
+    assert Suspicion(known, 2, 14, 7, 2).fits(ratings).tolist() == [1]
+
+
+def test_counts_that_are_not_numbers_are_refused():
+    with pytest.raises(InputError, match="finite"):
+        Linkage(50, 60).run(lambda _: lambda asked: np.full(len(asked), np.nan), 10)
 
 
 def test_somebody_elses_ratings_tell_nothing():

@@ -103,3 +103,23 @@ def test_a_system_that_just_keeps_its_promise_is_not_accused_by_chance():
 def test_a_promise_that_means_nothing_is_refused(wrong):
     with pytest.raises(InputError):
         Promise(**{"epsilon": 1, **wrong})
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.2, 1.0, 3.0])
+@pytest.mark.parametrize("prior", [0.5, 0.1])
+def test_rho_bounds_the_best_guess_between_two_normal_laws(mu, prior):
+    """Of N(0, 1) and N(mu, 1), rho = mu^2/2: the best threshold, by trying all."""
+    cuts = np.linspace(-8, 12, 4001)
+    tail = np.array([math.erfc(cut / math.sqrt(2)) / 2 for cut in cuts])
+    shifted = np.array([math.erfc((cut - mu) / math.sqrt(2)) / 2 for cut in cuts])
+    best = float(np.max(prior * shifted + (1 - prior) * (1 - tail)))
+    bound = Promise(1e6, rho=mu**2 / 2).of_bit(prior)
+
+    assert best <= bound
+    assert bound - best < 0.2
+
+
+@pytest.mark.parametrize("rho", [-1.0, math.inf, math.nan])
+def test_a_rho_that_bounds_no_loss_is_refused(rho):
+    with pytest.raises(InputError, match="rho"):
+        Promise(1, rho=rho)

@@ -4,13 +4,13 @@ import sys
 import numpy as np
 import pytest
 
-from discreet.attacks import Exponential, LeastSquares, LinearProgram, Promise, Robust
+from discreet.attacks import Exponential, LeastSquares, LinearProgram, Posterior, Promise, Robust
 from discreet.attacks import linear_program as program
 from discreet.attacks.robust import lying
 from discreet.attacks.simulation import Draws
 from discreet.errors import InputError
 
-EVERY = [Exponential, LeastSquares, LinearProgram, Robust]
+EVERY = [Exponential, Posterior, LeastSquares, LinearProgram, Robust]
 
 
 def exact(secret):
@@ -71,6 +71,44 @@ def test_random_errors_within_3_leave_nothing_hidden():
         )
 
         assert outcome.success == 1.0
+
+
+def noisy_sums(kind, sigma, systems=20, people=10, prior=0.5):
+    """All subset sums with normal noise, of several systems: the share of bits that are right."""
+    rights = []
+    for seed in range(systems):
+        draws = Draws(seed)
+        secret = (draws.uniform(people) < prior).astype(np.int64)
+        attack = kind(secret, seed=seed, prior=prior)
+        sums = iter(attack.questions(1 << people) @ secret + sigma * draws.normal(1 << people))
+        rights.append(attack.run(lambda _, said=sums: next(said), 1 << people).success)
+    return float(np.mean(rights))
+
+
+def test_the_posterior_finds_more_as_the_noise_falls():
+    found = [noisy_sums(Posterior, sigma) for sigma in (200.0, 30.0, 10.0, 3.0, 0.0)]
+
+    assert found == sorted(found)
+    assert found[0] < 0.62
+    assert found[2] > 0.8
+    assert found[-1] == 1.0
+
+
+def test_the_posterior_finds_more_than_the_least_worst_error_where_noise_is_large():
+    posterior, worst = (noisy_sums(kind, 10.0) for kind in (Posterior, Exponential))
+
+    assert posterior > worst + 0.1
+
+
+def test_the_posterior_nearly_meets_what_noise_allows_anybody():
+    """One bit beside nine known ones is told Phi(sqrt(2^9)/(2 sigma)) of the time; nine are not."""
+    sigma = np.sqrt(2**9)
+
+    assert 0.62 < noisy_sums(Posterior, sigma, systems=60) < 0.69 + 3 * 0.019
+
+
+def test_the_posterior_knows_that_a_secret_is_rare():
+    assert noisy_sums(Posterior, 300.0, prior=0.2) > 0.75
 
 
 def test_the_l1_program_shrugs_at_garbage_that_ruins_least_squares():

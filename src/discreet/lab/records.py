@@ -1,0 +1,99 @@
+"""Plays about published records: a network, images, and definitions that were rejected."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from discreet.attacks.exposure import Exposure, name_and_shame, random_record
+from discreet.attacks.instance_hiding import Encoded, InstanceHiding, masked
+from discreet.attacks.outcome import Outcome
+from discreet.attacks.simulation import Bits, Draws, Reals
+from discreet.attacks.social_graph import Release, SocialGraph
+from discreet.curator.budgets import Budget
+from discreet.lab.curated import DELTA
+from discreet.lab.setting import Setting
+from discreet.mechanisms import Gaussian, RandomizedResponse
+
+MOVED = 0.05
+"""The share of friendships that are moved elsewhere before a network is published."""
+
+
+def definitions(setting: Setting) -> Outcome:
+    """Two definitions that were rejected, and one that was not."""
+    attack = Exposure(promise=setting.pure, seed=setting.seed)
+    match setting.against:
+        case "raw":
+            return attack.run(random_record(setting.draws(101)), setting.effort)
+        case "rounded":
+            return attack.run(name_and_shame(setting.draws(101)), setting.effort)
+        case "private":
+            survey = RandomizedResponse(epsilon=setting.epsilon, k=attack.codes)
+
+            def publish(secret: Bits) -> Mapping[int, int]:
+                return dict(enumerate(survey.release(secret).tolist()))
+
+            return attack.run(publish, setting.effort)
+
+
+def social_graph(setting: Setting, people: int = 250) -> Outcome:
+    """Who is friends with whom, in a network without names?"""
+    attack = SocialGraph(people, promise=setting.pure, seed=setting.seed)
+    match setting.against:
+        case "raw":
+            return attack.run(lambda links: links, setting.effort)
+        case "rounded":
+            return attack.run(_moved(setting.draws(111)), setting.effort)
+        case "private":
+            survey = RandomizedResponse(epsilon=setting.epsilon)
+            return attack.run(lambda links: _symmetric(links, survey), setting.effort)
+
+
+def _symmetric(links: Bits, survey: RandomizedResponse) -> Bits:
+    """Every pair reports whether they are friends."""
+    upper = np.triu_indices(len(links), 1)
+    released = np.zeros_like(links)
+    released[upper] = survey.release(links[upper])
+    return np.asarray(released | released.T)
+
+
+def _moved(draws: Draws) -> Release:
+    """Some friendships are taken away, and as many put between people drawn at random."""
+
+    def publish(links: Bits) -> Bits:
+        one, other = np.nonzero(np.triu(links))
+        gone = draws.uniform(one.size) < MOVED
+        ends = draws.below(len(links), 2, int(gone.sum()))
+        upper = np.zeros_like(links)
+        upper[one[~gone], other[~gone]] = 1
+        upper[ends[0], ends[1]] = ends[0] != ends[1]
+        return np.asarray(upper | upper.T)
+
+    return publish
+
+
+def instance_hiding(setting: Setting) -> Outcome:
+    """Which images are bright? Mixtures as they are, masked ones, or noisy ones."""
+    attack = InstanceHiding(promise=setting.approximate, seed=setting.seed)
+    match setting.against:
+        case "raw":
+            return attack.run(
+                lambda images, mixing: Encoded(mixing @ images, mixing), setting.effort
+            )
+        case "rounded":
+            return attack.run(masked(setting.draws(121)), setting.effort)
+        case "private":
+            return attack.run(
+                lambda images, mixing: _noisy(images, mixing, setting), setting.effort
+            )
+
+
+def _noisy(images: Reals, mixing: Reals, setting: Setting) -> Encoded:
+    """Mixtures with noise that hides any image with pixels in [-1, 1]; who was mixed is public."""
+    mixed = mixing @ images
+    share = float(np.sqrt((mixing**2).sum(axis=0).max()))
+    noise = Gaussian(
+        rho=Budget(epsilon=setting.epsilon, delta=DELTA).cap().amount,
+        sensitivity=share * np.sqrt(images.shape[1]) * (1 + 1e-9),
+        dimension=mixed.size,
+    )
+    return Encoded(np.asarray(noise.release(mixed.ravel())).reshape(mixed.shape), mixing)
