@@ -1,5 +1,6 @@
 """Where a ledger begins: made whole or not at all, and never over something else."""
 
+import glob
 import os
 import secrets
 import sqlite3
@@ -58,6 +59,7 @@ def make_file(path: Path, witness: Witness) -> None:
         if path.exists():
             return
         check_not_lost(path.name, witness.read())
+        _sweep(path)
         with _temporary(path) as building:
             witness.renew(file, _build(building))
             _give_name(building, path)
@@ -90,8 +92,13 @@ def _temporary(path: Path) -> Iterator[Path]:
     try:
         yield building
     finally:
-        for suffix in ("", "-wal", "-shm", "-journal"):
-            building.with_name(building.name + suffix).unlink(missing_ok=True)
+        _sweep(path)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what is being built here, and what somebody who was killed left of it."""
+    for left in path.parent.glob(f"{glob.escape(path.name)}.*.new*"):
+        left.unlink(missing_ok=True)
 
 
 def _build(path: Path) -> Sighting:
@@ -104,27 +111,3 @@ def _build(path: Path) -> Sighting:
     except sqlite3.Error as wrong:
         raise failure(wrong) from wrong
     return sighting
-
-
-def recognise(path: Path) -> None:
-    """Refuse a file that is not a ledger, without changing anything beside it."""
-    # Opened by SQLite itself: closing a plain file descriptor would drop SQLite's own locks.
-    # An immutable file is neither locked nor recovered; our mark has been in it since its birth.
-    try:
-        connection = connect(path, options="mode=ro&immutable=1")
-        try:
-            [(mark,)] = connection.execute("PRAGMA application_id").fetchall()
-        finally:
-            connection.close()
-    except sqlite3.Error as wrong:
-        raise _not_ours(path) from wrong
-    if mark != APPLICATION:
-        raise _not_ours(path)
-
-
-def _not_ours(path: Path) -> LedgerError:
-    return LedgerError(
-        f"{path.name} is not a ledger",
-        why="it is something else, or damaged",
-        fix="put the newest copy of the ledger in its place, or use another folder",
-    )

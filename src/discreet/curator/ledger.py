@@ -97,13 +97,17 @@ class Ledger:
         beside a ledger in a file unless you say otherwise; a ledger in Postgres has one only if you
         name it. After `patience` seconds an unfinished answer may be computed by another worker.
         """
-        store, seer = find_place(place, witness)
+        return Ledger.whole(*find_place(place, witness), patience=patience)
+
+    @staticmethod
+    def whole(store: Store, witness: Witness | None, *, patience: float = 30.0) -> "Ledger":
+        """The ledger in a store, made if there is none; one that is not whole is refused."""
         try:
-            make_whole(store, seer)
+            make_whole(store, witness)
         except BaseException:
             store.close()
             raise
-        return Ledger(store, seer, patience=patience)
+        return Ledger(store, witness, patience=patience)
 
     @staticmethod
     def in_memory() -> "Ledger":
