@@ -110,7 +110,7 @@ def test_a_checkpoint_stopped_at_any_write_leaves_a_ledger_that_opens(wrong, pow
 )
 def test_a_long_checkpoint_stopped_at_any_write_leaves_a_ledger_that_opens(wrong, power_cut):
     cuts, refused = every_cut(150, stays_dark=True, wrong=wrong, power_cut=power_cut)
-    assert (cuts > 200, refused) == (True, [])
+    assert (cuts > 150, refused) == (True, [])
 
 
 def opened_beside_writers(path, opens, writers):
