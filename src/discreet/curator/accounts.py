@@ -10,13 +10,13 @@ Groups and links only grow, because what was learnt is not unlearnt.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from discreet.curator.amounts import cap_units, read_units, write_units
-from discreet.curator.text import canonical, named
+from discreet.curator.text import canonical, digest, named
 from discreet.errors import BudgetError, InputError
 from discreet.privacy.charges import EPSILON, RHO, UNITS, Charge, Measure
 from discreet.privacy.neighbours import Neighbours
@@ -27,7 +27,7 @@ _KINDS: Final = frozenset(get_args(Kind))
 
 MEASURES: Final[dict[str, Measure]] = {"epsilon": EPSILON, "rho": RHO}
 
-COLUMNS: Final = "key, measure, neighbours, cap, cap_delta, spent, spent_delta"
+COLUMNS: Final = "key, measure, neighbours, cap, cap_delta, spent, spent_delta, entry"
 """The columns of the table `accounts`, in the order of `Account.row`."""
 
 
@@ -130,6 +130,8 @@ class Account:
     neighbours: Neighbours
     cap: tuple[int, int] | None
     spent: tuple[int, int] = (0, 0)
+    entry: int = field(default=0, compare=False)
+    """The newest entry that changed it."""
 
     @staticmethod
     def under(holder: Holder, cap: Charge) -> "Account":
@@ -167,22 +169,29 @@ class Account:
         """The account with a cost taken; BudgetError if it does not fit."""
         spent = self.spent[0] + cost[0], self.spent[1] + cost[1]
         if self.cap is None or (spent[0] <= self.cap[0] and spent[1] <= self.cap[1]):
-            return Account(self.holder, self.measure, self.neighbours, self.cap, spent)
+            return replace(self, spent=spent)
         raise self._refusal(cost, self.cap)
 
-    def row(self) -> tuple[str | None, ...]:
+    @property
+    def digest(self) -> str:
+        """What the entry that left the account so says of it."""
+        return digest(canonical(self.row()[:-1]))
+
+    def row(self) -> tuple[str | int | None, ...]:
         """The values of COLUMNS."""
         caps = (None, None) if self.cap is None else tuple(write_units(part) for part in self.cap)
         spent = tuple(write_units(part) for part in self.spent)
-        return (self.holder.key, self.measure.name, self.neighbours.value, *caps, *spent)
+        said = self.holder.key, self.measure.name, self.neighbours.value
+        return (*said, *caps, *spent, self.entry)
 
     @staticmethod
     def read(row: Sequence[Any]) -> "Account":
         """Read the values of COLUMNS."""
-        key, measure, neighbours, cap, cap_delta, spent, spent_delta = row
+        key, measure, neighbours, cap, cap_delta, spent, spent_delta, entry = row
         caps = None if cap is None else (read_units(cap), read_units(cap_delta))
         total = read_units(spent), read_units(spent_delta)
-        return Account(Holder.read(key), MEASURES[measure], Neighbours(neighbours), caps, total)
+        kind = MEASURES[measure], Neighbours(neighbours)
+        return Account(Holder.read(key), *kind, caps, total, entry)
 
     def _charge(self, units: int, delta_units: int) -> Charge:
         amounts = Fraction(units, UNITS), Fraction(delta_units, UNITS)

@@ -7,7 +7,10 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Final
 
+from discreet.curator.accounts import COLUMNS, Account
+from discreet.curator.attested import after
 from discreet.curator.entries import NOTHING
 from discreet.curator.forks import FORKS
 from discreet.curator.schema import Dialect, Execute, climb, version
@@ -36,7 +39,26 @@ def bring_up_to_date(execute: Execute, dialect: Dialect) -> None:
         execute("UPDATE ledger SET version = ?", (version(),))
         transaction = Transaction(execute)
         transaction.append("migrated", "ledger", {"from": start, "to": version()})
+        if start < _ATTESTED:
+            _attest(transaction)
         transaction.finish()
+
+
+_ATTESTED: Final = 4
+"""From this version on each account names the entry that tells its total."""
+
+_AT_ONCE: Final = 500
+
+
+def _attest(transaction: Transaction) -> None:
+    """Say of all accounts how they stand, as every entry that changes one does from now on."""
+    rows = transaction.read(f"SELECT {COLUMNS} FROM accounts ORDER BY key")  # noqa: S608 - a constant
+    for start in range(0, len(rows), _AT_ONCE):
+        some = [Account.read(row) for row in rows[start : start + _AT_ONCE]]
+        entry = transaction.append("counted", "ledger", {"after": after(some)})
+        for one in some:
+            sql = "UPDATE accounts SET entry = ? WHERE key = ?"
+            transaction.update(sql, (entry.sequence, one.holder.key))
 
 
 def check_version(written: int) -> None:

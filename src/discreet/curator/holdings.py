@@ -141,7 +141,12 @@ class Holdings:
 
     def look(self, name: str, source: Any, said: Said, inside: str | None) -> intake.Incoming:
         """Look at a source without reading its values."""
-        named(name, "table")
+        if named(name, "table") in (".", ".."):
+            raise InputError(
+                f"a table called {name}",
+                why="in addresses and paths that is another place",
+                fix="give it a name with a letter in it",
+            )
         return intake.take(source, said.columns, said.read_kinds(), inside or name)
 
     def add(

@@ -12,7 +12,6 @@ charge costs the same after a million entries, and `verify` works them out again
 
 import os
 import secrets
-import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Self, TextIO, TypeVar
@@ -30,18 +29,19 @@ from discreet.curator.places import believe, find_place, make_whole
 from discreet.curator.schema import Execute
 from discreet.curator.sheet import Sheet
 from discreet.curator.sqlite import Memory
-from discreet.curator.store import Store
-from discreet.curator.text import named
+from discreet.curator.store import Store, damaged
+from discreet.curator.text import digest, named
 from discreet.curator.transaction import Transaction
 from discreet.curator.verify import Report, verify
 from discreet.curator.witness import Witness
+from discreet.curator.workers import name_worker
 from discreet.errors import InputError, LedgerError
 from discreet.privacy.charges import Charge
 
 T = TypeVar("T")
 
 OWN: Final = frozenset(accounting.KINDS.values()) | {
-    *("founded", "migrated", "adopted"),
+    *("founded", "migrated", "adopted", "counted"),
     *("raised", "lowered", "admitted"),
     *("charged", "shared", "measured", "released", "failed", "readmitted"),
 }
@@ -357,16 +357,24 @@ class Ledger:
     def added(self, table: str, *, at: int = 0) -> Entry | None:
         """The newest entry that says what a table is, None where none does.
 
-        `at` is its number if that is known, so that not all entries have to be looked through.
+        `at` is its number if that is known.
         """
         for entry in self.entries(after=at - 1, limit=1) if at else ():
-            if _adds(entry, table):
+            if entry.kind == "added" and entry.facts["table"] == table:
                 return entry
-        sql = "SELECT body FROM entries WHERE body LIKE ? ORDER BY sequence DESC"
+        found = self._noted("WHERE n.kind = 'added' AND n.subject = ?", table)
+        return found[-1] if found else None
 
-        def work(execute: Execute) -> Entry | None:
-            found = (Entry.read(body) for (body,) in execute(sql, ('%"kind":"added"%',)))
-            return next((entry for entry in found if _adds(entry, table)), None)
+    def noted(self, kind: str, *, after: int = 0) -> tuple[Entry, ...]:
+        """Entries of a kind in `schema.NOTED`, in order, those that follow number `after`."""
+        return self._noted("WHERE n.kind = ? AND n.sequence > ?", kind, after)
+
+    def _noted(self, which: str, *values: str | int) -> tuple[Entry, ...]:
+        sql = f"""SELECT e.hash, e.body FROM subjects n JOIN entries e ON e.sequence = n.sequence
+        {which} ORDER BY n.sequence"""  # noqa: S608 - constants
+
+        def work(execute: Execute) -> tuple[Entry, ...]:
+            return tuple(_genuine(*row) for row in execute(sql, values))
 
         return self._store.snapshot(work)
 
@@ -400,9 +408,10 @@ class Ledger:
         now, spell = time.time_ns() // 10**6, int(wait * 1000)
         # With no patience every claim has lapsed, whatever the clock did in between.
         lapsed = now - spell if wait else FOREVER
-        worker = f"{socket.gethostname()}:{os.getpid()}:{self._nonce}"
-        return Turn(worker, now, lapsed, ahead=now + spell)
+        return Turn(name_worker(self._nonce), now, lapsed, ahead=now + spell)
 
 
-def _adds(entry: Entry, table: str) -> bool:
-    return entry.kind == "added" and entry.facts["table"] == table
+def _genuine(hash_: str, body: str) -> Entry:
+    if digest(body) != hash_:
+        raise damaged("the text of an entry was changed")
+    return Entry.read(body)

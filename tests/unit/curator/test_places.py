@@ -194,7 +194,7 @@ def test_an_old_ledger_is_brought_up_to_date(tmp_path, monkeypatch, request, ask
     monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, step))
     with Ledger.open(path, witness=head) as ledger:
         entry = ledger.entries()[-1]
-        assert (entry.kind, entry.facts) == ("migrated", {"from": 3, "to": 4})
+        assert (entry.kind, entry.facts) == ("migrated", {"from": 4, "to": 5})
         assert ledger.charge(ask()).state is State.CHARGED
         assert ledger.verify().ok
     Ledger.open(path, witness=head).close()
