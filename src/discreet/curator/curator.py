@@ -358,8 +358,12 @@ class Curator(Asking):
         self._till.pace = pace
 
     def check_tables(self) -> None:
-        """Compare what is said about all tables with the ledger; LedgerError where it is not so."""
+        """Compare all tables with the ledger, in word and content; LedgerError where one differs.
+
+        Every file is read through.
+        """
         self._till.check_said(self._holdings.tables.tables.values())
+        self._holdings.check_content()
 
     def close(self) -> None:
         """Finish what is being computed and let go of files; what was charged stays."""
@@ -410,7 +414,7 @@ class Curator(Asking):
             self._ledger.open_account(holder, cap, by=self._by)
             return
         before = self._ledger.added(one.table.name)
-        same = before is not None and before.facts == one.said and known.limit == cap
+        same = before is not None and one.is_said(before.facts) and known.limit == cap
         if known.total.amount and not same:
             raise InputError(
                 f"{one.table.name} was added before, with other data, words or budget",

@@ -106,6 +106,12 @@ class Holdings:
                     self._restamp(fresh)
         return used
 
+    def check_content(self) -> None:
+        """Read all files through; LedgerError where one is not what was added."""
+        for one in self.tables.tables.values():
+            if one.table.name not in self._frames:
+                registry.check_content(one)
+
     def _restamp(self, fresh: Registration) -> None:
         """Remember that a file was read through, so that nobody has to read it again."""
         with self._lock:
@@ -175,7 +181,8 @@ class Holdings:
             with self._lock, nullcontext() if self._folder is None else self._folder.held():
                 fresh = self.tables
                 _checked(fresh, one)
-                known = replace(one, entry=settle(one), max_table_rows=rows)
+                known = replace(one, max_table_rows=rows)
+                known = replace(known, entry=settle(known))
                 self._keep(fresh.with_table(known), frames)
                 self._engine = engine if fresh is before else None
         except BaseException:

@@ -2,7 +2,7 @@
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ class AccessStore:
     """
 
     def __init__(self, path: Path | None) -> None:
+        self.revoked: Callable[[str], float | None] = lambda _: None
+        """When a token was revoked by what another record says: an old file may not know."""
         self._lock = threading.Lock()
         try:
             self._connection = sqlite3.connect(

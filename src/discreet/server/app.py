@@ -38,6 +38,7 @@ from discreet.server.routes import (
     releases,
     uploads,
 )
+from discreet.server.revocations import Revocations
 from discreet.server.settings import Settings
 from discreet.server.shield import Shield
 from discreet.server.ticks import Ticks
@@ -91,6 +92,7 @@ def build_app(
         redirect_slashes=False,
         lifespan=_lifespan,
     )
+    house.access.revoked = Revocations(curator.ledger)
     app.state.house = house
     app.state.gates = gates(_routers())
     for prefix, router in _routers():
