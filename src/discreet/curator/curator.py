@@ -123,8 +123,15 @@ class Curator(Asking):
             self._neighbours = neighbours or Neighbours.ADD_REMOVE
             self._ledger = Ledger.in_memory()
         self._holdings = Holdings(self._folder)
+        self._sweep()
         self._till = Till(self._ledger, self._holdings, self._neighbours)
         self._jobs = Jobs(self._till)
+
+    def _sweep(self) -> None:
+        """Remove what somebody who was killed left in the folder."""
+        if self._folder is not None and self._folder.is_littered():
+            added = {str(one.facts.get("data")) for one in self._ledger.noted("added")}
+            self._folder.sweep(added)
 
     @staticmethod
     def in_memory(*, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> "Curator":

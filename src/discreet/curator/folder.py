@@ -7,7 +7,8 @@ ledger.sqlite    accounts, charges and releases (or an address in curator.json)
 """
 
 import json
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +26,9 @@ _SETTINGS = "curator.json"
 _DATA = "data"
 _LEDGER = "ledger.sqlite"
 _HEAD = "ledger.head"
+_UNUSED = 86_400.0
+"""Seconds after which a file that no table was made of is removed."""
+
 _SECRETS = {"password", "sslpassword"}
 
 
@@ -106,6 +110,25 @@ class Folder:
             known = tables.tables.get(one.table.name)
             if known is not None and replace(known, stamp=one.stamp) == one:
                 self.save(tables.with_stamp(one))
+
+    def is_littered(self) -> bool:
+        """Whether there are files among the data that no table names."""
+        named = {Path(one.source).name for one in self.tables().tables.values()}
+        data = self.path / _DATA
+        return data.is_dir() and any(path.name not in named for path in data.iterdir())
+
+    def sweep(self, added: Collection[str], *, unused: float = _UNUSED) -> None:
+        """Remove data that was being copied in when its process was killed.
+
+        A file stays that a table names, that is younger than a day (somebody may be adding it), or
+        whose content the ledger says was added: its table may be put back.
+        """
+        with suppress(OSError), self.held():
+            named = {Path(one.source).name for one in self.tables().tables.values()}
+            for path in (self.path / _DATA).iterdir():
+                old = path.stat().st_mtime < time.time() - unused
+                if old and path.name not in named and registry.fingerprint(path) not in added:
+                    path.unlink()
 
     def _written(self, source: str) -> str:
         inside = (self.path / _DATA).resolve()

@@ -1,8 +1,6 @@
 """DuckDB, embedded: the default engine."""
 
 import os
-import shutil
-import tempfile
 import threading
 import time
 import weakref
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from discreet.engines.databases import close, connect
+from discreet.engines.scratch import drop_scratch, make_scratch
 from discreet.errors import EngineError, InputError
 from discreet.plan.schema import Path as KeyPath
 from discreet.plan.schema import PublicTable, Schema, Table
@@ -56,7 +55,7 @@ class DuckDBEngine:
     dialect = DuckDB()
 
     def __init__(self, memory_limit: str = "4GB") -> None:
-        scratch = tempfile.mkdtemp(prefix="discreet-")
+        scratch, lock = make_scratch()
         self._process = os.getpid()
         self._database = connect(
             {
@@ -73,7 +72,7 @@ class DuckDBEngine:
         self._files: list[str] = []
         self._physical: dict[str, dict[str, str]] = {}
         self._locked = False
-        self.close = weakref.finalize(self, _dispose, self._process, self._database, scratch)
+        self.close = weakref.finalize(self, _dispose, self._process, self._database, scratch, lock)
 
     # --- data -----------------------------------------------------------------------------------
 
@@ -284,11 +283,13 @@ def _stopping(cursor: "duckdb.DuckDBPyConnection", until: float | None) -> Itera
         alarm.join()
 
 
-def _dispose(process: int, database: "duckdb.DuckDBPyConnection", scratch: str) -> None:
+def _dispose(
+    process: int, database: "duckdb.DuckDBPyConnection", scratch: str, lock: int | None
+) -> None:
     """Give memory and disk back, when the engine is closed or no longer needed."""
     if process == os.getpid():  # a fork's copy still needs neither, and the parent both
         close(database)
-        shutil.rmtree(scratch, ignore_errors=True)
+        drop_scratch(scratch, lock)
 
 
 class DuckDBSession:
