@@ -60,7 +60,9 @@ class Curator(Asking):
     Edge cases:
         A curator in memory keeps its ledger in memory too: when it ends, what was spent is
         forgotten, so it is for trying things out and for tests. With a postgresql:// address as
-        `place`, or as `ledger`, charges are kept there and everything else in `folder`. With the
+        `place`, or as `ledger`, charges are kept there and everything else in `folder`. `witness`
+        is a file on another disk that remembers the newest head of the ledger, so that a whole
+        folder which is put back is refused; it is named when the folder is made. With the
         address of a server (http:// or https://) and a `token` it is the curator behind it.
 
     Example:
@@ -94,6 +96,7 @@ class Curator(Asking):
         *,
         folder: str | os.PathLike[str] | None = None,
         ledger: str | None = None,
+        witness: str | os.PathLike[str] | None = None,
         neighbours: Neighbours | None = None,
         patience: float = _PATIENCE,
         token: str | None = None,
@@ -111,7 +114,10 @@ class Curator(Asking):
         self._folder: Folder | None = None
         if where is not None:
             new = not is_curator(where)
-            self._folder = open_folder(where, neighbours=neighbours, ledger=address)
+            seer = None if witness is None else os.path.abspath(witness)  # noqa: PTH100 - as text
+            self._folder = open_folder(
+                where, neighbours=neighbours, ledger=address, witness=seer
+            )
             self._neighbours = self._folder.neighbours
             try:
                 self._ledger = self._folder.open_ledger(address, patience)

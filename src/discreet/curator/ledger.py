@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Self, TextIO, TypeVar
 
-from discreet.curator import accounting, birth, charging, filing
+from discreet.curator import accounting, birth, charging, filing, merkle
 from discreet.curator.accounts import COLUMNS, Account, Holder, read_holder
 from discreet.curator.accounts import dataset as dataset_holder
 from discreet.curator.charging import Turn
@@ -24,6 +24,7 @@ from discreet.curator.committer import Committer
 from discreet.curator.entries import Entry, Head
 from discreet.curator.export import write_lines
 from discreet.curator.filing import Filed
+from discreet.curator.merkle import TreeHead
 from discreet.curator.orders import Order, Receipt, State
 from discreet.curator.places import believe, find_place, make_whole
 from discreet.curator.schema import Execute
@@ -378,6 +379,26 @@ class Ledger:
 
         return self._store.snapshot(work)
 
+    def tree_head(self) -> TreeHead:
+        """The root of the Merkle tree over all entries, for a witness elsewhere to sign."""
+
+        def work(execute: Execute) -> TreeHead:
+            leaves = _leaves(execute)
+            [(ledger,)] = execute("SELECT id FROM ledger")
+            return TreeHead(ledger, len(leaves), merkle.root(leaves).hex())
+
+        return self._store.snapshot(work)
+
+    def prove_consistency(self, old: int, new: int) -> tuple[str, ...]:
+        """What shows that the first `new` entries continue the first `old`."""
+        leaves = self._store.snapshot(_leaves)[:new]
+        return tuple(step.hex() for step in merkle.prove_consistency(leaves, old))
+
+    def prove_inclusion(self, sequence: int, size: int) -> tuple[str, ...]:
+        """What shows that an entry is among the first `size`."""
+        leaves = self._store.snapshot(_leaves)[:size]
+        return tuple(step.hex() for step in merkle.prove_inclusion(leaves, sequence - 1))
+
     def export(self, file: TextIO) -> Head:
         """Write every entry as a line of JSON with its hash, and return the head they lead to."""
         return self._store.snapshot(lambda execute: write_lines(execute, file))
@@ -409,6 +430,11 @@ class Ledger:
         # With no patience every claim has lapsed, whatever the clock did in between.
         lapsed = now - spell if wait else FOREVER
         return Turn(name_worker(self._nonce), now, lapsed, ahead=now + spell)
+
+
+def _leaves(execute: Execute) -> list[bytes]:
+    rows = execute("SELECT hash FROM entries ORDER BY sequence")
+    return [bytes.fromhex(one) for (one,) in rows]
 
 
 def _genuine(hash_: str, body: str) -> Entry:
