@@ -14,7 +14,10 @@ from discreet.errors import DiscreetError
 from discreet.server import tokens
 from discreet.server.access import AccessStore
 
-FILES = ("curator.json", "tables.json", "ledger.sqlite", "ledger.sqlite.head", "data", "access.sqlite")
+FILES = (
+    *("curator.json", "tables.json", "ledger.sqlite"),
+    *("ledger.sqlite.head", "data", "access.sqlite"),
+)
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ import threading
 import time
 from pathlib import Path
 
-import postgres_server
 import pytest
 
+import postgres_server
 from discreet.curator import committer, postgres
 from discreet.curator.accounts import dataset
 from discreet.curator.ledger import Ledger
@@ -203,13 +203,18 @@ def test_a_server_that_hangs_is_given_up(tmp_path, patience):
 def stopped(server):
     """Stop a server and all that it started; their process ids."""
     first = int((Path(server.pgdata) / "postmaster.pid").read_text().split()[0])
-    listed = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", str(first)], capture_output=True, text=True, check=True
-    )
-    every = [first, *map(int, listed.stdout.split())]
+    parents = {int(one.parent.name): one for one in Path("/proc").glob("[0-9]*/stat")}
+    children = [one for one, stat in parents.items() if _parent(stat) == first]
+    every = [first, *children]
     for one in every:
         os.kill(one, signal.SIGSTOP)
     return every
+
+
+def _parent(stat):
+    with contextlib.suppress(OSError):
+        return int(stat.read_text().rpartition(")")[2].split()[1])
+    return None
 
 
 def test_a_lead_that_is_lost_to_an_exception_is_taken_by_the_next(tmp_path, monkeypatch):

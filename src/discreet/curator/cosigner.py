@@ -117,6 +117,8 @@ def _key(path: Path) -> "Ed25519PrivateKey":
     found = serialization.load_pem_private_key(path.read_bytes(), None)
     if not isinstance(found, ed25519.Ed25519PrivateKey):
         raise LedgerError(
-            f"{path.name} is not the key of a witness", why="it is of another kind", fix="restore it"
+            f"{path.name} is not the key of a witness",
+            why="it is of another kind",
+            fix="restore it from a copy",
         )
     return found

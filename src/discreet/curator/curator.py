@@ -115,9 +115,7 @@ class Curator(Asking):
         if where is not None:
             new = not is_curator(where)
             seer = None if witness is None else os.path.abspath(witness)  # noqa: PTH100 - as text
-            self._folder = open_folder(
-                where, neighbours=neighbours, ledger=address, witness=seer
-            )
+            self._folder = open_folder(where, neighbours=neighbours, ledger=address, witness=seer)
             self._neighbours = self._folder.neighbours
             try:
                 self._ledger = self._folder.open_ledger(address, patience)

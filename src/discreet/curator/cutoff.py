@@ -76,9 +76,9 @@ class Cutoff:
 
 
 def _shut(connection: Connection) -> None:
-    with suppress(Exception):  # it may be closed by now
-        with socket.socket(fileno=os.dup(connection.fileno())) as wire:
-            wire.shutdown(socket.SHUT_RDWR)
+    # It may be closed by now.
+    with suppress(Exception), socket.socket(fileno=os.dup(connection.fileno())) as wire:
+        wire.shutdown(socket.SHUT_RDWR)
 
 
 CUTOFF: Final = Cutoff()

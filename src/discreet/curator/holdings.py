@@ -33,7 +33,6 @@ from discreet.plan.schema import (
 from discreet.plan.work import Work, bound_work
 from discreet.rationals import whole
 
-
 _MEMORY = "memory"
 
 

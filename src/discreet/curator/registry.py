@@ -203,7 +203,7 @@ def check_content(registration: Registration) -> None:
         raise LedgerError(
             f"the data behind {registration.table.name} is not what was added",
             why="its file is gone, or its content has changed, on purpose or by its disk",
-            fix="put the file back from an intact copy; answers since it changed rest on other data",
+            fix="put the file back from an intact copy; answers since then rest on other data",
         )
 
 

@@ -14,7 +14,6 @@ from discreet.curator.schema import NOTED
 from discreet.privacy.charges import Charge
 from discreet.privacy.neighbours import Neighbours
 
-
 _ATTESTED: Final = 4
 """From this version on an entry says what it leaves of the accounts that it changes."""
 

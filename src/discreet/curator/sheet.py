@@ -11,8 +11,9 @@ from discreet.curator.schema import Statement
 from discreet.curator.transaction import Transaction
 from discreet.errors import InputError
 
-FOUND = """SELECT c.sequence, c.request, c.question, c.worker, c.claimed, m.bytes, b.body, r.bytes, a.body,
-e.hash, e.body FROM charges c JOIN entries e ON e.sequence = c.sequence
+FOUND = """SELECT c.sequence, c.request, c.question, c.worker, c.claimed,
+m.bytes, b.body, r.bytes, a.body, e.hash, e.body
+FROM charges c JOIN entries e ON e.sequence = c.sequence
 LEFT JOIN measurements m ON m.charge = c.sequence LEFT JOIN entries b ON b.sequence = c.measured
 LEFT JOIN releases r ON r.charge = c.sequence
 LEFT JOIN entries a ON a.sequence = c.released WHERE """

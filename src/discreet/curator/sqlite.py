@@ -19,7 +19,6 @@ APPLICATION: Final = 0x64735F31
 """What the header of our files says they are."""
 
 
-
 class Connection(Protocol):
     """The part of a SQLite connection that the ledger uses."""
 

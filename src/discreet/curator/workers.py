@@ -5,6 +5,7 @@ import socket
 import sys
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 
 
 def name_worker(nonce: str) -> str:
@@ -18,7 +19,7 @@ def is_gone(worker: str) -> bool:
     Edge cases: a number that was given to another process looks alive, and then its claim has to
     lapse. Being wrong does no harm: of two who compute one answer the first to store it counts.
     """
-    machine, number, nonce = (worker.rsplit(":", 2) + ["", ""])[:3]
+    machine, number, nonce = [*worker.rsplit(":", 2), "", ""][:3]
     here = bool(nonce) and machine == _machine() and number.isdecimal()
     if not here or sys.platform == "win32":  # there is no signal that only asks there
         return False
@@ -36,5 +37,5 @@ def _machine() -> str:
     """The machine, and the room on it in which numbers of processes mean something."""
     room = ""
     with suppress(OSError):
-        room = os.readlink("/proc/self/ns/pid").strip("pid:[]")
+        room = Path("/proc/self/ns/pid").readlink().name.strip("pid:[]")
     return f"{socket.gethostname()}/{room}"

@@ -15,7 +15,7 @@ _LOCK: Final = "in-use"
 def make_scratch() -> tuple[str, int | None]:
     """A new folder and the lock that says it is in use; both end with `drop_scratch`.
 
-    Why a lock: it ends with the process, however that ends, in every container that sees the folder.
+    Why a lock: it ends with the process, however that ends, in every container that sees it.
     """
     made = Path(tempfile.mkdtemp(prefix="discreet-"))
     if sys.platform == "win32":  # pragma: no cover - there, open files cannot be removed

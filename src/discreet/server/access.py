@@ -45,8 +45,8 @@ class AccessStore:
             self._prepare()
             if path is not None:
                 path.chmod(0o600)
-        except (sqlite3.Error, OSError) as wrong:
-            raise _failure(wrong) from None
+        except (sqlite3.Error, OSError, UnicodeError) as wrong:
+            raise failure(wrong) from None
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Rows as they stand now."""
@@ -86,13 +86,16 @@ class AccessStore:
 def _refusing() -> Iterator[None]:
     try:
         yield
-    except sqlite3.Error as wrong:
-        raise _failure(wrong) from None
+    except (sqlite3.Error, UnicodeError) as wrong:
+        raise failure(wrong) from None
 
 
-def _failure(wrong: Exception) -> LedgerError:
+def failure(wrong: Exception) -> LedgerError:
+    """The error for a file of tokens that is damaged or cannot be written."""
+    said = type(wrong).__name__ if isinstance(wrong, ValueError) else wrong
     return LedgerError(
         f"{FILE} could not be read or written",
-        why=f"the system says: {wrong}",
-        fix="see that the curator's folder is writable, with room on the disk",
+        why=f"the system says: {said}",
+        fix="see that the curator's folder is writable, with room on the disk; if the file is "
+        "damaged, put it aside and make new tokens",
     )

@@ -24,6 +24,7 @@ from discreet.server.logs import Logs, to_stderr
 from discreet.server.metrics import Metrics
 from discreet.server.protocol import HEADER_TIMEOUT
 from discreet.server.replies import FAULTS, handle_errors
+from discreet.server.revocations import Revocations
 from discreet.server.routes import (
     access,
     budgets,
@@ -38,7 +39,6 @@ from discreet.server.routes import (
     releases,
     uploads,
 )
-from discreet.server.revocations import Revocations
 from discreet.server.settings import Settings
 from discreet.server.shield import Shield
 from discreet.server.ticks import Ticks

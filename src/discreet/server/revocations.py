@@ -1,4 +1,4 @@
-"""Which tokens were revoked, as the ledger has it: an old file of tokens does not bring one back."""
+"""Which tokens the ledger says were revoked: an old file of tokens does not bring one back."""
 
 import threading
 import time

@@ -18,7 +18,7 @@ from discreet.curator.confusables import confusable
 from discreet.curator.curator import OWNER
 from discreet.curator.ledger import Ledger
 from discreet.errors import InputError, LedgerError
-from discreet.server.access import AccessStore
+from discreet.server.access import AccessStore, failure
 
 Role: TypeAlias = Literal["owner", "analyst", "auditor"]
 
@@ -165,7 +165,10 @@ def _unlike(token: Token, why: str) -> LedgerError:
 def _read(store: AccessStore, row: tuple[Any, ...]) -> Token:
     identity, name, role, datasets, made, expires, revoked = row
     revoked = store.revoked(identity) if revoked is None else revoked
-    scope = None if datasets is None else frozenset(json.loads(datasets))
+    try:
+        scope = None if datasets is None else frozenset(json.loads(datasets))
+    except (ValueError, TypeError) as wrong:
+        raise failure(wrong) from None
     return Token(identity, name, role, scope, made, expires, revoked)
 
 

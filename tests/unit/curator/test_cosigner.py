@@ -21,7 +21,7 @@ def show(ledger, witness):
     return head, witness.cosign(head, ledger.prove_consistency(size, head.size))
 
 
-def test_heads_that_continue_are_signed_and_others_are_not(tmp_path, ask):
+def test_heads_that_continue_are_signed_and_others_are_not(tmp_path):
     witness, place = Cosigner(tmp_path / "witness"), tmp_path / "c" / "ledger.sqlite"
     place.parent.mkdir()
     with Ledger.open(place) as ledger:

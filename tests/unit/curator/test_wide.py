@@ -21,9 +21,7 @@ def wide(columns, rows=50):
 
 def test_a_wide_table_is_looked_through_in_a_few_statements(monkeypatch):
     looks, look = [], DuckDBEngine._is_readable
-    monkeypatch.setattr(
-        DuckDBEngine, "_is_readable", lambda *args: looks.append(1) or look(*args)
-    )
+    monkeypatch.setattr(DuckDBEngine, "_is_readable", lambda *args: looks.append(1) or look(*args))
     curator = dp.Curator.in_memory()
     curator.add("wide", wide(600), unit="id", budget=dp.Budget(epsilon=1, delta=1e-6))
     assert len(looks) == 1
@@ -109,7 +107,8 @@ def test_data_that_a_killed_process_left_is_swept_and_lost_tables_stay(tmp_path,
     (data / "half.parquet").write_bytes(b"PAR1 half")
     dp.Curator(tmp_path / "c").close()
     assert len(list(data.iterdir())) == 2  # somebody may be writing it
-    monkeypatch.setattr(time, "time", lambda now=time.time() + 90_000: now)
+    later = time.time() + 90_000
+    monkeypatch.setattr(time, "time", lambda: later)
     dp.Curator(tmp_path / "c").close()
     assert list(data.iterdir()) == [kept]
     (tmp_path / "c" / "tables.json").rename(tmp_path / "tables.json")
