@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from discreet.curator import merkle
 from discreet.curator.merkle import TreeHead
@@ -58,11 +58,11 @@ class Cosigner:
             write_whole(self._heads, {**self._read(), head.ledger: asdict(head)})
         return self._key.sign(_text(head)).hex()
 
-    def _read(self) -> dict[str, dict[str, object]]:
+    def _read(self) -> dict[str, dict[str, Any]]:
         if not self._heads.exists():
             return {}
         try:
-            found: dict[str, dict[str, object]] = json.loads(self._heads.read_text("utf-8"))
+            found: dict[str, dict[str, Any]] = json.loads(self._heads.read_text("utf-8"))
         except ValueError as wrong:
             raise LedgerError(
                 "what the witness remembers cannot be read",

@@ -24,6 +24,7 @@ class Revocations:
         self._lock = threading.Lock()
         self._times: dict[str, float] = {}
         self._last = 0
+        self._until = 0.0
         self._read()
 
     def __call__(self, token: str) -> float | None:
