@@ -28,10 +28,11 @@ class PowerCut(Exception):  # noqa: N818
 class Disk(apsw.VFS):
     """Files with what is on the platter and what is only in the cache."""
 
-    def __init__(self, *, cut_after=None, seed=0, stays_dark=True):
+    def __init__(self, *, cut_after=None, seed=0, stays_dark=True, wrong=PowerCut):
         self.name = f"disk-{next(_NUMBERS)}"
         self.left = cut_after
         self.stays_dark = stays_dark
+        self.wrong = wrong
         self.dead = False
         self.random = random.Random(seed)  # noqa: S311
         self.durable = {}
@@ -52,7 +53,7 @@ class Disk(apsw.VFS):
             self.left -= 1
         if self.dead or (self.left is not None and self.left < 0):
             self.dead, self.left = self.stays_dark, None
-            raise PowerCut
+            raise self.wrong
 
     def open(self, path):
         name = path.name
@@ -134,9 +135,9 @@ class Connection:
 
 
 def ledger_on(disk, path, *, synchronous="FULL"):
-    """A ledger in a file that is there already, on this disk."""
+    """A ledger in a file that is there already, on this disk, opened as `Ledger.open` does."""
     store = SQLite(path, connect=lambda at: Connection(at, disk.name, synchronous=synchronous))
-    return Ledger(store, Witness(path.with_name(f"{path.name}.head")))
+    return Ledger.whole(store, Witness(path.with_name(f"{path.name}.head")))
 
 
 def fast_folder():

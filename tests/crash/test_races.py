@@ -27,7 +27,7 @@ class Unlocked(SQLite):
 
     gate = None
 
-    def transact(self, work):
+    def transact(self, work, **_):
         return sqlite.within(
             self._opened(), "BEGIN", lambda execute: work(Stale(execute, self.gate))
         )

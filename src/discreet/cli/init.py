@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 @curator_option
 @budget_options
 @click.option("--ledger", help="Keep charges in Postgres: postgresql://host/database.")
+@click.option(
+    "--witness",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A file on another disk that remembers the newest entry.",
+)
 @click.option("--change-one", is_flag=True, help="Neighbours change one person's rows.")
 @table_options
 @shape_options
@@ -35,6 +40,7 @@ def init(
     rho: Fraction | None,
     measure: "MeasureName | None",
     ledger: str | None,
+    witness: Path | None,
     change_one: bool,
     as_json: bool,
     as_csv: bool,
@@ -68,7 +74,7 @@ def init(
     if source is not None:
         _try_out(source, name, budget, said, neighbours)
     copy, table = said.pop("copy"), None
-    with Curator(folder, ledger=ledger, neighbours=neighbours) as curator, shown():
+    with Curator(folder, ledger=ledger, witness=witness, neighbours=neighbours) as curator, shown():
         if source is not None:
             table = name or _stem(source)
             with copied(source, folder, table, wanted=copy) as file:

@@ -72,7 +72,8 @@ def list_(*, folder: Path, after: int | None, limit: int, as_json: bool, as_csv:
 def verify(*, folder: Path, as_json: bool, as_csv: bool) -> None:
     """Read everything and compare; exit status 1 if an entry was changed, removed or moved.
 
-    What the folder says about tables is compared with what the ledger says was added.
+    What the folder says about tables and tokens is compared with what the ledger says, and all
+    files of data are read through.
 
     Example: discreet ledger verify
     """
@@ -83,6 +84,7 @@ def verify(*, folder: Path, as_json: bool, as_csv: bool) -> None:
         report = curator.ledger.verify()
         try:
             curator.check_tables()
+            _check_tokens(curator, folder)
         except LedgerError as wrong:
             problem = str(wrong)
     problem = problem if report.problem is None else str(report.problem)
@@ -104,6 +106,20 @@ def verify(*, folder: Path, as_json: bool, as_csv: bool) -> None:
         click.echo(f"NOT whole: {problem}", err=True)
     if problem is not None:
         raise SystemExit(1)
+
+
+def _check_tokens(curator: "Curator", folder: Path) -> None:
+    """Compare the file of tokens with the ledger, where there is one."""
+    if not (folder / "access.sqlite").exists():
+        return
+    from discreet.server.access import AccessStore  # noqa: PLC0415 - an extra
+    from discreet.server.tokens import check_tokens  # noqa: PLC0415 - an extra
+
+    store = AccessStore(folder / "access.sqlite")
+    try:
+        check_tokens(store, curator.ledger)
+    finally:
+        store.close()
 
 
 @ledger.command()

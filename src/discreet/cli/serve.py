@@ -120,8 +120,7 @@ def _first_token(folder: Path) -> str:
                 "with POST /v1/tokens."
             )
         made = tokens.issue(store, "owner", "owner", days=365)
-        facts = {"token": made.token.id, "name": "owner", "role": "owner", "datasets": None}
-        curator.ledger.record("token made", by="owner", facts=facts)
+        curator.ledger.record("token made", by="owner", facts=made.token.said)
         store.close()
     return made.text
 

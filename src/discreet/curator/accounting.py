@@ -1,11 +1,13 @@
 """Opening accounts, setting their caps and letting members in. Each is an entry with its reason."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any, Final
 
 from discreet.curator.accounts import COLUMNS, Account, Holder
 from discreet.curator.accounts import dataset as dataset_holder
 from discreet.curator.amounts import cap_units
+from discreet.curator.attested import ATTESTED, BY_ENTRY, after, read_attested
 from discreet.curator.confusables import skeletons
 from discreet.curator.transaction import Transaction
 from discreet.errors import BudgetError, InputError
@@ -17,8 +19,9 @@ KINDS = {"dataset": "opened", "analyst": "granted", "group": "grouped", "link": 
 
 def find(transaction: Transaction, holder: Holder) -> Account | None:
     """The account of a holder."""
-    rows = transaction.read(f"SELECT {COLUMNS} FROM accounts WHERE key = ?", (holder.key,))  # noqa: S608 - a constant
-    return Account.read(rows[0]) if rows else None
+    sql = f"SELECT {ATTESTED} FROM accounts {BY_ENTRY} WHERE key = ?"  # noqa: S608 - constants
+    rows = transaction.read(sql, (holder.key,))
+    return read_attested(rows[0]) if rows else None
 
 
 def existing(transaction: Transaction, holder: Holder) -> Account:
@@ -57,10 +60,10 @@ def open_account(
             fix="open the dataset first",
         )
     opened = carry(account, [one for one in before if one is not None])
-    _put(transaction, opened, new=known is None)
+    facts = _facts(opened, members, reason)
+    opened = _put(transaction, opened, KINDS[holder.kind], by, facts, new=known is None)
     for member in members:
         _admit(transaction, holder, member)
-    transaction.append(KINDS[holder.kind], by, _facts(opened, members, reason))
     return opened
 
 
@@ -69,18 +72,49 @@ def check_unlike(transaction: Transaction, holders: Sequence[Holder]) -> None:
 
     The other one is not named: whoever asks may not know of it.
     """
-    rows = transaction.read("SELECT key FROM accounts UNION SELECT member FROM members")
-    known = {Holder.read(key) for (key,) in rows}
-    taken = {key: one for one in known for key in _as_read(one)}
+    known, taken = _taken_names(transaction)
+    new: dict[tuple[str, str | None, int, str], str] = {}
     for holder in holders:
-        others = {taken.setdefault(key, holder) for key in _as_read(holder)}
-        if holder not in known and others != {holder}:
+        read = _as_read(holder)
+        others = {taken.get(one) or new.setdefault(one, holder.key) for one in read}
+        if holder.key not in known and others != {holder.key}:
             raise InputError(
                 f"{holder} reads like another one that is known",
                 why="names that differ in case, width, look-alike letters or what cannot be seen "
                 "are one name to people, and a cap would hold one of the two",
                 fix="use the name that is known, or quite another",
             )
+
+
+_LEDGERS: Final = 8
+_TAKEN: dict[str, tuple[tuple[int, int], set[str], dict[Any, str]]] = {}
+"""The names of a ledger's accounts and members as they are read, by how many there are."""
+
+
+def _taken_names(transaction: Transaction) -> tuple[set[str], dict[Any, str]]:
+    """Who is known, and who has each name as it is read.
+
+    Why: accounts and members only grow, so they are counted first; reading ten thousand names
+    takes a tenth of a second, and whoever is new makes us do it.
+    """
+    [counts] = transaction.read(
+        "SELECT (SELECT count(*) FROM accounts), (SELECT count(*) FROM members)"
+    )
+    before, known, taken = _TAKEN.get(transaction.ledger, ((0, 0), set(), {}))
+    if counts == before:
+        return known, taken
+    rows = transaction.read("SELECT key FROM accounts UNION SELECT member FROM members")
+    keys = {key for (key,) in rows}
+    if known - keys:  # an older copy of the ledger was adopted
+        known, taken = set(), {}
+    taken = dict(taken)
+    for key in keys - known:
+        for one in _as_read(Holder.read(key)):
+            taken.setdefault(one, key)
+    while len(_TAKEN) >= _LEDGERS:
+        _TAKEN.pop(next(iter(_TAKEN)), None)
+    _TAKEN[transaction.ledger] = counts, keys, taken
+    return keys, taken
 
 
 def _as_read(holder: Holder) -> list[tuple[str, str | None, int, str]]:
@@ -113,10 +147,8 @@ def set_cap(
     capped = replace(account, cap=cap_units(cap), stated=cap.stated)
     _check_covers(capped)
     grown = account.cap is not None and (capped.cap or account.cap) >= account.cap
-    _put(transaction, capped, new=False)
     facts = {"account": holder.key, "cap": cap.to_dict(), "reason": reason}
-    transaction.append("raised" if grown else "lowered", by, facts)
-    return capped
+    return _put(transaction, capped, "raised" if grown else "lowered", by, facts)
 
 
 def admit(
@@ -133,10 +165,9 @@ def admit(
         return account
     check_unlike(transaction, [member])
     grown = carry(account, [] if spender is None else [spender])
-    _put(transaction, grown, new=False)
-    _admit(transaction, holder, member)
     facts = {"account": holder.key, "member": member.key, "reason": reason}
-    transaction.append("admitted", by, facts)
+    grown = _put(transaction, grown, "admitted", by, facts)
+    _admit(transaction, holder, member)
     return grown
 
 
@@ -182,7 +213,18 @@ def _check_covers(account: Account) -> None:
         ) from None
 
 
-def _put(transaction: Transaction, account: Account, *, new: bool) -> None:
+def _put(
+    transaction: Transaction,
+    account: Account,
+    kind: str,
+    by: str,
+    facts: Mapping[str, object],
+    *,
+    new: bool = False,
+) -> Account:
+    """Write an account and the entry that says why it is so."""
+    entry = transaction.append(kind, by, {**facts, "after": after([account])})
+    account = replace(account, entry=entry.sequence)
     if new:
         transaction.insert(f"accounts ({COLUMNS})", account.row())
     else:
@@ -190,6 +232,7 @@ def _put(transaction: Transaction, account: Account, *, new: bool) -> None:
         columns = COLUMNS.removeprefix("key, ")
         sql = f"UPDATE accounts SET ({columns}) = (?, ?, ?, ?, ?, ?, ?) WHERE key = ?"  # noqa: S608 - constants
         transaction.update(sql, (*values, key))
+    return account
 
 
 def _admit(transaction: Transaction, holder: Holder, member: Holder) -> None:

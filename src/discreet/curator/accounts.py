@@ -10,13 +10,13 @@ Groups and links only grow, because what was learnt is not unlearnt.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from discreet.curator.amounts import cap_units, read_units, write_units
-from discreet.curator.text import canonical, named
+from discreet.curator.text import canonical, digest, named
 from discreet.errors import BudgetError, InputError, InvariantBroken
 from discreet.privacy.charges import EPSILON, MU_SQUARED, RHO, UNITS, Charge, Measure, read_stated
 from discreet.privacy.filters import Filter
@@ -28,7 +28,7 @@ _KINDS: Final = frozenset(get_args(Kind))
 
 MEASURES: Final[dict[str, Measure]] = {one.name: one for one in (EPSILON, RHO, MU_SQUARED)}
 
-COLUMNS: Final = "key, measure, neighbours, cap, cap_delta, spent, spent_delta, stated"
+COLUMNS: Final = "key, measure, neighbours, cap, cap_delta, spent, spent_delta, stated, entry"
 """The columns of the table `accounts`, in the order of `Account.row`."""
 
 
@@ -133,6 +133,8 @@ class Account:
     cap: tuple[int, int] | None
     spent: tuple[int, int] = (0, 0)
     stated: tuple[Fraction, Fraction] | None = None
+    entry: int = field(default=0, compare=False)
+    """The newest entry that changed it."""
 
     @staticmethod
     def under(holder: Holder, cap: Charge) -> "Account":
@@ -174,8 +176,7 @@ class Account:
         """The account with a cost taken; BudgetError if it does not fit."""
         spent = self.spent[0] + cost[0], self.spent[1] + cost[1]
         if self.cap is None or _guard(self.measure, self.neighbours, self.cap).holds(*spent):
-            held = self.cap, spent, self.stated
-            return Account(self.holder, self.measure, self.neighbours, *held)
+            return replace(self, spent=spent)
         assert self.filter is not None  # noqa: S101 - narrowing: it has a cap
         try:
             self.filter.charge(self._charge(*cost))
@@ -187,22 +188,28 @@ class Account:
             fix="stop asking, and run `discreet ledger verify`",
         )
 
-    def row(self) -> tuple[str | None, ...]:
+    @property
+    def digest(self) -> str:
+        """What the entry that left the account so says of it."""
+        return digest(canonical(self.row()[:-1]))
+
+    def row(self) -> tuple[str | int | None, ...]:
         """The values of COLUMNS."""
         caps = (None, None) if self.cap is None else tuple(write_units(part) for part in self.cap)
         spent = tuple(write_units(part) for part in self.spent)
         stated = None if self.stated is None else " ".join(map(str, self.stated))
-        return (self.holder.key, self.measure.name, self.neighbours.value, *caps, *spent, stated)
+        said = self.holder.key, self.measure.name, self.neighbours.value
+        return (*said, *caps, *spent, stated, self.entry)
 
     @staticmethod
     def read(row: Sequence[Any]) -> "Account":
         """Read the values of COLUMNS."""
-        key, measure, neighbours, cap, cap_delta, spent, spent_delta, stated = row
+        key, measure, neighbours, cap, cap_delta, spent, spent_delta, stated, entry = row
         caps = None if cap is None else (read_units(cap), read_units(cap_delta))
         total = read_units(spent), read_units(spent_delta)
         typed = None if stated is None else read_stated(stated)
         about = MEASURES[measure], Neighbours(neighbours)
-        return Account(Holder.read(key), *about, caps, total, typed)
+        return Account(Holder.read(key), *about, caps, total, typed, entry)
 
     def _charge(
         self, units: int, delta_units: int, stated: tuple[Fraction, Fraction] | None = None

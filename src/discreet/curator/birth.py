@@ -1,12 +1,16 @@
 """Where a ledger begins: made whole or not at all, and never over something else."""
 
+import glob
 import os
 import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Final
 
+from discreet.curator.accounts import COLUMNS, Account
+from discreet.curator.attested import after
 from discreet.curator.entries import NOTHING
 from discreet.curator.forks import FORKS
 from discreet.curator.schema import Dialect, Execute, climb, version
@@ -35,7 +39,26 @@ def bring_up_to_date(execute: Execute, dialect: Dialect) -> None:
         execute("UPDATE ledger SET version = ?", (version(),))
         transaction = Transaction(execute)
         transaction.append("migrated", "ledger", {"from": start, "to": version()})
+        if start < _ATTESTED:
+            _attest(transaction)
         transaction.finish()
+
+
+_ATTESTED: Final = 4
+"""From this version on each account names the entry that tells its total."""
+
+_AT_ONCE: Final = 500
+
+
+def _attest(transaction: Transaction) -> None:
+    """Say of all accounts how they stand, as every entry that changes one does from now on."""
+    rows = transaction.read(f"SELECT {COLUMNS} FROM accounts ORDER BY key")  # noqa: S608 - a constant
+    for start in range(0, len(rows), _AT_ONCE):
+        some = [Account.read(row) for row in rows[start : start + _AT_ONCE]]
+        entry = transaction.append("counted", "ledger", {"after": after(some)})
+        for one in some:
+            sql = "UPDATE accounts SET entry = ? WHERE key = ?"
+            transaction.update(sql, (entry.sequence, one.holder.key))
 
 
 def check_version(written: int) -> None:
@@ -58,6 +81,7 @@ def make_file(path: Path, witness: Witness) -> None:
         if path.exists():
             return
         check_not_lost(path.name, witness.read())
+        _sweep(path)
         with _temporary(path) as building:
             witness.renew(file, _build(building))
             _give_name(building, path)
@@ -90,8 +114,13 @@ def _temporary(path: Path) -> Iterator[Path]:
     try:
         yield building
     finally:
-        for suffix in ("", "-wal", "-shm", "-journal"):
-            building.with_name(building.name + suffix).unlink(missing_ok=True)
+        _sweep(path)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what is being built here, and what somebody who was killed left of it."""
+    for left in path.parent.glob(f"{glob.escape(path.name)}.*.new*"):
+        left.unlink(missing_ok=True)
 
 
 def _build(path: Path) -> Sighting:
@@ -104,27 +133,3 @@ def _build(path: Path) -> Sighting:
     except sqlite3.Error as wrong:
         raise failure(wrong) from wrong
     return sighting
-
-
-def recognise(path: Path) -> None:
-    """Refuse a file that is not a ledger, without changing anything beside it."""
-    # Opened by SQLite itself: closing a plain file descriptor would drop SQLite's own locks.
-    # An immutable file is neither locked nor recovered; our mark has been in it since its birth.
-    try:
-        connection = connect(path, options="mode=ro&immutable=1")
-        try:
-            [(mark,)] = connection.execute("PRAGMA application_id").fetchall()
-        finally:
-            connection.close()
-    except sqlite3.Error as wrong:
-        raise _not_ours(path) from wrong
-    if mark != APPLICATION:
-        raise _not_ours(path)
-
-
-def _not_ours(path: Path) -> LedgerError:
-    return LedgerError(
-        f"{path.name} is not a ledger",
-        why="it is something else, or damaged",
-        fix="put the newest copy of the ledger in its place, or use another folder",
-    )

@@ -1,11 +1,12 @@
 """Charge first, answer once: the operations that a guarantee rests on."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from discreet.curator.accounts import Account
 from discreet.curator.amounts import cost_units
+from discreet.curator.attested import after
 from discreet.curator.entries import Entry
 from discreet.curator.orders import Order, Receipt, State
 from discreet.curator.schema import Statement
@@ -13,6 +14,7 @@ from discreet.curator.sheet import FOUND, Found, Sheet
 from discreet.curator.store import damaged
 from discreet.curator.text import digest
 from discreet.curator.transaction import Transaction
+from discreet.curator.workers import is_gone
 from discreet.errors import AccessError, EngineError, InputError, LedgerError
 
 MOST_FAILURES: Final = 5
@@ -45,13 +47,12 @@ def charge(transaction: Transaction, sheet: Sheet, order: Order, turn: Turn) -> 
         _share(transaction, sheet, order, found)
         return _receive(transaction, found, turn)
     check_failures(transaction, order)
-    debits = _debit(sheet, order, sheet.touched(order.dataset, order.analyst))
-    entry = transaction.append("charged", order.analyst, {**order.to_dict(), "debits": debits})
+    touched = sheet.touched(order.dataset, order.analyst)
+    entry, _ = _debit(transaction, sheet, order, touched, "charged", order.to_dict())
     made = (entry.sequence, order.request, order.question, turn.worker, turn.now)
     columns = "sequence, request, question, worker, claimed, analyst, dataset"
     transaction.insert(f"charges ({columns})", (*made, order.analyst, order.dataset))
-    known = (entry.sequence, order.request, order.question, turn.now, None, None, None, None)
-    sheet.keep(Found(*known, digest(entry.text), entry.text))
+    sheet.keep(Found(*made, None, None, None, None, digest(entry.text), entry.text))
     return Receipt(entry.sequence, order, State.CHARGED)
 
 
@@ -144,23 +145,37 @@ def _genuine(stored: Any, entry: Entry, what: str) -> bytes:
 
 def claim_pending(transaction: Transaction, turn: Turn, limit: int) -> tuple[Receipt, ...]:
     """Take over charges whose answer nobody is computing any more."""
-    gone = "c.released IS NULL AND (c.claimed <= ? OR c.claimed > ?)"
-    values = (turn.lapsed, turn.ahead, limit)
+    workers = transaction.read("SELECT DISTINCT worker FROM charges WHERE released IS NULL")
+    dead = [worker for (worker,) in workers if is_gone(worker)] or [""]
+    gone = f"""c.released IS NULL AND (c.claimed <= ? OR c.claimed > ?
+    OR c.worker IN ({", ".join("?" * len(dead))}))"""
+    values = (turn.lapsed, turn.ahead, *dead, limit)
     rows = transaction.read(f"{FOUND} {gone} ORDER BY c.sequence LIMIT ?", values)
     return tuple(_receive(transaction, Found(*row), turn) for row in rows)
 
 
-def _debit(sheet: Sheet, order: Order, accounts: Iterable[Account]) -> dict[str, tuple[str, str]]:
-    """Take the price from all accounts; none is changed before all of them can pay."""
+def _debit(
+    transaction: Transaction,
+    sheet: Sheet,
+    order: Order,
+    accounts: Iterable[Account],
+    kind: str,
+    facts: Mapping[str, Any],
+) -> tuple[Entry, dict[str, tuple[str, str]]]:
+    """Take the price from all accounts, with the entry that says so; all of them pay or none."""
     before = list(accounts)
     costs = [cost_units(order.price(one.measure, one.neighbours)) for one in before]
-    after = [one.after(cost) for one, cost in zip(before, costs, strict=True)]
-    for old, new in zip(before, after, strict=True):
-        sheet.put(old, new)
-    return {
+    paid = [one.after(cost) for one, cost in zip(before, costs, strict=True)]
+    debits = {
         one.holder.key: (str(units), str(delta))
         for one, (units, delta) in zip(before, costs, strict=True)
     }
+    entry = transaction.append(
+        kind, order.analyst, {**facts, "debits": debits, "after": after(paid)}
+    )
+    for old, new in zip(before, paid, strict=True):
+        sheet.put(old, replace(new, entry=entry.sequence))
+    return entry, debits
 
 
 def _look_up(sheet: Sheet, order: Order) -> Found | None:
@@ -190,9 +205,8 @@ def _share(transaction: Transaction, sheet: Sheet, order: Order, found: Found) -
         if one.holder.kind in ("analyst", "group") and one.holder.key not in paid
     ]
     if owing:
-        debits = _debit(sheet, order, owing)
-        facts = {"charge": entry.sequence, "request": order.request, "debits": debits}
-        transaction.append("shared", order.analyst, facts)
+        facts = {"charge": entry.sequence, "request": order.request}
+        _, debits = _debit(transaction, sheet, order, owing, "shared", facts)
         for key in debits:
             transaction.insert("shares (charge, account)", (entry.sequence, key))
 
@@ -204,7 +218,8 @@ def _shares(transaction: Transaction, sequence: int) -> set[str]:
 
 def _receive(transaction: Transaction, found: Found, turn: Turn) -> Receipt:
     """The receipt of a charge that was made before; a lapsed claim passes to this worker."""
-    if found.outcome is not None or turn.lapsed < found.claimed <= turn.ahead:
+    claimed = turn.lapsed < found.claimed <= turn.ahead and not is_gone(found.worker)
+    if found.outcome is not None or claimed:
         return _stands(found, State.PENDING)
     sql = "UPDATE charges SET worker = ?, claimed = ? WHERE sequence = ?"
     transaction.update(sql, (turn.worker, turn.now, found.sequence))

@@ -5,6 +5,7 @@ of those who wait does the work of all.
 """
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, TypeVar
@@ -13,7 +14,7 @@ from discreet.curator.forks import FORKS
 from discreet.curator.orders import Order
 from discreet.curator.schema import Execute, Statement
 from discreet.curator.sheet import Sheet, needed
-from discreet.curator.store import Refused, Store
+from discreet.curator.store import PATIENCE, Refused, Store, too_busy
 from discreet.curator.transaction import Transaction, entry_seen
 from discreet.curator.witness import Sighting, Witness
 from discreet.errors import DiscreetError, LedgerError
@@ -25,6 +26,9 @@ MOST: Final = 256
 
 LINGER: Final = 0.002
 """Seconds to wait for company, half of what a sync takes."""
+
+STALL: Final = 1.0
+"""Seconds after which somebody who waits looks whether the lead was lost."""
 
 
 class _Job(Generic[T]):
@@ -46,6 +50,7 @@ class _Job(Generic[T]):
         self.alone = alone
         self.done = False
         self.called = threading.Event()
+        self.until = time.monotonic() + PATIENCE
 
     def attempt(self, transaction: Transaction, sheet: Sheet) -> None:
         """Run in a shared transaction; a refusal must not leave half of the work behind."""
@@ -113,33 +118,65 @@ class Committer:
 
     def _submit(self, job: _Job[T]) -> T:
         try:
-            if not self._leads(job):
-                job.called.wait()
+            self._enter(job)
             while not job.done:
-                self._run(self._gathered())
+                if self._leads(job):
+                    self._lead()
+                else:
+                    self._wait(job)
         finally:
             self._leave(job)
         return job.result()
 
-    def _leads(self, job: _Job[Any]) -> bool:
+    def _enter(self, job: _Job[Any]) -> None:
         """Queue up; whoever comes to an empty house does the work of all until its own is done."""
         with self._arrival:
             self._queue.append(job)
-            self._leader = self._leader or job
+            if self._leader is None or self._leader.done:
+                self._leader = job
             self._arrival.notify_all()
-            return self._leader is job
+
+    def _leads(self, job: _Job[Any]) -> bool:
+        with self._arrival:
+            return self._leader is job and job in self._queue
+
+    def _wait(self, job: _Job[Any]) -> None:
+        """Wait to be told, or to be given the lead; one that was lost is taken.
+
+        Why: an exception may strike between a leader's last batch and its leaving. Two leaders at a
+        time are slower and do no harm: the store keeps their transactions apart.
+        """
+        if job.called.wait(STALL):
+            job.called.clear()
+            return
+        with self._arrival:
+            if job in self._queue:
+                self._leader = job
+        if time.monotonic() > job.until + STALL:
+            raise too_busy("another thread that shares the transaction does not end it")
 
     def _leave(self, job: _Job[Any]) -> None:
         """Hand the lead to the next in the queue, also when interrupted."""
         with self._arrival:
-            if not job.done and job in self._queue:
+            if job in self._queue:
                 self._queue.remove(job)
             if self._leader is job:
                 self._leader = self._queue[0] if self._queue else None
                 if self._leader is not None:
                     self._leader.called.set()
 
-    def _gathered(self) -> list[_Job[Any]]:
+    def _lead(self) -> None:
+        """Do the work of those who wait."""
+        jobs: list[_Job[Any]] = []
+        try:
+            self._gather(jobs)
+            self._run(jobs)
+        except BaseException as error:
+            for job in jobs:
+                job.settle(_same(error))
+            raise
+
+    def _gather(self, jobs: list[_Job[Any]]) -> None:
         """Who goes together: wait a moment for as many as last time, who may be coming again.
 
         Why: otherwise the first to return goes alone and the others wait for a sync of their own.
@@ -148,10 +185,11 @@ class Committer:
             wanted = min(MOST, self._crowd)
             self._arrival.wait_for(lambda: len(self._queue) >= wanted, timeout=LINGER)
             self._crowd = len(self._queue)
-            jobs = [self._queue.popleft()]
-            while self._queue and len(jobs) < MOST and not (jobs[0].alone or self._queue[0].alone):
-                jobs.append(self._queue.popleft())
-        return jobs
+            while self._queue and len(jobs) < MOST:
+                if jobs and (jobs[0].alone or self._queue[0].alone):
+                    return
+                jobs.append(self._queue[0])  # before it leaves the queue: nobody is forgotten
+                self._queue.popleft()
 
     def _run(self, jobs: Sequence[_Job[Any]]) -> None:
         try:
@@ -159,11 +197,9 @@ class Committer:
                 self._together(jobs)
             except Refused as refusal:
                 self._apart(jobs, refusal)
-        except BaseException as error:
+        except DiscreetError as error:
             for job in jobs:
-                job.settle(_same(error))
-            if not isinstance(error, DiscreetError):
-                raise
+                job.settle(error)
         for job in jobs:
             job.settle()
 
@@ -178,6 +214,7 @@ class Committer:
             jobs[0].settle(_inconsistent())
 
     def _together(self, jobs: Sequence[_Job[Any]]) -> None:
+        until = min((job.until for job in jobs), default=0.0)
         seen = None if self._witness is None else self._witness.read()
 
         orders = [job.order for job in jobs if job.order is not None]
@@ -196,9 +233,14 @@ class Committer:
             transaction.finish()
             return transaction.sighting, transaction.writes
 
-        sighting, writes = self._store.transact(work)
+        sighting, writes = self._store.transact(work, patience=_left(until))
         if self._witness is not None and writes:
-            self._witness.advance(sighting)
+            self._witness.advance(sighting, patience=_left(until))
+
+
+def _left(until: float) -> float:
+    """Seconds until a moment; the last in a long queue still gets a try."""
+    return max(STALL, until - time.monotonic())
 
 
 def _same(error: BaseException) -> BaseException:

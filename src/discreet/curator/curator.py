@@ -62,7 +62,9 @@ class Curator(Asking):
     Edge cases:
         A curator in memory keeps its ledger in memory too: when it ends, what was spent is
         forgotten, so it is for trying things out and for tests. With a postgresql:// address as
-        `place`, or as `ledger`, charges are kept there and everything else in `folder`. With the
+        `place`, or as `ledger`, charges are kept there and everything else in `folder`. `witness`
+        is a file on another disk that remembers the newest head of the ledger, so that a whole
+        folder which is put back is refused; it is named when the folder is made. With the
         address of a server (http:// or https://) and a `token` it is the curator behind it.
 
     Example:
@@ -96,6 +98,7 @@ class Curator(Asking):
         *,
         folder: str | os.PathLike[str] | None = None,
         ledger: str | None = None,
+        witness: str | os.PathLike[str] | None = None,
         neighbours: Neighbours | None = None,
         patience: float = _PATIENCE,
         token: str | None = None,
@@ -113,7 +116,8 @@ class Curator(Asking):
         self._folder: Folder | None = None
         if where is not None:
             new = not is_curator(where)
-            self._folder = open_folder(where, neighbours=neighbours, ledger=address)
+            seer = None if witness is None else os.path.abspath(witness)  # noqa: PTH100 - as text
+            self._folder = open_folder(where, neighbours=neighbours, ledger=address, witness=seer)
             self._neighbours = self._folder.neighbours
             try:
                 self._ledger = self._folder.open_ledger(address, patience)
@@ -125,8 +129,15 @@ class Curator(Asking):
             self._neighbours = neighbours or Neighbours.ADD_REMOVE
             self._ledger = Ledger.in_memory()
         self._holdings = Holdings(self._folder)
+        self._sweep()
         self._till = Till(self._ledger, self._holdings, self._neighbours)
         self._jobs = Jobs(self._till)
+
+    def _sweep(self) -> None:
+        """Remove what somebody who was killed left in the folder."""
+        if self._folder is not None and self._folder.is_littered():
+            added = {str(one.facts.get("data")) for one in self._ledger.noted("added")}
+            self._folder.sweep(added)
 
     @staticmethod
     def in_memory(*, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> "Curator":
@@ -363,8 +374,12 @@ class Curator(Asking):
         self._till.pace = pace
 
     def check_tables(self) -> None:
-        """Compare what is said about all tables with the ledger; LedgerError where it is not so."""
+        """Compare all tables with the ledger, in word and content; LedgerError where one differs.
+
+        Every file is read through.
+        """
         self._till.check_said(self._holdings.tables.tables.values())
+        self._holdings.check_content()
 
     def close(self) -> None:
         """Finish what is being computed and let go of files; what was charged stays."""
@@ -423,7 +438,7 @@ class Curator(Asking):
             self._ledger.open_account(holder, cap, by=self._by)
             return
         before = self._ledger.added(one.table.name)
-        same = before is not None and before.facts == one.said and known.limit == cap
+        same = before is not None and one.is_said(before.facts) and known.limit == cap
         if known.total.amount and not same:
             raise InputError(
                 f"{one.table.name} was added before, with other data, words or budget",

@@ -7,7 +7,8 @@ ledger.sqlite    accounts, charges and releases (or an address in curator.json)
 """
 
 import json
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +26,9 @@ _SETTINGS = "curator.json"
 _DATA = "data"
 _LEDGER = "ledger.sqlite"
 _HEAD = "ledger.head"
+_UNUSED = 86_400.0
+"""Seconds after which a file that no table was made of is removed."""
+
 _SECRETS = {"password", "sslpassword"}
 
 
@@ -32,12 +36,19 @@ _SECRETS = {"password", "sslpassword"}
 class Folder:
     """A curator's folder and what was settled when it was made.
 
-    `ledger` is the address of a ledger in Postgres, None for the one in the folder.
+    `ledger` is the address of a ledger in Postgres, None for the one in the folder. `witness` is a
+    file elsewhere that remembers the ledger's newest head, None for one in the folder.
     """
 
     path: Path
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     ledger: str | None = None
+    witness: str | None = None
+
+    @property
+    def _head(self) -> Path:
+        name = f"{_LEDGER}.head" if self.ledger is None else _HEAD
+        return self.path / name if self.witness is None else Path(self.witness)
 
     @property
     def data(self) -> Path:
@@ -51,12 +62,12 @@ class Folder:
         place = address or self.ledger
         if place is None:
             self._check_ledger()
-            return Ledger.open(self.path / _LEDGER, patience=patience)
-        return Ledger.open(place, witness=self.path / _HEAD, patience=patience)
+            return Ledger.open(self.path / _LEDGER, witness=self._head, patience=patience)
+        return Ledger.open(place, witness=self._head, patience=patience)
 
     def unmake(self) -> None:
         """Take back a beginning that led to no ledger, so that it can be made with another one."""
-        head = self.path / _HEAD
+        head = self._head
         if self.ledger is not None and not (head.exists() and head.stat().st_size):
             for file in (head, self.path / _SETTINGS):
                 file.unlink(missing_ok=True)
@@ -64,8 +75,8 @@ class Folder:
     def adopt_ledger(self, *, by: str, reason: str) -> Ledger:
         """Believe the ledger as it stands, after a loss that its owner answers for."""
         if self.ledger is None:
-            return Ledger.adopt(self.path / _LEDGER, by=by, reason=reason)
-        return Ledger.adopt(self.ledger, witness=self.path / _HEAD, by=by, reason=reason)
+            return Ledger.adopt(self.path / _LEDGER, witness=self._head, by=by, reason=reason)
+        return Ledger.adopt(self.ledger, witness=self._head, by=by, reason=reason)
 
     def _check_ledger(self) -> None:
         """Refuse to begin a ledger for tables that have been asked about in another."""
@@ -107,6 +118,25 @@ class Folder:
             if known is not None and replace(known, stamp=one.stamp) == one:
                 self.save(tables.with_stamp(one))
 
+    def is_littered(self) -> bool:
+        """Whether there are files among the data that no table names."""
+        named = {Path(one.source).name for one in self.tables().tables.values()}
+        data = self.path / _DATA
+        return data.is_dir() and any(path.name not in named for path in data.iterdir())
+
+    def sweep(self, added: Collection[str], *, unused: float = _UNUSED) -> None:
+        """Remove data that was being copied in when its process was killed.
+
+        A file stays that a table names, that is younger than a day (somebody may be adding it), or
+        whose content the ledger says was added: its table may be put back.
+        """
+        with suppress(OSError), self.held():
+            named = {Path(one.source).name for one in self.tables().tables.values()}
+            for path in (self.path / _DATA).iterdir():
+                old = path.stat().st_mtime < time.time() - unused
+                if old and path.name not in named and registry.fingerprint(path) not in added:
+                    path.unlink()
+
     def _written(self, source: str) -> str:
         inside = (self.path / _DATA).resolve()
         name = Path(source).name
@@ -143,19 +173,24 @@ def is_curator(path: Path) -> bool:
 
 
 def open_folder(
-    path: Path, *, neighbours: Neighbours | None = None, ledger: str | None = None
+    path: Path,
+    *,
+    neighbours: Neighbours | None = None,
+    ledger: str | None = None,
+    witness: str | None = None,
 ) -> Folder:
     """Open a curator's folder; make one where there is nothing. Anything else is left alone."""
     try:
         place = path.absolute()  # the program may go to another folder while it is open
         if is_curator(place):
-            return _check(_read(place), neighbours, ledger)
+            return _check(_read(place), neighbours, ledger, witness)
         _check_empty(place)
         place.mkdir(mode=0o700, parents=True, exist_ok=True)  # whoever reads it reads the data
         made = Folder(
-            place, neighbours or Neighbours.ADD_REMOVE, ledger and without_password(ledger)
+            place, neighbours or Neighbours.ADD_REMOVE, ledger and without_password(ledger), witness
         )
         facts = {"format": _FORMAT, "neighbours": made.neighbours.value, "ledger": made.ledger}
+        facts |= {"witness": witness} if witness else {}
         registry.write_whole(place / _SETTINGS, facts)
     except (OSError, ValueError) as wrong:
         raise InputError(
@@ -197,7 +232,8 @@ def _read(path: Path) -> Folder:
     try:
         stored = json.loads((path / _SETTINGS).read_text(encoding="utf-8"))
         if stored["format"] == _FORMAT:
-            return Folder(path, Neighbours(stored["neighbours"]), stored["ledger"])
+            kept = Neighbours(stored["neighbours"]), stored["ledger"], stored.get("witness")
+            return Folder(path, *kept)
         why = f"it has format {int(stored['format'])}, and this release reads {_FORMAT}"
     except (OSError, KeyError, TypeError, ValueError) as wrong:
         why = f"it is damaged ({type(wrong).__name__})"
@@ -208,10 +244,13 @@ def _read(path: Path) -> Folder:
     )
 
 
-def _check(folder: Folder, neighbours: Neighbours | None, ledger: str | None) -> Folder:
+def _check(
+    folder: Folder, neighbours: Neighbours | None, ledger: str | None, witness: str | None
+) -> Folder:
     for what, said, kept in (
         ("other neighbours", neighbours, folder.neighbours),
         ("another ledger", ledger and without_password(ledger), folder.ledger),
+        ("another witness", witness, folder.witness),
     ):
         if said is not None and said != kept:
             raise LedgerError(

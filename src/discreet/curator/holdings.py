@@ -34,6 +34,8 @@ from discreet.plan.schema import (
 from discreet.plan.work import Work, bound_work
 from discreet.rationals import whole
 
+_MEMORY = "memory"
+
 
 @dataclass(frozen=True, slots=True)
 class Said:
@@ -104,6 +106,12 @@ class Holdings:
                     self._restamp(fresh)
         return used
 
+    def check_content(self) -> None:
+        """Read all files through; LedgerError where one is not what was added."""
+        for one in self.tables.tables.values():
+            if one.table.name not in self._frames:
+                registry.check_content(one)
+
     def _restamp(self, fresh: Registration) -> None:
         """Remember that a file was read through, so that nobody has to read it again."""
         with self._lock:
@@ -139,7 +147,12 @@ class Holdings:
 
     def look(self, name: str, source: Any, said: Said, inside: str | None) -> intake.Incoming:
         """Look at a source without reading its values."""
-        named(name, "table")
+        if named(name, "table") in (".", ".."):
+            raise InputError(
+                f"a table called {name}",
+                why="in addresses and paths that is another place",
+                fix="give it a name with a letter in it",
+            )
         return intake.take(source, said.columns, said.read_kinds(), inside or name)
 
     def add(
@@ -154,10 +167,28 @@ class Holdings:
 
         `settle` is called once nothing is left to refuse, before the table can be asked about, and
         gives the number of the entry that proves it. `max_table_rows` is a public bound on its
-        rows; None takes the next power of ten.
+        rows; None takes the next power of ten. Questions are answered meanwhile: only `settle`
+        keeps others out.
         """
-        with self._lock, nullcontext() if self._folder is None else self._folder.held():
-            self._add(table, incoming, dataset, settle, max_table_rows)
+        self.tables.check_free(table.name)
+        one = self._place(table, incoming, dataset)
+        frames = {table.name: incoming.rows} if one.source == _MEMORY else {}
+        try:
+            before = self.tables
+            engine = self._opened(_checked(before, one), frames)
+            engine.check_readable(table)
+            rows = _bound_rows(engine.row_count(table.name), max_table_rows, table.name)
+            with self._lock, nullcontext() if self._folder is None else self._folder.held():
+                fresh = self.tables
+                _checked(fresh, one)
+                known = replace(one, max_table_rows=rows)
+                known = replace(known, entry=settle(known))
+                self._keep(fresh.with_table(known), frames)
+                self._engine = engine if fresh is before else None
+        except BaseException:
+            if self._folder is not None and incoming.reference is None:
+                Path(one.source).unlink(missing_ok=True)  # nobody is told that it is here
+            raise
 
     def max_table_rows(self, name: str) -> int:
         """The public bound on the rows of a table."""
@@ -169,55 +200,33 @@ class Holdings:
         rows = max(self.max_table_rows(table.name) for table in tables_of(query.relation))
         return bound_work(query, rows)
 
-    def _add(
-        self,
-        table: Table | PublicTable,
-        incoming: intake.Incoming,
-        dataset: str | None,
-        settle: Callable[[Registration], int],
-        max_table_rows: int | None,
-    ) -> None:
-        before = self.tables
-        before.check_free(table.name)
-        one = self._place(table, incoming, dataset)
-        try:
-            fresh = before.with_table(one)
-            check_people(fresh, one)
-            _check_units(fresh, one)
-            engine = self._opened(fresh)
-            engine.check_readable(table)
-            rows = _bound_rows(engine.row_count(table.name), max_table_rows, table.name)
-            fresh = before.with_table(replace(one, entry=settle(one), max_table_rows=rows))
-        except BaseException:
-            self._frames.pop(table.name, None)
-            if self._folder is not None and incoming.reference is None:
-                Path(one.source).unlink(missing_ok=True)  # nobody is told that it is here
-            raise
+    def _keep(self, tables: Registry, frames: Mapping[str, Any]) -> None:
+        self._frames |= frames
         if self._folder is not None:
-            self._folder.save(fresh)
+            self._folder.save(tables)
             self._stamp = self._folder.stamp()
-        self._replace(fresh)
-        self._engine = engine
+        self._replace(tables)
 
     def _place(
         self, table: Table | PublicTable, incoming: intake.Incoming, dataset: str | None
     ) -> Registration:
         path = incoming.reference
         if path is None and self._folder is None:
-            self._frames[table.name] = incoming.rows
-            return Registration(table, "memory", "memory", dataset)
+            return Registration(table, _MEMORY, _MEMORY, dataset)
         if path is None:
             assert self._folder is not None  # noqa: S101 - narrowing
             path = (self._folder.data / file_name(table.name)).resolve()
-            if path.exists():  # its table was lost and may be put back, so it stays
+            try:
+                path.touch(exist_ok=False)
+            except FileExistsError:  # its table was lost and may be put back, so it stays
                 path = path.with_name(file_name(f"{table.name} {secrets.token_hex(8)}"))
             _copy_in(incoming.rows, path, table.name)
         before = registry.stamp(path)  # what changes meanwhile is read again when it is asked about
         return Registration(table, str(path), registry.fingerprint(path), dataset, before)
 
-    def _opened(self, tables: Registry) -> Engine:
-        engine = DefaultEngine()
-        sources = {name: self._frames.get(name, one.source) for name, one in tables.tables.items()}
+    def _opened(self, tables: Registry, new: Mapping[str, Any] | None = None) -> Engine:
+        engine, frames = DefaultEngine(), {**self._frames, **(new or {})}
+        sources = {name: frames.get(name, one.source) for name, one in tables.tables.items()}
         try:
             engine.open(tables.schema, sources)
         except BaseException:
@@ -228,6 +237,14 @@ class Holdings:
     def _replace(self, tables: Registry) -> None:
         # An engine that still answers questions is let go of when it has answered them.
         self._tables, self._engine = tables, None
+
+
+def _checked(before: Registry, one: Registration) -> Registry:
+    """The tables with one more, whose people have to be those of its dataset."""
+    fresh = before.with_table(one)
+    check_people(fresh, one)
+    _check_units(fresh, one)
+    return fresh
 
 
 def _bound_rows(rows: int, stated: int | None, name: str) -> int:

@@ -12,12 +12,11 @@ charge costs the same after a million entries, and `verify` works them out again
 
 import os
 import secrets
-import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Self, TextIO, TypeVar
 
-from discreet.curator import accounting, birth, charging, filing
+from discreet.curator import accounting, birth, charging, filing, merkle
 from discreet.curator.accounts import COLUMNS, Account, Holder, read_holder
 from discreet.curator.accounts import dataset as dataset_holder
 from discreet.curator.charging import Turn
@@ -25,23 +24,25 @@ from discreet.curator.committer import Committer
 from discreet.curator.entries import Entry, Head
 from discreet.curator.export import write_lines
 from discreet.curator.filing import Filed
+from discreet.curator.merkle import TreeHead
 from discreet.curator.orders import Order, Receipt, State
 from discreet.curator.places import believe, find_place, make_whole
 from discreet.curator.schema import Execute
 from discreet.curator.sheet import Sheet
 from discreet.curator.sqlite import Memory
-from discreet.curator.store import Store
-from discreet.curator.text import named
+from discreet.curator.store import Store, damaged
+from discreet.curator.text import digest, named
 from discreet.curator.transaction import Transaction
 from discreet.curator.verify import Report, verify
 from discreet.curator.witness import Witness
+from discreet.curator.workers import name_worker
 from discreet.errors import InputError, LedgerError
 from discreet.privacy.charges import Charge
 
 T = TypeVar("T")
 
 OWN: Final = frozenset(accounting.KINDS.values()) | {
-    *("founded", "migrated", "adopted"),
+    *("founded", "migrated", "adopted", "counted"),
     *("raised", "lowered", "admitted"),
     *("charged", "shared", "measured", "released", "failed", "readmitted"),
 }
@@ -97,13 +98,17 @@ class Ledger:
         beside a ledger in a file unless you say otherwise; a ledger in Postgres has one only if you
         name it. After `patience` seconds an unfinished answer may be computed by another worker.
         """
-        store, seer = find_place(place, witness)
+        return Ledger.whole(*find_place(place, witness), patience=patience)
+
+    @staticmethod
+    def whole(store: Store, witness: Witness | None, *, patience: float = 30.0) -> "Ledger":
+        """The ledger in a store, made if there is none; one that is not whole is refused."""
         try:
-            make_whole(store, seer)
+            make_whole(store, witness)
         except BaseException:
             store.close()
             raise
-        return Ledger(store, seer, patience=patience)
+        return Ledger(store, witness, patience=patience)
 
     @staticmethod
     def in_memory() -> "Ledger":
@@ -353,18 +358,46 @@ class Ledger:
     def added(self, table: str, *, at: int = 0) -> Entry | None:
         """The newest entry that says what a table is, None where none does.
 
-        `at` is its number if that is known, so that not all entries have to be looked through.
+        `at` is its number if that is known.
         """
         for entry in self.entries(after=at - 1, limit=1) if at else ():
-            if _adds(entry, table):
+            if entry.kind == "added" and entry.facts["table"] == table:
                 return entry
-        sql = "SELECT body FROM entries WHERE body LIKE ? ORDER BY sequence DESC"
+        found = self._noted("WHERE n.kind = 'added' AND n.subject = ?", table)
+        return found[-1] if found else None
 
-        def work(execute: Execute) -> Entry | None:
-            found = (Entry.read(body) for (body,) in execute(sql, ('%"kind":"added"%',)))
-            return next((entry for entry in found if _adds(entry, table)), None)
+    def noted(self, kind: str, *, after: int = 0) -> tuple[Entry, ...]:
+        """Entries of a kind in `schema.NOTED`, in order, those that follow number `after`."""
+        return self._noted("WHERE n.kind = ? AND n.sequence > ?", kind, after)
+
+    def _noted(self, which: str, *values: str | int) -> tuple[Entry, ...]:
+        sql = f"""SELECT e.hash, e.body FROM subjects n JOIN entries e ON e.sequence = n.sequence
+        {which} ORDER BY n.sequence"""  # noqa: S608 - constants
+
+        def work(execute: Execute) -> tuple[Entry, ...]:
+            return tuple(_genuine(*row) for row in execute(sql, values))
 
         return self._store.snapshot(work)
+
+    def tree_head(self) -> TreeHead:
+        """The root of the Merkle tree over all entries, for a witness elsewhere to sign."""
+
+        def work(execute: Execute) -> TreeHead:
+            leaves = _leaves(execute)
+            [(ledger,)] = execute("SELECT id FROM ledger")
+            return TreeHead(ledger, len(leaves), merkle.root(leaves).hex())
+
+        return self._store.snapshot(work)
+
+    def prove_consistency(self, old: int, new: int) -> tuple[str, ...]:
+        """What shows that the first `new` entries continue the first `old`."""
+        leaves = self._store.snapshot(_leaves)[:new]
+        return tuple(step.hex() for step in merkle.prove_consistency(leaves, old))
+
+    def prove_inclusion(self, sequence: int, size: int) -> tuple[str, ...]:
+        """What shows that an entry is among the first `size`."""
+        leaves = self._store.snapshot(_leaves)[:size]
+        return tuple(step.hex() for step in merkle.prove_inclusion(leaves, sequence - 1))
 
     def export(self, file: TextIO) -> Head:
         """Write every entry as a line of JSON with its hash, and return the head they lead to."""
@@ -396,9 +429,15 @@ class Ledger:
         now, spell = time.time_ns() // 10**6, int(wait * 1000)
         # With no patience every claim has lapsed, whatever the clock did in between.
         lapsed = now - spell if wait else FOREVER
-        worker = f"{socket.gethostname()}:{os.getpid()}:{self._nonce}"
-        return Turn(worker, now, lapsed, ahead=now + spell)
+        return Turn(name_worker(self._nonce), now, lapsed, ahead=now + spell)
 
 
-def _adds(entry: Entry, table: str) -> bool:
-    return entry.kind == "added" and entry.facts["table"] == table
+def _leaves(execute: Execute) -> list[bytes]:
+    rows = execute("SELECT hash FROM entries ORDER BY sequence")
+    return [bytes.fromhex(one) for (one,) in rows]
+
+
+def _genuine(hash_: str, body: str) -> Entry:
+    if digest(body) != hash_:
+        raise damaged("the text of an entry was changed")
+    return Entry.read(body)

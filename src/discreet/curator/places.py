@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Final
 
 from discreet.curator import birth
 from discreet.curator.postgres import Postgres
@@ -16,6 +17,9 @@ from discreet.errors import LedgerError
 
 Place = str | os.PathLike[str]
 
+MIGRATION: Final = 3600.0
+"""Seconds that bringing an old ledger up to date may take."""
+
 
 def find_place(place: Place, witness: Place | None) -> tuple[Store, Witness | None]:
     """The store at an address and the witness that goes with it; nothing is opened yet."""
@@ -29,6 +33,8 @@ def find_place(place: Place, witness: Place | None) -> tuple[Store, Witness | No
 def make_whole(store: Store, witness: Witness | None) -> None:
     """Make the ledger if there is none, bring an old one up to date, and refuse a doubtful one."""
     _make(store, witness)
+    [(written,)] = store.snapshot(lambda execute: execute("SELECT version FROM ledger"))
+    birth.check_version(written)
     seen = None if witness is None else witness.read()
     if witness is not None and seen is None:
         raise LedgerError(
@@ -36,31 +42,32 @@ def make_whole(store: Store, witness: Witness | None) -> None:
             why="without it an old copy of the ledger would pass for the newest",
             fix="put it back, or adopt the ledger as it stands with `discreet ledger adopt`",
         )
-    [(written,)] = store.snapshot(lambda execute: execute("SELECT version FROM ledger"))
-    birth.check_version(written)
     store.snapshot(lambda execute: _check_end(execute, seen))
     if written < version():
-        store.transact(lambda execute: birth.bring_up_to_date(execute, store.dialect))
+        _bring_up_to_date(store)
+
+
+def _bring_up_to_date(store: Store) -> None:
+    def work(execute: Execute) -> None:
+        birth.bring_up_to_date(execute, store.dialect)
+
+    store.transact(work, patience=MIGRATION)
 
 
 def believe(store: Store, witness: Witness | None) -> None:
     """Make the witness forget, if the ledger is whole in itself."""
-    if isinstance(store, SQLite):
-        birth.recognise(store.path)
     report = store.snapshot(lambda execute: verify(execute, store.dialect, None))
     if report.problem is not None:
         raise damaged(str(report.problem))
     if witness is not None:
         with witness.held() as file:
             witness.renew(file, store.snapshot(_sighting))
-    store.transact(lambda execute: birth.bring_up_to_date(execute, store.dialect))
+    _bring_up_to_date(store)
 
 
 def _make(store: Store, witness: Witness | None) -> None:
     if isinstance(store, SQLite) and witness is not None:
-        if store.path.exists():
-            birth.recognise(store.path)
-        else:
+        if not store.path.exists():
             birth.make_file(store.path, witness)
     elif isinstance(store, Postgres):
         _make_tables(store, witness)

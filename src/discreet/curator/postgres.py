@@ -14,8 +14,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias, TypeVar
 
+from discreet.curator.cutoff import CUTOFF
 from discreet.curator.schema import Change, Dialect, Execute, Statement
-from discreet.curator.store import Refused, overtaken, reading
+from discreet.curator.store import PATIENCE, Refused, held, overtaken, reading, too_busy
 from discreet.curator.witness import Sighting
 from discreet.errors import LedgerError
 
@@ -43,6 +44,17 @@ SHAPES: Final = 100
 VALUES: Final = 60
 """So many statements of so many values are worth a plan of their own; others are rare."""
 
+IDLE: Final = 8
+"""Seconds after which the server ends a turn whose client was frozen or cut off in it."""
+
+WRITER: Final = f"{PLANS}; SET idle_in_transaction_session_timeout TO '{IDLE}s'"
+
+CONNECT: Final = 10
+"""Seconds to wait for a connection."""
+
+STEP: Final = 1.0
+"""Seconds to wait for the server to undo a transaction; it undoes it too when the client leaves."""
+
 TRIES: Final = 20
 TURN: Final = 0x64735F31
 """Whose turn it is to make the tables."""
@@ -56,7 +68,8 @@ class Postgres:
         did or read is told, the log is synced (and sent to synchronous standbys).
     Edge cases:
         A server with fsync off is refused. Serialisation failures and deadlocks are tried again. A
-        connection that was lost is opened anew by the next call; it does not survive fork.
+        connection that was lost is opened anew by the next call; it does not survive fork. A client
+        that is frozen in its turn loses it; a server that does not answer is given up.
     """
 
     dialect: Dialect = "postgres"
@@ -84,15 +97,21 @@ class Postgres:
                 execute("CREATE SCHEMA IF NOT EXISTS discreet")
                 return make(execute)
 
-            return self._within(connection, ("BEGIN",), work, ("COMMIT",))
+            return self._within(connection, ("BEGIN", _limit(PATIENCE)), work, ("COMMIT",))
 
-    def transact(self, work: Callable[[Execute], T]) -> T:
+    def transact(self, work: Callable[[Execute], T], *, patience: float = PATIENCE) -> T:
         """Run `work` in its turn."""
         if self._pid != os.getpid():
             self._abandoned.append(self._connection)  # closing it would end the parent's session
             self._renew()
-        with self._lock:
-            return self._again(work, TRIES)
+        with held(self._lock, patience) as left:
+            for _ in range(TRIES):
+                try:
+                    return self._try(work, left())
+                except _Conflict:
+                    if not left():
+                        break
+        raise too_busy("transactions were in conflict with others all the time")
 
     def snapshot(self, work: Callable[[Execute], T]) -> T:
         """Run `work` on a connection of its own."""
@@ -109,33 +128,33 @@ class Postgres:
             self._connection.close()
         self._connection = None
 
-    def _again(self, work: Callable[[Execute], T], tries: int) -> T:
+    def _try(self, work: Callable[[Execute], T], patience: float) -> T:
+        begin = (BEGIN[0], _limit(patience), *BEGIN[1:])
         try:
-            return self._within(self._opened(), BEGIN, work, COMMIT)
-        except _Conflict:
-            if tries == 0:
-                raise _busy() from None
+            return self._within(self._opened(), begin, work, COMMIT, patience)
         except LedgerError:
             self.close()
             raise
-        return self._again(work, tries - 1)
 
     def _opened(self) -> "Link":
         if self._connection is None or self._connection.closed:
-            self._connection, self._prepared = self._connected(PLANS), {}
+            self._connection, self._prepared = self._connected(WRITER), {}
         return self._connection
 
     def _connected(self, settings: LiteralString = "") -> "Link":
         psycopg = _psycopg()
         try:
-            connection: Link = psycopg.connect(self._url, autocommit=True)
-            connection.execute("SET search_path TO discreet")
-            [(fsync,)] = connection.execute("SHOW fsync").fetchall()
-            [(waits,)] = connection.execute("SHOW synchronous_commit").fetchall()
-            if waits == "off":
-                connection.execute("SET synchronous_commit TO on")
-            if settings:
-                connection.execute(settings)
+            connection: Link = psycopg.connect(
+                self._url, autocommit=True, connect_timeout=self._connect_timeout()
+            )
+            with CUTOFF.after(CONNECT, connection):
+                connection.execute("SET search_path TO discreet")
+                [(fsync,)] = connection.execute("SHOW fsync").fetchall()
+                [(waits,)] = connection.execute("SHOW synchronous_commit").fetchall()
+                if waits == "off":
+                    connection.execute("SET synchronous_commit TO on")
+                if settings:
+                    connection.execute(settings)
         except psycopg.Error as wrong:
             raise _failure(wrong) from None
         if fsync != "on":
@@ -143,16 +162,22 @@ class Postgres:
             raise _forgetful()
         return connection
 
+    def _connect_timeout(self) -> int:
+        """What the address says, if it is less than we would wait."""
+        stated = _psycopg().conninfo.conninfo_to_dict(self._url).get("connect_timeout")
+        return min(CONNECT, int(stated or CONNECT))
+
     def _within(
         self,
         connection: "Link",
         begin: Sequence[str],
         work: Callable[[Execute], T],
         commit: Sequence[str],
+        patience: float = PATIENCE,
     ) -> T:
         psycopg = _psycopg()
         own = connection is self._connection
-        session = Session(connection, begin, self._prepared if own else None)
+        session = Session(connection, begin, self._prepared if own else None, patience)
         try:
             with reading():
                 answer = work(session)
@@ -163,11 +188,14 @@ class Postgres:
             raise Refused from wrong
         except psycopg.errors.DivisionByZero as wrong:
             raise overtaken() from wrong
+        except psycopg.errors.LockNotAvailable:
+            raise too_busy("another client has been writing all the time") from None
         except psycopg.Error as wrong:
             # Its text may hold the address, which may hold a password.
             raise _failure(wrong) from None
         finally:
-            _undo(connection)
+            with CUTOFF.after(STEP, connection):
+                _undo(connection)
         return answer
 
 
@@ -175,10 +203,15 @@ class Session:
     """Statements on one connection; what need not be answered waits for the next that does."""
 
     def __init__(
-        self, connection: "Link", begin: Sequence[str], prepared: dict[str, str] | None
+        self,
+        connection: "Link",
+        begin: Sequence[str],
+        prepared: dict[str, str] | None,
+        patience: float,
     ) -> None:
         self._connection = connection
         self._prepared = prepared
+        self._patience = patience + 1  # the server itself ends what waits for a lock
         self._waiting: list[Statement] = [(sql, ()) for sql in begin]
 
     def __call__(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -186,7 +219,8 @@ class Session:
         if self._waiting:
             return self.send([(sql, values)])[0]
         asked: Any = sql.replace("?", "%s") if values else sql
-        cursor = self._connection.execute(asked, values or None)
+        with CUTOFF.after(self._patience, self._connection):
+            cursor = self._connection.execute(asked, values or None)
         return cursor.fetchall() if cursor.description else []
 
     def ask_all(self, statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
@@ -200,11 +234,12 @@ class Session:
     def send(self, statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
         """Send what waits and these in one message; the rows of these."""
         sent, self._waiting = [*self._waiting, *statements], []
-        self._prepare(sent)
-        text: Any = ";".join(self._called(sql, values) for sql, values in sent)
         # Values are quoted by libpq here, because a message with parameters holds one statement.
         cursor = _psycopg().ClientCursor(self._connection)
-        cursor.execute(text, [value for _, values in sent for value in values])
+        with CUTOFF.after(self._patience, self._connection):
+            self._prepare(sent)
+            text: Any = ";".join(self._called(sql, values) for sql, values in sent)
+            cursor.execute(text, [value for _, values in sent for value in values])
         answers = []
         for _ in sent:
             answers.append(cursor.fetchall() if cursor.description else [])
@@ -227,6 +262,11 @@ class Session:
         if name is None or not values:
             return _marked(sql, values)
         return f"EXECUTE {name} ({', '.join(['%s'] * len(values))})"
+
+
+def _limit(patience: float) -> str:
+    """How long the server lets a transaction wait for locks."""
+    return f"SET LOCAL lock_timeout TO '{max(1, int(patience * 1000))}ms'"
 
 
 def _checked(sql: str, rows: int) -> str:
@@ -280,14 +320,6 @@ def _failure(wrong: "psycopg.Error") -> LedgerError:
         why=f"Postgres says: {type(wrong).__name__}{code}",
         fix="see that the server runs and has room, and ask again: a charge that was made is "
         "found, not made twice",
-    )
-
-
-def _busy() -> LedgerError:
-    return LedgerError(
-        "the ledger is too busy",
-        why=f"{TRIES} transactions in a row were in conflict with others",
-        fix="ask again",
     )
 
 

@@ -47,7 +47,13 @@ class Registration:
         """What the ledger is told about it, to prove it later."""
         about = canonical.table_digest(self.table)
         named = {"table": self.table.name, "dataset": self.dataset}
-        return {**named, "about": about, "data": self.fingerprint}
+        rows = {"max_table_rows": self.max_table_rows} if self.max_table_rows else {}
+        return {**named, "about": about, "data": self.fingerprint, **rows}
+
+    def is_said(self, facts: Mapping[str, Any]) -> bool:
+        """Whether the ledger was told so; entries from before there were bounds have none."""
+        said = self.said
+        return all(said.get(name) == value for name, value in facts.items())
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -188,6 +194,17 @@ def check_unchanged(registration: Registration) -> Registration:
         why="a new version of the data is new data, with a budget of its own to be decided",
         fix="put the file back, or ask the owner to add the new data under a new name",
     )
+
+
+def check_content(registration: Registration) -> None:
+    """Read a file through: disks forget bits without changing any stamp."""
+    path = Path(registration.source)
+    if not path.is_file() or fingerprint(path) != registration.fingerprint:
+        raise LedgerError(
+            f"the data behind {registration.table.name} is not what was added",
+            why="its file is gone, or its content has changed, on purpose or by its disk",
+            fix="put the file back from an intact copy; answers since then rest on other data",
+        )
 
 
 def is_unchanged(registration: Registration) -> bool:

@@ -3,15 +3,23 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from discreet.curator.accounting import KINDS, carry
 from discreet.curator.accounts import MEASURES, Account, Holder
 from discreet.curator.accounts import dataset as dataset_holder
 from discreet.curator.amounts import cap_units, cost_units
 from discreet.curator.entries import Entry
+from discreet.curator.schema import NOTED
 from discreet.privacy.charges import Charge
 from discreet.privacy.neighbours import Neighbours
+
+_ATTESTED: Final = 4
+"""From this version on an entry says what it leaves of the accounts that it changes."""
+
+_DEBITS: Final = frozenset({"charged", "shared"})
+_OWN: Final = frozenset(KINDS.values()) | {"raised", "lowered", "admitted"}
+_CHANGES: Final = _DEBITS | _OWN
 
 
 class Replay:
@@ -34,10 +42,30 @@ class Replay:
         self.forgiven: set[int] = set()
         self.charged = 0
         self.released = 0
+        self.notes: set[tuple[int, str, str]] = set()
 
     def take(self, entry: Entry) -> None:
         """Apply one entry; any error means that it could not have been written by the rules."""
         facts = entry.facts
+        self._apply(entry, facts)
+        subject = facts.get(NOTED[entry.kind]) if entry.kind in NOTED else None
+        if isinstance(subject, str):
+            self.notes.add((entry.sequence, entry.kind, subject))
+        if "after" in facts or (self.version >= _ATTESTED and entry.kind in _CHANGES):
+            self._attest(entry)
+
+    def _attest(self, entry: Entry) -> None:
+        """What an entry says it leaves of accounts has to be what the rules leave of them."""
+        for key, said in entry.facts["after"].items():
+            self.accounts[key] = replace(self.accounts[key], entry=entry.sequence)
+            if self.accounts[key].digest != said:
+                raise ValueError(key)
+        if entry.kind in _DEBITS and entry.facts["after"].keys() != entry.facts["debits"].keys():
+            raise ValueError(entry.sequence)
+        if entry.kind in _OWN and entry.facts["after"].keys() != {entry.facts["account"]}:
+            raise ValueError(entry.sequence)
+
+    def _apply(self, entry: Entry, facts: Mapping[str, Any]) -> None:
         match entry.kind:
             case "founded":
                 self.ledger, self.version = facts["ledger"], facts["version"]

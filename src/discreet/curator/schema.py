@@ -153,9 +153,35 @@ def _third(dialect: Dialect) -> tuple[str, ...]:
     )
 
 
+NOTED: Final = {"added": "table", "token made": "token", "token revoked": "token"}
+"""The kinds of entry that are found again by what they are about, and the fact that says so."""
+
+
 def _fourth(dialect: Dialect) -> tuple[str, ...]:
-    """The (epsilon, delta) that an owner typed stands beside the cap that keeps it."""
-    return (f"ALTER TABLE accounts ADD COLUMN stated {_WORDS[dialect]['text']}",)
+    """Entries are found by what they are about; accounts name the entry that tells their total.
+
+    The (epsilon, delta) that an owner typed stands beside the cap that keeps it.
+    """
+    words = _WORDS[dialect]
+    table = """CREATE TABLE subjects (
+        sequence {int} PRIMARY KEY REFERENCES entries (sequence),
+        kind {text} NOT NULL,
+        subject {text} NOT NULL
+    ){strict}"""
+    path = {"sqlite": "json_extract(body, '$.{}')", "postgres": "body::json #>> '{{{}}}'"}[dialect]
+    dot = {"sqlite": ".", "postgres": ","}[dialect]
+    said = path.format("kind")
+    return (
+        table.format(**words),
+        *(
+            f"""INSERT INTO subjects SELECT sequence, '{kind}', {path.format(f"facts{dot}{fact}")}
+            FROM entries WHERE {said} = '{kind}'"""  # noqa: S608 - constants
+            for kind, fact in NOTED.items()
+        ),
+        "CREATE INDEX noted ON subjects (kind, subject, sequence)",
+        f"ALTER TABLE accounts ADD COLUMN stated {words['text']}",
+        f"ALTER TABLE accounts ADD COLUMN entry {words['int']} NOT NULL DEFAULT 0",
+    )
 
 
 STEPS: tuple[Callable[[Dialect], Sequence[str]], ...] = (_first, _second, _third, _fourth)

@@ -5,13 +5,15 @@ from typing import Any, NamedTuple
 
 from discreet.curator.accounts import COLUMNS, Account, analyst, dataset
 from discreet.curator.amounts import write_units
+from discreet.curator.attested import ATTESTED, BY_ENTRY, read_attested
 from discreet.curator.orders import Order
 from discreet.curator.schema import Statement
 from discreet.curator.transaction import Transaction
 from discreet.errors import InputError
 
-FOUND = """SELECT c.sequence, c.request, c.question, c.claimed, m.bytes, b.body, r.bytes, a.body,
-e.hash, e.body FROM charges c JOIN entries e ON e.sequence = c.sequence
+FOUND = """SELECT c.sequence, c.request, c.question, c.worker, c.claimed,
+m.bytes, b.body, r.bytes, a.body, e.hash, e.body
+FROM charges c JOIN entries e ON e.sequence = c.sequence
 LEFT JOIN measurements m ON m.charge = c.sequence LEFT JOIN entries b ON b.sequence = c.measured
 LEFT JOIN releases r ON r.charge = c.sequence
 LEFT JOIN entries a ON a.sequence = c.released WHERE """
@@ -29,6 +31,7 @@ class Found(NamedTuple):
     sequence: int
     request: str | None
     question: str
+    worker: str
     claimed: int
     measured: bytes | None
     measuring: str | None
@@ -104,20 +107,21 @@ class Sheet:
         for key in self._new:
             self._transaction.insert(f"accounts ({COLUMNS})", self._accounts[key].row())
         if old:
-            sql = f"""UPDATE accounts SET spent = column2, spent_delta = column3
-            FROM (VALUES {", ".join(["(?, ?, ?, ?, ?)"] * len(old))}) AS new
+            sql = f"""UPDATE accounts SET spent = column2, spent_delta = column3, entry = column6
+            FROM (VALUES {", ".join(["(?, ?, ?, ?, ?, CAST(? AS BIGINT))"] * len(old))}) AS new
             WHERE key = column1 AND spent = column4 AND spent_delta = column5"""  # noqa: S608
             values = [value for before in old for value in self._change(before)]
             self._transaction.update(sql, values, rows=len(old))
 
-    def _change(self, before: Account) -> list[str]:
+    def _change(self, before: Account) -> list[str | int]:
         after = self._accounts[before.holder.key]
-        return [before.holder.key, *(write_units(part) for part in (*after.spent, *before.spent))]
+        totals = [write_units(part) for part in (*after.spent, *before.spent)]
+        return [before.holder.key, *totals, after.entry]
 
     def read_accounts(self, askers: Iterable[tuple[str, str]]) -> None:
         """Read the accounts of datasets and of analysts within them."""
         for member, *row in self._transaction.read(*_ask_accounts(askers)):
-            account = Account.read(row)
+            account = read_attested(row)
             self._accounts[account.holder.key] = account
             if member is not None:
                 self._joined.setdefault(member, []).append(account.holder.key)
@@ -144,8 +148,8 @@ def _ask_charges(orders: Sequence[Order]) -> Statement:
 def _ask_accounts(askers: Iterable[tuple[str, str]]) -> Statement:
     holders = {holder for d, a in askers for holder in (dataset(d), analyst(a, within=d))}
     keys = sorted(holder.key for holder in holders)
-    sql = f"""SELECT NULL, {COLUMNS} FROM accounts WHERE key IN ({_marks(keys)}) UNION ALL
-    SELECT member, {COLUMNS} FROM members JOIN accounts ON key = account
+    sql = f"""SELECT NULL, {ATTESTED} FROM accounts {BY_ENTRY} WHERE key IN ({_marks(keys)})
+    UNION ALL SELECT member, {ATTESTED} FROM members JOIN accounts ON key = account {BY_ENTRY}
     WHERE member IN ({_marks(keys)})"""  # noqa: S608 - constants
     return sql, (*keys, *keys)
 

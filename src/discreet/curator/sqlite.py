@@ -10,16 +10,13 @@ from typing import Any, Final, Protocol, TypeVar
 
 from discreet.curator.forks import FORKS
 from discreet.curator.schema import Change, Dialect, Execute, Statement
-from discreet.curator.store import Refused, overtaken, reading
+from discreet.curator.store import PATIENCE, Refused, damaged, held, overtaken, reading, too_busy
 from discreet.errors import LedgerError
 
 T = TypeVar("T")
 
 APPLICATION: Final = 0x64735F31
 """What the header of our files says they are."""
-
-PATIENCE: Final = 30.0
-"""Seconds to wait for another process that is writing."""
 
 
 class Connection(Protocol):
@@ -65,11 +62,13 @@ class SQLite:
         self._connection: Connection | None = None
         self._identity = (0, 0)
 
-    def transact(self, work: Callable[[Execute], T]) -> T:
+    def transact(self, work: Callable[[Execute], T], *, patience: float = PATIENCE) -> T:
         """Run `work` between BEGIN IMMEDIATE and COMMIT."""
-        with FORKS.use(kept_open=self), self._lock:
+        with FORKS.use(kept_open=self), held(self._lock, patience) as left:
             try:
-                return within(self._opened(), "BEGIN IMMEDIATE", work)
+                connection = self._opened()
+                connection.execute(f"PRAGMA busy_timeout = {int(left() * 1000)}")
+                return within(connection, "BEGIN IMMEDIATE", work)
             except (LedgerError, OSError):
                 self.close()
                 raise
@@ -93,7 +92,8 @@ class SQLite:
             raise LedgerError(
                 f"{self.path.name} was replaced while it was in use",
                 why="another file has its name now",
-                fix="put the newest copy in its place and start again",
+                fix="keep both files; put the one that was in use back, with its -wal file, and "
+                "start again",
             )
         return self._connection
 
@@ -101,10 +101,29 @@ class SQLite:
         try:
             with reading():
                 connection = self._connect(self.path)
-                prepare(connection)
+                try:
+                    self._recognise(connection)
+                    prepare(connection)
+                except BaseException:
+                    connection.close()
+                    raise
         except sqlite3.Error as wrong:
-            raise failure(wrong) from wrong
+            raise self._refusal(wrong) from wrong
         return connection
+
+    def _recognise(self, connection: Connection) -> None:
+        """Refuse a file that is not a ledger, before anything in it is changed.
+
+        Why: SQLite itself has to read the mark. In the middle of a checkpoint, or after one that
+        was killed, the file alone is neither old nor new; with its log it is whole.
+        """
+        [(mark,)] = connection.execute("PRAGMA application_id").fetchall()
+        if mark != APPLICATION:
+            raise _not_ours(self.path)
+
+    def _refusal(self, wrong: sqlite3.Error) -> LedgerError:
+        foreign = self.path.is_dir() or _code(wrong) == sqlite3.SQLITE_NOTADB
+        return _not_ours(self.path) if foreign else failure(wrong)
 
 
 class Memory:
@@ -120,7 +139,7 @@ class Memory:
         )
         self._connection.execute("PRAGMA foreign_keys = ON")
 
-    def transact(self, work: Callable[[Execute], T]) -> T:
+    def transact(self, work: Callable[[Execute], T], *, patience: float = PATIENCE) -> T:
         """Run `work` alone."""
         if self._pid != os.getpid():
             raise LedgerError(
@@ -128,7 +147,7 @@ class Memory:
                 why="each process would spend the same budget",
                 fix="use a curator in a folder",
             )
-        with self._lock:
+        with held(self._lock, patience):
             return within(self._connection, "BEGIN IMMEDIATE", work)
 
     def snapshot(self, work: Callable[[Execute], T]) -> T:
@@ -214,15 +233,35 @@ def missing(path: Path, wrong: OSError) -> LedgerError:
     return LedgerError(
         f"{path.name} cannot be opened",
         why=type(wrong).__name__,
-        fix="put the newest copy in its place",
+        fix="see that its disk is there and can be read; if the file is lost, put back its newest "
+        "copy together with the -wal file that belongs to it",
     )
+
+
+def _code(wrong: sqlite3.Error) -> int:
+    """SQLite's primary result code; 0 where there is none."""
+    return getattr(wrong, "sqlite_errorcode", 0) & 0xFF
 
 
 def failure(wrong: sqlite3.Error) -> LedgerError:
     """What SQLite says, as an error of the ledger; it speaks of files, never of data."""
+    match _code(wrong):
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            return damaged(f"SQLite says: {wrong}")
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_PROTOCOL:
+            return too_busy(f"SQLite says: {wrong}")
     return LedgerError(
         "the ledger could not be read or written",
         why=f"SQLite says: {wrong}",
         fix="see that its folder is writable, with room on the disk, and ask again: a charge that "
         "was made is found, not made twice",
+    )
+
+
+def _not_ours(path: Path) -> LedgerError:
+    return LedgerError(
+        f"{path.name} is not a ledger",
+        why="it is something else, or its first page is damaged",
+        fix="name another folder if it is something else; if a ledger was here, copy the whole "
+        "folder to a safe place, the -wal file too, before you put the newest copy in its place",
     )

@@ -106,7 +106,7 @@ class Till:
         for one in used:
             if self._proved.get(one.table.name) is not one.table:
                 entry = self._ledger.added(one.table.name, at=one.entry)
-                if entry is None or entry.facts != one.said:
+                if entry is None or not one.is_said(entry.facts):
                     raise _unsaid(one.table.name)
                 self._proved[one.table.name] = one.table
 

@@ -4,10 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from discreet.curator.entries import Entry, Head
-from discreet.curator.schema import Change, Execute, Statement
+from discreet.curator.schema import NOTED, Change, Execute, Statement
 from discreet.curator.text import digest
 from discreet.curator.witness import Sighting
-from discreet.errors import LedgerError
+from discreet.errors import InputError, LedgerError
+
+MOST_BYTES: Final = 1 << 18
+"""Bytes of one entry: a public number, so that no question fills the disk for ever."""
 
 _HEAD: Final = "SELECT id, sequence, hash FROM ledger"
 
@@ -56,9 +59,13 @@ class Transaction:
         """Add an entry after the newest."""
         entry = Entry.after(self.head, kind, by, facts)
         text = entry.text
+        _check_size(text)
         self.head = Head(entry.sequence, digest(text))
         values = (entry.sequence, self.head.hash, text)
         self.insert("entries (sequence, hash, body)", values)
+        subject = facts.get(NOTED[kind]) if kind in NOTED else None
+        if isinstance(subject, str):
+            self.insert("subjects (sequence, kind, subject)", (entry.sequence, kind, subject))
         return entry
 
     def finish(self) -> None:
@@ -93,6 +100,16 @@ class Transaction:
 def entry_seen(seen: Sighting) -> Statement:
     """What `check` has to read if the ledger has moved on since."""
     return "SELECT hash FROM entries WHERE sequence = ?", (seen.head.sequence,)
+
+
+def _check_size(text: str) -> None:
+    size = len(text.encode())
+    if size > MOST_BYTES:
+        raise InputError(
+            f"an entry of {size:,} bytes",
+            why=f"the ledger keeps every entry for ever, and each has {MOST_BYTES:,} bytes at most",
+            fix="ask a shorter question, or name fewer at a time",
+        )
 
 
 def _insert_all(table: str, rows: Sequence[Sequence[Any]]) -> Change:

@@ -174,6 +174,10 @@ def _check_tables(execute: Execute, replay: Replay, head: Head, seen: Sighting |
         raise _Wrong(0, "there are charges or releases without an entry")
     if replay.version > 2:
         _check_open(execute, replay)
+    if replay.version > 3:
+        notes = set(execute("SELECT sequence, kind, subject FROM subjects"))
+        if notes != replay.notes:
+            raise _Wrong(0, "what is noted about entries is not what they say")
 
 
 def _check_open(execute: Execute, replay: Replay) -> None:
@@ -194,10 +198,10 @@ def _check_pages(execute: Execute) -> None:
 
 
 def _check_accounts(execute: Execute, replay: Replay) -> None:
-    columns = COLUMNS if replay.version > 3 else COLUMNS.removesuffix(", stated")
+    columns = COLUMNS if replay.version > 3 else COLUMNS.replace("stated, entry", "NULL, 0")
     rows = {row[0]: row for row in execute(f"SELECT {columns} FROM accounts")}  # noqa: S608 - a constant
     for key, account in replay.accounts.items():
-        if rows.pop(key, None) != account.row()[: columns.count(",") + 1]:
+        if rows.pop(key, None) != account.row():
             raise _Wrong(
                 0, f"the total or cap of {account.holder} is not what the entries add up to"
             )

@@ -9,6 +9,7 @@ import errno
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,28 +18,46 @@ from typing import Final
 
 from discreet.curator.entries import Head
 from discreet.curator.forks import FORKS
+from discreet.curator.store import PATIENCE, too_busy
 from discreet.curator.text import canonical, digest
 from discreet.errors import LedgerError
 
 if sys.platform == "win32":  # pragma: no cover - the other arm is the tested one
     import msvcrt
 
-    def _lock(file: int) -> None:
+    def _try_lock(file: int) -> None:
         os.lseek(file, 4 * BLOCK, os.SEEK_SET)
-        while True:
-            try:
-                msvcrt.locking(file, msvcrt.LK_LOCK, 1)
-            except OSError as wrong:
-                if wrong.errno != errno.EDEADLK:  # what it says after ten seconds of waiting
-                    raise
-            else:
-                return
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
 
 else:
     import fcntl
 
-    def _lock(file: int) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    def _try_lock(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+_HELD: Final = frozenset({errno.EAGAIN, errno.EACCES, errno.EDEADLK})
+"""What systems say of a lock that another has."""
+
+
+def _lock(file: int, patience: float) -> bool:
+    """Wait for a lock, also on one whose holder was stopped and will not let go; whether it came.
+
+    Systems either wait for ever or not at all, so this asks again and again.
+    """
+    until, pause = time.monotonic() + patience, 0.0005
+    while True:
+        try:
+            _try_lock(file)
+        except OSError as wrong:
+            if wrong.errno not in _HELD:
+                raise
+        else:
+            return True
+        if time.monotonic() > until:
+            return False
+        time.sleep(pause)
+        pause = min(2 * pause, 0.01)
 
 
 def sync(file: int) -> None:
@@ -85,11 +104,15 @@ class Witness:
             return None
         except OSError as wrong:
             raise _unusable(self.path, wrong) from wrong
-        return _newest(self.path, stored)
+        try:
+            return _newest(self.path, stored)
+        except LedgerError:  # or it was read while two others wrote one block each
+            with self.held() as file:
+                return _newest(self.path, _stored(file))
 
-    def advance(self, sighting: Sighting) -> None:
+    def advance(self, sighting: Sighting, *, patience: float = PATIENCE) -> None:
         """Remember a head durably, unless a newer one is already there."""
-        with self.held() as file:
+        with self.held(patience) as file:
             newest = _newest(self.path, _stored(file))
             if newest is None or newest.head.sequence < sighting.head.sequence:
                 _write(file, sighting, over=newest)
@@ -101,19 +124,20 @@ class Witness:
         sync_folder(self.path.parent)
 
     @contextmanager
-    def held(self) -> Iterator[int]:
+    def held(self, patience: float = PATIENCE) -> Iterator[int]:
         """The open file, locked against other processes and threads."""
-        with FORKS.use(), self._locked() as file:  # a child would hold the lock on
+        with FORKS.use(), self._locked(patience) as file:  # a child would hold the lock on
             yield file
 
     @contextmanager
-    def _locked(self) -> Iterator[int]:
+    def _locked(self, patience: float) -> Iterator[int]:
         try:
             file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
         except OSError as wrong:
             raise _unusable(self.path, wrong) from wrong
         try:
-            _lock(file)
+            if not _lock(file, patience):
+                raise too_busy(f"another process has held {self.path.name} all the time")
             yield file
         except OSError as wrong:
             raise _unusable(self.path, wrong) from wrong

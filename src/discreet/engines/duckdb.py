@@ -1,16 +1,14 @@
 """DuckDB, embedded: the default engine."""
 
 import os
-import shutil
-import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -18,12 +16,14 @@ from discreet.engines.describe import Description
 from discreet.engines.duckdb_databases import close, connect
 from discreet.engines.duckdb_dialect import DuckDB
 from discreet.engines.duckdb_files import describe_source, reader
+from discreet.engines.scratch import drop_scratch, make_scratch
 from discreet.errors import EngineError, InputError
 from discreet.plan.schema import Path as KeyPath
 from discreet.plan.schema import PublicTable, Schema, Table
 from discreet.sql.stored import (
     SCHEMAS,
     render_repeated,
+    render_values,
     render_view,
     stored_name,
     view_name,
@@ -32,12 +32,17 @@ from discreet.sql.stored import (
 if TYPE_CHECKING:
     import duckdb
 
+T = TypeVar("T")
+
 _BATCH = 1 << 17
 _MOST_SCRATCH = "64GB"
 """What questions may write to disk: a public number, not what happens to be free."""
 
 _AGAIN = 0.02
 """Seconds between interrupts."""
+
+_AT_ONCE = 1000
+"""Columns that are looked through in one pass."""
 
 LONGEST_STORED = 1 << 16
 """Bytes of a stored text; longer ones would take time to fetch whatever is read of them."""
@@ -53,7 +58,7 @@ class DuckDBEngine:
     dialect = DuckDB()
 
     def __init__(self, memory_limit: str = "4GB") -> None:
-        scratch = tempfile.mkdtemp(prefix="discreet-")
+        scratch, lock = make_scratch()
         self._process = os.getpid()
         self._database = connect(
             {
@@ -70,7 +75,7 @@ class DuckDBEngine:
         self._files: list[str] = []
         self._physical: dict[str, dict[str, str]] = {}
         self._locked = False
-        self.close = weakref.finalize(self, _dispose, self._process, self._database, scratch)
+        self.close = weakref.finalize(self, _dispose, self._process, self._database, scratch, lock)
 
     # --- data -----------------------------------------------------------------------------------
 
@@ -133,14 +138,16 @@ class DuckDBEngine:
         that the engine has none of) are errors and not values: a question would fail, or not,
         depending on one row. This is the owner's business, before anybody asks.
         """
-        odd = [column for column in table.columns if not self._is_readable(table.name, column)]
+        values = render_values(table, self._physical, self.dialect)
+        parts = [dict(part) for part in _parts(list(values.items()), _AT_ONCE)]
+        odd = [column for part in parts for column in self._unreadable(table.name, part)]
         if odd:
             raise InputError(
                 f"{table.name} holds a value that cannot be read ({', '.join(odd)})",
                 why="a question about it would fail or not, depending on one row",
                 fix="mend the file, or leave the column out",
             )
-        long = [column for column in table.columns if self._is_long(table.name, column)]
+        long = self._too_long(table)
         if long:
             raise InputError(
                 f"{table.name} holds a text of over {LONGEST_STORED} bytes ({', '.join(long)})",
@@ -154,19 +161,32 @@ class DuckDBEngine:
         found = self._database.execute(f"SELECT COUNT(*) FROM {stored}").fetchone()
         return int(found[0]) if found else 0
 
-    def _is_long(self, table: str, column: str) -> bool:
-        if self._physical[table][column] != "VARCHAR":
-            return False
-        name, stored = self.dialect.identifier(column), stored_name(table, self.dialect)
-        found = self._database.execute(f"SELECT MAX(strlen({name})) FROM {stored}").fetchone()
-        return found is not None and (found[0] or 0) > LONGEST_STORED
+    def _too_long(self, table: Table | PublicTable) -> list[str]:
+        """Columns with texts that are too long, found in one pass."""
+        types = self._physical[table.name]
+        texts = [column for column in table.columns if types[column] == "VARCHAR"]
+        if not texts:
+            return []
+        sizes = ", ".join(f"MAX(strlen({self.dialect.identifier(one)}))" for one in texts)
+        stored = stored_name(table.name, self.dialect)
+        found = self._database.execute(f"SELECT {sizes} FROM {stored}").fetchone() or ()
+        return [one for one, size in zip(texts, found, strict=True) if (size or 0) > LONGEST_STORED]
 
-    def _is_readable(self, table: str, column: str) -> bool:
+    def _unreadable(self, table: str, values: dict[str, str]) -> list[str]:
+        """Columns that cannot be read: many in one pass, and by halves where that fails."""
+        if self._is_readable(table, values.values()):
+            return []
+        if len(values) == 1:
+            return list(values)
+        halves = _parts(list(values.items()), (len(values) + 1) // 2)
+        return [one for half in halves for one in self._unreadable(table, dict(half))]
+
+    def _is_readable(self, table: str, values: Iterable[str]) -> bool:
         import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
 
-        name, view = self.dialect.identifier(column), view_name(table, self.dialect)
-        try:
-            self._database.execute(f"SELECT MAX(hash({name})) FROM {view}").fetchall()
+        looks = ", ".join(f"MAX(hash({one}))" for one in values)
+        try:  # not through the view: planning that takes the square of its columns
+            self._database.execute(f"SELECT {looks} FROM {stored_name(table, self.dialect)} AS s")
         except duckdb.Error:
             return False
         return True
@@ -229,6 +249,10 @@ class DuckDBEngine:
             cursor.close()
 
 
+def _parts(whole: Sequence[T], size: int) -> list[Sequence[T]]:
+    return [whole[start : start + size] for start in range(0, len(whole), size)]
+
+
 @contextmanager
 def _stopping(cursor: "duckdb.DuckDBPyConnection", until: float | None) -> Iterator[None]:
     """Interrupt what runs from a moment of the monotonic clock on, again and again.
@@ -255,11 +279,13 @@ def _stopping(cursor: "duckdb.DuckDBPyConnection", until: float | None) -> Itera
         alarm.join()
 
 
-def _dispose(process: int, database: "duckdb.DuckDBPyConnection", scratch: str) -> None:
+def _dispose(
+    process: int, database: "duckdb.DuckDBPyConnection", scratch: str, lock: int | None
+) -> None:
     """Give memory and disk back, when the engine is closed or no longer needed."""
     if process == os.getpid():  # a fork's copy still needs neither, and the parent both
         close(database)
-        shutil.rmtree(scratch, ignore_errors=True)
+        drop_scratch(scratch, lock)
 
 
 class DuckDBSession:

@@ -2,7 +2,7 @@
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ class AccessStore:
     """
 
     def __init__(self, path: Path | None) -> None:
+        self.revoked: Callable[[str], float | None] = lambda _: None
+        """When a token was revoked by what another record says: an old file may not know."""
         self._lock = threading.Lock()
         try:
             self._connection = sqlite3.connect(
@@ -43,8 +45,8 @@ class AccessStore:
             self._prepare()
             if path is not None:
                 path.chmod(0o600)
-        except (sqlite3.Error, OSError) as wrong:
-            raise _failure(wrong) from None
+        except (sqlite3.Error, OSError, UnicodeError) as wrong:
+            raise failure(wrong) from None
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Rows as they stand now."""
@@ -84,13 +86,16 @@ class AccessStore:
 def _refusing() -> Iterator[None]:
     try:
         yield
-    except sqlite3.Error as wrong:
-        raise _failure(wrong) from None
+    except (sqlite3.Error, UnicodeError) as wrong:
+        raise failure(wrong) from None
 
 
-def _failure(wrong: Exception) -> LedgerError:
+def failure(wrong: Exception) -> LedgerError:
+    """The error for a file of tokens that is damaged or cannot be written."""
+    said = type(wrong).__name__ if isinstance(wrong, ValueError) else wrong
     return LedgerError(
         f"{FILE} could not be read or written",
-        why=f"the system says: {wrong}",
-        fix="see that the curator's folder is writable, with room on the disk",
+        why=f"the system says: {said}",
+        fix="see that the curator's folder is writable, with room on the disk; if the file is "
+        "damaged, put it aside and make new tokens",
     )

@@ -24,6 +24,7 @@ from discreet.server.logs import Logs, to_stderr
 from discreet.server.metrics import Metrics
 from discreet.server.protocol import HEADER_TIMEOUT
 from discreet.server.replies import FAULTS, handle_errors
+from discreet.server.revocations import Revocations
 from discreet.server.routes import (
     access,
     budgets,
@@ -91,6 +92,7 @@ def build_app(
         redirect_slashes=False,
         lifespan=_lifespan,
     )
+    house.access.revoked = Revocations(curator.ledger)
     app.state.house = house
     app.state.gates = gates(_routers())
     for prefix, router in _routers():

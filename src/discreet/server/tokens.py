@@ -16,8 +16,9 @@ from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from discreet.curator.confusables import confusable
 from discreet.curator.curator import OWNER
-from discreet.errors import InputError
-from discreet.server.access import AccessStore
+from discreet.curator.ledger import Ledger
+from discreet.errors import InputError, LedgerError
+from discreet.server.access import AccessStore, failure
 
 Role: TypeAlias = Literal["owner", "analyst", "auditor"]
 
@@ -47,6 +48,13 @@ class Token:
     made: float
     expires: float
     revoked: float | None = None
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What the ledger is told about it."""
+        scope = None if self.datasets is None else sorted(self.datasets)
+        facts = {"token": self.id, "name": self.name, "role": self.role, "datasets": scope}
+        return {**facts, "made": self.made, "expires": self.expires}
 
     def works(self, now: float) -> bool:
         """Whether it lets anybody in."""
@@ -103,20 +111,20 @@ def find(store: AccessStore, text: str) -> Token | None:
     same = hmac.compare_digest(_digest(secret), kept)
     if not (same and rows and prefix == _PREFIX):
         return None
-    token = _read(rows[0][:-1])
+    token = _read(store, rows[0][:-1])
     return token if token.works(time.time()) else None
 
 
 def by_id(store: AccessStore, identity: str) -> Token | None:
     """What is known of the token with this id."""
     rows = store.read(f"SELECT {_COLUMNS} FROM tokens WHERE id = ?", (identity,))  # noqa: S608 - a constant
-    return _read(rows[0]) if rows else None
+    return _read(store, rows[0]) if rows else None
 
 
 def all_tokens(store: AccessStore) -> list[Token]:
     """Every token that was ever made, oldest first."""
     rows = store.read(f"SELECT {_COLUMNS} FROM tokens ORDER BY made, id")  # noqa: S608 - a constant
-    return [_read(row) for row in rows]
+    return [_read(store, row) for row in rows]
 
 
 def revoke(store: AccessStore, identity: str) -> bool:
@@ -134,9 +142,33 @@ def has_owner(store: AccessStore) -> bool:
     return any(one.role == "owner" and one.works(now) for one in all_tokens(store))
 
 
-def _read(row: tuple[Any, ...]) -> Token:
+def check_tokens(store: AccessStore, ledger: Ledger) -> None:
+    """Refuse tokens that are not what the ledger says was made, or that it says were revoked."""
+    made = {one.facts["token"]: one.facts for one in ledger.noted("token made")}
+    ended = {one.facts["token"] for one in ledger.noted("token revoked")}
+    for token in all_tokens(store):
+        said, facts = token.said, made.get(token.id)
+        if facts is None or any(said.get(name) != value for name, value in facts.items()):
+            raise _unlike(token, "the ledger does not say that it was made so")
+        if (token.id in ended) is not (token.revoked is not None):
+            raise _unlike(token, "the ledger and the file disagree on whether it was revoked")
+
+
+def _unlike(token: Token, why: str) -> LedgerError:
+    return LedgerError(
+        f"token {token.id} of {token.name} is not what the ledger has",
+        why=why,
+        fix="revoke it and make another one; the ledger tells who was let in",
+    )
+
+
+def _read(store: AccessStore, row: tuple[Any, ...]) -> Token:
     identity, name, role, datasets, made, expires, revoked = row
-    scope = None if datasets is None else frozenset(json.loads(datasets))
+    revoked = store.revoked(identity) if revoked is None else revoked
+    try:
+        scope = None if datasets is None else frozenset(json.loads(datasets))
+    except (ValueError, TypeError) as wrong:
+        raise failure(wrong) from None
     return Token(identity, name, role, scope, made, expires, revoked)
 
 

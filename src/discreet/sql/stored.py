@@ -27,7 +27,8 @@ def render_view(
     Edge cases: of a text the first `longest_stored` code points are read; rows without an owner, or
     with one that is none of the declared kind, belong to nobody and are left out.
     """
-    columns = _columns(table.columns, physical[table.name], dialect)
+    values = render_values(table, physical, dialect)
+    columns = [f"{text} AS {dialect.identifier(name)}" for name, text in values.items()]
     source = f"{stored_name(table.name, dialect)} AS s"
     hops, unit = schema.path(table) if isinstance(table, Table) else ((), EachRow())
     if isinstance(unit, EachRow):
@@ -78,22 +79,22 @@ def view_name(table: str, dialect: Dialect) -> str:
     return dialect.located(SCHEMAS[1], table)
 
 
-def _columns(
-    columns: Mapping[str, Type], physical: Mapping[str, str], dialect: Dialect
-) -> list[str]:
-    """Columns as they are read, the first code points of long texts.
+def render_values(
+    table: Table | PublicTable, physical: Physical, dialect: Dialect
+) -> dict[str, str]:
+    """Columns as they are read from what is stored, the first code points of long texts.
 
     The person and the keys that lead to them are not cut: many would become one.
     """
+    types = physical[table.name]
     texts = (
-        (name, of, render_scan_column(name, physical[name], of, dialect))
-        for name, of in columns.items()
+        (name, of, render_scan_column(name, types[name], of, dialect))
+        for name, of in table.columns.items()
     )
-    return [
-        f"{text if of.kind is not Kind.TEXT else dialect.beginning(text, longest_stored(of))} "
-        f"AS {dialect.identifier(name)}"
+    return {
+        name: text if of.kind is not Kind.TEXT else dialect.beginning(text, longest_stored(of))
         for name, of, text in texts
-    ]
+    }
 
 
 def _joins(

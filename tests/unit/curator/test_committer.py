@@ -65,9 +65,9 @@ def lose_a_row(page, _):
 def test_operations_that_wait_share_a_transaction(visits):
     transactions, transact = [], visits._store.transact
 
-    def counted(work):
+    def counted(work, **more):
         transactions.append(work)
-        return transact(work)
+        return transact(work, **more)
 
     visits._store.transact = counted
     outcomes = together(visits, [note] * 10)

@@ -1,6 +1,8 @@
 """The same suite on every store."""
 
 import io
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -433,3 +435,44 @@ def test_names_that_were_both_let_in_before_stay(visits, monkeypatch):
         assert visits.touched("visits", name)[-1].holder.name == name
     with pytest.raises(InputError, match="reads like"):
         visits.touched("visits", "bOb")
+
+
+def test_an_entry_has_a_bounded_size(visits, ask):
+    before = visits.head()
+    with pytest.raises(InputError, match="262,144 bytes at most"):
+        visits.charge(ask("x" * (1 << 18)))
+    with pytest.raises(InputError, match="262,144 bytes at most"):
+        visits.record("noted", by="owner", facts={"text": "x" * (1 << 18)})
+    assert visits.head() == before
+
+
+def test_entries_are_found_by_what_they_are_about(visits):
+    for table in ("visits", "labs", "visits"):
+        visits.record("added", by="owner", facts={"table": table})
+    assert visits.added("visits").sequence == 5
+    assert visits.added("labs").sequence == 4
+    assert visits.added("nothing") is None
+    assert [one.sequence for one in visits.noted("added", after=3)] == [4, 5]
+    assert visits.verify().ok
+
+
+def test_the_claim_of_a_worker_that_was_killed_lapses_at_once(tmp_path, ask):
+    place = tmp_path / "ledger.sqlite"
+    script = f"""
+import os, signal
+from discreet.curator.accounts import dataset
+from discreet.curator.ledger import Ledger
+from discreet.curator.orders import Order
+from discreet.privacy import Filter, Pure
+ledger, budget = Ledger.open({str(place)!r}), Filter.basic(epsilon=1)
+ledger.open_account(dataset("visits"), budget.limit, by="owner")
+for plan in ("count()", "sum()"):
+    order = Order("alice", "visits", "v1", plan, (budget.price(Pure(0.1)),), [{{"what": "count"}}])
+    ledger.charge(order)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", script], check=False, timeout=60)
+    with Ledger.open(place) as ledger, Ledger.open(place) as other:
+        assert ledger.charge(ask()).state is State.CHARGED
+        assert other.charge(ask()).state is State.PENDING
+        assert [one.order.plan for one in other.recover()] == ["sum()"]

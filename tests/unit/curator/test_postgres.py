@@ -34,13 +34,13 @@ def unsynced(ledger, work):
     """Bytes of the log of one transaction that a power cut right after it would lose."""
     written, transact = [], ledger._store.transact
 
-    def noted(inner):
+    def noted(inner, **more):
         def outer(execute):
             answer = inner(execute)
             written.extend(execute("SELECT pg_current_wal_insert_lsn()"))
             return answer
 
-        return transact(outer)
+        return transact(outer, **more)
 
     ledger._store.transact = noted
     try:

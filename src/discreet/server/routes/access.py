@@ -152,9 +152,7 @@ def revoke_token(token_id: str, request: Request, caller: Owner) -> Response:
 
 def record(house: House, kind: str, by: str, token: Token) -> None:
     """Let the ledger prove who was let in, and by whom."""
-    scope = None if token.datasets is None else sorted(token.datasets)
-    facts = {"token": token.id, "name": token.name, "role": token.role, "datasets": scope}
-    house.curator.ledger.record(kind, by=by, facts=facts)
+    house.curator.ledger.record(kind, by=by, facts=token.said)
 
 
 def _me(token: Token, csrf: str) -> Me:
