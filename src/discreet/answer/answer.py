@@ -17,7 +17,7 @@ from discreet.answer.post import arrange, evaluate, outputs_of, shows_all
 from discreet.answer.release import Cost, Release
 from discreet.answer.sets import single_sets
 from discreet.answer.tabulate import Simulation, tabulate
-from discreet.engines.engine import Engine
+from discreet.engines.engine import Deadline, Engine
 from discreet.plan.query import Query, released_columns
 from discreet.plan.relations import unit_of
 from discreet.plan.schema import EachRow
@@ -42,11 +42,11 @@ def measure(
     price: Price,
     neighbours: Neighbours,
     laws: Sequence[Law],
-    until: float | None = None,
+    until: Deadline | None = None,
 ) -> list[Drawn]:
     """Noisy integers for each grouping set: all that data is read for.
 
-    At `until`, on the monotonic clock, the engine is stopped.
+    At `until` the engine is stopped.
     """
     share = price.over(len(query.sets))
     return [draw(one, engine, share, neighbours, laws, until) for one in single_sets(query)]

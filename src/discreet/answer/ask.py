@@ -38,7 +38,7 @@ from discreet.answer.measure import (
 from discreet.answer.showing import Showing, shared_count
 from discreet.answer.spread import Spread
 from discreet.answer.totals import counted, found_totals, known_keys, known_totals, put_domains
-from discreet.engines.engine import Engine, Session
+from discreet.engines.engine import Deadline, Engine, Session
 from discreet.errors import InputError
 from discreet.mechanisms import KeySelection, Laplace
 from discreet.mechanisms.unknown_keys import read_delta
@@ -199,7 +199,7 @@ def draw(
     price: Price,
     neighbours: Neighbours,
     laws: Sequence[Law] = tuple(Law),
-    until: float | None = None,
+    until: Deadline | None = None,
 ) -> Drawn:
     """Measure a query that has one grouping set: exact integers meet their noise, and no more."""
     salt = os.urandom(16).hex()

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from discreet.answer.accuracy import Accuracy, price_for
@@ -21,7 +22,8 @@ from discreet.curator.weights import weigh_columns
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError
 from discreet.plan import canonical
-from discreet.plan.query import Query
+from discreet.plan.query import Query, parts_in
+from discreet.plan.remembered import remember
 from discreet.plan.statistics import needed
 from discreet.privacy import Neighbours
 from discreet.privacy.charges import EPSILON, Charge, Measure
@@ -132,25 +134,38 @@ class Offer:
 
 def make_offer(question: Query, terms: Terms, at: Counter) -> Offer:
     """Price a question; one in SQL and one in Python that mean the same become the same."""
-    asked = replace(question, outputs=tuple(outputs_of(question)))
-    query = weigh_columns(asked, terms.weights or {})
-    dialect, about, delta = DuckDBEngine.dialect, at.neighbours, _delta(terms, at.touched)
+    asked = _with_outputs(question)
+    query = weigh_columns(asked, terms.weights) if terms.weights else asked
+    about, delta = at.neighbours, _delta(terms, at.touched)
     law = _law(at.touched, delta)
     if terms.accuracy is None:
         assert terms.epsilon is not None  # noqa: S101 - narrowing: see Terms
         price = _within_reason(Price(terms.epsilon, delta))
     else:
-        laws = (law,)
+        laws, dialect = (law,), DuckDBEngine.dialect
         price = price_for(query, dialect, terms.accuracy, delta=delta, neighbours=about, laws=laws)
+    return Offer(query, price, law, at, _quoted(query, price, law, about))
+
+
+@remember(512, parts_in)
+def _with_outputs(question: Query) -> Query:
+    return replace(question, outputs=tuple(outputs_of(question)))
+
+
+@remember(512, parts_in)
+def _quoted(query: Query, price: Price, law: Law, about: Neighbours) -> tuple[Charged, ...]:
+    """What a query is charged for; what cannot be compiled is refused now, whatever the limits."""
+    dialect = DuckDBEngine.dialect
     parts = quote(query, price, law, dialect, about)
-    for one in single_sets(query):  # what cannot be compiled is refused now, whatever the limits
+    for one in single_sets(query):
         statements(Compiled(one, needed(one), dialect), Weighing(law, 1, 1))
-    return Offer(query, price, law, at, parts)
+    return parts
 
 
-def tables_named(plan: str) -> set[str]:
+@lru_cache(maxsize=64)
+def tables_named(plan: str) -> frozenset[str]:
     """The names of all tables in the canonical text of a question, public ones too."""
-    return set(_names(json.loads(plan)))
+    return frozenset(_names(json.loads(plan)))
 
 
 def _names(node: Any) -> Iterable[str]:

@@ -9,8 +9,10 @@ import math
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from discreet.answer.answer import measure, present
 from discreet.answer.budget import Price
@@ -22,17 +24,20 @@ from discreet.curator import registry
 from discreet.curator.charging import final_failure
 from discreet.curator.holdings import Holdings, check_people
 from discreet.curator.ledger import Ledger
-from discreet.curator.orders import Order, Receipt, State
+from discreet.curator.orders import Receipt, State
 from discreet.curator.pace import AT_ONCE, Pace
 from discreet.curator.pricing import Counter, Offer, Terms, make_offer, tables_named
-from discreet.curator.registry import Registration
+from discreet.curator.registry import Registration, Registry
 from discreet.engines.duckdb import DuckDBEngine
-from discreet.errors import DiscreetError, InvariantBroken, LedgerError, QueryRefused
+from discreet.errors import DiscreetError, InputError, InvariantBroken, LedgerError, QueryRefused
 from discreet.plan import canonical
 from discreet.plan.query import Query
 from discreet.plan.relations import tables_of
-from discreet.plan.schema import Schema
+from discreet.plan.remembered import remember
 from discreet.privacy import Neighbours
+
+if TYPE_CHECKING:
+    from discreet.engines.engine import Deadline
 
 _WAIT = 600.0
 _LOG = logging.getLogger("discreet")
@@ -47,16 +52,22 @@ class _Asked:
     neighbours: Neighbours
     laws: tuple[Law, ...]
 
-    @staticmethod
-    def read(order: Order, schema: Schema) -> "_Asked":
-        """Read it against the tables as they are described."""
-        stored = json.loads(order.plan)
-        return _Asked(
-            canonical.read(stored["query"], schema),
-            Price(Fraction(stored["epsilon"]), Fraction(stored["delta"])),
-            Neighbours(stored["neighbours"]),
-            (Law(stored["law"]),),
-        )
+
+@lru_cache(maxsize=64)
+def _query_text(plan: str) -> str:
+    return str(json.loads(plan)["query"])
+
+
+@remember(64)  # plans may be large, and are read thrice, one soon after the other
+def _asked(tables: Registry, plan: str) -> _Asked:
+    """Read a stored plan against the tables as they are described."""
+    stored = json.loads(plan)
+    return _Asked(
+        canonical.read(stored["query"], tables.schema),
+        Price(Fraction(stored["epsilon"]), Fraction(stored["delta"])),
+        Neighbours(stored["neighbours"]),
+        (Law(stored["law"]),),
+    )
 
 
 def _check_planned(receipt: Receipt, asked: _Asked) -> None:
@@ -102,6 +113,7 @@ class Till:
         self._unfinished: set[int] = set()
         self._looked = False
         self._proved: dict[str, object] = {}
+        self._running: dict[int, Deadline | None] = {}
         self.pace = AT_ONCE
         """The pace at which recovery computes."""
 
@@ -199,27 +211,63 @@ class Till:
 
     def _measured(self, receipt: Receipt, pace: Pace) -> Receipt:
         """Measure a charge and store what came of it, at a moment that was fixed before."""
-        asked = _Asked.read(receipt.order, self._holdings.schema)
+        asked = _asked(self._holdings.tables, receipt.order.plan)
         self._check_version(receipt)
         _check_planned(receipt, asked)
+        if self._ledger.failed((receipt.sequence,)):  # it was cancelled while it waited
+            return replace(receipt, state=State.FAILED)
         self._ledger.check_failures(receipt.order)
         engine = self._holdings.open()
-        began, steps = time.monotonic(), pace.steps(self._holdings.bound_work(asked.query).seconds)
+        seconds = self._holdings.bound_work(asked.query).seconds
+        began, steps = time.monotonic(), pace.steps(seconds)
         until, measured = pace.stop(began, steps), None
+        self._running[receipt.sequence] = until
         try:
             # Whatever goes wrong once data is read may depend on data: it all ends in one way, and
             # nothing of it is passed on.
-            with suppress(Exception):
+            with suppress(Exception), pace.engine(seconds):
                 measured = pack(
                     measure(asked.query, engine, asked.price, asked.neighbours, asked.laws, until)
                 )
-            overran = until is not None and time.monotonic() > until
+            overran = until is not None and time.monotonic() > until.moment
             self._check_version(receipt)  # nobody swapped a file meanwhile
         finally:
-            pace.hold(began, steps)
+            self._running.pop(receipt.sequence, None)
+            if until is None or until.cancelled is None:
+                pace.hold(began, steps)
+            else:
+                pace.let_go(until.cancelled)
         if measured is None or overran:
             return self._give_up(receipt)
         return self._ledger.keep(receipt, measured)
+
+    def cancel(self, receipt: Receipt, *, by: str) -> None:
+        """Give up a charge whose measurements are not stored, for ever; the charge stays.
+
+        Whether it still can be cancelled follows from its step, which no data moves.
+        """
+        if self._ledger.cancel(receipt, by=by).state is not State.FAILED:
+            raise InputError(
+                f"question {receipt.sequence} is answered already",
+                why="its measurements are stored",
+                fix="read its answer: it is charged and free to read",
+            )
+        self._stop(receipt.sequence)
+
+    def stop_cancelled(self) -> None:
+        """Stop what is computed here and was cancelled through another worker."""
+        for sequence in self._ledger.failed(tuple(self._running)):
+            self._stop(sequence)
+
+    def _stop(self, sequence: int) -> None:
+        until = self._running.get(sequence)
+        if until is not None and until.cancelled is None:
+            until.cancel()
+
+    def bound_seconds(self, receipt: Receipt) -> float:
+        """What computing a charge may take, by public bounds."""
+        asked = _asked(self._holdings.tables, receipt.order.plan)
+        return self._holdings.bound_work(asked.query).seconds
 
     def _give_up(self, receipt: Receipt) -> Receipt:
         _LOG.error("charge %d failed while data was read; this is final", receipt.sequence)
@@ -227,7 +275,7 @@ class Till:
 
     def _present(self, receipt: Receipt) -> Release:
         """The answer that stored measurements make, always the same; reads no data."""
-        asked = _Asked.read(receipt.order, self._holdings.schema)
+        asked = _asked(self._holdings.tables, receipt.order.plan)
         with suppress(Exception):
             assert receipt.measured is not None  # noqa: S101 - narrowing: it was kept
             return present(asked.query, unpack(receipt.measured), asked.price, asked.neighbours)
@@ -238,7 +286,7 @@ class Till:
         )
 
     def _check_version(self, receipt: Receipt) -> None:
-        used = self._holdings.check(tables_named(json.loads(receipt.order.plan)["query"]))
+        used = self._holdings.check(tables_named(_query_text(receipt.order.plan)))
         if registry.version(used) != receipt.order.version:
             raise LedgerError(
                 f"charge {receipt.sequence} was made for another version of the data",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from discreet.engines.databases import close, connect
+from discreet.engines.engine import Deadline
 from discreet.errors import EngineError, InputError
 from discreet.plan.schema import Path as KeyPath
 from discreet.plan.schema import PublicTable, Schema, Table
@@ -35,6 +36,9 @@ _MOST_SCRATCH = "64GB"
 
 _AGAIN = 0.02
 """Seconds between interrupts."""
+
+_LOOK = 0.5
+"""Seconds between looks whether a question was cancelled."""
 
 LONGEST_STORED = 1 << 16
 """Bytes of a stored text; longer ones would take time to fetch whatever is read of them."""
@@ -221,7 +225,7 @@ class DuckDBEngine:
     # --- questions ------------------------------------------------------------------------------
 
     @contextmanager
-    def session(self, until: float | None = None) -> Iterator["DuckDBSession"]:
+    def session(self, until: Deadline | None = None) -> Iterator["DuckDBSession"]:
         """A connection of its own, whose temporary tables end with it; stopped at `until`."""
         self._check_here()
         cursor = self._database.cursor()
@@ -234,7 +238,7 @@ class DuckDBEngine:
 
 
 @contextmanager
-def _stopping(cursor: "duckdb.DuckDBPyConnection", until: float | None) -> Iterator[None]:
+def _stopping(cursor: "duckdb.DuckDBPyConnection", until: Deadline | None) -> Iterator[None]:
     """Interrupt what runs from a moment of the monotonic clock on, again and again.
 
     Why: an interrupt that comes while a statement is about to begin is forgotten by it.
@@ -245,10 +249,9 @@ def _stopping(cursor: "duckdb.DuckDBPyConnection", until: float | None) -> Itera
     ended = threading.Event()
 
     def interrupt() -> None:
-        pause = max(0.0, until - time.monotonic())
-        while not ended.wait(pause):
-            cursor.interrupt()
-            pause = _AGAIN
+        while not ended.wait(_until_looking(until)):
+            if time.monotonic() >= until.moment:
+                cursor.interrupt()
 
     alarm = threading.Thread(target=interrupt, daemon=True)
     alarm.start()
@@ -257,6 +260,12 @@ def _stopping(cursor: "duckdb.DuckDBPyConnection", until: float | None) -> Itera
     finally:
         ended.set()
         alarm.join()
+
+
+def _until_looking(until: Deadline) -> float:
+    """Seconds until it is time to interrupt, or to look whether it was brought forward."""
+    left = until.moment - time.monotonic()
+    return _AGAIN if left <= 0 else min(left, _LOOK)
 
 
 def _dispose(process: int, database: "duckdb.DuckDBPyConnection", scratch: str) -> None:
@@ -269,7 +278,9 @@ def _dispose(process: int, database: "duckdb.DuckDBPyConnection", scratch: str) 
 class DuckDBSession:
     """One question's conversation with DuckDB."""
 
-    def __init__(self, connection: "duckdb.DuckDBPyConnection", until: float | None = None) -> None:
+    def __init__(
+        self, connection: "duckdb.DuckDBPyConnection", until: Deadline | None = None
+    ) -> None:
         self._connection = connection
         self._until = until
 
@@ -293,7 +304,7 @@ class DuckDBSession:
             self._check_time()
 
     def _check_time(self) -> None:
-        if self._until is not None and time.monotonic() > self._until:
+        if self._until is not None and time.monotonic() > self._until.moment:
             raise _unfinished()
 
     def put(self, name: str, table: pa.Table) -> None:

@@ -1,7 +1,9 @@
 """What the rest of the house asks of an engine: run SQL that we wrote, stream integers back."""
 
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
@@ -25,14 +27,29 @@ class Session(Protocol):
         ...
 
 
+@dataclass(slots=True)
+class Deadline:
+    """A moment of the monotonic clock at which an engine stops; `cancel` brings it forward to now.
+
+    `cancelled` is when that was done, None before.
+    """
+
+    moment: float
+    cancelled: float | None = None
+
+    def cancel(self) -> None:
+        """Let the engine stop within half a second."""
+        self.moment = self.cancelled = time.monotonic()
+
+
 class Engine(Protocol):
     """Holds the data of a schema."""
 
     dialect: DuckDB
 
-    def session(self, until: float | None = None) -> AbstractContextManager[Session]:
+    def session(self, until: Deadline | None = None) -> AbstractContextManager[Session]:
         """Open a session; its temporary tables end with it.
 
-        At `until`, on the monotonic clock, what runs is stopped, and nothing runs after it.
+        At `until` what runs is stopped, and nothing runs after it.
         """
         ...

@@ -3,6 +3,7 @@
 logs -> shield (headers, host) -> door (who) -> bodies (size) -> ticks (time) -> handler
 """
 
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -47,6 +48,15 @@ from discreet.server.uploads import Uploads
 CLAIM = 30.0
 """Seconds after which a charge whose worker is gone may be finished by another."""
 
+_SPARE = 32
+"""Threads for requests of nobody in particular: pages, health, logging in."""
+
+_LOOK = 2.0
+"""Seconds between looks whether a question was cancelled through another worker."""
+
+_SWITCH = 0.001
+"""Seconds that a thread may keep the interpreter while others wait, the one with sockets too."""
+
 _PARTS = (
     *(health, access, public, questions, releases, budgets),
     *(uploads, datasets, grants, ledger, lab),
@@ -76,7 +86,13 @@ def build_app(
         store or AccessStore(None if folder is None else folder / FILE),
         chosen,
         metrics,
-        Slots(chosen.computing),
+        Slots(
+            chosen.computing,
+            long=chosen.computing_long,
+            room=timetable.room,
+            processors=chosen.processors,
+        ),
+        Slots(chosen.planning, each=1),
         timetable,
         Uploads(folder),
         log,
@@ -118,13 +134,24 @@ def _add_layers(app: FastAPI, house: House) -> None:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, float]]:
     house: House = app.state.house
-    anyio.to_thread.current_default_thread_limiter().total_tokens = house.settings.threads
+    threads = house.settings.threads + _SPARE
+    anyio.to_thread.current_default_thread_limiter().total_tokens = threads
     stopping = threading.Event()
     recovery = threading.Thread(target=_recover, args=(house, stopping), daemon=True)
     recovery.start()
+    threading.Thread(target=_stop_cancelled, args=(house, stopping), daemon=True).start()
+    sys.setswitchinterval(_SWITCH)
     yield {HEADER_TIMEOUT: house.settings.header_timeout}
     stopping.set()
     await anyio.to_thread.run_sync(_finish, house)
+
+
+def _stop_cancelled(house: House, stopping: threading.Event) -> None:
+    """Stop what was cancelled through another worker."""
+    window = house.curator.window(None)
+    while not stopping.wait(_LOOK):
+        with suppress(DiscreetError):
+            window.stop_cancelled()
 
 
 def _recover(house: House, stopping: threading.Event) -> None:

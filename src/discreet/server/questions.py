@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import Request
@@ -150,9 +151,17 @@ def pace_of(request: Request, caller: Caller) -> Pace:
     arrived: float = getattr(request.state, "arrived", time.monotonic())
     return house.timetable.pace(
         caller.name,
-        lambda: house.work.taken(patience=_forever(house), caller=caller.name),
+        lambda seconds: house.work.taken(
+            patience=_forever(house), caller=caller.name, seconds=seconds
+        ),
         _settle(arrived, house.settings.quantum),
     )
+
+
+def planning(request: Request, caller: Caller) -> AbstractContextManager[None]:
+    """Read and price a question inside: few at a time, and one of each name."""
+    house = house_of(request)
+    return house.planning.taken(patience=house.settings.patience, caller=caller.name)
 
 
 def _forever(house: House) -> float:

@@ -2,15 +2,23 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Final
 
 from discreet.curator.pace import Pace
+from discreet.server.limits import LONG
 
 RESERVE: Final = 0.4
 """The part of a quantum that is left to store, present and send an answer on its tick."""
+
+
+_AT_ONCE: Final = 3
+"""Short questions that read data at a time: more would only take turns on the processors."""
+
+_LONGEST_WAIT: Final = 0.25
+"""Seconds; whoever waited that long for the processors reads beside the others."""
 
 
 class Timetable:
@@ -33,16 +41,32 @@ class Timetable:
         self._overrun = overrun
         self._floors: Counter[str] = Counter()
         self._lock = threading.Lock()
+        self._gate = threading.Semaphore(_AT_ONCE)
+
+    @property
+    def room(self) -> float:
+        """Seconds in which all short questions that are computed at a time should be over."""
+        return max(self._steps[0] - self._reserve, self._reserve)
 
     def pace(
         self,
         caller: str = "",
-        turn: Callable[[], AbstractContextManager[None]] = nullcontext,
+        turn: Callable[[float], AbstractContextManager[object]] = nullcontext,
         settle: Callable[[], None] = lambda: None,
     ) -> Pace:
         """The pace of one caller's questions."""
         steps, late = partial(self.steps, caller), partial(self.late, caller)
-        return Pace(turn, settle, steps, late, self._steps[-1] - self._reserve)
+        return Pace(turn, settle, steps, late, self._steps[-1] - self._reserve, self._engine)
+
+    @contextmanager
+    def _engine(self, seconds: float) -> Iterator[None]:
+        """Let few short questions use the processors at a time; none waits long for another."""
+        held = seconds <= LONG and self._gate.acquire(timeout=_LONGEST_WAIT)
+        try:
+            yield
+        finally:
+            if held:
+                self._gate.release()
 
     def steps(self, caller: str, seconds: float) -> tuple[float, ...]:
         """The moments for a question whose work takes at most so many seconds.

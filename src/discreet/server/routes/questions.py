@@ -19,6 +19,7 @@ from discreet.server.questions import (
     Question,
     pace_of,
     pending,
+    planning,
     tell,
     window_of,
 )
@@ -53,8 +54,8 @@ class Explained(BaseModel):
 @router.post("/explain", response_model=Explained)
 def explain(question: Question, request: Request, caller: Asker) -> JSONResponse:
     """Tell price and error of a question; no data is read."""
-    window, settings = window_of(request, caller), house_of(request).settings
-    with house_of(request).work.taken(patience=settings.patience):
+    window = window_of(request, caller)
+    with planning(request, caller):
         offer = window.offer(question.read(window.curator.schema), question.terms(), caller.name)
         told, bill = window.explain(offer), offer.bill()
     facts = {**telling.explanation_facts(told, bill), "before": window.before(offer)}
@@ -82,9 +83,7 @@ def ask(
     The reply is 202 where it was asked for by `Prefer: respond-async`, or took too long.
     """
     window = window_of(request, caller)
-    asked = question.read(window.curator.schema)
-    _check_room(request, caller)
-    receipt = window.submit(asked, question.terms(), caller.name, request_name(caller.name, key))
+    receipt = _charged(window, question, request, caller, request_name(caller.name, key))
     waits = "respond-async" not in (prefer or "").lower()
     release = _pursued(window, receipt, request, caller, waits=waits)
     return _told(window, receipt, release, caller, accept)
@@ -112,18 +111,36 @@ def remeasure(
     After 202, wait for the answer under Location and send the same again: it is charged once.
     """
     window = window_of(request, caller)
-    asked = question.read(window.curator.schema)
-    _check_room(request, caller)
-    receipt = window.submit(asked, question.terms(), caller.name)
+    receipt = _charged(window, question, request, caller, None)
     fresh = _pursued(window, receipt, request, caller, waits=True)
     merged = None if fresh is None else window.merged(receipt.order, fresh, caller.name)
     return _told(window, receipt, merged, caller, accept)
 
 
-def _check_room(request: Request, caller: Caller) -> None:
-    """Refuse, before anything is charged, a caller who has many questions under way."""
+@router.delete("/queries/{charge}", status_code=204, response_class=Response)
+def cancel(charge: Charge, request: Request, caller: Asker) -> Response:
+    """Give up a question that is not measured yet, for ever; the charge stays.
+
+    Whoever asked it first may, and owners.
+    """
+    window = window_of(request, caller)
+    filed = window.find(charge)
+    if filed is None or (caller.role != "owner" and filed.order.analyst != caller.name):
+        raise missing(f"question {charge}")
+    window.cancel(charge, by=caller.name)
+    return Response(status_code=204)
+
+
+def _charged(
+    window: Window, question: Question, request: Request, caller: Caller, name: str | None
+) -> Receipt:
+    """Charge a question; a caller who has many under way is refused before that."""
     house = house_of(request)
-    house.work.check(caller.name, house.settings.at_once)
+    with planning(request, caller):
+        asked = question.read(window.curator.schema)
+        house.work.check(caller.name, house.settings.at_once)
+        offer = window.offer(asked, question.terms(), caller.name)
+    return window.charge(offer, name, asked if isinstance(asked, str) else None)
 
 
 def _pursued(
