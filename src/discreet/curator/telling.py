@@ -193,9 +193,9 @@ def _group_facts(part: Part) -> dict[str, Any]:
 # --- releases -----------------------------------------------------------------------------------
 
 
-def release_facts(release: Release) -> dict[str, Any]:
-    """A release, row by row; NULL and what JSON has no word for are null."""
-    table, facts = release.table, release.facts
+def release_facts(release: Release, rows: slice = slice(None)) -> dict[str, Any]:
+    """A release, or some rows of it; NULL and what JSON has no word for are null."""
+    table, facts = release.table[rows], release.facts
     keys = () if facts is None else facts.keys
     columns = [[_plain(value) for value in column.to_pylist()] for column in table.columns]
     return {
@@ -205,7 +205,7 @@ def release_facts(release: Release) -> dict[str, Any]:
         ],
         "rows": [list(row) for row in zip(*columns, strict=True)],
         "half_widths": {
-            name: [_plain(width) for width in widths.to_pylist()]
+            name: [_plain(width) for width in widths[rows].to_pylist()]
             for name, widths in release.half_widths.items()
         },
         "confidence": 0.95,

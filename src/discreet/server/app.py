@@ -54,6 +54,9 @@ _SPARE = 32
 _LOOK = 2.0
 """Seconds between looks whether a question was cancelled through another worker."""
 
+_SWEEP = 300
+"""Looks between those for files that a crash left."""
+
 _SWITCH = 0.001
 """Seconds that a thread may keep the interpreter while others wait, the one with sockets too."""
 
@@ -92,7 +95,7 @@ def build_app(
             room=timetable.room,
             processors=chosen.processors,
         ),
-        Slots(chosen.planning, each=1),
+        Slots(chosen.planning, long=max(1, chosen.planning // 3), each=1),
         timetable,
         Uploads(folder),
         log,
@@ -139,17 +142,21 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, float]]:
     stopping = threading.Event()
     recovery = threading.Thread(target=_recover, args=(house, stopping), daemon=True)
     recovery.start()
-    threading.Thread(target=_stop_cancelled, args=(house, stopping), daemon=True).start()
+    threading.Thread(target=_look_around, args=(house, stopping), daemon=True).start()
     sys.setswitchinterval(_SWITCH)
     yield {HEADER_TIMEOUT: house.settings.header_timeout}
     stopping.set()
     await anyio.to_thread.run_sync(_finish, house)
 
 
-def _stop_cancelled(house: House, stopping: threading.Event) -> None:
-    """Stop what was cancelled through another worker."""
-    window = house.curator.window(None)
+def _look_around(house: House, stopping: threading.Event) -> None:
+    """Stop what was cancelled through another worker; remove what a crash left of uploads."""
+    window, looks = house.curator.window(None), 0
     while not stopping.wait(_LOOK):
+        if looks % _SWEEP == 0 and house.folder is not None:
+            with suppress(OSError):
+                house.uploads.sweep()
+        looks += 1
         with suppress(DiscreetError):
             window.stop_cancelled()
 

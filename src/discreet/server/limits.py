@@ -149,26 +149,29 @@ def address(client: tuple[str, int] | None) -> str:
 
 @dataclass(eq=False, slots=True)
 class _Ticket:
-    """A question that waits for a slot, or holds one."""
+    """A question that waits for a slot, or holds one since `granted`."""
 
     caller: str | None
     seconds: float
+    held: float
     called: threading.Event = field(default_factory=threading.Event)
+    granted: float = 0.0
 
     @property
     def is_long(self) -> bool:
-        return self.seconds > LONG
+        return max(self.seconds, self.held) > LONG
 
 
 class Slots:
     """Bounds what is computed at a time, fairly between callers; a stopping server lets it finish.
 
-    `count` is how many have a slot at a time, `long` how many of them may have a bound above `LONG`
-    seconds, so that short questions never wait for long ones; short ones have slots while
-    `processors` are done with all of them in about `room` seconds. A question keeps its slot until
-    its step, asleep or not. So one caller is given three quarters of the slots at most, half of
-    those for long questions, or `each`. The next slot goes to the waiting caller who holds the
-    fewest, the oldest question first.
+    `count` is how many have a slot at a time. `long` is how many of them may take, or hold their
+    slot for, more than `LONG` seconds, so that short questions never wait for long ones. Short ones
+    are given slots as fast as `processors` compute usual questions: so many that they are done with
+    those of the last `room` seconds in as long. A question keeps its slot until its step, asleep or
+    not. So one caller is given three quarters of the slots at most, half of those for long
+    questions, or `each`. The next slot goes to the waiting caller who holds the fewest, and of
+    those to the one who was given none for longest.
     """
 
     def __init__(
@@ -189,17 +192,24 @@ class Slots:
         self._waiting: list[_Ticket] = []
         self._held: list[_Ticket] = []
         self._inside: Counter[str | None] = Counter()
+        self._given: dict[str | None, float] = {}
+        self._clock: threading.Thread | None = None
         self._closed = False
 
     @contextmanager
     def taken(
-        self, *, patience: float, caller: str | None = None, seconds: float = 0.0
+        self,
+        *,
+        patience: float,
+        caller: str | None = None,
+        seconds: float = 0.0,
+        held: float = 0.0,
     ) -> Iterator[None]:
-        """Compute inside what takes `seconds` by its public bound.
+        """Compute inside what takes `seconds` by its public bound, and holds its slot for `held`.
 
         503 if it is not this caller's turn within `patience`, or never again.
         """
-        ticket = _Ticket(caller, seconds)
+        ticket = _Ticket(caller, seconds, held)
         self._enter(ticket)
         try:
             if not ticket.called.wait(patience) and not self._is_held(ticket):
@@ -227,6 +237,19 @@ class Slots:
             self._inside[ticket.caller] += 1
             self._waiting.append(ticket)
             self._grant()
+            if self._waiting and self._clock is None and self._room < math.inf:
+                self._clock = threading.Thread(target=self._look, daemon=True)
+                self._clock.start()
+
+    def _look(self) -> None:
+        """Give slots as time goes by, while anybody waits."""
+        while True:
+            time.sleep(self._room / 4)
+            with self._changed:
+                self._grant()
+                if not self._waiting:
+                    self._clock = None
+                    return
 
     def _is_held(self, ticket: _Ticket) -> bool:
         with self._changed:
@@ -236,28 +259,34 @@ class Slots:
         with self._changed:
             (self._held if ticket in self._held else self._waiting).remove(ticket)
             _less(self._inside, ticket.caller)
+            if ticket.caller not in self._inside:
+                self._given.pop(ticket.caller, None)
             self._grant()
             self._changed.notify_all()
 
     def _grant(self) -> None:
         """Give free slots to those whose turn it is."""
         while len(self._held) < self._count:
-            own = Counter(one.caller for one in self._held)
+            own, given = Counter(one.caller for one in self._held), self._given
             free = (one for one in self._waiting if self._has_room(one, own[one.caller]))
-            chosen = min(free, key=lambda one: own[one.caller], default=None)
+            chosen = min(
+                free, key=lambda one: (own[one.caller], given.get(one.caller, 0.0)), default=None
+            )
             if chosen is None:
                 return
             self._waiting.remove(chosen)
             self._held.append(chosen)
+            chosen.granted = given[chosen.caller] = time.monotonic()
             chosen.called.set()
 
     def _load(self) -> float:
-        """Seconds in which the short questions that have a slot are computed, by and large.
+        """Seconds in which the short questions of the last moments are computed, by and large.
 
-        It follows from public bounds alone: slots are taken and left at moments that no data moves.
-        Long questions take a share of the processors each.
+        It follows from public bounds and from when slots were given, which no data moves. Long
+        questions take a share of the processors each.
         """
-        short = sum(one.seconds for one in self._held if not one.is_long)
+        lately = time.monotonic() - self._room
+        short = sum(one.seconds for one in self._held if not one.is_long and one.granted > lately)
         busy = 1 + sum(one.is_long for one in self._held) / self._processors
         return short / GENEROUS * busy / self._processors
 

@@ -44,9 +44,9 @@ class Settings:
     upload_timeout: float = 600.0
     send_timeout: float = 30.0
     threads: int = 256
-    planning: int = 2
+    planning: int = 3
     computing: int = 64
-    computing_long: int = 4
+    computing_long: int = 2
     processors: float = field(default_factory=lambda: float(os.cpu_count() or 1))
     session_idle: float = 30 * 60.0
     session_life: float = 12 * 3600.0

@@ -1,7 +1,7 @@
 """At which moments a question may be known to be computed, whatever it was computed from."""
 
 import threading
-from collections import Counter
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
@@ -13,6 +13,9 @@ from discreet.server.limits import LONG
 RESERVE: Final = 0.4
 """The part of a quantum that is left to store, present and send an answer on its tick."""
 
+
+CALM: Final = 600.0
+"""Seconds without a late answer after which a caller's questions begin one step earlier."""
 
 _AT_ONCE: Final = 3
 """Short questions that read data at a time: more would only take turns on the processors."""
@@ -26,20 +29,27 @@ class Timetable:
 
     Guarantee:
         The step follows from a bound on the work of a question and from how often earlier questions
-        of the same caller were late. Each late answer moves all their later questions one step up:
-        asking one at a time, a caller sees at most as many as there are steps.
+        of the same caller were late. Each late answer moves all their later questions one step up,
+        and every ten minutes without one move them one down: asking one at a time, a caller sees
+        at most as many as there are steps, and one more in ten minutes.
     Edge cases:
-        Questions that are computed at the same time may all be late. Steps stay up until the
-        process ends, also where it was others who kept the machine busy.
+        Questions that are computed at the same time may all be late. Steps go up also where it was
+        others who kept the machine busy.
     """
 
     def __init__(
-        self, steps: Sequence[float], quantum: float, overrun: Callable[[], None] = lambda: None
+        self,
+        steps: Sequence[float],
+        quantum: float,
+        overrun: Callable[[], None] = lambda: None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._steps = tuple(steps)
         self._reserve = RESERVE * quantum
         self._overrun = overrun
-        self._floors: Counter[str] = Counter()
+        self._floors: dict[str, tuple[int, float]] = {}
+        self._clock = clock
         self._lock = threading.Lock()
         self._gate = threading.Semaphore(_AT_ONCE)
 
@@ -80,11 +90,17 @@ class Timetable:
             ((0.9, 3.9), (0.15, 0.9, 3.9))
         """
         fitting = sum(step - self._reserve < seconds for step in self._steps)
-        first = min(max(fitting, self._floors[caller]), len(self._steps) - 1)
+        first = min(max(fitting, self._floor(caller)), len(self._steps) - 1)
         return tuple(round(step - self._reserve, 6) for step in self._steps[first:])
 
     def late(self, caller: str) -> None:
         """A question overran its step: the next ones of this caller begin one step further up."""
         with self._lock:
-            self._floors[caller] += 1
+            floor = min(self._floor(caller) + 1, len(self._steps) - 1)
+            self._floors[caller] = floor, self._clock()
         self._overrun()
+
+    def _floor(self, caller: str) -> int:
+        """How many steps a caller's questions are moved up."""
+        steps, since = self._floors.get(caller, (0, 0.0))
+        return max(0, steps - int((self._clock() - since) / CALM)) if steps else 0

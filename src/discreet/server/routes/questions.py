@@ -24,6 +24,7 @@ from discreet.server.questions import (
     window_of,
 )
 from discreet.server.replies import missing
+from discreet.server.sending import LARGE, few_at_a_time
 
 router = APIRouter(tags=["questions"])
 
@@ -55,7 +56,7 @@ class Explained(BaseModel):
 def explain(question: Question, request: Request, caller: Asker) -> JSONResponse:
     """Tell price and error of a question; no data is read."""
     window = window_of(request, caller)
-    with planning(request, caller):
+    with planning(question, request, caller):
         offer = window.offer(question.read(window.curator.schema), question.terms(), caller.name)
         told, bill = window.explain(offer), offer.bill()
     facts = {**telling.explanation_facts(told, bill), "before": window.before(offer)}
@@ -85,6 +86,10 @@ def ask(
     window = window_of(request, caller)
     receipt = _charged(window, question, request, caller, request_name(caller.name, key))
     waits = "respond-async" not in (prefer or "").lower()
+    if receipt.release is not None and len(receipt.release) > LARGE:
+        sequence = receipt.sequence
+        del receipt  # and the answer with it: it is read again when it is its turn
+        return look(sequence, request, caller, accept)
     release = _pursued(window, receipt, request, caller, waits=waits)
     return _told(window, receipt, release, caller, accept)
 
@@ -96,10 +101,11 @@ def look(charge: Charge, request: Request, caller: Asker, accept: Accept = None)
     filed = window.find(charge)
     if filed is None:
         raise missing(f"question {charge}")
-    release = window.resume(charge, pace=pace_of(request, caller))
-    if release is None:
-        return pending(charge)
-    return tell(release, filed, caller, accept, charged=False)
+    with few_at_a_time(filed.size):
+        release = window.resume(charge, pace=pace_of(request, caller))
+        if release is None:
+            return pending(charge)
+        return tell(release, filed, caller, accept, charged=False)
 
 
 @router.post("/remeasure", responses=TELLS, response_class=Response)
@@ -136,7 +142,7 @@ def _charged(
 ) -> Receipt:
     """Charge a question; a caller who has many under way is refused before that."""
     house = house_of(request)
-    with planning(request, caller):
+    with planning(question, request, caller):
         asked = question.read(window.curator.schema)
         house.work.check(caller.name, house.settings.at_once)
         offer = window.offer(asked, question.terms(), caller.name)
