@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 
-PLANNING = "SELECT {} FROM visits".format(
+PLANNING = "SELECT {} FROM visits".format(  # noqa: S608 - numbers
     ", ".join(
         f"SUM(CASE WHEN amount < {i} THEN {' + '.join(['amount'] * 50)} ELSE 1 END) AS s{i}"
         for i in range(60)
@@ -19,7 +19,7 @@ PLANNING = "SELECT {} FROM visits".format(
 )
 """24 KB that take as long to plan as anything that is allowed."""
 
-WORDS = "SELECT COUNT(*) AS n FROM visits WHERE amount IN ({})".format(
+WORDS = "SELECT COUNT(*) AS n FROM visits WHERE amount IN ({})".format(  # noqa: S608 - numbers
     ", ".join(str(n) for n in range(9000))
 )
 """40 KB that are read and not understood."""
@@ -31,11 +31,11 @@ JOINS = (
 )
 
 
-def explains(n):
+def explains(_):
     return "POST", "/v1/explain", {"sql": PLANNING, "epsilon": "0.001"}, {}
 
 
-def asks_words(n):
+def asks_words(_):
     return "POST", "/v1/queries", {"sql": WORDS, "epsilon": "0.001"}, {}
 
 
@@ -50,15 +50,15 @@ def asks_joins(n):
 
 
 def asks_short(n):
-    sql = f"SELECT COUNT(*) AS n FROM visits WHERE amount < {n / 1000}"
+    sql = f"SELECT COUNT(*) AS n FROM visits WHERE amount < {n / 1000}"  # noqa: S608 - numbers
     return "POST", "/v1/queries", {"sql": sql, "epsilon": "0.001"}, {}
 
 
-def looks(n):
+def looks(_):
     return "GET", "/v1/me", None, {}
 
 
-def uploads(n):
+def uploads(_):
     return "POST", "/v1/uploads?name=x.csv", "a,b\n" * 100_000, {}
 
 

@@ -16,7 +16,7 @@ from serving import serving
 from visits import clinic
 
 USUAL = 0.8
-"""Seconds in which 95 in 100 answers come where nobody attacks and the machine is not overloaded."""
+"""Seconds in which 95 in 100 answers come where nobody attacks and the machine has time."""
 
 BUDGET = dp.Budget(epsilon=10**5)
 
@@ -38,7 +38,7 @@ def quantile(server, token, seconds, salt):
     """The seconds within which 95 in 100 of one analyst's questions are answered."""
     end, took = time.monotonic() + seconds, []
     while time.monotonic() < end or len(took) < 3:
-        sql = f"SELECT COUNT(*) AS n FROM visits WHERE amount > {salt + len(took) / 10_000}"
+        sql = f"SELECT COUNT(*) AS n FROM visits WHERE amount > {salt + len(took) / 10_000}"  # noqa: S608 - a number
         began = time.monotonic()
         reply = server.post("/v1/queries", token=token, json={"sql": sql, "epsilon": "0.01"})
         took.append(time.monotonic() - began)
