@@ -1,6 +1,6 @@
 """The application: routers behind the layers that each request passes.
 
-logs -> shield (headers, host) -> door (who) -> bodies (size) -> ticks (time) -> handler
+logs -> shield (host) -> door (who) -> bodies (size) -> waits -> ticks (time) -> handler
 """
 
 import sys
@@ -44,6 +44,7 @@ from discreet.server.shield import Shield
 from discreet.server.ticks import Ticks
 from discreet.server.timetable import Timetable
 from discreet.server.uploads import Uploads
+from discreet.server.waits import Waits
 
 CLAIM = 30.0
 """Seconds after which a charge whose worker is gone may be finished by another."""
@@ -128,6 +129,7 @@ def _routers() -> list[tuple[str, APIRouter]]:
 def _add_layers(app: FastAPI, house: House) -> None:
     """The innermost first."""
     app.add_middleware(Ticks, quantum=house.settings.quantum)
+    app.add_middleware(Waits, patience=house.settings.patience)
     app.add_middleware(Bodies, settings=house.settings)
     app.add_middleware(Door, house=house, table=app.state.gates)
     app.add_middleware(Shield, hosts=house.settings.hosts)

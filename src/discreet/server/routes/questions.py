@@ -1,5 +1,6 @@
 """Asking: what it would cost, the question itself, its answer later, and measuring again."""
 
+import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Request
@@ -152,14 +153,15 @@ def _charged(
 def _pursued(
     window: Window, receipt: Receipt, request: Request, caller: Caller, *, waits: bool
 ) -> Release | None:
-    patience = house_of(request).settings.patience if waits else 0.0
+    elapsed = time.monotonic() - getattr(request.state, "arrived", time.monotonic())
+    patience = max(0.0, house_of(request).settings.patience - elapsed) if waits else 0.0
     return window.pursue(receipt, patience=patience, pace=pace_of(request, caller))
 
 
 def _told(
     window: Window, receipt: Receipt, release: Release | None, caller: Caller, accept: str | None
 ) -> Response:
-    filed = window.find(receipt.sequence)
-    if release is None or filed is None:
+    filed = None if release is None else window.find(receipt.sequence)
+    if release is None or filed is None:  # and the ledger, which may be stuck, is not asked
         return pending(receipt.sequence)
     return tell(release, filed, caller, accept, charged=receipt.state is State.CHARGED)
