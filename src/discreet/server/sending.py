@@ -7,7 +7,7 @@ import json
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from typing import IO, Any, Final
 
 from fastapi.responses import StreamingResponse
@@ -15,6 +15,7 @@ from starlette.background import BackgroundTask
 
 from discreet.answer.release import Release
 from discreet.curator import telling
+from discreet.errors import ServiceError
 
 LARGE: Final = 1 << 20
 """Bytes of a stored answer that is not held in memory for each of its readers."""
@@ -24,9 +25,22 @@ _ROWS: Final = 4096
 _writing: Final = threading.BoundedSemaphore(2)
 
 
-def few_at_a_time(size: int) -> AbstractContextManager[object]:
-    """Read and write an answer of so many bytes inside."""
-    return _writing if size > LARGE else nullcontext()
+@contextmanager
+def few_at_a_time(size: int, patience: float) -> Iterator[None]:
+    """Read and write an answer of so many bytes inside; 503 where others take too long."""
+    if size <= LARGE:
+        yield
+        return
+    if not _writing.acquire(timeout=patience):
+        raise ServiceError(
+            "the server is busy",
+            why="large answers are written a few at a time",
+            fix="read it again in a moment: it is charged and free to read",
+        )
+    try:
+        yield
+    finally:
+        _writing.release()
 
 
 def send_file(
@@ -55,17 +69,18 @@ def write_json(release: Release, facts: Mapping[str, Any], file: IO[bytes]) -> N
     rest = {k: v for k, v in empty.items() if k not in {"rows", "half_widths"}}
     file.write(json.dumps({**facts, **rest})[:-1].encode())
     file.write(b', "rows": ')
-    _write_list(file, (part["rows"] for part in _parts(release)))
+    _write_list(file, (telling.release_rows(release, rows) for rows in _parts(release)))
     file.write(b', "half_widths": {')
     for n, name in enumerate(names):
         file.write(f"{', ' if n else ''}{json.dumps(name)}: ".encode())
-        _write_list(file, (part["half_widths"][name] for part in _parts(release)))
+        widths = (telling.release_widths(release, name, rows) for rows in _parts(release))
+        _write_list(file, widths)
     file.write(b"}}")
 
 
-def _parts(release: Release) -> Iterator[dict[str, Any]]:
+def _parts(release: Release) -> Iterator[slice]:
     for start in range(0, release.table.num_rows, _ROWS):
-        yield telling.release_facts(release, slice(start, start + _ROWS))
+        yield slice(start, start + _ROWS)
 
 
 def _write_list(file: IO[bytes], parts: Iterator[list[Any]]) -> None:

@@ -102,7 +102,7 @@ def look(charge: Charge, request: Request, caller: Asker, accept: Accept = None)
     filed = window.find(charge)
     if filed is None:
         raise missing(f"question {charge}")
-    with few_at_a_time(filed.size):
+    with few_at_a_time(filed.size, house_of(request).settings.patience):
         release = window.resume(charge, pace=pace_of(request, caller))
         if release is None:
             return pending(charge)

@@ -16,6 +16,7 @@ from discreet.curator import wire
 from discreet.curator.charging import final_failure
 from discreet.curator.filing import NEWEST, Filed
 from discreet.server.guard import Asker
+from discreet.server.house import house_of
 from discreet.server.questions import TELLS, about_charge, pending, tell, window_of
 from discreet.server.replies import missing
 from discreet.server.routes.questions import Charge
@@ -95,7 +96,7 @@ def again(
     chosen = form or _accepted(accept or "")
     if chosen == "python":
         return Response(_snippet(filed, str(request.base_url)), media_type="text/x-python")
-    with few_at_a_time(filed.size):
+    with few_at_a_time(filed.size, house_of(request).settings.patience):
         release = window.release(charge)
         if release is None:
             return pending(charge)
