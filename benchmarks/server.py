@@ -14,7 +14,7 @@ import serving
 
 ANALYSTS = 64
 SECONDS = 60.0
-WORKERS = max(1, (os.cpu_count() or 2) - 1)
+WORKERS = os.cpu_count() or 2
 
 
 def main() -> None:

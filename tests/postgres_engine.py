@@ -365,7 +365,7 @@ class PostgresSession:
     def in_time(self):
         try:
             if self.until is not None:
-                left = int(1000 * (self.until - time.monotonic()))
+                left = int(1000 * (self.until.moment - time.monotonic()))
                 if left <= 0:
                     raise unfinished()
                 self.connection.execute(f"SET LOCAL statement_timeout = {left}")

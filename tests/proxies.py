@@ -38,12 +38,17 @@ class Proxy:
                 if cut and self.before:
                     return
                 with socket.create_connection(("127.0.0.1", self._target)) as server:
-                    server.sendall(request)
+                    server.sendall(self._addressed(request))
                     reply = _whole(server)
                 if cut:
                     client.sendall(reply[: len(reply) // 2])
                     return
                 client.sendall(reply)
+
+    def _addressed(self, request):
+        """The request under the server's own name, as a proxy passes it on."""
+        own = self.url.removeprefix("http://").encode()
+        return request.replace(own, f"127.0.0.1:{self._target}".encode(), 1)
 
 
 def _whole(connection):

@@ -1,9 +1,11 @@
 """Headers that lie, and what every reply tells browsers."""
 
+from dataclasses import replace
+
 import pytest
 
 from discreet.server.shield import HEADERS
-from serving import head, status
+from serving import QUICK, head, served, status
 
 
 def test_two_tokens_are_none(server, owner):
@@ -62,11 +64,21 @@ def test_other_names_are_not_answered_to(server, hosts):
     assert b'"ok"' not in reply
 
 
-@pytest.mark.parametrize(
-    "host", ["localhost", "LOCALHOST:1", "127.0.0.1:80", "[::1]", "[::1]:8000"]
-)
-def test_this_machines_names_are_answered_to(server, host):
-    assert server.get("/v1/health", headers={"Host": host}).status == 200
+@pytest.mark.parametrize("name", ["localhost", "LOCALHOST", "127.0.0.1", "[::1]"])
+def test_this_machines_names_are_answered_to_with_the_port_it_listens_on(server, name):
+    ports = ("", f":{server.port}", ":1", ":80", ":", ":x", f":{server.port}:1", f":0{server.port}")
+    told = [server.get("/v1/health", headers={"Host": name + port}).status for port in ports]
+
+    assert told == [200, 200, *(6 * [400])]
+
+
+def test_a_proxys_port_is_part_of_the_name(curator, folder):
+    settings = replace(QUICK, hosts=("dp.example.org", "dp.example.org:8443"))
+    with served(curator, settings=settings, folder=folder) as server:
+        hosts = ("dp.example.org", "DP.example.org:8443", "dp.example.org:8444")
+        told = [server.get("/v1/health", headers={"Host": host}).status for host in hosts]
+
+    assert told == [200, 200, 400]
 
 
 def test_what_a_client_says_it_was_forwarded_from_is_ignored(server, owner):

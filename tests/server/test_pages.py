@@ -66,6 +66,15 @@ def test_the_charts_script_is_the_installed_packages(server):
     assert b"window.vegaEmbed" in found.body
 
 
+def test_the_licence_of_vega_is_served_with_it(server):
+    found = server.get("/static/vega-licence.txt")
+
+    assert (found.status, found.headers["Content-Type"]) == (200, "text/plain; charset=utf-8")
+    assert b"University of Washington" in found.body
+    assert b"vl-convert" in found.body
+    assert b"vega-licence.txt" in server.get("/static/vega.js").body[:100]
+
+
 def test_files_hold_no_inline_script_or_style_and_nothing_from_elsewhere():
     for path in FILES:
         text = path.read_text(encoding="utf-8")

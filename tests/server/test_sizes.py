@@ -113,6 +113,17 @@ def test_headers_that_never_end_close_the_connection(slow):
         assert status(read_all(connection)) is None
 
 
+def test_half_open_connections_of_one_address_shut_out_nobody(server):
+    """A thousand and ten of them gave everybody 503 for ten seconds."""
+    with contextlib.ExitStack() as open_:
+        for n in range(1010):
+            one = socket.create_connection(("127.0.0.1", server.port), timeout=5)
+            open_.enter_context(one)
+            if n % 2:
+                one.sendall(b"GET /v1/health HTTP/1.1\r\n")
+        assert server.get("/v1/health").status == 200
+
+
 def test_a_connection_without_a_request_is_closed(slow):
     with socket.create_connection(("127.0.0.1", slow.port), timeout=5) as connection:
         begun = time.monotonic()

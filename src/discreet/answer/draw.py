@@ -38,15 +38,15 @@ from discreet.answer.set_plan import (
 from discreet.answer.spread import Spread
 from discreet.answer.statements import Statements
 from discreet.answer.totals import found_totals, known_totals, put_domains
-from discreet.engines.engine import Engine, Session
+from discreet.engines.engine import Deadline, Engine, Session
 from discreet.plan.bounding import Weighing, group_count
 from discreet.plan.query import Aggregate, level_of
 from discreet.plan.statistics import Distinct, Ranks, Statistic
 from discreet.privacy import Guarantee
 
 
-def draw(plan: SetPlan, engine: Engine, until: float | None = None) -> Drawn:
-    """Measure one grouping set; at `until`, on the monotonic clock, the engine is stopped."""
+def draw(plan: SetPlan, engine: Engine, until: Deadline | None = None) -> Drawn:
+    """Measure one grouping set; at `until` the engine is stopped."""
     statements = Statements.of(plan, engine.dialect, os.urandom(16).hex())
     with engine.snapshot(until) as session:
         put_domains(plan.query, session)

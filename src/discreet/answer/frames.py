@@ -89,8 +89,34 @@ def to_csv(release: "Release", path: str | Path | None, *, intervals: bool) -> s
     import pyarrow.csv  # noqa: PLC0415 - for those who want a file
 
     sink = pa.BufferOutputStream()
-    pyarrow.csv.write_csv(release.to_arrow(intervals=intervals), sink)
+    pyarrow.csv.write_csv(inert(release.to_arrow(intervals=intervals)), sink)
     text: bytes = sink.getvalue().to_pybytes()
     if path is not None:
         Path(path).write_bytes(text)
     return text.decode()
+
+
+def inert(table: pa.Table) -> pa.Table:
+    """The same table with texts that no spreadsheet takes for a formula.
+
+    Texts and names that begin with = + - @, a tab or a carriage return get an apostrophe in front.
+
+    Example:
+        >>> inert(pa.table({"x": ["=1+1", "a"], "-n": [-1, 2]})).to_pydict()
+        {'x': ["'=1+1", 'a'], "'-n": [-1, 2]}
+    """
+    names = [f"'{name}" if name.startswith(_FORMULA) else name for name in table.column_names]
+    texts = [pa.types.is_string(kind) for kind in table.schema.types]
+    columns = [
+        _inert(column) if text else column
+        for column, text in zip(table.columns, texts, strict=True)
+    ]
+    return pa.table(columns, names=names)
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def _inert(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    odd = pc.match_substring_regex(column, "^[=+\\-@\t\r]")
+    return pc.if_else(odd, pc.binary_join_element_wise("'", column, ""), column)

@@ -18,7 +18,7 @@ from discreet.answer.price import Price
 from discreet.answer.release import Release
 from discreet.answer.set_plan import Charged, SetPlan
 from discreet.answer.sets import single_sets
-from discreet.engines.engine import Engine
+from discreet.engines.engine import Deadline, Engine
 from discreet.errors import InputError, InvariantBroken
 from discreet.plan.bounding import Law
 from discreet.plan.query import Query
@@ -85,10 +85,10 @@ class MeasurementPlan:
 
     # --- data, and after it -----------------------------------------------------------------------
 
-    def measure(self, engine: Engine, until: float | None = None) -> list[Drawn]:
+    def measure(self, engine: Engine, until: Deadline | None = None) -> list[Drawn]:
         """Noisy integers for each grouping set: all that data is read for.
 
-        At `until`, on the monotonic clock, the engine is stopped.
+        At `until` the engine is stopped.
         """
         drawn = [draw(one, engine, until) for one in self.sets]
         self.check_spent(drawn)

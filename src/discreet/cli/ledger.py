@@ -146,6 +146,26 @@ def readmit(
 
 @ledger.command()
 @curator_option
+@click.argument("charge", type=click.IntRange(1))
+@shape_options
+def cancel(*, folder: Path, charge: int, as_json: bool, as_csv: bool) -> None:
+    """Give up a question that is charged and not computed yet, for ever.
+
+    CHARGE is its number in the ledger. The charge stays. A server that computes it stops within
+    seconds. Analysts cancel their own with DELETE /v1/queries/CHARGE.
+
+    Example: discreet ledger cancel 17
+    """
+    with open_curator(folder) as curator:
+        curator.cancel(charge)
+    facts = {"charge": charge, "cancelled": True}
+    tell(
+        f"Question {charge} is cancelled; its charge stays.", facts, as_json=as_json, as_csv=as_csv
+    )
+
+
+@ledger.command()
+@curator_option
 @click.option("--reason", required=True, help="Why; the ledger keeps it.")
 @shape_options
 def adopt(*, folder: Path, reason: str, as_json: bool, as_csv: bool) -> None:

@@ -24,8 +24,14 @@ def write_csv(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> s
     columns = list(names or (rows[0] if rows else ()))
     writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: _inert(row.get(name)) for name in columns} for row in rows)
     return text.getvalue()
+
+
+def _inert(value: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula."""
+    odd = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{value}" if odd else value
 
 
 def tell(sentence: str, facts: Mapping[str, Any], *, as_json: bool, as_csv: bool) -> None:

@@ -87,6 +87,22 @@ def fail(transaction: Transaction, receipt: Receipt) -> Receipt:
     return _stands(found, State.CHARGED)
 
 
+def cancel(transaction: Transaction, receipt: Receipt, *, by: str) -> Receipt:
+    """Give up a charge for ever on somebody's word, unless it is measured; it is no failure.
+
+    Why: measurements are stored at a moment that was fixed before data was read, so whether a
+    charge can still be cancelled tells nothing about data.
+    """
+    found = _charged(transaction, receipt)
+    if found.outcome is None and found.measuring is None:
+        facts = {"charge": receipt.sequence, "cancelled": True}
+        entry = transaction.append("failed", by, facts)
+        sql = "UPDATE charges SET released = ?, failed = 2 WHERE sequence = ?"
+        transaction.update(sql, (entry.sequence, receipt.sequence))
+        return replace(receipt, state=State.FAILED)
+    return _stands(found, State.CHARGED)
+
+
 def complete(transaction: Transaction, receipt: Receipt, release: bytes) -> bytes:
     """Store the answer to a charge; the first one stays, and everybody gets that one."""
     found = _charged(transaction, receipt)
@@ -130,8 +146,8 @@ def final_failure() -> EngineError:
     """The error for a charge that failed, in words that are the same for all data."""
     return EngineError(
         "the answer to this question could not be computed",
-        why="the engine ran out of time, memory or disk, or came upon something unforeseen; the "
-        "charge stays, and asking the same again gives this error again",
+        why="it was cancelled, or the engine ran out of time, memory or disk, or came upon "
+        "something unforeseen; the charge stays, and asking the same again gives this error again",
         fix="ask a cheaper question, or tell whoever runs the curator",
     )
 

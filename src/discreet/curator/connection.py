@@ -96,6 +96,10 @@ class Link:
         packed = json.dumps(body, allow_nan=False).encode()
         return self._settled("POST", path, packed, sent, tries=TRIES if safe else 1)
 
+    def delete(self, path: str) -> Reply:
+        """Take something back; sent again when the connection is lost."""
+        return self._settled("DELETE", path, None, {}, tries=TRIES)
+
     def upload(self, path: str, file: Path) -> Reply:
         """Send a file; again, when the connection is lost: what came of the first is swept away."""
         with file.open("rb") as stream:

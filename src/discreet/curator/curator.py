@@ -10,7 +10,7 @@ import copy
 import os
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from discreet.answer.explain import Explanation
 from discreet.answer.release import Release
@@ -39,6 +39,7 @@ from discreet.plan import canonical
 from discreet.plan.dummy import ROWS, dummy
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Query
+from discreet.plan.remembered import remember
 from discreet.plan.schema import Bounds, Keys, Limits, Person, PublicTable, Schema, Table, Unit
 from discreet.privacy import Neighbours
 from discreet.privacy.charges import Charge
@@ -263,6 +264,21 @@ class Curator(Asking):
         within = self._known(dataset)
         return self._ledger.readmit(analyst, within, by=self._by, reason=reason)
 
+    def cancel(self, charge: int, *, analyst: str | None = None) -> None:
+        """Give up a question that is charged and not measured yet, for ever; the charge stays.
+
+        With `analyst` only a question that this one asked first.
+        """
+        window = self.window(None)
+        found = window.find(charge)
+        if found is None or (analyst is not None and found.order.analyst != analyst):
+            raise InputError(
+                f"there is no question {charge}",
+                why="nothing is known under this number",
+                fix="pass the number of a charge",
+            )
+        window.cancel(charge, by=self._by if analyst is None else analyst)
+
     def as_owner(self, name: str) -> "Curator":
         """The same curator in the hands of one of several owners, whom the ledger will name."""
         view = copy.copy(self)
@@ -402,7 +418,7 @@ class Curator(Asking):
     def _offer(self, question: str | Query, terms: Terms, analyst: str | None) -> Offer:
         """Price a question that speaks of nothing but what can be seen from here."""
         if not isinstance(question, Query):
-            query = read(question, self.schema)
+            query = _read(self._holdings.tables, self._scope, question)
         elif self._scope is None:
             query = question
         else:
@@ -457,3 +473,19 @@ class Curator(Asking):
         if dataset in known:
             return dataset
         raise unknown("dataset", dataset, known)
+
+
+def _read(tables: Registry, scope: frozenset[str] | None, text: str) -> Query:
+    """A question in SQL, as far as it can be seen; one that was read lately is not read again."""
+    if isinstance(text, str) and len(text) <= _SHORT:
+        return _read_lately(tables, scope, text)
+    return read(text, tables.within(scope).schema)
+
+
+@remember(512)
+def _read_lately(tables: Registry, scope: frozenset[str] | None, text: str) -> Query:
+    return read(text, tables.within(scope).schema)
+
+
+_SHORT: Final = 4096
+"""Characters of a question that is worth remembering."""

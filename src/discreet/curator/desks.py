@@ -68,6 +68,10 @@ class Desk:
         """Answer a plan."""
         return self.curator.ask(query, analyst=self.analyst, **price)
 
+    def cancel(self, charge: int) -> None:
+        """Give up a question that this analyst asked, for ever; the charge stays."""
+        self.curator.cancel(charge, analyst=self.analyst)
+
     def dummy(self, **size: int) -> "Curator":
         """Made-up rows with the same tables, to try questions on."""
         return self.curator.dummy(**size)

@@ -27,7 +27,7 @@ class Filed:
 
     `debits` has whole units of amount and delta for the key of each account. Times are UTC, as the
     entries have them; `answered` is None while there is no answer. `failed` says that there will
-    be none.
+    be none; `size` is the bytes of the answer.
     """
 
     sequence: int
@@ -36,6 +36,7 @@ class Filed:
     debits: Mapping[str, tuple[int, int]]
     answered: str | None
     failed: bool = False
+    size: int = 0
 
     @staticmethod
     def read(row: Sequence[Any]) -> "Filed":
@@ -47,7 +48,8 @@ class Filed:
         failed = outcome is not None and outcome.kind == "failed"
         answered = None if outcome is None or failed else outcome.time
         order = Order.from_dict(entry.by, entry.facts)
-        return Filed(sequence, entry.time, order, debits, answered, failed)
+        size = 0 if answered is None or outcome is None else int(outcome.facts["size"])
+        return Filed(sequence, entry.time, order, debits, answered, failed, size)
 
 
 def find(execute: Execute, sequence: int) -> Filed | None:

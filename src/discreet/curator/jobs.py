@@ -10,7 +10,7 @@ from discreet.curator.orders import Receipt
 from discreet.curator.pace import AT_ONCE, Pace
 from discreet.curator.till import Till
 
-WORKERS: Final = 64
+WORKERS: Final = 256
 """Most of them sleep: how many compute at a time is for `Pace.turn` to say."""
 
 
@@ -67,7 +67,7 @@ class Jobs:
             pool.shutdown(wait=True)
 
     def _work(self, receipt: Receipt, pace: Pace) -> Release:
-        with pace.turn():
+        with pace.turn(self._till.bound_seconds(receipt)):
             return self._till.finish(receipt, pace)
 
     def _forget(self, sequence: int) -> None:

@@ -13,7 +13,7 @@ charge costs the same after a million entries, and `verify` works them out again
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Self, TextIO, TypeVar
 
 from discreet.curator import accounting, birth, charging, filing, merkle
@@ -207,6 +207,22 @@ class Ledger:
         return self._committer.submit(
             lambda page, _: charging.fail(page, receipt), ahead=[charging.charge_of(receipt)]
         )
+
+    def cancel(self, receipt: Receipt, *, by: str) -> Receipt:
+        """Give up a charge that is not measured yet; the receipt says what became of it."""
+        named(by, "by")
+        return self._committer.submit(
+            lambda page, _: charging.cancel(page, receipt, by=by),
+            ahead=[charging.charge_of(receipt)],
+        )
+
+    def failed(self, sequences: Sequence[int]) -> tuple[int, ...]:
+        """Those of some charges that failed or were cancelled."""
+        marks = ", ".join("?" * len(sequences))
+        sql = f"SELECT sequence FROM charges WHERE failed <> 0 AND sequence IN ({marks})"  # noqa: S608 - marks
+        if not sequences:
+            return ()
+        return self._read(lambda page: tuple(one for (one,) in page.read(sql, sequences)))
 
     def check_failures(self, order: Order) -> None:
         """Refuse to read data for an analyst too many of whose questions have failed by now."""

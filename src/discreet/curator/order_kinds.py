@@ -16,7 +16,7 @@ from discreet.answer.release import Release
 from discreet.answer.set_plan import Charged
 from discreet.curator.orders import Order
 from discreet.curator.stored_orders import StoredOrder
-from discreet.engines.engine import Engine
+from discreet.engines.engine import Deadline, Engine
 from discreet.errors import LedgerError
 from discreet.plan import canonical
 from discreet.plan.query import Query
@@ -53,7 +53,7 @@ class PlannedOrder(ABC):
 
     @property
     @abstractmethod
-    def tables(self) -> set[str]:
+    def tables(self) -> frozenset[str]:
         """The names of all tables that it reads, public ones too."""
 
     @property
@@ -74,7 +74,7 @@ class PlannedOrder(ABC):
         """How long measuring takes at most, by public numbers."""
 
     @abstractmethod
-    def measure(self, engine: Engine, until: float | None) -> bytes:
+    def measure(self, engine: Engine, until: Deadline | None) -> bytes:
         """Noisy measurements, to be stored before anything is computed from them."""
 
     @abstractmethod
@@ -128,7 +128,7 @@ class QueryOrder(PlannedOrder):
         return StoredOrder(text, plan.price, law, plan.neighbours)
 
     @property
-    def tables(self) -> set[str]:
+    def tables(self) -> frozenset[str]:
         """The names of all tables that it reads, public ones too."""
         return self.stored.tables
 
@@ -149,7 +149,7 @@ class QueryOrder(PlannedOrder):
         """How long measuring takes at most."""
         return bound(self.plan.query).seconds
 
-    def measure(self, engine: Engine, until: float | None) -> bytes:
+    def measure(self, engine: Engine, until: Deadline | None) -> bytes:
         """Noisy measurements of all grouping sets."""
         return pack(self.plan.measure(engine, until))
 

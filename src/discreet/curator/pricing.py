@@ -17,9 +17,10 @@ from discreet.curator.weights import weigh_columns
 from discreet.engines.default import DefaultEngine
 from discreet.errors import InputError
 from discreet.plan.bounding import Law
-from discreet.plan.query import Query
+from discreet.plan.query import Query, parts_in
+from discreet.plan.remembered import remember
 from discreet.privacy import Neighbours
-from discreet.privacy.charges import EPSILON, Charge
+from discreet.privacy.charges import EPSILON, Charge, Measure
 from discreet.rationals import Real
 
 SHARE = 50
@@ -108,20 +109,32 @@ class Offer:
 
 def plan_query(question: Query, terms: Terms, at: Counter) -> QueryOrder:
     """Plan a question; one in SQL and one in Python that mean the same become the same."""
-    asked = replace(question, outputs=tuple(outputs_of(question)))
-    query = weigh_columns(asked, terms.weights or {})
-    delta = _delta(terms, at.touched)
+    asked = _with_outputs(question)
+    query = weigh_columns(asked, terms.weights) if terms.weights else asked
+    about, delta = at.neighbours, _delta(terms, at.touched)
     laws, measure = _laws(at.touched, delta), at.touched[0].measure
     if terms.accuracy is None:
         assert terms.epsilon is not None  # noqa: S101 - narrowing: see Terms
         price = _within_reason(Price(terms.epsilon, delta))
     else:
-        about = at.neighbours
         price = price_for(
             query, terms.accuracy, delta=delta, neighbours=about, laws=laws, measure=measure
         )
-    plan = MeasurementPlan.of(query, price, at.neighbours, laws, measure)
-    plan.statements(DefaultEngine.dialect)  # what cannot be compiled is refused now
+    return _planned(query, price, about, laws, measure)
+
+
+@remember(512, parts_in)
+def _with_outputs(question: Query) -> Query:
+    return replace(question, outputs=tuple(outputs_of(question)))
+
+
+@remember(512, parts_in)
+def _planned(
+    query: Query, price: Price, about: Neighbours, laws: tuple[Law, ...], measure: Measure
+) -> QueryOrder:
+    """The plan of a question; what cannot be compiled is refused now, whatever the limits."""
+    plan = MeasurementPlan.of(query, price, about, laws, measure)
+    plan.statements(DefaultEngine.dialect)
     return QueryOrder(plan)
 
 

@@ -33,6 +33,7 @@ from discreet.plan.query import Query
 from discreet.plan.schema import Bounds, Keys, Limits, Schema, Unit
 from discreet.privacy import Neighbours
 from discreet.privacy.charges import Charge
+from discreet.rationals import whole
 
 PATIENCE: Final = 600.0
 """Seconds to wait for an answer that is charged."""
@@ -210,6 +211,15 @@ class Remote(Curator):
         """Refuse: it is for whoever runs the server, and sees why questions failed."""
         del analyst, dataset, reason
         _refuse("questions that failed", "`discreet ledger readmit` where the server runs")
+
+    def cancel(self, charge: int, *, analyst: str | None = None) -> None:
+        """Give up a question that is charged and not measured yet, for ever; the charge stays.
+
+        Analysts cancel what they asked first, owners everything.
+        """
+        if analyst is not None:
+            self._check_name(analyst)
+        self._link.delete(f"/v1/queries/{whole(charge, 'charge', at_least=1)}")
 
     def keep_time(self, pace: Pace) -> None:
         """Refuse: the server keeps its own."""

@@ -88,7 +88,7 @@ class Replay:
                 self.measured.discard(facts["charge"])
                 self.released += 1
             case "failed":
-                self._fail(facts["charge"])
+                self._fail(facts["charge"], cancelled=facts.get("cancelled") is True)
             case "readmitted":
                 self._readmit((facts["analyst"], facts["dataset"]), facts["failures"])
 
@@ -131,11 +131,15 @@ class Replay:
             raise ValueError(charge)
         self.measured.add(charge)
 
-    def _fail(self, charge: int) -> None:
-        """A charge that was measured has an answer, sooner or later."""
+    def _fail(self, charge: int, *, cancelled: bool) -> None:
+        """A charge that was measured has an answer, sooner or later; a cancelled one counts not."""
         if charge in self.measured:
             raise ValueError(charge)
-        self.failures.setdefault(self.open.pop(charge), set()).add(charge)
+        asker = self.open.pop(charge)
+        if cancelled:
+            self.forgiven.add(charge)
+        else:
+            self.failures.setdefault(asker, set()).add(charge)
 
     def _readmit(self, asker: tuple[str, str], failures: int) -> None:
         failed = self.failures.pop(asker, set())

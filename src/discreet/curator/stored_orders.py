@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from discreet.answer.price import Price
@@ -53,7 +54,7 @@ class StoredOrder:
         return canonical.read(self.query, schema)
 
     @property
-    def tables(self) -> set[str]:
+    def tables(self) -> frozenset[str]:
         """The names of all tables that it speaks of, public ones too."""
         return names_of(self.query)
 
@@ -80,9 +81,10 @@ class StoredOrder:
 _WEIGHED = '"weight":{"fraction"'
 
 
-def names_of(query: str) -> set[str]:
+@lru_cache(maxsize=64)
+def names_of(query: str) -> frozenset[str]:
     """The names of all tables in the canonical text of a question, public ones too."""
-    return set(_names(json.loads(query)))
+    return frozenset(_names(json.loads(query)))
 
 
 def _names(node: Any) -> Iterable[str]:

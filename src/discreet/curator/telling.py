@@ -176,21 +176,35 @@ def _group_facts(part: Part) -> dict[str, Any]:
 # --- releases -----------------------------------------------------------------------------------
 
 
-def release_facts(release: Release) -> dict[str, Any]:
-    """A release, row by row; NULL and what JSON has no word for are null."""
+def release_rows(release: Release, rows: slice = slice(None)) -> list[list[Any]]:
+    """Some rows of a release; NULL and what JSON has no word for are null."""
+    table = release.table[rows]
+    return [list(row) for row in zip(*map(_column, table.columns), strict=True)]
+
+
+def release_widths(release: Release, name: str, rows: slice = slice(None)) -> list[Any]:
+    """Some half-widths of a column."""
+    return _column(release.half_widths[name][rows])
+
+
+def _column(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    if pa.types.is_integer(column.type) or pa.types.is_string(column.type):
+        plain: list[Any] = column.to_pylist()
+        return plain
+    return [_plain(value) for value in column.to_pylist()]
+
+
+def release_facts(release: Release, rows: slice = slice(None)) -> dict[str, Any]:
+    """A release, or some rows of it."""
     table, facts = release.table, release.facts
     keys = () if facts is None else facts.keys
-    columns = [[_plain(value) for value in column.to_pylist()] for column in table.columns]
     return {
         "columns": [
             {"name": field.name, "kind": _kind(field.type), "key": field.name in keys}
             for field in table.schema
         ],
-        "rows": [list(row) for row in zip(*columns, strict=True)],
-        "half_widths": {
-            name: [_plain(width) for width in widths.to_pylist()]
-            for name, widths in release.half_widths.items()
-        },
+        "rows": release_rows(release, rows),
+        "half_widths": {name: release_widths(release, name, rows) for name in release.half_widths},
         "confidence": 0.95,
         "how": dict(release.how),
         "price": {"epsilon": float(release.price.epsilon), "delta": float(release.price.delta)},

@@ -8,6 +8,8 @@ import math
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from discreet.answer.release import Release
 from discreet.curator import registry
@@ -15,19 +17,29 @@ from discreet.curator.charging import final_failure
 from discreet.curator.holdings import Holdings, check_people
 from discreet.curator.ledger import Ledger
 from discreet.curator.order_kinds import PlannedOrder, kind_of
-from discreet.curator.orders import Receipt, State
+from discreet.curator.orders import Order, Receipt, State
 from discreet.curator.pace import AT_ONCE, Pace
 from discreet.curator.pricing import Counter, Offer, Terms, plan_query
-from discreet.curator.registry import Registration
+from discreet.curator.registry import Registration, Registry
 from discreet.curator.stored_orders import names_of
-from discreet.errors import DiscreetError, InvariantBroken, LedgerError, QueryRefused
+from discreet.errors import DiscreetError, InputError, InvariantBroken, LedgerError, QueryRefused
 from discreet.plan import canonical
 from discreet.plan.query import Query
 from discreet.plan.relations import tables_of
+from discreet.plan.remembered import remember
 from discreet.privacy import Neighbours
+
+if TYPE_CHECKING:
+    from discreet.engines.engine import Deadline
 
 _WAIT = 600.0
 _LOG = logging.getLogger("discreet")
+
+
+@remember(64)  # plans may be large, and are read thrice, one soon after the other
+def _planned(tables: Registry, order: Order, _: int) -> PlannedOrder:
+    """Read the plan of a charge against the tables as they are described."""
+    return kind_of(order).read(order, tables.schema)
 
 
 def _check_planned(receipt: Receipt, planned: PlannedOrder) -> None:
@@ -73,6 +85,7 @@ class Till:
         self._unfinished: set[int] = set()
         self._looked = False
         self._proved: dict[str, object] = {}
+        self._running: dict[int, Deadline | None] = {}
         self.pace = AT_ONCE
         """The pace at which recovery computes."""
 
@@ -174,22 +187,56 @@ class Till:
         planned = self._planned(receipt)
         self._check_version(receipt, planned)
         _check_planned(receipt, planned)
+        if self._ledger.failed((receipt.sequence,)):  # it was cancelled while it waited
+            return replace(receipt, state=State.FAILED)
         self._ledger.check_failures(receipt.order)
         engine, seconds = self._holdings.open(), planned.seconds(self._holdings.bound_work)
         began, steps = time.monotonic(), pace.steps(seconds)
         until, measured = pace.stop(began, steps), None
+        self._running[receipt.sequence] = until
         try:
             # Whatever goes wrong once data is read may depend on data: it all ends in one way, and
             # nothing of it is passed on.
-            with suppress(Exception):
+            with suppress(Exception), pace.engine(seconds):
                 measured = planned.measure(engine, until)
-            overran = until is not None and time.monotonic() > until
+            overran = until is not None and time.monotonic() > until.moment
             self._check_version(receipt, planned)  # nobody swapped a file meanwhile
         finally:
-            pace.hold(began, steps)
+            self._running.pop(receipt.sequence, None)
+            if until is None or until.cancelled is None:
+                pace.hold(began, steps)
+            else:
+                pace.let_go(until.cancelled)
         if measured is None or overran:
             return self._give_up(receipt)
         return self._ledger.keep(receipt, measured)
+
+    def cancel(self, receipt: Receipt, *, by: str) -> None:
+        """Give up a charge whose measurements are not stored, for ever; the charge stays.
+
+        Whether it still can be cancelled follows from its step, which no data moves.
+        """
+        if self._ledger.cancel(receipt, by=by).state is not State.FAILED:
+            raise InputError(
+                f"question {receipt.sequence} is answered already",
+                why="its measurements are stored",
+                fix="read its answer: it is charged and free to read",
+            )
+        self._stop(receipt.sequence)
+
+    def stop_cancelled(self) -> None:
+        """Stop what is computed here and was cancelled through another worker."""
+        for sequence in self._ledger.failed(tuple(self._running)):
+            self._stop(sequence)
+
+    def _stop(self, sequence: int) -> None:
+        until = self._running.get(sequence)
+        if until is not None and until.cancelled is None:
+            until.cancel()
+
+    def bound_seconds(self, receipt: Receipt) -> float:
+        """What computing a charge may take, by public bounds."""
+        return self._planned(receipt).seconds(self._holdings.bound_work)
 
     def _give_up(self, receipt: Receipt) -> Receipt:
         _LOG.error("charge %d failed while data was read; this is final", receipt.sequence)
@@ -208,7 +255,7 @@ class Till:
         )
 
     def _planned(self, receipt: Receipt) -> PlannedOrder:
-        return kind_of(receipt.order).read(receipt.order, self._holdings.schema)
+        return _planned(self._holdings.tables, receipt.order, receipt.sequence)
 
     def _check_version(self, receipt: Receipt, planned: PlannedOrder) -> None:
         used = self._holdings.check(planned.tables)

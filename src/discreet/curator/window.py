@@ -67,7 +67,10 @@ class Window:
     ) -> Receipt:
         """Charge a question durably; no data is touched yet."""
         asked = question if isinstance(question, str) else None
-        offer = self.offer(question, terms, analyst)
+        return self.charge(self.offer(question, terms, analyst), request, asked)
+
+    def charge(self, offer: Offer, request: str | None = None, asked: str | None = None) -> Receipt:
+        """Charge an offer durably; `asked` is the text that people wrote."""
         return self._till.charge(offer, request, asked)
 
     def pursue(self, receipt: Receipt, *, patience: float, pace: Pace = AT_ONCE) -> Release | None:
@@ -110,6 +113,16 @@ class Window:
             return None
         pending = Receipt(sequence, found.order, State.PENDING)
         return self.pursue(self._again(pending), patience=patience, pace=pace)
+
+    def cancel(self, sequence: int, *, by: str) -> None:
+        """Give up a charge by its number, for ever; it has to be `find`able. The charge stays."""
+        found = self._ledger.find(sequence)
+        if found is not None:
+            self._till.cancel(Receipt(sequence, found.order, State.PENDING), by=by)
+
+    def stop_cancelled(self) -> None:
+        """Stop what this process computes and another one was told to cancel."""
+        self._till.stop_cancelled()
 
     def _runs(self, receipt: Receipt, pace: Pace) -> bool:
         """Whether this process computes the charge, from now on if it is its turn."""

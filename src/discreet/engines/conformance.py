@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 
 from discreet.engines.cases import SCHEMA, arrow_of, plain, rows_of, stored
-from discreet.engines.engine import ARROW, Engine, Session
+from discreet.engines.engine import ARROW, Deadline, Engine, Session
 from discreet.errors import EngineError, InvariantBroken
 from discreet.plan.kinds import Kind
 from discreet.plan.query import key_types
@@ -124,7 +124,7 @@ def check_failures(load: Load) -> None:
     with _Opened(load) as engine:
         with engine.snapshot() as session:
             _fails(lambda: _rows(session, "SELECT canary_77777 FROM canary"), "nonsense runs")
-        with engine.snapshot(time.monotonic() - 1) as session:
+        with engine.snapshot(Deadline(time.monotonic() - 1)) as session:
             one = f"SELECT id FROM {view_name('cells', engine.dialect)}"
             _fails(lambda: session.keep("late", one), "a session runs on after its time")
             _fails(lambda: _rows(session, one), "a session runs on after its time")

@@ -16,6 +16,7 @@ from discreet.engines.describe import Description
 from discreet.engines.duckdb_databases import close, connect
 from discreet.engines.duckdb_dialect import DuckDB
 from discreet.engines.duckdb_files import describe_source, reader
+from discreet.engines.engine import Deadline
 from discreet.engines.scratch import drop_scratch, make_scratch
 from discreet.errors import EngineError, InputError
 from discreet.plan.schema import Path as KeyPath
@@ -43,6 +44,9 @@ _AGAIN = 0.02
 
 _AT_ONCE = 1000
 """Columns that are looked through in one pass."""
+
+_LOOK = 0.5
+"""Seconds between looks whether a question was cancelled."""
 
 LONGEST_STORED = 1 << 16
 """Bytes of a stored text; longer ones would take time to fetch whatever is read of them."""
@@ -237,7 +241,7 @@ class DuckDBEngine:
     # --- questions ------------------------------------------------------------------------------
 
     @contextmanager
-    def snapshot(self, until: float | None = None) -> Iterator["DuckDBSession"]:
+    def snapshot(self, until: Deadline | None = None) -> Iterator["DuckDBSession"]:
         """A transaction of its own, whose temporary tables end with it; stopped at `until`."""
         self._check_here()
         cursor = self._database.cursor()
@@ -254,7 +258,7 @@ def _parts(whole: Sequence[T], size: int) -> list[Sequence[T]]:
 
 
 @contextmanager
-def _stopping(cursor: "duckdb.DuckDBPyConnection", until: float | None) -> Iterator[None]:
+def _stopping(cursor: "duckdb.DuckDBPyConnection", until: Deadline | None) -> Iterator[None]:
     """Interrupt what runs from a moment of the monotonic clock on, again and again.
 
     Why: an interrupt that comes while a statement is about to begin is forgotten by it.
@@ -265,10 +269,9 @@ def _stopping(cursor: "duckdb.DuckDBPyConnection", until: float | None) -> Itera
     ended = threading.Event()
 
     def interrupt() -> None:
-        pause = max(0.0, until - time.monotonic())
-        while not ended.wait(pause):
-            cursor.interrupt()
-            pause = _AGAIN
+        while not ended.wait(_until_looking(until)):
+            if time.monotonic() >= until.moment:
+                cursor.interrupt()
 
     alarm = threading.Thread(target=interrupt, daemon=True)
     alarm.start()
@@ -277,6 +280,12 @@ def _stopping(cursor: "duckdb.DuckDBPyConnection", until: float | None) -> Itera
     finally:
         ended.set()
         alarm.join()
+
+
+def _until_looking(until: Deadline) -> float:
+    """Seconds until it is time to interrupt, or to look whether it was brought forward."""
+    left = until.moment - time.monotonic()
+    return _AGAIN if left <= 0 else min(left, _LOOK)
 
 
 def _dispose(
@@ -291,7 +300,9 @@ def _dispose(
 class DuckDBSession:
     """One question's conversation with DuckDB."""
 
-    def __init__(self, connection: "duckdb.DuckDBPyConnection", until: float | None = None) -> None:
+    def __init__(
+        self, connection: "duckdb.DuckDBPyConnection", until: Deadline | None = None
+    ) -> None:
         self._connection = connection
         self._until = until
         self._kept: set[str] = set()
@@ -320,7 +331,7 @@ class DuckDBSession:
             self._check_time()
 
     def _check_time(self) -> None:
-        if self._until is not None and time.monotonic() > self._until:
+        if self._until is not None and time.monotonic() > self._until.moment:
             raise _unfinished()
 
     def put(self, name: str, table: pa.Table) -> None:

@@ -5,8 +5,10 @@ can keep the rows of a SELECT under a name. All SQL is written by this package, 
 dialect. `discreet.engines.check_engine` checks an implementation against everything said here.
 """
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -54,6 +56,21 @@ class Session(Protocol):
         ...
 
 
+@dataclass(slots=True)
+class Deadline:
+    """A moment of the monotonic clock at which an engine stops; `cancel` brings it forward to now.
+
+    `cancelled` is when that was done, None before.
+    """
+
+    moment: float
+    cancelled: float | None = None
+
+    def cancel(self) -> None:
+        """Let the engine stop within half a second."""
+        self.moment = self.cancelled = time.monotonic()
+
+
 class Engine(Protocol):
     """Holds the data of a schema."""
 
@@ -76,10 +93,10 @@ class Engine(Protocol):
         """
         ...
 
-    def snapshot(self, until: float | None = None) -> AbstractContextManager[Session]:
+    def snapshot(self, until: Deadline | None = None) -> AbstractContextManager[Session]:
         """A session on the data as they are now; what it kept ends with it.
 
-        At `until`, on the monotonic clock, what runs is stopped, and nothing runs after it.
+        At `until` what runs is stopped, and nothing runs after it.
         """
         ...
 

@@ -23,6 +23,7 @@ from discreet.plan import expressions, kinds, query, relations
 from discreet.plan import schema as schemas
 from discreet.plan.query import Query
 from discreet.plan.relations import nodes_of
+from discreet.plan.remembered import remember
 from discreet.plan.schema import PublicTable, Schema, Table
 
 WRITTEN_OUT = 1 << 10
@@ -36,6 +37,7 @@ _NODES: dict[str, type] = {
 }
 
 
+@remember(512, query.parts_in)
 def write(question: Query) -> str:
     """The canonical text of a question: the same for the same plan, whatever SQL it came from."""
     shared: list[Any] = []
@@ -63,6 +65,7 @@ def read(text: str, schema: Schema) -> Query:
     return found
 
 
+@remember(256)
 def table_digest(table: Table | PublicTable) -> str:
     """A digest of everything the owner said about a table."""
     facts = {f.name: _plain(getattr(table, f.name)) for f in dataclasses.fields(table)}

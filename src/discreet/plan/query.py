@@ -111,15 +111,19 @@ class Query:
             expect(self.having, released, Kind.BOOLEAN, "HAVING")
 
 
-def _check_size(query: Query) -> None:
-    """Refuse what has more parts than an engine, or the ledger that keeps it, should see."""
+def parts_in(query: Query) -> int:
+    """How many parts the relations and expressions of a question have."""
     own: list[Named | Order] = [*query.keys, *query.outputs, *query.order]
     of_rows = [one for a in query.aggregates for one in (*a.arguments, a.where) if one is not None]
     having = [] if query.having is None else [query.having]
     parts = [*(one.expression for one in own), *of_rows, *having]
-    size = query.relation.facts.size + sum(part.size for part in parts)
+    return query.relation.facts.size + sum(part.size for part in parts)
+
+
+def _check_size(query: Query) -> None:
+    """Refuse what has more parts than an engine, or the ledger that keeps it, should see."""
     for count, most, what in (
-        (size, LARGEST, "parts"),
+        (parts_in(query), LARGEST, "parts"),
         (len(query.aggregates), MOST_AGGREGATES, "aggregates"),
         (len(query.keys), MOST_KEYS, "keys"),
     ):

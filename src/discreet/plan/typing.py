@@ -11,7 +11,7 @@ import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import assert_never
+from typing import Final, assert_never
 
 from discreet.errors import InputError
 from discreet.plan import intervals, numeric
@@ -34,6 +34,7 @@ from discreet.plan.keylists import few, listed, truth
 from discreet.plan.kinds import Kind, Range, Type, Value
 from discreet.plan.numeric import Outcome
 from discreet.plan.patterns import tokens
+from discreet.plan.remembered import remember
 
 DEEPEST = 128
 """What is nested deeper is refused, before Python or an engine gives up on it."""
@@ -54,10 +55,25 @@ def infer(expression: Expression, columns: Mapping[str, Type]) -> Type:
         >>> infer(Call(Function.ADD, (Column("n"), Literal(1, Kind.INTEGER))), columns).kind
         <Kind.REAL: 'real'>
     """
+    return (
+        _remembered(expression, columns)
+        if expression.size >= _LARGE
+        else _inferred(expression, columns)
+    )
+
+
+_LARGE: Final = 16
+"""Parts of an expression whose type is worth remembering."""
+
+
+def _inferred(expression: Expression, columns: Mapping[str, Type]) -> Type:
     found = _infer(expression, columns, 0)
     if found.range is None or math.isfinite(found.range.width):
         return found
     return replace(found, range=None)
+
+
+_remembered: Final = remember(1024, lambda expression: expression.size)(_inferred)
 
 
 def _infer(expression: Expression, columns: Mapping[str, Type], depth: int) -> Type:

@@ -25,7 +25,7 @@ from discreet.plan.expressions import (
 )
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.patterns import Wildcard, longest_part, tokens
-from discreet.plan.query import Aggregate, Query, key_types
+from discreet.plan.query import Aggregate, Query, key_types, parts_in
 from discreet.plan.reads import fetched
 from discreet.plan.relations import (
     MOST_JOINED,
@@ -45,6 +45,7 @@ from discreet.plan.relations import (
     join_caps,
     nodes_of,
 )
+from discreet.plan.remembered import remember
 from discreet.plan.statistics import Distinct, Ranks, Statistic, needed
 from discreet.plan.texts import (
     LONGEST_CONCAT,
@@ -81,6 +82,7 @@ class Work:
     costliest: str
 
 
+@remember(512, parts_in)
 def bound_work(query: Query, rows: int) -> Work:
     """The work of a question over tables of at most so many rows.
 

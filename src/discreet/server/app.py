@@ -1,8 +1,9 @@
 """The application: routers behind the layers that each request passes.
 
-logs -> shield (headers, host) -> door (who) -> bodies (size) -> ticks (time) -> handler
+logs -> shield (host) -> door (who) -> bodies (size) -> waits -> ticks (time) -> handler
 """
 
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -44,9 +45,22 @@ from discreet.server.shield import Shield
 from discreet.server.ticks import Ticks
 from discreet.server.timetable import Timetable
 from discreet.server.uploads import Uploads
+from discreet.server.waits import Waits
 
 CLAIM = 30.0
 """Seconds after which a charge whose worker is gone may be finished by another."""
+
+_SPARE = 32
+"""Threads for requests of nobody in particular: pages, health, logging in."""
+
+_LOOK = 2.0
+"""Seconds between looks whether a question was cancelled through another worker."""
+
+_SWEEP = 300
+"""Looks between those for files that a crash left."""
+
+_SWITCH = 0.001
+"""Seconds that a thread may keep the interpreter while others wait, the one with sockets too."""
 
 _PARTS = (
     *(health, access, public, questions, releases, budgets),
@@ -77,7 +91,13 @@ def build_app(
         store or AccessStore(None if folder is None else folder / FILE),
         chosen,
         metrics,
-        Slots(chosen.computing),
+        Slots(
+            chosen.computing,
+            long=chosen.computing_long,
+            room=timetable.room,
+            processors=chosen.processors,
+        ),
+        Slots(chosen.planning, long=max(1, chosen.planning // 3), each=1),
         timetable,
         Uploads(folder),
         log,
@@ -111,6 +131,7 @@ def _routers() -> list[tuple[str, APIRouter]]:
 def _add_layers(app: FastAPI, house: House) -> None:
     """The innermost first."""
     app.add_middleware(Ticks, quantum=house.settings.quantum)
+    app.add_middleware(Waits, patience=house.settings.patience)
     app.add_middleware(Bodies, settings=house.settings)
     app.add_middleware(Door, house=house, table=app.state.gates)
     app.add_middleware(Shield, hosts=house.settings.hosts)
@@ -120,13 +141,28 @@ def _add_layers(app: FastAPI, house: House) -> None:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, float]]:
     house: House = app.state.house
-    anyio.to_thread.current_default_thread_limiter().total_tokens = house.settings.threads
+    threads = house.settings.threads + _SPARE
+    anyio.to_thread.current_default_thread_limiter().total_tokens = threads
     stopping = threading.Event()
     recovery = threading.Thread(target=_recover, args=(house, stopping), daemon=True)
     recovery.start()
+    threading.Thread(target=_look_around, args=(house, stopping), daemon=True).start()
+    sys.setswitchinterval(_SWITCH)
     yield {HEADER_TIMEOUT: house.settings.header_timeout}
     stopping.set()
     await anyio.to_thread.run_sync(_finish, house)
+
+
+def _look_around(house: House, stopping: threading.Event) -> None:
+    """Stop what was cancelled through another worker; remove what a crash left of uploads."""
+    window, looks = house.curator.window(None), 0
+    while not stopping.wait(_LOOK):
+        if looks % _SWEEP == 0 and house.folder is not None:
+            with suppress(OSError):
+                house.uploads.sweep()
+        looks += 1
+        with suppress(DiscreetError):
+            window.stop_cancelled()
 
 
 def _recover(house: House, stopping: threading.Event) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Final
 
@@ -57,9 +57,9 @@ class Door:
         self._house = house
         self._table = table
         settings = house.settings
-        self._tokens = Buckets(settings.rate, settings.burst)
+        self._names = Buckets(settings.rate, settings.burst)
         self._addresses = Buckets(settings.address_rate, settings.address_burst)
-        self._crowd = Crowd(settings.at_once)
+        self._crowd = Crowd(settings.at_once, settings.threads)
         self._threads: anyio.CapacityLimiter | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -67,11 +67,11 @@ class Door:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        with ExitStack() as inside:
+        async with AsyncExitStack() as inside:
             try:
                 await self._admit(scope)
                 if caller := scope["state"].get("caller"):
-                    inside.enter_context(self._crowd.joined(caller.token))
+                    await inside.enter_async_context(self._crowd.joined(caller.name))
             except Refusal as wrong:
                 await reply(wrong)(scope, receive, send)
             except DiscreetError as wrong:
@@ -109,7 +109,7 @@ class Door:
             self._addresses.check(client)
             raise
         scope["state"]["caller"] = caller
-        self._tokens.check(caller.token)
+        self._names.check(caller.name)
         guard.check(caller)
 
     def _find(self, path: str, method: str) -> Gate:

@@ -181,6 +181,17 @@ def host_name(host: str) -> str:
     return (name if colon and not port.endswith("]") else host).lower()
 
 
+def host_port(host: str) -> str:
+    """The port of a Host header, "" where it has none.
+
+    Example:
+        >>> host_port("localhost:8000"), host_port("[::1]"), host_port("localhost")
+        ('8000', '', '')
+    """
+    _, colon, port = host.rpartition(":")
+    return port if colon and not port.endswith("]") else ""
+
+
 def check_origin(headers: Headers) -> None:
     """Refuse a request that a page of somebody else makes a browser send."""
     host = headers.get("host", "").lower()

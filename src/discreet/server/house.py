@@ -21,7 +21,8 @@ class House:
     """A curator and what stands around it.
 
     `folder` is the curator's, None in memory. Compute inside `work.taken(patience=...)`: it bounds
-    what runs at a time and is waited for when the server stops. `log` takes one line.
+    what runs at a time and is waited for when the server stops. Read and price questions inside
+    `planning.taken(...)`, which is bounded apart. `log` takes one line.
     """
 
     curator: Curator
@@ -30,6 +31,7 @@ class House:
     settings: Settings
     metrics: Metrics
     work: Slots
+    planning: Slots
     timetable: Timetable
     uploads: Uploads
     log: Callable[[str], None]

@@ -2,9 +2,12 @@
 
 import asyncio
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from discreet.server.limits import address
 
 HEADER_TIMEOUT: Final = "header_timeout"
 """Where the application tells how long the headers of a request may take."""
@@ -12,10 +15,42 @@ HEADER_TIMEOUT: Final = "header_timeout"
 _DEFAULT: Final = 10.0
 
 
+MOST_WAITING: Final = 128
+"""Connections of one address that may wait with no whole request; the oldest is closed for more."""
+
+MOST_WAITING_IN_ALL: Final = 512
+"""The same of everybody; the address with the most loses its oldest."""
+
+
+class Waiting:
+    """Connections without a whole request, by address, the oldest first; in one event loop."""
+
+    def __init__(self) -> None:
+        self._by_address: dict[str, dict[Protocol, None]] = {}
+
+    def add(self, who: str, one: "Protocol") -> "Protocol | None":
+        """One more; returns the one that has to go for it."""
+        self._by_address.setdefault(who, {})[one] = None
+        if len(self._by_address[who]) > MOST_WAITING:
+            return next(iter(self._by_address[who]))
+        if sum(map(len, self._by_address.values())) > MOST_WAITING_IN_ALL:
+            most = max(self._by_address, key=lambda one: len(self._by_address[one]))
+            return next(iter(self._by_address[most]))
+        return None
+
+    def remove(self, who: str, one: "Protocol") -> None:
+        """One has sent its request, or is gone."""
+        some = self._by_address.get(who, {})
+        some.pop(one, None)
+        if not some:
+            self._by_address.pop(who, None)
+
+
 class Protocol(H11Protocol):
     """Closes a connection whose next request does not come to the end of its headers in time."""
 
     _patience: asyncio.TimerHandle | None = None
+    _all: Final = WeakKeyDictionary[asyncio.AbstractEventLoop, Waiting]()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
@@ -42,13 +77,21 @@ class Protocol(H11Protocol):
     def _wait(self) -> None:
         seconds: Any = self.app_state.get(HEADER_TIMEOUT, _DEFAULT)
         self._patience = self.loop.call_later(seconds, self._close)
+        gone = self._waiting().add(address(self.client), self)
+        if gone is not None:
+            gone._relax()  # noqa: SLF001 - of the same class
+            gone.transport.close()
 
     def _relax(self) -> None:
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
+            self._waiting().remove(address(self.client), self)
+
+    def _waiting(self) -> Waiting:
+        return self._all.setdefault(self.loop, Waiting())
 
     def _close(self) -> None:
-        self._patience = None
+        self._relax()
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
             self.transport.close()

@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import Request
@@ -20,6 +22,7 @@ from discreet.plan.query import Query
 from discreet.plan.schema import Schema
 from discreet.server.guard import Caller
 from discreet.server.house import House, house_of
+from discreet.server.sending import LARGE, send_file, write_json
 
 Number = StrictInt | StrictFloat | Annotated[str, Field(max_length=400)]
 """A number, or a text such as "0.1" or "1/3" that means it exactly."""
@@ -150,9 +153,28 @@ def pace_of(request: Request, caller: Caller) -> Pace:
     arrived: float = getattr(request.state, "arrived", time.monotonic())
     return house.timetable.pace(
         caller.name,
-        lambda: house.work.taken(patience=_forever(house), caller=caller.name),
+        lambda seconds: house.work.taken(
+            patience=_forever(house),
+            caller=caller.name,
+            seconds=seconds,
+            held=house.timetable.steps(caller.name, seconds)[0],
+        ),
         _settle(arrived, house.settings.quantum),
     )
+
+
+def planning(question: Question, request: Request, caller: Caller) -> AbstractContextManager[None]:
+    """Read and price inside: few at a time, one of each name, and short ones not after long."""
+    house = house_of(request)
+    return house.planning.taken(
+        patience=house.settings.patience,
+        caller=caller.name,
+        seconds=len(question.sql or question.plan or "") * _PLANNING,
+    )
+
+
+_PLANNING: Final = 1 / 4096
+"""Seconds that planning may take for each character of a question."""
 
 
 def _forever(house: House) -> float:
@@ -192,12 +214,18 @@ def tell(
     release: Release, filed: Filed, caller: Caller, accept: str | None, *, charged: bool
 ) -> Response:
     """A release in the form that was asked for."""
+    large = release.table.nbytes > LARGE
     if wants_arrow(accept):
         headers = {"Discreet-Charge": str(filed.sequence)}
+        if large:
+            return send_file(lambda file: file.write(release.to_bytes()), wire.ARROW, headers)
         return Response(release.to_bytes(), media_type=wire.ARROW, headers=headers)
     about = about_charge(filed, caller)
     facts = {name: about[name] for name in ("id", "time", "analyst", "dataset", "sql")}
-    return JSONResponse({**facts, "charged": charged, **telling.release_facts(release)})
+    facts["charged"] = charged
+    if large:
+        return send_file(partial(write_json, release, facts), "application/json")
+    return JSONResponse({**facts, **telling.release_facts(release)})
 
 
 def about_charge(filed: Filed, caller: Caller) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import math
 import os
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from discreet.server.app import build_app
 from discreet.server.protocol import Protocol
 from discreet.server.settings import Settings
 from discreet.server.shield import HEADER_LIMIT
+from discreet.server.timetable import Timetable
 
 _FOLDER: Final = "DISCREET_SERVED_FOLDER"
 _SETTINGS: Final = "DISCREET_SERVED_SETTINGS"
@@ -70,7 +72,8 @@ def run(
     """
     import uvicorn  # noqa: PLC0415 - whoever serves has it
 
-    threading.Thread(target=_recover, args=(folder,), daemon=True).start()
+    settings = replace(settings, processors=settings.processors / workers)
+    threading.Thread(target=_recover, args=(folder, settings), daemon=True).start()
     os.environ[_FOLDER] = str(folder.resolve())
     os.environ[_SETTINGS] = settings.write()
     uvicorn.run(
@@ -91,9 +94,13 @@ def run(
     )
 
 
-def _recover(folder: Path) -> None:
-    """Finish what the last server left; nobody else is taken to be at it, so it need not wait."""
+def _recover(folder: Path, settings: Settings) -> None:
+    """Finish what the last server left; nobody else is taken to be at it, so it need not wait.
+
+    It is stopped when a question is: what nobody could finish then fails now.
+    """
     with suppress(DiscreetError), Curator(folder) as curator:
+        curator.keep_time(Timetable(settings.steps, settings.quantum).pace())
         curator.recover(patience=0)
 
 

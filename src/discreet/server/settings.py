@@ -3,7 +3,8 @@
 import dataclasses
 import json
 import math
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -21,8 +22,9 @@ class Settings:
     multiples of `quantum` after they were read, and not before the one of `steps` that was chosen
     for the question before data was read; what could take longer than the last step is refused. A
     question that takes longer than `patience` is answered by polling; `grace` is how long a
-    stopping server finishes what is charged. `rate`, `burst` and `at_once` bound each token,
-    `address_rate` and `address_burst` whoever comes without one.
+    stopping server finishes what is charged. `rate`, `burst` and `at_once` bound each name, with
+    however many tokens; `address_rate` and `address_burst` whoever comes without one. `processors`
+    are those that this worker can count on.
     """
 
     hosts: tuple[str, ...] = LOOPBACK
@@ -32,7 +34,7 @@ class Settings:
     grace: float = 30.0
     rate: float = 20.0
     burst: int = 60
-    at_once: int = 32
+    at_once: int = 16
     address_rate: float = 50.0
     address_burst: int = 300
     header_timeout: float = 10.0
@@ -41,18 +43,20 @@ class Settings:
     upload_limit: int = 1 << 30
     upload_timeout: float = 600.0
     send_timeout: float = 30.0
-    threads: int = 64
-    computing: int = 8
+    threads: int = 256
+    planning: int = 3
+    computing: int = 64
+    computing_long: int = 2
+    processors: float = field(default_factory=lambda: float(os.cpu_count() or 1))
     session_idle: float = 30 * 60.0
     session_life: float = 12 * 3600.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hosts", tuple(self.hosts))
         object.__setattr__(self, "steps", _read_steps(self.steps))
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if field.name not in {"hosts", "steps"}:
-                _check_positive(field.name, value, whole=field.type is int)
+        for one in dataclasses.fields(self):
+            if one.name not in {"hosts", "steps"}:
+                _check_positive(one.name, getattr(self, one.name), whole=one.type is int)
         if max(self.steps) <= self.quantum / 2:  # a part of a quantum is kept to tell the answer
             raise InputError(
                 f"a quantum of {self.quantum} seconds with steps up to {max(self.steps)}",

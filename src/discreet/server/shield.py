@@ -7,7 +7,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.errors import InputError
-from discreet.server.guard import host_name
+from discreet.server.guard import host_name, host_port
 from discreet.server.replies import Refusal, reply
 
 POLICY: Final = (
@@ -56,7 +56,16 @@ class Shield:
         if len(sent) > _MANY or sum(len(name) + len(value) for name, value in sent) > HEADER_LIMIT:
             return _long()
         names = Headers(scope=scope).getlist("host")
-        return None if len(names) == 1 and host_name(names[0]) in self._hosts else _stranger()
+        return None if len(names) == 1 and self._is_own(names[0], scope) else _stranger()
+
+    def _is_own(self, host: str, scope: Scope) -> bool:
+        """Whether a name is the server's, with no port, the one it listens on, or a stated one."""
+        if host.lower() in self._hosts:
+            return True
+        port, server = host_port(host), scope.get("server")
+        listens = "" if server is None else str(server[1])
+        plain = host.endswith(":") is False and port in {"", listens}
+        return plain and host_name(host) in self._hosts
 
 
 def _add(headers: MutableHeaders, path: str) -> None:
@@ -77,8 +86,8 @@ def _long() -> Refusal:
 
 def _stranger() -> Refusal:
     error = InputError(
-        "this server does not answer to that name",
+        "this server does not answer to that name and port",
         why="a page of somebody else could reach it by a name of theirs",
-        fix="use a name it was started with (discreet serve --name)",
+        fix="use a name it was started with (discreet serve --name); a proxy's port is part of it",
     )
     return Refusal(400, error)

@@ -18,6 +18,10 @@ _NAME: Final = re.compile(r"[0-9a-f]{32}\Z")
 _UNUSED: Final = 86_400.0
 """Seconds after which a file that nothing was made of is removed."""
 
+_PART: Final = ".part"
+_UNFINISHED: Final = 900.0
+"""Seconds without a byte after which the beginning of a file is removed."""
+
 
 class Uploads:
     """A folder of files whose names say nothing; what people call them is not kept.
@@ -39,13 +43,25 @@ class Uploads:
                 why=f"files end in {', '.join(_ENDINGS)}",
                 fix="send one of these",
             )
-        self._sweep()
+        self.sweep()
         made = secrets.token_hex(16)
         return made, self._here("uploads") / f"{made}{ending}"
+
+    @contextmanager
+    def arriving(self, path: Path) -> Iterator[Path]:
+        """Where a file is written until it is whole; it is removed if it never is."""
+        part = path.with_name(path.name + _PART)
+        try:
+            yield part
+            part.rename(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
 
     def find(self, name: str) -> Path:
         """The file with this name; 404 if there is none."""
         paths = list(self._here("uploads").glob(f"{name}.*")) if _NAME.match(name) else []
+        paths = [path for path in paths if not path.name.endswith(_PART)]
         if len(paths) != 1:
             raise missing("upload of this name")
         return paths[0]
@@ -94,10 +110,15 @@ class Uploads:
         made.mkdir(mode=0o700, exist_ok=True)
         return made
 
-    def _sweep(self) -> None:
+    def sweep(self) -> None:
+        """Remove what nothing was made of in a day, and what is only the beginning of a file.
+
+        A file that is being sent is written to all the time; one that is not was left by a crash.
+        """
         for path in self._here("uploads").iterdir():
             with suppress(OSError):
-                if path.stat().st_mtime < time.time() - _UNUSED:
+                old = _UNFINISHED if path.name.endswith(_PART) else _UNUSED
+                if path.stat().st_mtime < time.time() - old:
                     path.unlink()
 
 

@@ -230,7 +230,8 @@ def test_an_answer_is_stored_when_its_pace_allows_and_not_before(curator, window
     order = []
 
     @contextmanager
-    def turn():
+    def turn(seconds):
+        assert seconds > 0
         order.append("in")
         yield
         order.append("out")

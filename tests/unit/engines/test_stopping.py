@@ -1,10 +1,12 @@
 """What runs past its time is stopped, wherever it is when the moment comes."""
 
+import threading
 import time
 
 import pytest
 
 from discreet.engines.duckdb import DuckDBEngine, _stopping
+from discreet.engines.engine import Deadline
 from discreet.errors import EngineError
 
 ENDLESS = "SELECT COUNT(*) AS n FROM range(1000000) a(i), range(1000000) b(j) WHERE i * j = 7"
@@ -22,7 +24,7 @@ class Forgetful:
 
 def test_an_interrupt_that_was_forgotten_comes_again():
     cursor = Forgetful()
-    with _stopping(cursor, time.monotonic()):
+    with _stopping(cursor, Deadline(time.monotonic())):
         end = time.monotonic() + 10
         while cursor.interrupts < 2 and time.monotonic() < end:
             time.sleep(0.01)
@@ -32,8 +34,17 @@ def test_an_interrupt_that_was_forgotten_comes_again():
 
 def test_a_statement_is_stopped_and_nothing_follows_it():
     until = time.monotonic() + 0.2
-    with DuckDBEngine().snapshot(until) as session:
+    with DuckDBEngine().snapshot(Deadline(until)) as session:
         for _ in range(2):
             with pytest.raises(EngineError, match="could not finish"):
                 session.keep("endless", ENDLESS)
     assert time.monotonic() < until + 10
+
+
+def test_a_deadline_that_is_brought_forward_stops_what_runs():
+    until = Deadline(time.monotonic() + 600)
+    threading.Timer(0.2, until.cancel).start()
+    began = time.monotonic()
+    with DuckDBEngine().snapshot(until) as session, pytest.raises(EngineError):
+        session.run(ENDLESS)
+    assert time.monotonic() < began + 10

@@ -1,5 +1,6 @@
 """Rates by caller, and how many questions are computed at a time."""
 
+import asyncio
 import threading
 import time
 from contextlib import ExitStack
@@ -59,18 +60,46 @@ def test_one_household_is_one_address():
     assert address(("testclient", 1)) == "testclient"
 
 
-def test_a_crowd_lets_in_so_many_of_each_caller():
-    crowd = Crowd(1)
-
-    with crowd.joined("ann"), crowd.joined("ben"):
-        with pytest.raises(Refusal) as refused, crowd.joined("ann"):
+def test_a_crowd_lets_in_so_many_of_each_name():
+    async def scene():
+        crowd = Crowd(1, threads=8)
+        async with crowd.joined("ann"), crowd.joined("ben"):
+            with pytest.raises(Refusal) as refused:
+                await crowd.joined("ann").__aenter__()
+            assert refused.value.status == 429
+        with pytest.raises(ZeroDivisionError):
+            async with crowd.joined("ann"):
+                _ = 1 / 0
+        async with crowd.joined("ann"):
             pass
-        assert refused.value.status == 429
-    with pytest.raises(ZeroDivisionError), crowd.joined("ann"):
-        _ = 1 / 0
-    with crowd.joined("ann"):
-        pass
-    assert not crowd._inside
+        assert not crowd._present
+        assert not crowd._served
+
+    asyncio.run(scene())
+
+
+def test_whoever_has_the_fewest_requests_served_is_let_in_next():
+    async def scene():
+        crowd, served, end = Crowd(9, threads=2), [], asyncio.Event()
+
+        async def come(name):
+            async with crowd.joined(name):
+                served.append(name)
+                await end.wait()
+
+        tasks = [asyncio.create_task(come(name)) for name in ("ann", "ann", "ann", "ann", "ben")]
+        await asyncio.sleep(0.01)
+        assert served == ["ann", "ann"]
+        tasks[0].cancel()
+        tasks[2].cancel()  # which waits, and takes nobody's place with it
+        await asyncio.sleep(0.01)
+        assert served == ["ann", "ann", "ben"]
+        end.set()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert served[3:] == ["ann"]
+        assert not crowd._served
+
+    asyncio.run(scene())
 
 
 def test_no_more_are_inside_than_there_are_slots():
@@ -157,3 +186,70 @@ def test_questions_of_one_caller_that_wait_are_counted():
     slots.check("ann", 1)
 
     assert refused.value.status == 429
+
+
+def test_the_next_slot_is_for_whoever_holds_the_fewest():
+    slots, order, ends = Slots(2), [], {}
+
+    def work(name):
+        with slots.taken(patience=10, caller=name):
+            order.append(name)
+            ends.setdefault(name, threading.Event()).wait(10)
+
+    def start(name, waiting):
+        thread = threading.Thread(target=work, args=(name,))
+        thread.start()
+        while len(slots._held) + len(slots._waiting) < waiting:
+            time.sleep(0.001)
+        return thread
+
+    with slots.taken(patience=1):
+        threads = [start(name, n) for n, name in enumerate(("ann", "ann", "ann", "ben"), 2)]
+        assert order == ["ann"]
+    while len(order) < 2:
+        time.sleep(0.001)
+    assert order == ["ann", "ben"]  # though ann came before
+    for name in ("ann", "ben"):
+        ends.setdefault(name, threading.Event()).set()
+    [thread.join() for thread in threads]
+
+
+def test_short_questions_do_not_wait_for_long_ones():
+    slots = Slots(8, long=2)
+    with ExitStack() as held:
+        for name in ("eve", "mallory"):
+            held.enter_context(slots.taken(patience=1, caller=name, seconds=100.0))
+        with (
+            pytest.raises(ServiceError, match="busy"),
+            slots.taken(patience=0.01, caller="ann", seconds=2.0),
+        ):
+            pass
+        with slots.taken(patience=0.01, caller="ann", seconds=0.1):
+            pass
+
+
+def test_one_caller_has_half_of_the_long_slots():
+    slots = Slots(8, long=4)
+    with ExitStack() as held:
+        for _ in range(2):
+            held.enter_context(slots.taken(patience=1, caller="eve", seconds=100.0))
+        with (
+            pytest.raises(ServiceError, match="busy"),
+            slots.taken(patience=0.01, caller="eve", seconds=100.0),
+        ):
+            pass
+        with slots.taken(patience=0.01, caller="ann", seconds=100.0):
+            pass
+
+
+def test_short_questions_have_slots_while_the_processors_are_done_with_them_in_time():
+    """Two seconds of bounds are 0.4 usual seconds, which two processors compute in 0.2."""
+    slots = Slots(64, room=0.19, processors=2)
+    with ExitStack() as held:
+        for n in range(4):
+            held.enter_context(slots.taken(patience=0.01, caller=f"analyst {n}", seconds=0.5))
+        with (
+            pytest.raises(ServiceError, match="busy"),
+            slots.taken(patience=0.01, caller="ann", seconds=0.01),
+        ):
+            pass

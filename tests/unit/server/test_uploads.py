@@ -113,3 +113,28 @@ def test_without_a_folder_files_are_temporary():
     uploads.close()
 
     assert not path.exists()
+
+
+def test_the_beginning_of_a_file_that_a_crash_left_is_removed(uploads):
+    _, path = uploads.place("a.csv")
+    left, arrives = (path.with_name(f"{name}.csv.part") for name in ("left", "arrives"))
+    for one in (left, arrives):
+        one.write_bytes(b"a,b")
+    earlier = time.time() - 1000
+    os.utime(left, (earlier, earlier))
+    uploads.sweep()
+
+    assert not left.exists()
+    assert arrives.exists()
+
+
+def test_a_file_is_found_once_it_is_whole(uploads):
+    name, path = uploads.place("a.csv")
+    with uploads.arriving(path) as part:
+        part.write_bytes(b"a,b")
+        with pytest.raises(Refusal):
+            uploads.find(name)
+    assert uploads.find(name).read_bytes() == b"a,b"
+    with pytest.raises(TypeError), uploads.arriving(path) as part:
+        part.write_bytes(None)
+    assert not part.exists()

@@ -8,6 +8,7 @@ import gzip
 import hashlib
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from importlib import metadata
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -34,7 +35,10 @@ _PAGES: Final = {
     "/ledger": "ledger.html",
     "/lab": "lab.html",
 }
-_VEGA: Final = "vega.js"
+_PLAIN: Final = "text/plain; charset=utf-8"
+_BANNER: Final = (
+    "/*! Vega, Vega-Lite, Vega-Embed and what they need; licences: vega-licence.txt */\n"
+)
 _making = Lock()
 
 
@@ -75,7 +79,18 @@ def _bundle() -> Asset:
     import vl_convert  # noqa: PLC0415 - heavy
 
     script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return Asset.of(_TYPES[".js"], script.encode())
+    return Asset.of(_TYPES[".js"], (_BANNER + script).encode())
+
+
+@cache
+def licence() -> Asset:
+    """The licences of the script, as the package that carries it states them."""
+    package = metadata.distribution("vl-convert-python")
+    found = [file for file in package.files or () if "licen" in file.name.lower()]
+    texts = [
+        f"{file.name} of {package.name} {package.version}\n\n{file.read_text()}" for file in found
+    ]
+    return Asset.of(_PLAIN, "\n\n".join([_VEGA_LICENCE, *texts]).encode())
 
 
 def show(request: Request) -> Response:
@@ -96,7 +111,13 @@ def icon(request: Request) -> Response:
 @router.get("/static/{path:path}")
 def asset(request: Request, path: str) -> Response:
     """A file of the page."""
-    found = vega() if path == _VEGA else assets().get(path)
+    match path:
+        case "vega.js":
+            found: Asset | None = vega()
+        case "vega-licence.txt":
+            found = licence()
+        case _:
+            found = assets().get(path)
     if found is None or path.endswith(".html"):
         raise missing("such file")
     return _sent(request, found)
@@ -112,3 +133,31 @@ def _sent(request: Request, asset: Asset) -> Response:
     if "gzip" in request.headers.get("accept-encoding", ""):
         body, headers["Content-Encoding"] = asset.packed, "gzip"
     return Response(body, media_type=asset.kind, headers=headers)
+
+
+_VEGA_LICENCE: Final = """vega.js holds Vega, Vega-Lite and Vega-Embed as vl-convert carries them.
+
+Copyright (c) 2015-2023, University of Washington Interactive Data Lab. All rights reserved.
+
+Redistribution and use in source and binary forms, with or without modification, are permitted
+provided that the following conditions are met:
+
+1. Redistributions of source code must retain the above copyright notice, this list of conditions
+   and the following disclaimer.
+
+2. Redistributions in binary form must reproduce the above copyright notice, this list of conditions
+   and the following disclaimer in the documentation and/or other materials provided with the
+   distribution.
+
+3. Neither the name of the copyright holder nor the names of its contributors may be used to endorse
+   or promote products derived from this software without specific prior written permission.
+
+THIS SOFTWARE IS PROVIDED BY THE COPYRIGHT HOLDERS AND CONTRIBUTORS "AS IS" AND ANY EXPRESS OR
+IMPLIED WARRANTIES, INCLUDING, BUT NOT LIMITED TO, THE IMPLIED WARRANTIES OF MERCHANTABILITY AND
+FITNESS FOR A PARTICULAR PURPOSE ARE DISCLAIMED. IN NO EVENT SHALL THE COPYRIGHT HOLDER OR
+CONTRIBUTORS BE LIABLE FOR ANY DIRECT, INDIRECT, INCIDENTAL, SPECIAL, EXEMPLARY, OR CONSEQUENTIAL
+DAMAGES (INCLUDING, BUT NOT LIMITED TO, PROCUREMENT OF SUBSTITUTE GOODS OR SERVICES; LOSS OF USE,
+DATA, OR PROFITS; OR BUSINESS INTERRUPTION) HOWEVER CAUSED AND ON ANY THEORY OF LIABILITY, WHETHER
+IN CONTRACT, STRICT LIABILITY, OR TORT (INCLUDING NEGLIGENCE OR OTHERWISE) ARISING IN ANY WAY OUT OF
+THE USE OF THIS SOFTWARE, EVEN IF ADVISED OF THE POSSIBILITY OF SUCH DAMAGE.
+"""

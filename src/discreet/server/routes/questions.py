@@ -1,5 +1,6 @@
 """Asking: what it would cost, the question itself, its answer later, and measuring again."""
 
+import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Request
@@ -19,10 +20,12 @@ from discreet.server.questions import (
     Question,
     pace_of,
     pending,
+    planning,
     tell,
     window_of,
 )
 from discreet.server.replies import missing
+from discreet.server.sending import LARGE, few_at_a_time
 
 router = APIRouter(tags=["questions"])
 
@@ -53,8 +56,8 @@ class Explained(BaseModel):
 @router.post("/explain", response_model=Explained)
 def explain(question: Question, request: Request, caller: Asker) -> JSONResponse:
     """Tell price and error of a question; no data is read."""
-    window, settings = window_of(request, caller), house_of(request).settings
-    with house_of(request).work.taken(patience=settings.patience):
+    window = window_of(request, caller)
+    with planning(question, request, caller):
         offer = window.offer(question.read(window.curator.schema), question.terms(), caller.name)
         told, bill = window.explain(offer), offer.bill()
     facts = {**telling.explanation_facts(told, bill), "before": window.before(offer)}
@@ -82,10 +85,12 @@ def ask(
     The reply is 202 where it was asked for by `Prefer: respond-async`, or took too long.
     """
     window = window_of(request, caller)
-    asked = question.read(window.curator.schema)
-    _check_room(request, caller)
-    receipt = window.submit(asked, question.terms(), caller.name, request_name(caller.name, key))
+    receipt = _charged(window, question, request, caller, request_name(caller.name, key))
     waits = "respond-async" not in (prefer or "").lower()
+    if receipt.release is not None and len(receipt.release) > LARGE:
+        sequence = receipt.sequence
+        del receipt  # and the answer with it: it is read again when it is its turn
+        return look(sequence, request, caller, accept)
     release = _pursued(window, receipt, request, caller, waits=waits)
     return _told(window, receipt, release, caller, accept)
 
@@ -97,10 +102,11 @@ def look(charge: Charge, request: Request, caller: Asker, accept: Accept = None)
     filed = window.find(charge)
     if filed is None:
         raise missing(f"question {charge}")
-    release = window.resume(charge, pace=pace_of(request, caller))
-    if release is None:
-        return pending(charge)
-    return tell(release, filed, caller, accept, charged=False)
+    with few_at_a_time(filed.size, house_of(request).settings.patience):
+        release = window.resume(charge, pace=pace_of(request, caller))
+        if release is None:
+            return pending(charge)
+        return tell(release, filed, caller, accept, charged=False)
 
 
 @router.post("/remeasure", responses=TELLS, response_class=Response)
@@ -112,31 +118,50 @@ def remeasure(
     After 202, wait for the answer under Location and send the same again: it is charged once.
     """
     window = window_of(request, caller)
-    asked = question.read(window.curator.schema)
-    _check_room(request, caller)
-    receipt = window.submit(asked, question.terms(), caller.name)
+    receipt = _charged(window, question, request, caller, None)
     fresh = _pursued(window, receipt, request, caller, waits=True)
     merged = None if fresh is None else window.merged(receipt.order, fresh, caller.name)
     return _told(window, receipt, merged, caller, accept)
 
 
-def _check_room(request: Request, caller: Caller) -> None:
-    """Refuse, before anything is charged, a caller who has many questions under way."""
+@router.delete("/queries/{charge}", status_code=204, response_class=Response)
+def cancel(charge: Charge, request: Request, caller: Asker) -> Response:
+    """Give up a question that is not measured yet, for ever; the charge stays.
+
+    Whoever asked it first may, and owners.
+    """
+    window = window_of(request, caller)
+    filed = window.find(charge)
+    if filed is None or (caller.role != "owner" and filed.order.analyst != caller.name):
+        raise missing(f"question {charge}")
+    window.cancel(charge, by=caller.name)
+    return Response(status_code=204)
+
+
+def _charged(
+    window: Window, question: Question, request: Request, caller: Caller, name: str | None
+) -> Receipt:
+    """Charge a question; a caller who has many under way is refused before that."""
     house = house_of(request)
-    house.work.check(caller.name, house.settings.at_once)
+    with planning(question, request, caller):
+        asked = question.read(window.curator.schema)
+        house.work.check(caller.name, house.settings.at_once)
+        offer = window.offer(asked, question.terms(), caller.name)
+    return window.charge(offer, name, asked if isinstance(asked, str) else None)
 
 
 def _pursued(
     window: Window, receipt: Receipt, request: Request, caller: Caller, *, waits: bool
 ) -> Release | None:
-    patience = house_of(request).settings.patience if waits else 0.0
+    elapsed = time.monotonic() - getattr(request.state, "arrived", time.monotonic())
+    patience = max(0.0, house_of(request).settings.patience - elapsed) if waits else 0.0
     return window.pursue(receipt, patience=patience, pace=pace_of(request, caller))
 
 
 def _told(
     window: Window, receipt: Receipt, release: Release | None, caller: Caller, accept: str | None
 ) -> Response:
-    filed = window.find(receipt.sequence)
-    if release is None or filed is None:
+    filed = None if release is None else window.find(receipt.sequence)
+    if release is None or filed is None:  # and the ledger, which may be stuck, is not asked
         return pending(receipt.sequence)
     return tell(release, filed, caller, accept, charged=receipt.state is State.CHARGED)

@@ -1,23 +1,26 @@
 """What was answered: free to read again, in whatever form suits."""
 
-import io
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from functools import partial
+from typing import IO, Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 
+from discreet.answer.frames import inert
 from discreet.answer.release import Release
 from discreet.curator import wire
 from discreet.curator.charging import final_failure
 from discreet.curator.filing import NEWEST, Filed
 from discreet.curator.stored_orders import StoredOrder
 from discreet.server.guard import Asker
+from discreet.server.house import house_of
 from discreet.server.questions import TELLS, about_charge, pending, tell, window_of
 from discreet.server.replies import missing
 from discreet.server.routes.questions import Charge
+from discreet.server.sending import few_at_a_time, send_file
 
 router = APIRouter(tags=["releases"])
 
@@ -90,18 +93,19 @@ def again(
         raise missing(f"release {charge}")
     if filed.failed:
         raise final_failure()
-    release = window.release(charge)
-    if release is None:
-        return pending(charge)
-    if merged:
-        release = window.merged(filed.order, release, caller.name)
     chosen = form or _accepted(accept or "")
-    if chosen in _WRITERS:
-        return _WRITERS[chosen](release, filed)
     if chosen == "python":
         return Response(_snippet(filed, str(request.base_url)), media_type="text/x-python")
-    arrow = wire.ARROW if chosen == "arrow" else None
-    return tell(release, filed, caller, arrow, charged=False)
+    with few_at_a_time(filed.size, house_of(request).settings.patience):
+        release = window.release(charge)
+        if release is None:
+            return pending(charge)
+        if merged:
+            release = window.merged(filed.order, release, caller.name)
+        if chosen in _WRITERS:
+            return _WRITERS[chosen](release, filed)
+        arrow = wire.ARROW if chosen == "arrow" else None
+        return tell(release, filed, caller, arrow, charged=False)
 
 
 def _accepted(accept: str) -> Format:
@@ -109,15 +113,18 @@ def _accepted(accept: str) -> Format:
 
 
 def _csv(release: Release, filed: Filed) -> Response:
-    return _file(release.to_csv().encode(), "text/csv", f"release-{filed.sequence}.csv")
+    import pyarrow.csv  # noqa: PLC0415 - for those who download one
+
+    table = inert(release.to_arrow())
+    write = partial(pyarrow.csv.write_csv, table)
+    return _file(write, "text/csv", f"release-{filed.sequence}.csv")
 
 
 def _parquet(release: Release, filed: Filed) -> Response:
     import pyarrow.parquet as pq  # noqa: PLC0415 - for those who download one
 
-    sink = io.BytesIO()
-    pq.write_table(release.to_arrow(), sink)
-    return _file(sink.getvalue(), _PARQUET, f"release-{filed.sequence}.parquet")
+    write = partial(pq.write_table, release.to_arrow())
+    return _file(write, _PARQUET, f"release-{filed.sequence}.parquet")
 
 
 def _chart(release: Release, filed: Filed) -> Response:
@@ -138,10 +145,8 @@ _WRITERS: dict[str, Callable[[Release, Filed], Response]] = {
 }
 
 
-def _file(content: bytes, media: str, name: str) -> Response:
-    return Response(
-        content, media_type=media, headers={"Content-Disposition": f'attachment; filename="{name}"'}
-    )
+def _file(write: Callable[[IO[bytes]], object], media: str, name: str) -> Response:
+    return send_file(write, media, {"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 def _snippet(filed: Filed, address: str) -> str:

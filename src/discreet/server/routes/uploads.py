@@ -50,9 +50,11 @@ async def upload(
 ) -> Upload:
     """Keep a file (.parquet, .csv, .csv.gz) and tell the columns that its header names."""
     del caller
-    made, path = house_of(request).uploads.place(name)
+    uploads = house_of(request).uploads
+    made, path = uploads.place(name)
     try:
-        await _write(request.stream(), path)
+        with uploads.arriving(path) as part:
+            await _write(request.stream(), part)
         columns, typed = await anyio.to_thread.run_sync(_columns, path)
     except OSError as wrong:
         path.unlink(missing_ok=True)

@@ -1,0 +1,92 @@
+"""Large answers: written to a file once, a few at a time, and sent from there part by part.
+
+Memory is taken by the few that are being written, whatever their format. A reader has one part.
+"""
+
+import json
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, Any, Final
+
+from fastapi.responses import StreamingResponse
+from starlette.background import BackgroundTask
+
+from discreet.answer.release import Release
+from discreet.curator import telling
+from discreet.errors import ServiceError
+
+LARGE: Final = 1 << 20
+"""Bytes of a stored answer that is not held in memory for each of its readers."""
+
+_PART: Final = 1 << 18
+_ROWS: Final = 4096
+_writing: Final = threading.BoundedSemaphore(2)
+
+
+@contextmanager
+def few_at_a_time(size: int, patience: float) -> Iterator[None]:
+    """Read and write an answer of so many bytes inside; 503 where others take too long."""
+    if size <= LARGE:
+        yield
+        return
+    if not _writing.acquire(timeout=patience):
+        raise ServiceError(
+            "the server is busy",
+            why="large answers are written a few at a time",
+            fix="read it again in a moment: it is charged and free to read",
+        )
+    try:
+        yield
+    finally:
+        _writing.release()
+
+
+def send_file(
+    write: Callable[[IO[bytes]], object], media: str, headers: Mapping[str, str] | None = None
+) -> StreamingResponse:
+    """A reply whose body `write` writes to a file that has no name and ends with the reply."""
+    file = tempfile.TemporaryFile(prefix="discreet-")  # noqa: SIM115 - open until it is sent
+    try:
+        write(file)
+        length = {"Content-Length": str(file.tell())}
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    parts = iter(lambda: file.read(_PART), b"")
+    sent = {**(headers or {}), **length}
+    return StreamingResponse(
+        parts, media_type=media, headers=sent, background=BackgroundTask(file.close)
+    )
+
+
+def write_json(release: Release, facts: Mapping[str, Any], file: IO[bytes]) -> None:
+    """`facts` and a release, as `telling.release_facts` has it, with a few rows in memory."""
+    empty = telling.release_facts(release, slice(0, 0))
+    names = list(empty["half_widths"])
+    rest = {k: v for k, v in empty.items() if k not in {"rows", "half_widths"}}
+    file.write(json.dumps({**facts, **rest})[:-1].encode())
+    file.write(b', "rows": ')
+    _write_list(file, (telling.release_rows(release, rows) for rows in _parts(release)))
+    file.write(b', "half_widths": {')
+    for n, name in enumerate(names):
+        file.write(f"{', ' if n else ''}{json.dumps(name)}: ".encode())
+        widths = (telling.release_widths(release, name, rows) for rows in _parts(release))
+        _write_list(file, widths)
+    file.write(b"}}")
+
+
+def _parts(release: Release) -> Iterator[slice]:
+    for start in range(0, release.table.num_rows, _ROWS):
+        yield slice(start, start + _ROWS)
+
+
+def _write_list(file: IO[bytes], parts: Iterator[list[Any]]) -> None:
+    file.write(b"[")
+    between = b""
+    for part in parts:
+        file.write(between + json.dumps(part)[1:-1].encode())
+        between = b", "
+    file.write(b"]")

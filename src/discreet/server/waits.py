@@ -1,0 +1,75 @@
+"""No request waits for ever: whoever a stuck ledger keeps waiting is told so."""
+
+import asyncio
+from typing import Final
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from discreet.errors import ServiceError
+from discreet.server.replies import Refusal, reply
+
+_LONG: Final = (
+    *("/v1/uploads", "/v1/datasets", "/v1/public-tables", "/v1/preview", "/v1/lab"),
+    *("/v1/ledger/verify", "/v1/ledger/export"),
+)
+"""Routes whose work may take longer than a question is waited for, and is the owner's or small."""
+
+SPARE: Final = 5.0
+"""Seconds beyond the patience for questions, after which something is stuck."""
+
+
+class Waits:
+    """Replies 503 where a handler has not begun to reply in time.
+
+    The handler goes on in its thread, and what it says is dropped: a charge that it makes is in the
+    ledger, and whoever asks again finds it.
+    """
+
+    def __init__(self, app: ASGIApp, *, patience: float) -> None:
+        self._app = app
+        self._limit = patience + SPARE
+        self._left: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http" or scope["state"].get("template", "").startswith(_LONG):
+            await self._app(scope, receive, send)
+            return
+        begun, over = asyncio.Event(), False
+
+        async def watched(message: Message) -> None:
+            if not over:
+                begun.set()
+                await send(message)
+
+        async def serve() -> None:
+            await self._app(scope, receive, watched)
+
+        task = asyncio.create_task(serve())
+        begins = asyncio.create_task(begun.wait())
+        try:
+            await asyncio.wait({task, begins}, timeout=self._limit, return_when="FIRST_COMPLETED")
+            if task.done() or begun.is_set():
+                await task
+                return
+        finally:
+            begins.cancel()
+            if not task.done():
+                self._left.add(task)
+                task.add_done_callback(self._forget)
+        over = True
+        await reply(_stuck())(scope, receive, send)
+
+    def _forget(self, task: "asyncio.Task[None]") -> None:
+        self._left.discard(task)
+        if not task.cancelled():
+            task.exception()
+
+
+def _stuck() -> Refusal:
+    error = ServiceError(
+        "there is no answer in time",
+        why="the ledger or the machine does not answer; whether anything was charged is not known",
+        fix="ask the same again later: it is charged once, and found if it was charged",
+    )
+    return Refusal(503, error, {"Retry-After": "10"})
