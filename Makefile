@@ -31,7 +31,7 @@ audit: .venv/test
 
 # All vector units, none beyond numpy's baseline, and one core in another time zone and locale.
 portable: check .venv/browser
-	$(RUN) tests/portable.py
+	$(RUN) tests/support/portable.py
 
 # Today's newest releases instead of the lock.
 unpinned:

@@ -12,13 +12,13 @@ import numpy as np
 from benchmarks.clock import cpu_seconds
 from benchmarks.peers import ask_peers
 from discreet.privacy import (
+    CalibrationStep,
     Contour,
     GaussianNoise,
     IndividualFilter,
     LaplaceNoise,
     Pure,
-    RandomizedResponse,
-    Request,
+    RandomizedResponseNoise,
     Shuffled,
     Subsampled,
     calibrate,
@@ -117,7 +117,7 @@ def individual() -> None:
 
 def calibrated() -> None:
     """The noise of twenty Laplace and ten Gaussian queries for a target, and what it leaves."""
-    plan = [Request(LaplaceNoise, 1, 20), Request(GaussianNoise, 2, 10)]
+    plan = [CalibrationStep(LaplaceNoise, 1, 20), CalibrationStep(GaussianNoise, 2, 10)]
     found = calibrate(plan, epsilon=1, delta=1e-6)
     seconds = cpu_seconds(lambda: calibrate(plan, epsilon=1, delta=1e-6), 3)
     unused = 1 - found.plan.epsilon(1e-6).lower
@@ -141,7 +141,7 @@ def ours() -> None:
     mixed = mixture(10_000)
     print(f"{'':<34}{'epsilon':>14}{'excess':>12}{'CPU':>14}")
     laplace = [(LaplaceNoise(0.01), 1000)]
-    response = [(RandomizedResponse(0.1), 100)]
+    response = [(RandomizedResponseNoise(0.1), 100)]
     sampled = [(Subsampled(GaussianNoise(1), 0.01), 10**4)]
     goal = "excess 1e-5, 2 ms"
     one_shot("1000 x Laplace(0.01), 1e-6", lambda: compose(laplace), 1e-6, goal, truth=1.3629245)

@@ -26,18 +26,18 @@ from discreet.privacy import (
     MU_SQUARED,
     RHO,
     BoundedRange,
+    CalibrationStep,
     Filter,
     GaussianNoise,
     Guarantee,
     LaplaceNoise,
     Measure,
-    Request,
     Subsampled,
     calibrate,
     compose,
 )
-from discreet.privacy.charges import least_mu
-from discreet.privacy.filters import renyi_for
+from discreet.privacy.budgets.charges import least_mu
+from discreet.privacy.budgets.filters import renyi_for
 
 CAPS = ((1.0, 1e-9), (1.0, 1e-5), (3.0, 1e-6), (0.3, 1e-6))
 ORDERS, MANY, FEW = 1000, 300, 10
@@ -64,7 +64,7 @@ def orders(mix: dict[str, float], scale: float) -> Iterator[Order]:
 @cache
 def training(epsilon: float, delta: float) -> float:
     """The mu of one step such that the run alone is (epsilon/3, delta/3)-private."""
-    step = Request(lambda mu: Subsampled(GaussianNoise(mu), RATE), count=STEPS)
+    step = CalibrationStep(lambda mu: Subsampled(GaussianNoise(mu), RATE), count=STEPS)
     return float(calibrate([step], epsilon=epsilon / 3, delta=delta / 3).parameters[0])
 
 

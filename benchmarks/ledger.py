@@ -17,16 +17,16 @@ import pyarrow as pa
 
 import discreet as dp
 from discreet.answer.measurement_plan import answer
-from discreet.answer.price import Price
-from discreet.curator import charging
-from discreet.curator.accounts import dataset
-from discreet.curator.charging import Turn
-from discreet.curator.ledger import Ledger
-from discreet.curator.orders import Order
-from discreet.curator.sheet import Sheet
-from discreet.curator.text import digest
+from discreet.answer.plan.price import Price
+from discreet.curator.canonical_json import digest
+from discreet.curator.ledger import charging
+from discreet.curator.ledger.account_cache import AccountCache
+from discreet.curator.ledger.accounts import dataset
+from discreet.curator.ledger.charging import Turn
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Order
 from discreet.privacy import Filter, Pure
-from discreet.sql.read import read
+from discreet.sql.reader.read import read
 
 WRITERS = 8
 SECONDS = 5
@@ -137,7 +137,7 @@ def fill(ledger, entries):
         orders = [order(0, first + n) for n in range(count)]
 
         def work(transaction):
-            sheet = Sheet(transaction)
+            sheet = AccountCache(transaction)
             sheet.read(orders)
             for each in orders:
                 receipt = charging.charge(transaction, sheet, each, turn)
@@ -171,7 +171,7 @@ def overhead(folder, entries):
             limits=dp.Limits(1, 1),
         )
         fill(curator.ledger, entries)
-        engine, schema = curator._holdings.open(), curator.schema  # noqa: SLF001
+        engine, schema = curator._data_store.open(), curator.schema  # noqa: SLF001
         price = Price(0.01)
 
         def alone(text):

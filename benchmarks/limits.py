@@ -17,10 +17,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import discreet as dp
-from discreet.answer.choosing import choose, clipped
-from discreet.answer.limits import LADDER, Law, RowNorm
-from discreet.answer.planning import CHOICE, FEW
-from discreet.answer.spread import Spread
+from discreet.answer.plan.chosen_limits import choose, clipped
+from discreet.answer.plan.contribution_histogram import ContributionHistogram
+from discreet.answer.plan.limits import LADDER, NoiseKind, RowNorm
+from discreet.answer.plan.planning import CHOICE, FEW
 
 Ints = NDArray[np.int64]
 
@@ -64,7 +64,7 @@ def main() -> None:
     print("covered / error beside the best limit / limit (best)")
     rng = np.random.default_rng(1)
     counts: Counter[tuple[bool, str]] = Counter()
-    for law in Law:
+    for law in NoiseKind:
         for groups in (1, 100):
             print(f"\n{law.value} noise, {groups} group{'s' if groups > 1 else ''}")
             print(f"{'':<20}" + "".join(f"{f'epsilon {e:g}':^28}" for e in EPSILONS))
@@ -84,14 +84,14 @@ def main() -> None:
 def cell(
     rng: np.random.Generator,
     rows: Ints,
-    law: Law,
+    law: NoiseKind,
     groups: int,
     epsilon: float,
     counts: "Counter[tuple[bool, str]]",
 ) -> str:
     """How often intervals cover and how far answers are off, over runs of the chooser."""
     share = float(CHOICE) * (2 if groups < FEW else 1)
-    noise = (1.0 if law is Law.LAPLACE else _GAUSSIAN) / epsilon
+    noise = (1.0 if law is NoiseKind.LAPLACE else _GAUSSIAN) / epsilon
     best, least = hindsight(rows, noise, groups, law, rng)
     covered, errors, limits = [], [], []
     exact = np.bincount(np.minimum(np.searchsorted(LADDER, rows), len(LADDER)))
@@ -100,7 +100,9 @@ def cell(
     for _ in range(RUNS):
         scale = 1 / (share * epsilon)
         noisy = people + np.rint(rng.laplace(0, scale, people.size))
-        one = run(rng, rows, Spread(noisy, scale, LADDER), law, groups, noise / (1 - share))
+        one = run(
+            rng, rows, ContributionHistogram(noisy, scale, LADDER), law, groups, noise / (1 - share)
+        )
         covered.append(one[0])
         errors.append(one[1])
         limits.append(one[2])
@@ -123,23 +125,28 @@ def held_by_few(rows: Ints, limit: int, seen: float) -> bool:
 
 
 def run(
-    rng: np.random.Generator, rows: Ints, spread: Spread, law: Law, groups: int, noise: float
+    rng: np.random.Generator,
+    rows: Ints,
+    spread: ContributionHistogram,
+    law: NoiseKind,
+    groups: int,
+    noise: float,
 ) -> tuple[float, float, int]:
     """The share of covered truths, the mean error and the limit of one histogram."""
     # A group has as many rows of each person as another: their norm is their rows.
-    norm = RowNorm(Law.LAPLACE, groups)
+    norm = RowNorm(NoiseKind.LAPLACE, groups)
     limit = choose(spread, norm, noise, groups)
     told = clipped(spread, norm, limit)
     lost = np.maximum(rows - limit, 0).sum() / groups
     left = rows.sum() / groups - lost
     allowed = left * told.lost / (1 - told.lost) if told is not None else 0.0
     off = np.abs(_noise(rng, law, DRAWS) * noise * limit - lost)
-    width = (math.log(20) if law is Law.LAPLACE else 1.96) * noise * limit + allowed
+    width = (math.log(20) if law is NoiseKind.LAPLACE else 1.96) * noise * limit + allowed
     return float(np.mean(off <= width)), float(np.mean(off)), limit
 
 
 def hindsight(
-    rows: Ints, noise: float, groups: int, law: Law, rng: np.random.Generator
+    rows: Ints, noise: float, groups: int, law: NoiseKind, rng: np.random.Generator
 ) -> tuple[int, float]:
     """The limit with the least mean error for all of epsilon, by somebody who knows the data."""
     limits = np.unique([*range(1, 60), *LADDER, *np.quantile(rows, [0.9, 0.99, 0.999, 1])])
@@ -151,8 +158,8 @@ def hindsight(
     return best, least
 
 
-def _noise(rng: np.random.Generator, law: Law, size: int) -> NDArray[np.float64]:
-    return rng.laplace(size=size) if law is Law.LAPLACE else rng.normal(size=size)
+def _noise(rng: np.random.Generator, law: NoiseKind, size: int) -> NDArray[np.float64]:
+    return rng.laplace(size=size) if law is NoiseKind.LAPLACE else rng.normal(size=size)
 
 
 # --- end to end -----------------------------------------------------------------------------------

@@ -21,13 +21,13 @@ from benchmarks.clock import cpu_seconds
 from benchmarks.peer_query import ask
 from benchmarks.peers import BENCH
 from discreet.answer.measurement_plan import answer
-from discreet.answer.price import Price
+from discreet.answer.plan.price import Price
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Bounds, EachRow, Keys, Person, Schema, Table, column_type
 from discreet.plan.statistics import needed
-from discreet.sql.compile import Compiled
-from discreet.sql.read import read
+from discreet.sql.reader.read import read
+from discreet.sql.writer.compile import CompiledQuery
 
 DATA = BENCH / "data"
 CITIES = [f"city{i}" for i in range(100)]
@@ -152,7 +152,7 @@ def planning() -> float:
 
     def plan() -> str:
         query = read(FIVE, schema)
-        return Compiled(query, needed(query), DuckDBEngine.dialect).pairs().select
+        return CompiledQuery(query, needed(query), DuckDBEngine.dialect).pairs().select
 
     return cpu_seconds(plan, 20) * 1000
 

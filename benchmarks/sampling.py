@@ -8,7 +8,7 @@ import time
 from fractions import Fraction
 from statistics import mean, median
 
-from discreet.privacy import GaussianNoise, Request, Subsampled, calibrate, compose
+from discreet.privacy import CalibrationStep, GaussianNoise, Subsampled, calibrate, compose
 
 RATES = ("0.000001", "0.0001", "0.001", "0.01", "0.1")
 NOISES = ("0.5", "1", "2", "4")
@@ -50,7 +50,7 @@ def grid(rate: str) -> list[tuple[float, float]]:
 def calibrated() -> None:
     """The least noise for a target: how far below the target even a thousandth less noise is."""
     rate = Fraction("0.002")
-    request = Request(lambda c: Subsampled(GaussianNoise(c), rate), count=1000)
+    request = CalibrationStep(lambda c: Subsampled(GaussianNoise(c), rate), count=1000)
     start = time.process_time()
     found = calibrate([request], epsilon=Fraction(2, 5), delta=1e-6)
     seconds = time.process_time() - start

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import discreet as dp
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
-import crowd
-import serving
+import many_analysts
+import running_server
 
 ANALYSTS = 64
 SECONDS = 60.0
@@ -21,13 +21,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="discreet-bench-") as place:
         folder = Path(place) / "clinic.discreet"
         with dp.Curator(folder) as curator:
-            crowd.furnish(curator, ANALYSTS, pocket=200, poor=ANALYSTS // 4)
-        with serving.serving(folder, workers=WORKERS) as server:
+            many_analysts.furnish(curator, ANALYSTS, pocket=200, poor=ANALYSTS // 4)
+        with running_server.serving(folder, workers=WORKERS) as server:
             names = [f"analyst {n}" for n in range(ANALYSTS)]
             tokens = [server.token(name, "analyst") for name in names]
-            tally = crowd.ask_all(server.url, tokens, SECONDS)
+            tally = many_analysts.ask_all(server.url, tokens, SECONDS)
         with dp.Curator(folder) as curator:
-            crowd.check(curator, tally)
+            many_analysts.check(curator, tally)
         if not tally.refusals:
             raise SystemExit("nobody ran out of budget, and a quarter of them should have")
         show(tally)

@@ -105,7 +105,7 @@ def served(curator: dp.Curator, folder: Path) -> Iterator[tuple[str, Any]]:
     thread.start()
     while not server.started:
         time.sleep(0.01)
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}", app.state.house.access
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}", app.state.app_state.access
     server.should_exit = True
     thread.join(30)
 

@@ -33,8 +33,8 @@ from discreet.attacks.linkage import DAYS, STARS, Ratings
 from discreet.attacks.outcome import pool
 from discreet.attacks.reconstruction import Reconstruction, SubsetSum
 from discreet.attacks.robust import lying
-from discreet.attacks.simulation import Bits, Draws
-from discreet.curator.budgets import Budget
+from discreet.attacks.simulation import Bits, SplitMix64
+from discreet.curator.budget import Budget
 from discreet.lab import AGAINST, PLAYS, Outcome, Setting, play, releases, samples
 from discreet.lab.curated import DELTA
 from discreet.mechanisms import Gaussian
@@ -99,12 +99,12 @@ def _repeat(
     questions: int,
     trials: int,
 ) -> Measured:
-    attacks = [kind(Draws(100 + i).bits(people), Promise(1), i) for i in range(trials)]
+    attacks = [kind(SplitMix64(100 + i).bits(people), Promise(1), i) for i in range(trials)]
     return Measured.of(pool(attack.run(target(attack), questions) for attack in attacks))
 
 
 def _noisy(sigma: float, attack: Reconstruction) -> SubsetSum:
-    draws = Draws(attack.seed).split()  # not those of the questions
+    draws = SplitMix64(attack.seed).split()  # not those of the questions
     return lambda people: float(attack.secret[people].sum() + sigma * draws.normal(1)[0])
 
 
@@ -113,7 +113,7 @@ def _rounded(attack: Reconstruction) -> SubsetSum:
 
 
 def _within(most: float, attack: Reconstruction) -> SubsetSum:
-    draws = Draws(attack.seed).split()  # not those of the questions
+    draws = SplitMix64(attack.seed).split()  # not those of the questions
     return lambda people: float(attack.secret[people].sum() + most * (2 * draws.uniform(1)[0] - 1))
 
 
@@ -132,7 +132,7 @@ def _gaussian(epsilon: int, questions: int, attack: Reconstruction) -> SubsetSum
 
 def _averaging(repeats: int) -> Measured:
     """Fresh noise of epsilon 0.1 on every repeat."""
-    secret, draws = Draws(4).bits(500, 2), Draws(9)
+    secret, draws = SplitMix64(4).bits(500, 2), SplitMix64(9)
     attack = Averaging(secret, Promise(0.1))
     sums = secret.sum(axis=1)
     return Measured.of(attack.run(lambda _: sums + draws.laplace(10.0, 500), repeats))
@@ -156,7 +156,7 @@ VIEWERS, FILMS = 480_189, 17_770
 SAMPLE = 20_000
 
 
-def netflix(people: int, films: int, draws: Draws) -> Ratings:
+def netflix(people: int, films: int, draws: SplitMix64) -> Ratings:
     """Ratings with the medians and means of the Netflix Prize data, and nothing else of them.
 
     A viewer rates 96 films in the median and 209 in the mean, a film has 561 and 5,655 ratings, of
@@ -166,7 +166,7 @@ def netflix(people: int, films: int, draws: Draws) -> Ratings:
     """
     counts = np.clip(96 * np.exp(1.247 * draws.normal(people)), 10, 3000).astype(np.int64)
     # The same films for every part of a population.
-    popular = np.sort(np.exp(2.15 * Draws(17).normal(films)))
+    popular = np.sort(np.exp(2.15 * SplitMix64(17).normal(films)))
     popular = np.cumsum(np.minimum(popular, 0.0023 * popular.sum()))
     person = np.repeat(np.arange(people), counts)
     film = np.searchsorted(popular, draws.uniform(person.size) * popular[-1], side="right")
@@ -175,7 +175,7 @@ def netflix(people: int, films: int, draws: Draws) -> Ratings:
     # A day for each of a viewer's sessions, hashed from the two.
     when = ((person * 1_000_003 + session) * 0x9E3779B1 % 2**32) / 2**32
     day = np.floor(DAYS * (joined + (1 - joined) * when)).astype(np.int64)
-    liked = 1 + STARS * Draws(18).uniform(films)[film] + draws.normal(person.size)
+    liked = 1 + STARS * SplitMix64(18).uniform(films)[film] + draws.normal(person.size)
     stars = np.clip(np.floor(liked), 1, STARS).astype(np.int64)
     _, kept = np.unique(person * films + film, return_index=True)
     return Ratings(person, film, stars, day).where(kept)
@@ -196,7 +196,7 @@ def _few(viewers: int, most: int) -> Measured:
 @cache
 def _candidates(viewers: int, targets: int = 300) -> Bits:
     """Of how many viewers two ratings can be, stars as they are and days off by up to 3."""
-    draws = Draws(3)
+    draws = SplitMix64(3)
     theirs = netflix(targets, FILMS, draws)
     edges = np.searchsorted(theirs.person, np.arange(targets + 1))
     two = [edges[i] + draws.order(edges[i + 1] - edges[i])[:2] for i in range(targets)]
@@ -220,7 +220,7 @@ def _candidates(viewers: int, targets: int = 300) -> Bits:
 @cache
 def _tracts() -> dict[str, Measured]:
     """Three tracts of 80 blocks, rebuilt."""
-    found = [CensusTables().rebuild(lambda tables: tables, Draws(s)) for s in range(3)]
+    found = [CensusTables().rebuild(lambda tables: tables, SplitMix64(s)) for s in range(3)]
     n = sum(one.people for one in found)
 
     def mean(name: str) -> Measured:

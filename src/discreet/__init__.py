@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from discreet.answer.accuracy import Accuracy
-    from discreet.curator.budgets import Budget
+    from discreet.answer.plan.accuracy import Accuracy
+    from discreet.curator.budget import Budget
     from discreet.curator.curator import Curator
     from discreet.errors import DiscreetError
     from discreet.mechanisms import (
@@ -43,19 +43,19 @@ if TYPE_CHECKING:
         total,
         variance,
     )
-    from discreet.plan.schema import Bounds, EachRow, Keys, Limits, Path
+    from discreet.plan.schema import Bounds, EachRow, KeyPath, Keys, Limits
     from discreet.privacy import Filter, Neighbours, Odometer, Plan, calibrate, compose
 
 _HOMES = {
-    "answer.accuracy": ["Accuracy"],
+    "answer.plan.accuracy": ["Accuracy"],
     "mechanisms.reusable_holdout": ["ReusableHoldout"],
-    "curator.budgets": ["Budget"],
+    "curator.budget": ["Budget"],
     "curator.curator": ["Curator"],
     "plan.builder": [
         *("col", "correlation", "count", "count_distinct", "count_people", "covariance", "mean"),
         *("maximum", "median", "minimum", "quantile", "stddev", "total", "variance"),
     ],
-    "plan.schema": ["Bounds", "EachRow", "Keys", "Limits", "Path"],
+    "plan.schema": ["Bounds", "EachRow", "KeyPath", "Keys", "Limits"],
     "errors": ["DiscreetError"],
     "mechanisms": [
         *("AboveThreshold", "ExponentialMechanism", "Gaussian", "Histogram", "Laplace"),
@@ -77,12 +77,12 @@ __all__ = [
     "Filter",
     "Gaussian",
     "Histogram",
+    "KeyPath",
     "Keys",
     "Laplace",
     "Limits",
     "Neighbours",
     "Odometer",
-    "Path",
     "PermuteAndFlip",
     "Plan",
     "Quantile",

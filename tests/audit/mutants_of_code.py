@@ -29,16 +29,16 @@ from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.propose_test_release import ProposeTestRelease, TestedMedian
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
-from discreet.mechanisms.ranks import Ranks
+from discreet.mechanisms.ranks import CellCounts
 from discreet.mechanisms.reusable_holdout import Thresholdout
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
-from discreet.mechanisms.sparse_vector import AboveThreshold, Run, SparseVector
+from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector, SparseVectorRun
 from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold
 from discreet.mechanisms.subsample_aggregate import SubsampleAggregate
 from discreet.mechanisms.top_k import TopK
 from discreet.mechanisms.unbounded_quantile import UnboundedQuantile
 from discreet.privacy import BoundedRange, DiscreteGaussianNoise, Neighbours
-from discreet.privacy import RandomizedResponse as ResponseLaw
+from discreet.privacy import RandomizedResponseNoise as ResponseLaw
 from planted_bugs import Mutant
 
 CHANGE = Neighbours.CHANGE_ONE
@@ -468,7 +468,7 @@ MECHANISMS = (
         "_reached",
         fresh_thresholds,
     ),
-    wrong("thin-noise-question-by-question", sparse, Run, "_answer", thin_questions),
+    wrong("thin-noise-question-by-question", sparse, SparseVectorRun, "_answer", thin_questions),
     made_wrong(
         "keys-shown-one-early",
         lambda: LaplaceThreshold(epsilon=1, delta=DELTA),
@@ -528,7 +528,7 @@ MECHANISMS = (
     wrong(
         "people-on-an-answer-counted-twice",
         lambda: Quantiles([0.25, 0.5, 0.75], 0, 11, epsilon=1),
-        Ranks,
+        CellCounts,
         "split",
         on_both_sides,
     ),

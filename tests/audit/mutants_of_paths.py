@@ -17,7 +17,7 @@ from discreet.mechanisms.mechanism import fill
 from discreet.mechanisms.noisy_max import ReportNoisyMax
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.reusable_holdout import Thresholdout
-from discreet.mechanisms.sparse_vector import Run, SparseVector
+from discreet.mechanisms.sparse_vector import SparseVector, SparseVectorRun
 from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold
 from discreet.mechanisms.subsample_aggregate import SubsampleAggregate
 from discreet.mechanisms.top_k import TopK
@@ -192,13 +192,13 @@ class ComparedAnswers(Sparse):
 # --- question by question, step by step ----------------------------------------------------------
 
 
-class LazyRun(Run):
+class LazyRun(SparseVectorRun):
     """No noise for a question that is far from the threshold."""
 
     __slots__ = ()
 
     def _answer(self, value):
-        return False if value < FAR else Run._answer(self, value)
+        return False if value < FAR else SparseVectorRun._answer(self, value)
 
 
 FAR = -50
@@ -246,9 +246,14 @@ MUTANTS = (
         "question-answered-without-noise",
         replaying,
         asked(LazyRun, rows=False),
-        asked(Run, rows=False),
+        asked(SparseVectorRun, rows=False),
     ),
-    Mutant("a-question-a-row", replaying, asked(Run, rows=True), asked(Run, rows=False)),
+    Mutant(
+        "a-question-a-row",
+        replaying,
+        asked(SparseVectorRun, rows=True),
+        asked(SparseVectorRun, rows=False),
+    ),
     Mutant("stream-charged-for-one-event-of-two", replaying, counted(2), counted(1)),
     Mutant(
         "release-thinner-than-its-claim",

@@ -58,7 +58,11 @@ def test_what_can_be_asked_question_by_question_is_examined_that_way():
     asked = {kind.__name__ for kind in Interaction.__subclasses__()}
     examined = {type(make()).__name__ for make in CATALOGUE.values() if step_by_step(make())}
 
-    assert asked == {"Run", "Stream", "ReusableHoldout"}  # the last is Thresholdout's own release
+    assert asked == {
+        "SparseVectorRun",
+        "Stream",
+        "ReusableHoldout",
+    }  # the last is Thresholdout's own release
     assert examined == {"SparseVector", "AboveThreshold", "TreeCount", "FactorizedCount"}
 
 

@@ -15,7 +15,7 @@ from discreet.audit import enumerate_loss, refute
 from discreet.audit.catalogue import CATALOGUE
 from discreet.mechanisms.claim import Pair
 from discreet.mechanisms.reusable_holdout import _Is
-from discreet.privacy.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval
 
 CUTOFF = CATALOGUE["propose-test-release"]().cutoff
 RISES, FALLS = _Is((2, 3)), _Is((1, 3))

@@ -6,12 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.answer.measure import Measurement
-from discreet.answer.showing import Showing
+from discreet.answer.plan.measure import Measurement
+from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.audit import refute
 from discreet.mechanisms.claim import Claim, Pair
 from discreet.noise.bits import Keystream, replaced
-from discreet.plan.bounding import FULL, Law, Weighing
+from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
 from discreet.plan.sensitivity import Strategy
 from discreet.plan.statistics import People
 from discreet.privacy import ZCDP, Approximate, Neighbours
@@ -21,7 +21,7 @@ GROUPS, DELTA = 2, Fraction(1, 20)
 
 
 @dataclass(frozen=True, slots=True)
-class Bare(Showing):
+class Bare(ThresholdedCount):
     """Planted: shows whatever has one person, as if there were no noise."""
 
     @property
@@ -30,18 +30,18 @@ class Bare(Showing):
 
 
 @dataclass(frozen=True, slots=True)
-class Forgetful(Showing):
+class Forgetful(ThresholdedCount):
     """Planted: forgets that one person may be alone in several groups, and in several tries."""
 
     @property
     def threshold(self):
-        return Showing(self.count, min(Fraction(1, 2), 8 * self.delta), 1).threshold
+        return ThresholdedCount(self.count, min(Fraction(1, 2), 8 * self.delta), 1).threshold
 
 
-def claim(law, kind=Showing):
+def claim(law, kind=ThresholdedCount):
     cost = Fraction(1)
-    alone, weighing = Strategy.of((People(None),)), Weighing(law, GROUPS, GROUPS)
-    count = Measurement(alone, weighing, cost, Neighbours.ADD_REMOVE).view(People(None))
+    alone, contributions = Strategy.of((People(None),)), ContributionBounds(law, GROUPS, GROUPS)
+    count = Measurement(alone, contributions, cost, Neighbours.ADD_REMOVE).view(People(None))
     shown = kind(count, DELTA, GROUPS)
 
     def draw(people, runs):
@@ -53,7 +53,7 @@ def claim(law, kind=Showing):
         answers[present] = np.where(shown.shows(noisy), noisy, HIDDEN)
         return answers.reshape(runs, len(people))
 
-    exact = Approximate(cost, DELTA) if law is Law.LAPLACE else ZCDP(cost, DELTA)
+    exact = Approximate(cost, DELTA) if law is NoiseKind.LAPLACE else ZCDP(cost, DELTA)
     near = round(shown.people)
     pairs = (
         Pair((1, 1), (0, 0)),  # somebody alone in both groups
@@ -63,7 +63,7 @@ def claim(law, kind=Showing):
     return Claim("showing", exact, pairs, draw)
 
 
-@pytest.mark.parametrize("law", list(Law))
+@pytest.mark.parametrize("law", list(NoiseKind))
 def test_the_auditor_cannot_refute_what_showing_promises(law):
     stream = Keystream(bytes(32))
     with replaced(lambda: stream):
@@ -72,7 +72,7 @@ def test_the_auditor_cannot_refute_what_showing_promises(law):
 
 
 @pytest.mark.parametrize("kind", [Bare, Forgetful])
-@pytest.mark.parametrize("law", list(Law))
+@pytest.mark.parametrize("law", list(NoiseKind))
 def test_a_planted_threshold_is_refuted(law, kind):
     stream = Keystream(bytes(32))
     with replaced(lambda: stream):

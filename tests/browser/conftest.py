@@ -6,10 +6,10 @@ import shutil
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from browsing import Visitor, add_visits, watch
+from browser_watch import Visitor, add_visits, watch
 from discreet.curator.curator import Curator
 from discreet.server.routes.pages import vega
-from serving import QUICK, served
+from running_server import QUICK, served
 
 _PATIENCE = 120_000
 expect.set_options(timeout=_PATIENCE)

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 from playwright.sync_api import expect
 
-from browsing import COUNTS
+from browser_watch import COUNTS
 from discreet.answer.measurement_plan import MeasurementPlan
-from discreet.curator.budgets import Budget
+from discreet.curator.budget import Budget
 from discreet.plan.schema import Keys, Limits
 
 MEANS = "SELECT city, COUNT(*) AS n, AVG(age) AS age FROM visits GROUP BY city"

@@ -2,8 +2,8 @@
 
 from playwright.sync_api import expect
 
-from browsing import COUNTS
-from discreet.curator.budgets import Budget
+from browser_watch import COUNTS
+from discreet.curator.budget import Budget
 
 
 def test_a_budget_burns_down_question_by_question_in_plain_words(visit, curator):

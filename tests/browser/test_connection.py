@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
-from browsing import COUNTS, add_visits
-from discreet.curator.budgets import Budget
+from browser_watch import COUNTS, add_visits
+from discreet.curator.budget import Budget
 
 
 def spent(curator, dataset="visits"):

@@ -4,7 +4,7 @@ import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import expect
 
-from browsing import visits
+from browser_watch import visits
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 import discreet as dp
-from serving import QUICK, served
+from running_server import QUICK, served
 
 CHECK = (Path(__file__).parent / "accessibility.js").read_text(encoding="utf-8")
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}

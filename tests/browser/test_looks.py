@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from browsing import COUNTS
+from browser_watch import COUNTS
 
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 LOOKS = {"light": {"color_scheme": "light"}, "dark phone": {"color_scheme": "dark", **PHONE}}

@@ -8,9 +8,9 @@ import resource
 import sys
 from pathlib import Path
 
-from discreet.curator.accounts import dataset
-from discreet.curator.ledger import Ledger
-from discreet.curator.orders import Order, State
+from discreet.curator.ledger.accounts import dataset
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Order, State
 from discreet.errors import LedgerError
 from discreet.privacy import Filter, Pure
 

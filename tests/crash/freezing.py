@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 
-from discreet.curator.ledger import Ledger
+from discreet.curator.ledger.ledger import Ledger
 
 
 def freeze(page):

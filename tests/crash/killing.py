@@ -12,9 +12,9 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from discreet.curator.accounts import dataset
-from discreet.curator.ledger import Ledger
-from discreet.curator.orders import Order, State
+from discreet.curator.ledger.accounts import dataset
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Order, State
 from discreet.errors import BudgetError
 from discreet.privacy import Filter, Pure
 

@@ -7,8 +7,8 @@ import itertools
 import os
 import sys
 
-from discreet.curator.ledger import Ledger
-from discreet.curator.orders import Order
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Order
 from discreet.privacy import Filter, Pure
 
 PRICE = Filter.basic(epsilon=1).price(Pure(1))

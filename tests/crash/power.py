@@ -14,9 +14,9 @@ from pathlib import Path
 
 import apsw
 
-from discreet.curator.ledger import Ledger
-from discreet.curator.sqlite import SQLite
-from discreet.curator.witness import Witness
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.sqlite_store import SQLiteStore
+from discreet.curator.ledger.witness import Witness
 
 _NUMBERS = itertools.count()
 
@@ -136,7 +136,7 @@ class Connection:
 
 def ledger_on(disk, path, *, synchronous="FULL"):
     """A ledger in a file that is there already, on this disk, opened as `Ledger.open` does."""
-    store = SQLite(path, connect=lambda at: Connection(at, disk.name, synchronous=synchronous))
+    store = SQLiteStore(path, connect=lambda at: Connection(at, disk.name, synchronous=synchronous))
     return Ledger.whole(store, Witness(path.with_name(f"{path.name}.head")))
 
 

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 import discreet as dp
-from desk import BY_CITY, COUNT, add_visits, spent
+from clinic_curator import BY_CITY, COUNT, add_visits, spent
 from discreet.errors import DiscreetError
 
 FILES = {

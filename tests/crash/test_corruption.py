@@ -8,8 +8,8 @@ import shutil
 import pytest
 
 import discreet as dp
-from desk import BY_CITY, add_visits
-from discreet.curator import registry
+from clinic_curator import BY_CITY, add_visits
+from discreet.curator.data import registry
 from discreet.errors import DiscreetError
 from discreet.server import tokens
 from discreet.server.access import AccessStore

@@ -8,7 +8,7 @@ import time
 import pytest
 
 import discreet as dp
-from desk import add_visits, spent
+from clinic_curator import add_visits, spent
 from discreet.errors import BudgetError
 
 ASK = """

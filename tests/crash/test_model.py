@@ -11,9 +11,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from discreet.curator.accounts import analyst, dataset
-from discreet.curator.ledger import Ledger
-from discreet.curator.orders import Order, State
+from discreet.curator.ledger.accounts import analyst, dataset
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Order, State
 from discreet.errors import BudgetError, InputError, LedgerError
 from discreet.privacy import Filter, Pure
 

@@ -9,10 +9,10 @@ import apsw
 import power
 import pytest
 
-from discreet.curator import sqlite
-from discreet.curator.accounts import dataset
-from discreet.curator.ledger import Ledger
-from discreet.curator.orders import Order
+from discreet.curator.ledger import sqlite_store
+from discreet.curator.ledger.accounts import dataset
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Order
 from discreet.errors import LedgerError
 from discreet.privacy import Filter, Pure
 
@@ -47,10 +47,10 @@ def checkpoint(path, disk):
     """Write the log back into the file, as far as the disk lets it; whether it was all."""
     connection = power.Connection(path, disk.name, synchronous="FULL")
     try:
-        sqlite.prepare(connection)
+        sqlite_store.prepare(connection)
         disk.left = disk.planned
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    except sqlite.sqlite3.Error:
+    except sqlite_store.sqlite3.Error:
         return False
     finally:
         disk.dead = disk.stays_dark  # nothing more reaches the disk once it is killed
@@ -154,9 +154,13 @@ def test_recognising_a_ledger_without_its_log_is_caught(monkeypatch):
     """The planted fault: the mark is read from the file alone, as if nobody wrote it."""
 
     def alone(self, _):
-        with sqlite.closing(sqlite.connect(self.path, options="mode=ro&immutable=1")) as found:
-            assert found.execute("PRAGMA application_id").fetchall() == [(sqlite.APPLICATION,)]
+        with sqlite_store.closing(
+            sqlite_store.connect(self.path, options="mode=ro&immutable=1")
+        ) as found:
+            assert found.execute("PRAGMA application_id").fetchall() == [
+                (sqlite_store.APPLICATION,)
+            ]
 
-    monkeypatch.setattr(sqlite.SQLite, "_recognise", alone)
+    monkeypatch.setattr(sqlite_store.SQLiteStore, "_recognise", alone)
     _, refused = every_cut(12, stays_dark=True, wrong=power.PowerCut)
     assert refused

@@ -6,9 +6,9 @@ from pathlib import Path
 import power
 import pytest
 
-from discreet.curator.accounts import dataset
-from discreet.curator.ledger import Ledger
-from discreet.curator.orders import Order
+from discreet.curator.ledger.accounts import dataset
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Order
 from discreet.errors import LedgerError
 from discreet.privacy import Filter, Pure
 

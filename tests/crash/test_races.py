@@ -5,12 +5,12 @@ import sys
 import threading
 from pathlib import Path
 
-from discreet.curator import sqlite
-from discreet.curator.accounts import dataset
-from discreet.curator.ledger import Ledger
-from discreet.curator.orders import Order
-from discreet.curator.sqlite import SQLite
-from discreet.curator.witness import Witness
+from discreet.curator.ledger import sqlite_store
+from discreet.curator.ledger.accounts import dataset
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Order
+from discreet.curator.ledger.sqlite_store import SQLiteStore
+from discreet.curator.ledger.witness import Witness
 from discreet.errors import LedgerError
 from discreet.privacy import Filter, Pure
 
@@ -22,13 +22,13 @@ def test_sixty_four_processes_race_for_the_last_unit_and_one_wins(place):
     assert done.stdout == "1 won, 63 refused, whole: True"
 
 
-class Unlocked(SQLite):
+class Unlocked(SQLiteStore):
     """The planted fault: what is read may be old by the time it is written back."""
 
     gate = None
 
     def transact(self, work, **_):
-        return sqlite.within(
+        return sqlite_store.within(
             self._opened(), "BEGIN", lambda execute: work(Stale(execute, self.gate))
         )
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import postgres_server
-from discreet.curator import committer, postgres
-from discreet.curator.accounts import dataset
-from discreet.curator.ledger import Ledger
-from discreet.curator.orders import Order
+from discreet.curator.ledger import committer, postgres_store
+from discreet.curator.ledger.accounts import dataset
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Order
 from discreet.errors import LedgerError
 from discreet.privacy import Filter, Pure
 
@@ -103,7 +103,7 @@ def test_a_client_that_is_frozen_in_its_turn_loses_it(server, tmp_path):
         with frozen(place, tmp_path, "transaction"):
             outcome, took = timed(lambda: ledger.charge(order(1)))
             assert outcome.sequence
-            assert took < postgres.IDLE + 5
+            assert took < postgres_store.IDLE + 5
         assert ledger.verify().ok
 
 
@@ -172,7 +172,7 @@ def test_a_network_that_swallows_everything_is_given_up(network, tmp_path, patie
         for ask in (lambda: ledger.charge(order(1)), lambda: ledger.account(dataset("visits"))):
             outcome, took = timed(ask)
             assert isinstance(outcome, LedgerError)
-            assert took < min(LONGEST, max(patience, postgres.CONNECT) + 4)
+            assert took < min(LONGEST, max(patience, postgres_store.CONNECT) + 4)
         between.whole.set()
         assert ledger.charge(order(2)).sequence
         assert ledger.verify().ok
@@ -190,7 +190,7 @@ def test_a_server_that_hangs_is_given_up(tmp_path, patience):
                 assert took < min(LONGEST, patience + 4)
                 outcome, took = timed(lambda: ledger.account(dataset("visits")))
                 assert isinstance(outcome, LedgerError)
-                assert took < postgres.CONNECT + 4
+                assert took < postgres_store.CONNECT + 4
             finally:
                 for one in hung:
                     os.kill(one, signal.SIGCONT)

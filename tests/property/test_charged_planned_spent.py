@@ -9,16 +9,16 @@ from functools import cache
 
 import pytest
 
-from discreet.answer.drawn import pack, unpack
+from discreet.answer.execute.noisy_measurements import pack, unpack
 from discreet.answer.measurement_plan import MeasurementPlan
-from discreet.answer.price import Price
+from discreet.answer.plan.price import Price
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError, InvariantBroken
 from discreet.plan import canonical
-from discreet.plan.bounding import Law
+from discreet.plan.bounding import NoiseKind
 from discreet.plan.schema import Limits
 from discreet.privacy import GDP, Neighbours, Pure, Ranges, compose
-from discreet.privacy.charges import EPSILON, MU_SQUARED, RHO, price
+from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, RHO, price
 from reference.growth import Seeded
 from reference.plan_growth import POISON, SCHEMA, SINGLE, arrow, grow_query, labels, stored_rows
 
@@ -45,7 +45,7 @@ def grow(choose):
             query = replace(query, sets=(places, places[:-1]))
         query = replace(query, limits=choose.one([Limits(), Limits(2, 3), Limits(1, 1)]))
         about = choose.one(list(Neighbours))
-        laws = choose.one([tuple(Law), (Law.LAPLACE,), (Law.GAUSSIAN,)])
+        laws = choose.one([tuple(NoiseKind), (NoiseKind.LAPLACE,), (NoiseKind.GAUSSIAN,)])
         measure = choose.one([None, EPSILON, RHO, MU_SQUARED])
         try:
             return MeasurementPlan.of(query, choose.one(PRICES), about, laws, measure)
@@ -71,8 +71,8 @@ def check_price(plan):
 
 def check_charged(plan):
     """What an account is charged is what the parts cost; the stored plan is the plan."""
-    laws = {one.law for one in plan.sets}
-    for measure in (RHO, MU_SQUARED) if Law.GAUSSIAN in laws else (EPSILON, RHO, MU_SQUARED):
+    laws = {one.noise_kind for one in plan.sets}
+    for measure in (RHO, MU_SQUARED) if NoiseKind.GAUSSIAN in laws else (EPSILON, RHO, MU_SQUARED):
         charged = plan.charge(measure)
         prices = [price(part, measure) for part in plan.guarantees]
         whole = sum((one.amount for one in prices), Fraction(0))

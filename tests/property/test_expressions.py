@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from strategies import expressions
 
-from discreet.engines.duckdb_dialect import DuckDB
+from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.plan.kinds import Kind
 from discreet.plan.typing import _infer, infer
-from discreet.sql.scan import render_scan_column
+from discreet.sql.writer.scan import render_scan_column
 from reference.growth import COLUMNS, Seeded, grow, stored_values
 from reference.interpreter import meaning, read, value_to_place
 
@@ -25,7 +25,7 @@ STORED = {
     Kind.TIMESTAMP: ("TIMESTAMP", pa.timestamp("us")),
 }
 PYTHON = dict(zip(Kind, (bool, int, float, str, dt.date, dt.datetime), strict=True))
-DIALECT = DuckDB()
+DIALECT = DuckDBDialect()
 ROWS = 90
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from discreet.errors import InputError
 from discreet.mechanisms import sensitivity
 from discreet.mechanisms.gaussian import Gaussian
-from discreet.mechanisms.grid import INTEGERS, Grid, choose_grid
+from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid, choose_grid
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.postprocessing import increasing, on_simplex, summing_to
 from discreet.mechanisms.randomized_response import RandomizedResponse
@@ -20,7 +20,7 @@ from discreet.privacy import Neighbours
 finite = st.floats(allow_nan=False, allow_infinity=False)
 modest = st.floats(-1e6, 1e6)
 rationals = st.fractions(min_value=Fraction(1, 10**6), max_value=10**6)
-grids = st.integers(-60, 60).map(lambda k: Grid(Fraction(2) ** k))
+grids = st.integers(-60, 60).map(lambda k: PowerOfTwoGrid(Fraction(2) ** k))
 
 
 @given(st.lists(finite, min_size=1, max_size=20), grids)
@@ -43,7 +43,7 @@ def test_a_value_moves_by_at_most_half_a_step(value, grid):
 
 @given(
     st.lists(st.tuples(finite, finite), min_size=1, max_size=6),
-    st.integers(-30, 30).map(lambda k: Grid(Fraction(2) ** k)),
+    st.integers(-30, 30).map(lambda k: PowerOfTwoGrid(Fraction(2) ** k)),
 )
 def test_b1_rounded_neighbours_are_within_the_steps_paid_for(pairs, grid):
     """For any two vectors of doubles, the sensitivity being their exact distance."""
@@ -61,7 +61,7 @@ def test_b1_rounded_neighbours_are_within_the_steps_paid_for(pairs, grid):
 
 @given(st.lists(modest, min_size=2, max_size=12), st.randoms(use_true_random=False))
 def test_b1_a_sum_of_grid_points_does_not_depend_on_their_order(values, order):
-    grid = Grid(Fraction(1, 1024))
+    grid = PowerOfTwoGrid(Fraction(1, 1024))
     shuffled = list(values)
     order.shuffle(shuffled)
     assert sum(grid.index(values).tolist()) == sum(grid.index(shuffled).tolist())
@@ -157,7 +157,7 @@ def test_types_of_integers_depend_on_their_values_alone(values):
 
 
 def test_the_l1_bound_is_attained_and_could_not_be_a_step_smaller():
-    grid, eighths = Grid(Fraction(1)), [Fraction(k, 8) for k in range(-4, 5)]
+    grid, eighths = PowerOfTwoGrid(Fraction(1)), [Fraction(k, 8) for k in range(-4, 5)]
     gaps = [Fraction(k, 8) for k in range(11)]
     best = {gap: max(grid.index(x + gap) - grid.index(x) for x in eighths) for gap in gaps}
     found = max(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.key_selection import KeySelection
-from discreet.mechanisms.median import Median, Range
+from discreet.mechanisms.median import GridRange, Median
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.sparse_vector import SparseVector
@@ -57,7 +57,7 @@ def losses(left, right):
 def test_losses_of_the_exponential_mechanism_are_of_bounded_range(case, epsilon):
     spread, left, right = case
     mechanism = ExponentialMechanism(len(left), epsilon=epsilon, sensitivity=spread)
-    loss = losses(mechanism.law(left), mechanism.law(right))
+    loss = losses(mechanism.noise_kind(left), mechanism.noise_kind(right))
     assert max(loss) - min(loss) <= float(epsilon) + 1e-9
     assert max(map(abs, loss)) <= float(epsilon) + 1e-9
 
@@ -67,7 +67,7 @@ def test_losses_of_the_exponential_mechanism_are_of_bounded_range(case, epsilon)
 def test_losses_of_monotone_scores_are_of_bounded_range_at_half_the_scale(case, epsilon):
     spread, left, right = case
     mechanism = ExponentialMechanism(len(left), epsilon=epsilon, sensitivity=spread, monotone=True)
-    loss = losses(mechanism.law(left), mechanism.law(right))
+    loss = losses(mechanism.noise_kind(left), mechanism.noise_kind(right))
     assert max(loss) - min(loss) <= float(epsilon) + 1e-9
 
 
@@ -76,7 +76,10 @@ def test_losses_of_monotone_scores_are_of_bounded_range_at_half_the_scale(case, 
 def test_losses_of_permute_and_flip_stay_within_epsilon(case, epsilon):
     spread, left, right = case
     mechanism = PermuteAndFlip(len(left), epsilon=epsilon, sensitivity=spread)
-    assert max(map(abs, losses(mechanism.law(left), mechanism.law(right)))) <= float(epsilon) + 1e-9
+    assert (
+        max(map(abs, losses(mechanism.noise_kind(left), mechanism.noise_kind(right))))
+        <= float(epsilon) + 1e-9
+    )
 
 
 @given(scores_and_moves(one_way=True), EPSILONS)
@@ -84,7 +87,10 @@ def test_losses_of_permute_and_flip_stay_within_epsilon(case, epsilon):
 def test_losses_of_monotone_permute_and_flip_stay_within_epsilon(case, epsilon):
     spread, left, right = case
     mechanism = PermuteAndFlip(len(left), epsilon=epsilon, sensitivity=spread, monotone=True)
-    assert max(map(abs, losses(mechanism.law(left), mechanism.law(right)))) <= float(epsilon) + 1e-9
+    assert (
+        max(map(abs, losses(mechanism.noise_kind(left), mechanism.noise_kind(right))))
+        <= float(epsilon) + 1e-9
+    )
 
 
 @given(scores_and_moves(), EPSILONS)
@@ -93,7 +99,7 @@ def test_losses_of_peeling_stay_within_epsilon(case, epsilon):
     spread, left, right = case
     if len(left) < 2:
         return
-    law = TopK(2, len(left), epsilon=epsilon, sensitivity=spread).claim.law
+    law = TopK(2, len(left), epsilon=epsilon, sensitivity=spread).claim.noise_kind
     assert max(map(abs, losses(law(left), law(right)))) <= float(epsilon) + 1e-9
 
 
@@ -101,7 +107,7 @@ def test_losses_of_peeling_stay_within_epsilon(case, epsilon):
 @FEWER
 def test_losses_of_quantiles_are_of_bounded_range(data, kind, epsilon, q):
     left, right = data.draw(neighbours(kind))
-    law = Quantile(q, 0, TOP, epsilon=epsilon, neighbours=kind).claim.law
+    law = Quantile(q, 0, TOP, epsilon=epsilon, neighbours=kind).claim.noise_kind
     loss = losses(law(left), law(right))
     assert max(loss) - min(loss) <= float(epsilon) + 1e-9
 
@@ -109,7 +115,7 @@ def test_losses_of_quantiles_are_of_bounded_range(data, kind, epsilon, q):
 @given(st.data(), KINDS)
 @FEWER
 def test_local_sensitivities_of_neighbours_hold_each_other_one_step_on(data, kind):
-    median = Median(Range.read(0, TOP, 1), kind)
+    median = Median(GridRange.read(0, TOP, 1), kind)
     left, right = map(median.sort, data.draw(neighbours(kind)))
     assert abs(median.value(left) - median.value(right)) <= median.local(left, 0)
     for k in range(10):

@@ -7,12 +7,12 @@ from functools import cache
 import pytest
 
 from discreet.answer.measurement_plan import answer
-from discreet.answer.price import Price
+from discreet.answer.plan.price import Price
 from discreet.engines.duckdb import DuckDBEngine
-from discreet.plan.bounding import Law, Weighing, has_known_keys
+from discreet.plan.bounding import ContributionBounds, NoiseKind, has_known_keys
 from discreet.plan.statistics import needed
-from discreet.sql.compile import Compiled
-from discreet.sql.relations import render_relation
+from discreet.sql.writer.compile import CompiledQuery
+from discreet.sql.writer.relations import render_relation
 from recording import moved_too_far, plan_of, record
 from reference.growth import Seeded
 from reference.plan_growth import (
@@ -29,7 +29,7 @@ from reference.plans import statistics_of_groups
 
 ROWS = 60
 GONE = 1
-WIDE = Weighing(Law.LAPLACE, 1 << 40, 1 << 40)
+WIDE = ContributionBounds(NoiseKind.LAPLACE, 1 << 40, 1 << 40)
 
 
 @cache
@@ -83,7 +83,7 @@ def test_the_engine_agrees_with_the_reference_on_many_questions(table, seed):
 
 
 def test_a_union_that_loses_duplicates_is_caught(monkeypatch):
-    import discreet.sql.compile as room
+    import discreet.sql.writer.compile as room
 
     def lossy(relation, dialect, salt):
         return render_relation(relation, dialect, salt).replace("UNION ALL", "UNION")
@@ -94,7 +94,7 @@ def test_a_union_that_loses_duplicates_is_caught(monkeypatch):
 
 
 def test_a_grid_that_is_one_step_off_is_caught(monkeypatch):
-    import discreet.sql.compile as room
+    import discreet.sql.writer.compile as room
 
     grid = room.on_grid
     monkeypatch.setattr(room, "on_grid", lambda text, *rest: f"({grid(text, *rest)} + 1)")
@@ -105,30 +105,32 @@ def test_a_grid_that_is_one_step_off_is_caught(monkeypatch):
 # --- neighbours -----------------------------------------------------------------------------------
 
 
-def moved(query, weighing):
+def moved(query, contributions):
     """What one person moves further than declared."""
-    return moved_too_far(query, weighing, data()[0], data(without=GONE)[0])
+    return moved_too_far(query, contributions, data()[0], data(without=GONE)[0])
 
 
-@pytest.mark.parametrize("law", list(Law))
+@pytest.mark.parametrize("law", list(NoiseKind))
 @pytest.mark.parametrize("seed", range(2))
 def test_one_person_moves_no_statistic_of_a_grown_question_further_than_declared(seed, law):
     choose = Seeded(f"neighbours {seed} {law}")
     for _ in range(8):
         query = grow_query(choose)
-        weighing = Weighing(law, choose.one([1, 2, 5]), choose.one([1, 2, 3]))
-        assert moved(query, weighing) == [], (query, weighing)
+        contributions = ContributionBounds(law, choose.one([1, 2, 5]), choose.one([1, 2, 3]))
+        assert moved(query, contributions) == [], (query, contributions)
 
 
 def test_a_person_who_is_not_weighed_is_caught(monkeypatch):
-    weights = Compiled.weights
+    weights = CompiledQuery.weights
     monkeypatch.setattr(
-        Compiled,
+        CompiledQuery,
         "weights",
         lambda self, name, norm, _, *, square: weights(self, name, norm, 2**62, square=square),
     )
     choose = Seeded("planted")
-    assert any(moved(grow_query(choose), Weighing(Law.LAPLACE, 2, 2)) for _ in range(20))
+    assert any(
+        moved(grow_query(choose), ContributionBounds(NoiseKind.LAPLACE, 2, 2)) for _ in range(20)
+    )
 
 
 def seen(release):

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import BudgetError
-from discreet.privacy.charges import EPSILON, MU_SQUARED, RHO, UNITS, Charge, renyi
-from discreet.privacy.filters import Filter
-from discreet.privacy.individual import IndividualFilter
-from discreet.privacy.odometer import Odometer
+from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, RHO, UNITS, Charge, renyi
+from discreet.privacy.budgets.filters import Filter
+from discreet.privacy.budgets.individual import IndividualFilter
+from discreet.privacy.budgets.odometer import Odometer
 
 amounts = st.one_of(
     st.fractions(0, 2, max_denominator=10**6),

@@ -11,6 +11,7 @@ from discreet.privacy import (
     ZCDP,
     Approximate,
     BoundedRange,
+    CalibrationStep,
     Contour,
     DiscreteGaussianNoise,
     DiscreteLaplaceNoise,
@@ -18,8 +19,7 @@ from discreet.privacy import (
     Guarantee,
     LaplaceNoise,
     Pure,
-    RandomizedResponse,
-    Request,
+    RandomizedResponseNoise,
     calibrate,
     compose,
 )
@@ -35,8 +35,8 @@ FAMILIES = {
     "gdp": GDP,
     "zcdp": ZCDP,
     "bounded range": BoundedRange,
-    "randomized response": RandomizedResponse,
-    "three answers": lambda e: RandomizedResponse(e, 3),
+    "randomized response": RandomizedResponseNoise,
+    "three answers": lambda e: RandomizedResponseNoise(e, 3),
     "discrete laplace": lambda e: DiscreteLaplaceNoise(e, 5),
     "discrete gaussian": lambda e: DiscreteGaussianNoise(1, 1 / (e * e)),
     "approximate": lambda e: Approximate(e, Fraction(1, 10**7)),
@@ -114,5 +114,5 @@ def test_the_interactive_accountant_agrees_with_the_thorough_one(parts, delta):
     family=st.sampled_from([GaussianNoise, LaplaceNoise]),
 )
 def test_calibration_meets_its_target(weights, epsilon, family):
-    found = calibrate([Request(family, w, 4) for w in weights], epsilon=epsilon, delta=1e-6)
+    found = calibrate([CalibrationStep(family, w, 4) for w in weights], epsilon=epsilon, delta=1e-6)
     assert 0.998 * epsilon <= found.plan.epsilon(1e-6).upper <= epsilon

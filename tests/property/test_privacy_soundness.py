@@ -21,12 +21,12 @@ from discreet.privacy import (
     GaussianNoise,
     LaplaceNoise,
     Pure,
-    RandomizedResponse,
+    RandomizedResponseNoise,
     Tabulated,
     compose,
 )
-from discreet.privacy.precision import Precision
-from discreet.privacy.spectrum import Spectrum
+from discreet.privacy.contour.spectrum import Spectrum
+from discreet.privacy.numerics.precision import Precision
 
 SPECTRAL = Precision(most=512, listed=0)
 """No enumeration, so that the contour itself answers."""
@@ -104,7 +104,7 @@ def discrete(rng, scale):
     if kind < 0.6:
         return Pure(e)
     if kind < 0.7:
-        return RandomizedResponse(e, rng.randint(2, 5))
+        return RandomizedResponseNoise(e, rng.randint(2, 5))
     if kind < 0.9:
         return Approximate(e, short(10 ** rng.uniform(-9, -2), 2))
     if kind < 0.97:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from clinic import CLINIC
 from discreet.errors import QueryRefused
 from discreet.plan.query import Query
-from discreet.sql.read import read
+from discreet.sql.reader.read import read
 from golden_pairs import GOLDEN, read_pairs
 
 QUESTIONS = [q for path in sorted(GOLDEN.glob("read_*.sql")) for q, _ in read_pairs(path.name)]

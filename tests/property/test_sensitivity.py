@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.engines.duckdb import DuckDBEngine
-from discreet.plan.bounding import FULL, Law, Weighing
+from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Bounds, Keys, Limits, Person, Schema, Table, column_type
-from discreet.sql.compile import Compiled
-from discreet.sql.read import read
+from discreet.sql.reader.read import read
+from discreet.sql.writer.compile import CompiledQuery
 from recording import moved_too_far, plan_of, record
 
 CITIES = ["Austin", "Haifa", "Zürich"]
@@ -76,18 +76,18 @@ def engine_of(rows):
     return engine
 
 
-def recorded(query, weighing, rows):
+def recorded(query, contributions, rows):
     """Every exact integer that would meet noise."""
     engine = engine_of(rows)
-    found = record(plan_of(query, weighing), engine)
+    found = record(plan_of(query, contributions), engine)
     engine.close()
     return found
 
 
-def refute(question, rows, gone, weighing):
+def refute(question, rows, gone, contributions):
     """What moves further than declared when one person goes."""
     left, right = engine_of(rows), engine_of([row for row in rows if row[0] != gone])
-    broken = moved_too_far(read(question, SCHEMA), weighing, left, right)
+    broken = moved_too_far(read(question, SCHEMA), contributions, left, right)
     left.close()
     right.close()
     return broken
@@ -98,12 +98,12 @@ def refute(question, rows, gone, weighing):
 @given(
     ROWS,
     st.sampled_from([1, 2, 3]),
-    st.sampled_from(list(Law)),
+    st.sampled_from(list(NoiseKind)),
     st.sampled_from([1, 2, 5]),
     st.sampled_from([1, 2, 3]),
 )
 def test_no_person_moves_a_statistic_further_than_declared(question, rows, gone, law, most, groups):
-    assert refute(question, rows, gone, Weighing(law, most, groups)) == []
+    assert refute(question, rows, gone, ContributionBounds(law, most, groups)) == []
 
 
 @pytest.mark.audit
@@ -112,12 +112,12 @@ def test_no_person_moves_a_statistic_further_than_declared(question, rows, gone,
 @given(
     ROWS,
     st.sampled_from([1, 2, 3]),
-    st.sampled_from(list(Law)),
+    st.sampled_from(list(NoiseKind)),
     st.sampled_from([1, 2, 5]),
     st.sampled_from([1, 2, 3]),
 )
 def test_no_person_ever_moves_a_statistic_further(question, rows, gone, law, most, groups):
-    assert refute(question, rows, gone, Weighing(law, most, groups)) == []
+    assert refute(question, rows, gone, ContributionBounds(law, most, groups)) == []
 
 
 CROWD = [(1, "Haifa", "a", 90.0, 120)] * 9 + [
@@ -126,36 +126,36 @@ CROWD = [(1, "Haifa", "a", 90.0, 120)] * 9 + [
 ]
 
 
-@pytest.mark.parametrize("law", list(Law))
+@pytest.mark.parametrize("law", list(NoiseKind))
 def test_a_person_without_weights_is_caught(monkeypatch, law):
-    weights = Compiled.weights
+    weights = CompiledQuery.weights
 
     def nobody(self, name, norm, _, *, square):
         return weights(self, name, norm, 2**62, square=square)
 
-    monkeypatch.setattr(Compiled, "weights", nobody)
+    monkeypatch.setattr(CompiledQuery, "weights", nobody)
 
-    assert refute(QUESTIONS[0], CROWD, 1, Weighing(law, 2, 2)) != []
+    assert refute(QUESTIONS[0], CROWD, 1, ContributionBounds(law, 2, 2)) != []
 
 
 def test_a_clamp_that_lets_infinity_through_is_caught(monkeypatch):
-    import discreet.sql.compile as room
+    import discreet.sql.writer.compile as room
 
     rows = [(1, "Haifa", "a", math.inf, 120), (2, "Haifa", "b", 10.0, 30)]
-    assert refute(QUESTIONS[0], rows, 1, Weighing(Law.LAPLACE, 2, 2)) == []
+    assert refute(QUESTIONS[0], rows, 1, ContributionBounds(NoiseKind.LAPLACE, 2, 2)) == []
 
     grid = room.on_grid
     monkeypatch.setattr(room, "on_grid", lambda text, *rest: f"100 * {grid(text, *rest)}")
-    assert refute(QUESTIONS[0], rows, 1, Weighing(Law.LAPLACE, 2, 2)) != []
+    assert refute(QUESTIONS[0], rows, 1, ContributionBounds(NoiseKind.LAPLACE, 2, 2)) != []
 
 
 def test_too_many_groups_of_one_person_are_caught(monkeypatch):
     streets = [(1, "Haifa", street, 1.0, 1) for street in "abcdef"]
     question = QUESTIONS[8]
-    assert refute(question, streets, 1, Weighing(Law.LAPLACE, 50, 2)) == []
+    assert refute(question, streets, 1, ContributionBounds(NoiseKind.LAPLACE, 50, 2)) == []
 
-    monkeypatch.setattr(Compiled, "few_groups", lambda *_: [])
-    assert "keys" in refute(question, streets, 1, Weighing(Law.LAPLACE, 50, 2))
+    monkeypatch.setattr(CompiledQuery, "few_groups", lambda *_: [])
+    assert "keys" in refute(question, streets, 1, ContributionBounds(NoiseKind.LAPLACE, 50, 2))
 
 
 def test_the_order_of_rows_changes_nothing():
@@ -166,15 +166,15 @@ def test_the_order_of_rows_changes_nothing():
     ]
     for question in QUESTIONS:
         query = read(question, SCHEMA)
-        weighing = Weighing(Law.GAUSSIAN, 5, 2)
-        expected = recorded(query, weighing, rows)
+        contributions = ContributionBounds(NoiseKind.GAUSSIAN, 5, 2)
+        expected = recorded(query, contributions, rows)
         shuffled = [rows[i] for i in rng.permutation(len(rows))]
-        assert recorded(query, weighing, shuffled) == expected
+        assert recorded(query, contributions, shuffled) == expected
 
 
 def test_a_full_weight_is_the_plain_count():
     query = read("SELECT city, COUNT(*) FROM visits GROUP BY city", SCHEMA)
-    found = recorded(query, Weighing(Law.LAPLACE, 100, 5), CROWD).totals
+    found = recorded(query, ContributionBounds(NoiseKind.LAPLACE, 100, 5), CROWD).totals
 
     assert found[0, ("Haifa",), None] == 10 * FULL
     assert found[0, ("Austin",), None] == FULL

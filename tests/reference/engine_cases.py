@@ -17,7 +17,7 @@ from discreet.engines.conformance import BUCKETS, SALT
 from discreet.plan.relations import unit_of
 from discreet.plan.schema import PERSON, EachRow
 from discreet.plan.statistics import needed
-from discreet.sql.read import read as read_sql
+from discreet.sql.reader.read import read as read_sql
 from reference.bounded import steps
 from reference.interpreter import read
 from reference.plans import rows_of

@@ -11,9 +11,9 @@ import pyarrow as pa
 from discreet.errors import InputError
 from discreet.plan.expressions import Call, Cast, Column, Function, Literal
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.query import Aggregate, Measure, Query
+from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.relations import (
-    Filter,
+    FilterRows,
     JoinPerson,
     JoinPublic,
     Keep,
@@ -106,7 +106,7 @@ def grow_relation(choose, depth, table=POISON):
 
 
 def filtered(choose, below):
-    return Filter(below, grow(choose, Kind.BOOLEAN, 2))
+    return FilterRows(below, grow(choose, Kind.BOOLEAN, 2))
 
 
 def projected(choose, below):
@@ -173,9 +173,15 @@ KEYS = [
     Call(Function.MODULO, (Column("n"), Literal(3, Kind.INTEGER))),
     Call(Function.IS_NULL, (Column("d"),)),
 ]
-ALONE = [Measure.COUNT, Measure.COUNT_PEOPLE]
-NUMBERS = [Measure.SUM, Measure.MEAN, Measure.VARIANCE, Measure.QUANTILE, Measure.MAX]
-PAIRS = [Measure.COVARIANCE, Measure.CORRELATION]
+ALONE = [AggregateFunction.COUNT, AggregateFunction.COUNT_PEOPLE]
+NUMBERS = [
+    AggregateFunction.SUM,
+    AggregateFunction.MEAN,
+    AggregateFunction.VARIANCE,
+    AggregateFunction.QUANTILE,
+    AggregateFunction.MAX,
+]
+PAIRS = [AggregateFunction.COVARIANCE, AggregateFunction.CORRELATION]
 
 
 def grow_query(choose, table=POISON):
@@ -196,10 +202,10 @@ def grow_query(choose, table=POISON):
 
 def grow_aggregate(choose, name):
     where = choose.one([None, None, grow(choose, Kind.BOOLEAN, 1)])
-    measure = choose.one([*ALONE, Measure.COUNT_DISTINCT, *NUMBERS, *NUMBERS, *PAIRS])
+    measure = choose.one([*ALONE, AggregateFunction.COUNT_DISTINCT, *NUMBERS, *NUMBERS, *PAIRS])
     if measure in ALONE:
         return Aggregate(name, measure, (), where)
-    if measure is Measure.COUNT_DISTINCT:
+    if measure is AggregateFunction.COUNT_DISTINCT:
         return Aggregate(name, measure, (Column(choose.one(["b", "t", "k", "q", "d"])),), where)
     arguments = tuple(number(choose) for _ in range(2 if measure in PAIRS else 1))
     return Aggregate(name, measure, arguments, where, level=level(choose, measure))
@@ -207,7 +213,7 @@ def grow_aggregate(choose, name):
 
 def level(choose, measure):
     levels = [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)]
-    return choose.one(levels) if measure is Measure.QUANTILE else None
+    return choose.one(levels) if measure is AggregateFunction.QUANTILE else None
 
 
 def number(choose):

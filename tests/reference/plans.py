@@ -11,7 +11,7 @@ import struct
 from fractions import Fraction
 
 from discreet.plan.relations import (
-    Filter,
+    FilterRows,
     JoinPerson,
     JoinPublic,
     Keep,
@@ -26,7 +26,7 @@ from discreet.plan.relations import (
 from discreet.plan.schema import PERSON
 from discreet.plan.statistics import Distinct, People, Ranks, Rows, Total, grid
 from discreet.plan.typing import infer
-from discreet.sql.compile import SECRET
+from discreet.sql.writer.compile import SECRET
 from reference.interpreter import meaning, value_to_place
 
 FULL = 1024
@@ -37,7 +37,7 @@ def rows_of(relation, tables, salt=SECRET):
     match relation:
         case Scan(table):
             return tables[table.name]
-        case Filter(below, predicate):
+        case FilterRows(below, predicate):
             holds = meaning(predicate, columns_of(below))
             return [row for row in rows_of(below, tables, salt) if holds(row) is True]
         case Project(below, columns):

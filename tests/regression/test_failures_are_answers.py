@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from desk import BUDGET, BY_CITY, COUNT, add_visits
-from discreet.answer.drawn import pack
+from clinic_curator import BUDGET, BY_CITY, COUNT, add_visits
+from discreet.answer.execute.noisy_measurements import pack
 from discreet.answer.measurement_plan import MeasurementPlan
-from discreet.curator import till
+from discreet.curator import answer_service
 from discreet.errors import DiscreetError, EngineError, LedgerError
 from visits import clinic
 
@@ -81,15 +81,15 @@ def functions_after_a_charge(curator, text):
     receipt = charge(curator, text, Fraction(1, 100))
     sys.setprofile(profile)
     try:
-        curator._till.collect(receipt)
+        curator._answer_service.collect(receipt)
     finally:
         sys.setprofile(None)
     return list(seen)
 
 
 def charge(curator, text, epsilon):
-    offer = curator._offer(text, till.Terms(epsilon=epsilon), None)
-    return curator._till.charge(offer)
+    offer = curator._offer(text, answer_service.Terms(epsilon=epsilon), None)
+    return curator._answer_service.charge(offer)
 
 
 def outcome(call):
@@ -106,7 +106,7 @@ def observed(curator, text, epsilon, place):
     """All that can be seen of a question during which one function raises, and of asking again."""
     receipt = charge(curator, text, epsilon)
     with raising_in(place):
-        first = outcome(lambda: curator._till.collect(receipt))
+        first = outcome(lambda: curator._answer_service.collect(receipt))
     again = [outcome(lambda: curator.sql(text, epsilon=epsilon)) for _ in range(2)]
     entries = [(one.kind, one.by) for one in curator.ledger.entries(after=receipt.sequence)]
     return first, again, entries, curator.budget("visits").spent

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer.measurement_plan import answer
-from discreet.answer.price import Price
+from discreet.answer.plan.price import Price
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.expressions import Column
@@ -17,15 +17,15 @@ from discreet.plan.relations import JoinPerson, JoinPublic, Keep, Scan
 from discreet.plan.schema import (
     Bounds,
     EachRow,
+    KeyPath,
     Limits,
-    Path,
     Person,
     PublicTable,
     Schema,
     Table,
     column_type,
 )
-from discreet.sql.read import read
+from discreet.sql.reader.read import read
 
 BIG = 2**62
 FEW = Limits(1, 300)
@@ -164,7 +164,7 @@ def orders(key=Kind.INTEGER):
     owners = {"k": column_type("k", key), "id": column_type("id", Kind.INTEGER)}
     return Schema(
         {
-            "items": Table("items", items, Path("order", "orders", "k"), FEW),
+            "items": Table("items", items, KeyPath("order", "orders", "k"), FEW),
             "orders": Table("orders", owners, Person("id"), FEW),
         }
     )

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.answer.measurement_plan import answer
-from discreet.answer.price import Price
+from discreet.answer.plan.price import Price
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind
@@ -20,7 +20,7 @@ from discreet.plan.schema import (
     Table,
     column_type,
 )
-from discreet.sql.read import read
+from discreet.sql.reader.read import read
 
 COLUMNS = {
     "id": column_type("id", Kind.INTEGER),

@@ -6,11 +6,11 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer.measurement_plan import answer
-from discreet.answer.price import Price
+from discreet.answer.plan.price import Price
 from discreet.errors import QueryRefused
-from discreet.plan.query import Measure
+from discreet.plan.query import AggregateFunction
 from discreet.plan.statistics import needed
-from discreet.sql.read import read
+from discreet.sql.reader.read import read
 from visits import CITIES, ask, clinic, engine_of, schema
 
 
@@ -118,7 +118,10 @@ def test_variance_is_not_the_mean_square_less_the_mean():
 def test_minimum_and_maximum_are_extreme_quantiles_and_not_somebody():
     query = read("SELECT MIN(amount), MAX(amount) FROM visits", schema())
 
-    assert {aggregate.measure for aggregate in query.aggregates} == {Measure.MIN, Measure.MAX}
+    assert {aggregate.measure for aggregate in query.aggregates} == {
+        AggregateFunction.MIN,
+        AggregateFunction.MAX,
+    }
     release = answer(query, engine_of(clinic(people=3000)), Price(5, 0))
     low, high = release.table.to_pylist()[0].values()
     assert 0 <= low < 10

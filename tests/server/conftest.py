@@ -3,7 +3,7 @@
 import pytest
 
 import discreet as dp
-from serving import served
+from running_server import served
 from visits_folder import make
 
 

@@ -94,9 +94,9 @@ def cookies(server, working):
 @pytest.fixture
 def untouched(server):
     """Nothing that a test does here may reach the ledger."""
-    before = server.app.state.house.curator.ledger.head()
+    before = server.app.state.app_state.curator.ledger.head()
     yield
-    assert server.app.state.house.curator.ledger.head() == before
+    assert server.app.state.app_state.curator.ledger.head() == before
 
 
 def called(server, method, template, token=None, **how):
@@ -186,7 +186,7 @@ def test_a_cookie_alone_reads_and_changes_nothing(server, cookies, method, templ
 def test_a_token_for_another_dataset_sees_and_asks_nothing_of_this_one(server):
     token = server.token("elsewhere", "analyst", datasets=["salaries"])
     question = {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.1}
-    before = server.app.state.house.curator.ledger.head()
+    before = server.app.state.app_state.curator.ledger.head()
 
     told = {
         "schema": server.get("/v1/schema", token=token),
@@ -210,7 +210,7 @@ def test_a_token_for_another_dataset_sees_and_asks_nothing_of_this_one(server):
     for answer in refused:
         assert answer.status in {403, 404, 422}, answer
         assert b"patient" not in answer.body
-    assert server.app.state.house.curator.ledger.head() == before
+    assert server.app.state.app_state.curator.ledger.head() == before
     assert told["schema"].json()["datasets"] == {}
 
 
@@ -272,7 +272,7 @@ def test_an_owner_can_prove_who_was_let_in(server, working):
         "/v1/tokens", token=working["owner"], json={"name": "cleo", "role": "auditor"}
     ).json()
     server.delete(f"/v1/tokens/{made['id']}", token=working["owner"])
-    ledger = server.app.state.house.curator.ledger
+    ledger = server.app.state.app_state.curator.ledger
     kinds = {
         (one.kind, one.by) for one in ledger.entries(limit=1000) if made["id"] in str(one.facts)
     }

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 import discreet as dp
-from desk import ABOUT, COUNT
-from discreet.curator import till
+from clinic_curator import ABOUT, COUNT
+from discreet.curator import answer_service
 from discreet.errors import DiscreetError, EngineError, InputError
-from serving import QUICK, served
+from running_server import QUICK, served
 from visits import clinic
 
 ASYNC = {"Prefer": "respond-async"}
@@ -32,7 +32,7 @@ def endless(monkeypatch):
             time.sleep(0.01)
         raise EngineError("it was stopped", why="its time was over", fix="none")
 
-    monkeypatch.setattr(till, "measure", wait)
+    monkeypatch.setattr(answer_service, "measure", wait)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_who_asked_and_owners_cancel_and_the_charge_stays(server, curator, who, 
         {"charge": charge, "cancelled": True},
     )
     assert curator.ledger.verify().ok
-    slots = server.app.state.house.work
+    slots = server.app.state.app_state.work
     end = time.monotonic() + 10
     while slots._held and time.monotonic() < end:
         time.sleep(0.01)
@@ -141,7 +141,7 @@ def test_the_client_cancels(server):
 @pytest.mark.usefixtures("endless")
 def test_an_analyst_in_the_same_process_cancels_their_own_alone(curator):
     window = curator.window("ann")
-    receipt = window.submit(f"{COUNT} WHERE amount < 50", till.Terms(epsilon=0.1), "ann")
+    receipt = window.submit(f"{COUNT} WHERE amount < 50", answer_service.Terms(epsilon=0.1), "ann")
     with pytest.raises(InputError, match="no question"):
         curator.as_analyst("ben").cancel(receipt.sequence)
     curator.as_analyst("ann").cancel(receipt.sequence)

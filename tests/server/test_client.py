@@ -12,12 +12,12 @@ import pyarrow.parquet
 import pytest
 
 import discreet as dp
-from desk import ABOUT, BUDGET, BY_CITY, COUNT, add_cities, add_visits, spent
+from clinic_curator import ABOUT, BUDGET, BY_CITY, COUNT, add_cities, add_visits, spent
 from discreet.answer.measurement_plan import MeasurementPlan
-from discreet.answer.release import Release
-from discreet.curator import connection
-from discreet.curator.remote import Remote
-from discreet.curator.till import Till
+from discreet.answer.present.release import Release
+from discreet.curator.answer_service import AnswerService
+from discreet.curator.client import connection
+from discreet.curator.client.remote import Remote
 from discreet.errors import (
     AccessError,
     BudgetError,
@@ -27,13 +27,13 @@ from discreet.errors import (
     LedgerError,
     ServiceError,
 )
-from proxies import Proxy
-from serving import QUICK, served
+from flaky_proxy import Proxy
+from running_server import QUICK, served
 from visits import CITIES, clinic
 
 
 @pytest.fixture(scope="module")
-def house():
+def app_state():
     """A server over a curator, and the curator itself."""
     with dp.Curator.in_memory() as curator:
         add_cities(add_visits(curator, budget=dp.Budget(epsilon=50, delta=1e-6)))
@@ -43,13 +43,13 @@ def house():
 
 
 @pytest.fixture
-def local(house):
-    return house[0]
+def local(app_state):
+    return app_state[0]
 
 
 @pytest.fixture
-def server(house):
-    return house[1]
+def server(app_state):
+    return app_state[1]
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_the_fluent_interface_works(alice, local):
 
 
 def test_a_plan_with_a_join_is_told_to_be_asked_in_sql(alice, local):
-    from discreet.sql.read import read
+    from discreet.sql.reader.read import read
 
     text = "SELECT country, COUNT(*) AS n FROM visits JOIN cities ON city = name GROUP BY country"
     with pytest.raises(InputError, match="ask it in SQL"):
@@ -260,15 +260,17 @@ def test_owners_add_frames_and_files_of_all_kinds(owner, local, tmp_path):
     kinds = {"person": "integer", "amount": "real"}
     owner.add("from_frame", rows, **ABOUT, budget=BUDGET)
     owner.add("from_pandas", rows.to_pandas(), **ABOUT, budget=BUDGET)
-    owner.add("from_parquet", parquet, **ABOUT, within="from_frame")
+    owner.add("from_parquet", parquet, **ABOUT, dataset="from_frame")
     owner.add("from_csv", str(csv), **ABOUT, kinds=kinds, budget=dp.Budget(epsilon=1))
-    owner.add("from_base", tmp_path / "v.duckdb", **ABOUT, budget=BUDGET, inside="inner_table")
+    owner.add(
+        "from_base", tmp_path / "v.duckdb", **ABOUT, budget=BUDGET, source_table="inner_table"
+    )
     owner.add_public("towns", pa.table({"name": CITIES}), key="name")
 
     assert local.datasets()["from_frame"] == ["from_frame", "from_parquet"]
     assert set(local.datasets()) >= {"from_pandas", "from_csv", "from_base"}
     for name in ("from_frame", "from_pandas", "from_parquet", "from_csv", "from_base"):
-        exact = local._holdings.schema.tables[name]
+        exact = local._data_store.schema.tables[name]
         assert exact.limits == ABOUT["limits"]
         assert exact.columns["city"].keys == tuple(CITIES)
         counted = owner.sql(COUNT.replace("visits", name), epsilon=0.9)
@@ -331,7 +333,7 @@ def test_errors_are_the_same_with_the_same_fields(alice, local, name):
 
 OWNERS = {
     "both a budget and a dataset": lambda c: c.add(
-        "t", clinic(3), **ABOUT, budget=BUDGET, within="visits"
+        "t", clinic(3), **ABOUT, budget=BUDGET, dataset="visits"
     ),
     "a name that is taken": lambda c: c.add("visits", clinic(3), **ABOUT, budget=BUDGET),
     "a column that is not there": lambda c: c.add(
@@ -368,7 +370,7 @@ def test_failures_behind_a_charge_come_through(alice, local, monkeypatch, kind):
         raise kind("it failed", why="it was told to", fix="ask again")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Till, "_check_version", fail)
+        patch.setattr(AnswerService, "_check_version", fail)
         with pytest.raises(kind, match="it was told to"):
             alice.sql(text, epsilon=0.1)
     before = spent(local)

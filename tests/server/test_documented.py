@@ -8,7 +8,7 @@ import pytest
 
 import discreet as dp
 from discreet.server.app import build_app
-from discreet.server.replies import FAULTS
+from discreet.server.error_replies import FAULTS
 from discreet.server.settings import Settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "server.md").read_text(encoding="utf-8")

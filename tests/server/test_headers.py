@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from discreet.server.shield import HEADERS
-from serving import QUICK, head, served, status
+from discreet.server.security_headers import HEADERS
+from running_server import QUICK, head, served, status
 
 
 def test_two_tokens_are_none(server, owner):

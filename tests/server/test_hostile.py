@@ -6,7 +6,7 @@ import json
 import pyarrow.parquet as pq
 
 from golden_pairs import GOLDEN
-from serving import QUICK
+from running_server import QUICK
 from visits_folder import CANARY, CANARY_TEXT, rows
 
 COUNT = {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.1}

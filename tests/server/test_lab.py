@@ -14,7 +14,7 @@ from discreet.lab.curves import EPSILONS as STOPS
 from discreet.lab.curves import NOISES, curves
 from discreet.noise.bits import replaced
 from discreet.server.routes import lab
-from serving import QUICK, served
+from running_server import QUICK, served
 
 
 @pytest.fixture(scope="module")
@@ -251,7 +251,7 @@ def test_one_run_at_a_time_and_others_are_told_when_to_come_again(server, monkey
 
 
 def test_the_lab_touches_neither_ledger_nor_datasets(server):
-    ledger = server.app.state.house.curator.ledger
+    ledger = server.app.state.app_state.curator.ledger
     before = ledger.head()
     attack(server, "differencing", against="private", epsilon=10)
     server.get("/v1/lab/noise?noise=laplace&epsilon=2")

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dp
-from discreet.answer.release import Release
-from discreet.curator.telling import release_facts
-from serving import serving
+from discreet.answer.present.release import Release
+from discreet.curator.reports.json_views import release_facts
+from running_server import serving
 
 READERS = 16
 BY_KEY = "SELECT k, COUNT(*) AS n FROM t GROUP BY k"

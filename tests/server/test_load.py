@@ -3,8 +3,8 @@
 import pytest
 
 import discreet as dp
-from crowd import Tally, ask_all, check, furnish, question
-from serving import serving
+from many_analysts import Tally, ask_all, check, furnish, question
+from running_server import serving
 
 ANALYSTS = 16
 SECONDS = 5.0

@@ -64,7 +64,7 @@ def test_planted_faults_are_found(server, document, monkeypatch):
     planted = copy.deepcopy(document)
     planted["paths"]["/v1/health"]["get"]["security"] = [{"token": []}]
     assert "without authentication" in found(planted, "GET /v1/health")
-    ledger = server.app.state.house.curator.ledger
+    ledger = server.app.state.app_state.curator.ledger
     monkeypatch.setattr(ledger, "entries", lambda **_: 1 / 0)
     assert "Server error" in found(document, "GET /v1/ledger")
 
@@ -112,7 +112,7 @@ def test_every_route_says_what_it_is_for_and_what_may_go_wrong(document):
             for status, reply in operation["responses"].items():
                 if status >= "400":
                     [kind] = reply["content"].values()
-                    assert kind["schema"]["$ref"].endswith("/Fault"), where
+                    assert kind["schema"]["$ref"].endswith("/ErrorReply"), where
 
 
 def test_the_description_says_who_is_allowed(document):

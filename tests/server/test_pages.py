@@ -8,7 +8,7 @@ import pytest
 
 import discreet.server
 from discreet.curator.curator import Curator
-from serving import served
+from running_server import served
 
 PAGE = Path(discreet.server.__file__).parent / "page"
 FILES = sorted(path for path in PAGE.rglob("*") if path.is_file())

@@ -5,8 +5,8 @@ from urllib.parse import quote
 import pytest
 
 import discreet as dp
-from desk import ABOUT
-from serving import head, served, status
+from clinic_curator import ABOUT
+from running_server import head, served, status
 from visits import clinic
 
 TRICKS = [

@@ -7,15 +7,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dp
-from desk import ABOUT, BUDGET, BY_CITY, COUNT, add_visits
+from clinic_curator import ABOUT, BUDGET, BY_CITY, COUNT, add_visits
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.errors import EngineError
-from serving import served
+from running_server import served
 from visits import clinic
 
 
 @pytest.fixture(scope="module")
-def house():
+def app_state():
     with dp.Curator.in_memory() as curator:
         add_visits(curator)
         curator.add("bills", clinic(20), **ABOUT, budget=BUDGET)
@@ -29,23 +29,23 @@ def house():
             yield curator, server, server.token("alice", "analyst"), server.token("ann", "owner")
 
 
-def read(house, path, *, owner=False, status=200, **how):
-    _, server, alice, ann = house
+def read(app_state, path, *, owner=False, status=200, **how):
+    _, server, alice, ann = app_state
     reply = server.get(path, token=ann if owner else alice, **how)
     assert reply.status == status, reply.body
     return reply
 
 
-def newest(house, **how):
-    return read(house, "/v1/releases", **how).json()
+def newest(app_state, **how):
+    return read(app_state, "/v1/releases", **how).json()
 
 
-def by_city(house):
-    return next(one["id"] for one in newest(house) if one["sql"] == BY_CITY)
+def by_city(app_state):
+    return next(one["id"] for one in newest(app_state) if one["sql"] == BY_CITY)
 
 
-def test_the_list_has_ones_own_newest_first(house):
-    mine, all_ = newest(house), newest(house, owner=True)
+def test_the_list_has_ones_own_newest_first(app_state):
+    mine, all_ = newest(app_state), newest(app_state, owner=True)
 
     assert [one["sql"] for one in mine] == [None, f"{COUNT} WHERE amount < 5", BY_CITY]
     assert {one["analyst"] for one in mine} == {"alice"}
@@ -55,30 +55,30 @@ def test_the_list_has_ones_own_newest_first(house):
     assert mine[-1]["epsilon"] == 0.1
 
 
-def test_the_list_comes_in_pages(house):
-    first = newest(house)[0]["id"]
-    rest = read(house, f"/v1/releases?before={first}&limit=1").json()
+def test_the_list_comes_in_pages(app_state):
+    first = newest(app_state)[0]["id"]
+    rest = read(app_state, f"/v1/releases?before={first}&limit=1").json()
 
-    assert [one["id"] for one in rest] == [newest(house)[1]["id"]]
+    assert [one["id"] for one in rest] == [newest(app_state)[1]["id"]]
     for odd in ("before=0", "limit=0", "limit=201", "before=x", "limit=-1"):
-        read(house, f"/v1/releases?{odd}", status=422)
+        read(app_state, f"/v1/releases?{odd}", status=422)
 
 
-def test_an_answer_told_again_is_in_the_list_of_whoever_was_told(house):
-    curator, server, *_ = house
+def test_an_answer_told_again_is_in_the_list_of_whoever_was_told(app_state):
+    curator, server, *_ = app_state
     curator.as_analyst("carol").sql(BY_CITY, epsilon=0.1)
     token = server.token("carol", "analyst")
     [told] = server.get("/v1/releases", token=token).json()
 
-    assert (told["id"], told["analyst"]) == (by_city(house), "carol")
+    assert (told["id"], told["analyst"]) == (by_city(app_state), "carol")
     assert server.get(f"/v1/releases/{told['id']}", token=token).status == 200
 
 
-def test_a_release_can_be_had_in_every_form(house):
-    curator, charge = house[0], by_city(house)
+def test_a_release_can_be_had_in_every_form(app_state):
+    curator, charge = app_state[0], by_city(app_state)
     release = curator.sql(BY_CITY, epsilon=0.1, analyst="alice")
     got = {
-        form: read(house, f"/v1/releases/{charge}?format={form}")
+        form: read(app_state, f"/v1/releases/{charge}?format={form}")
         for form in ("json", "arrow", "csv", "parquet", "chart", "statement")
     }
 
@@ -89,23 +89,23 @@ def test_a_release_can_be_had_in_every_form(house):
     assert got["statement"].body.decode() == release.statement()
     assert got["json"].json()["rows"] == [list(row.values()) for row in release.table.to_pylist()]
     assert 'filename="release-' in got["csv"].headers["content-disposition"]
-    read(house, f"/v1/releases/{charge}?format=exe", status=422)
+    read(app_state, f"/v1/releases/{charge}?format=exe", status=422)
     for media, form in (("text/csv", "csv"), ("application/vnd.apache.parquet", "parquet")):
-        again = read(house, f"/v1/releases/{charge}", headers={"Accept": media})
+        again = read(app_state, f"/v1/releases/{charge}", headers={"Accept": media})
         assert again.body == got[form].body
 
 
-def test_python_to_paste_finds_the_same_answer_for_nothing(house, monkeypatch):
-    curator, server, alice, _ = house
+def test_python_to_paste_finds_the_same_answer_for_nothing(app_state, monkeypatch):
+    curator, server, alice, _ = app_state
     monkeypatch.setenv("DISCREET_TOKEN", alice)
     ratio = "SELECT SUM(amount) / COUNT(*) AS r, COUNT(DISTINCT person) AS u FROM visits"
     curator.as_analyst("alice").sql(ratio, epsilon=0.1, weights={"r": 4, "u": 0.5})
     before = curator.budget("visits")
-    for one in newest(house):
-        text = read(house, f"/v1/releases/{one['id']}?format=python").body.decode()
+    for one in newest(app_state):
+        text = read(app_state, f"/v1/releases/{one['id']}?format=python").body.decode()
         names = {}
         exec(compile(text.replace("print(answer)", ""), "pasted", "exec"), names)  # noqa: S102 - our own text
-        stored = read(house, f"/v1/releases/{one['id']}?format=arrow").body
+        stored = read(app_state, f"/v1/releases/{one['id']}?format=arrow").body
         assert names["answer"].to_bytes() == stored
         names["curator"].close()
 
@@ -113,16 +113,16 @@ def test_python_to_paste_finds_the_same_answer_for_nothing(house, monkeypatch):
     assert str(server.port) in text
 
 
-def test_odd_numbers_lead_nowhere(house):
+def test_odd_numbers_lead_nowhere(app_state):
     for odd in ("0", "-1", "1.5", "x", "99999999999999999999999"):
-        read(house, f"/v1/releases/{odd}", status=422)
-    read(house, "/v1/releases/1", status=404)
-    read(house, "/v1/releases/123456", status=404, owner=True)
+        read(app_state, f"/v1/releases/{odd}", status=422)
+    read(app_state, "/v1/releases/1", status=404)
+    read(app_state, "/v1/releases/123456", status=404, owner=True)
 
 
-def test_budgets_tell_amounts_and_chances(house):
-    curator = house[0]
-    told = read(house, "/v1/budgets").json()["accounts"]
+def test_budgets_tell_amounts_and_chances(app_state):
+    curator = app_state[0]
+    told = read(app_state, "/v1/budgets").json()["accounts"]
     names = [(one["holder"]["kind"], one["holder"]["name"]) for one in told]
     visits = next(one for one in told if one["holder"]["name"] == "visits")
 
@@ -131,15 +131,15 @@ def test_budgets_tell_amounts_and_chances(house):
     assert visits["cap_epsilon"] == 3.0
     odds = visits["odds"]
     assert odds["before"] < odds["after_spent"] < odds["after_cap"] < 100
-    everybody = read(house, "/v1/budgets?odds=false", owner=True).json()["accounts"]
+    everybody = read(app_state, "/v1/budgets?odds=false", owner=True).json()["accounts"]
     assert len(everybody) == len(curator.ledger.accounts())
     assert "odds" not in everybody[0]
 
 
-def test_history_adds_up_and_names_nobody_else(house):
-    curator = house[0]
-    mine = read(house, "/v1/budgets/visits").json()["history"]
-    all_ = read(house, "/v1/budgets/visits", owner=True).json()["history"]
+def test_history_adds_up_and_names_nobody_else(app_state):
+    curator = app_state[0]
+    mine = read(app_state, "/v1/budgets/visits").json()["history"]
+    all_ = read(app_state, "/v1/budgets/visits", owner=True).json()["history"]
     spent = float(curator.budget("visits").total.amount)
 
     assert [one["id"] for one in mine] == [one["id"] for one in all_]
@@ -148,18 +148,18 @@ def test_history_adds_up_and_names_nobody_else(house):
     assert {one["analyst"] for one in mine} == {"alice", None}
     assert {one["analyst"] for one in all_} == {"alice", "bob"}
     assert all(one["sql"] is None for one in mine if one["analyst"] is None)
-    read(house, "/v1/budgets/nowhere", status=404)
+    read(app_state, "/v1/budgets/nowhere", status=404)
 
 
-def test_a_question_that_is_asked_again_is_known_to_be_free(house):
-    _, server, alice, _ = house
+def test_a_question_that_is_asked_again_is_known_to_be_free(app_state):
+    _, server, alice, _ = app_state
     body = {"sql": BY_CITY, "epsilon": "0.1"}
     facts = server.post("/v1/explain", token=alice, json=body).json()["facts"]
     other = server.post("/v1/explain", token=alice, json={**body, "epsilon": "0.15"}).json()[
         "facts"
     ]
 
-    assert facts["before"] == by_city(house)
+    assert facts["before"] == by_city(app_state)
     assert other["before"] is None
 
 

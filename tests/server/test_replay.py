@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from desk import ABOUT, BY_CITY, COUNT, add_cities
-from discreet.answer.release import Release
-from discreet.curator import telling
-from discreet.curator.wire import ARROW
+from clinic_curator import ABOUT, BY_CITY, COUNT, add_cities
+from discreet.answer.present.release import Release
+from discreet.curator.client.wire import ARROW
+from discreet.curator.reports import json_views
 from discreet.plan import canonical
-from serving import served
+from running_server import served
 from visits import clinic
 
 CANARY = "kanarek-7319"
@@ -215,13 +215,13 @@ def test_what_is_compared_is_not_masked_away(both):
 
 def test_a_reply_that_depends_on_data_would_be_noticed(monkeypatch):
     """The planted fault: a server that tells how many rows there are."""
-    plain, told = telling.release_facts, []
+    plain, told = json_views.release_facts, []
     for rows in neighbours():
 
         def leaking(release, rows=rows):
             return {**plain(release), "notes": [f"of {rows.num_rows} rows"]}
 
-        monkeypatch.setattr(telling, "release_facts", leaking)
+        monkeypatch.setattr(json_views, "release_facts", leaking)
         with dp.Curator.in_memory() as curator:
             curator.add("visits", rows, **ABOUT, budget=dp.Budget(epsilon=3, delta=1e-6))
             with served(curator) as server:

@@ -15,7 +15,7 @@ import discreet as dp
 from discreet.cli import main
 from discreet.server import tokens
 from discreet.server.access import FILE, AccessStore
-from serving import free_port, serving
+from running_server import free_port, serving
 from visits_folder import CANARY, CANARY_TEXT, make
 
 COUNT = {"sql": "SELECT city, COUNT(*) AS n FROM visits GROUP BY city", "epsilon": 0.5}

@@ -1,7 +1,7 @@
 """Sessions of the page, and what other sites make a browser send."""
 
 from discreet.server.settings import Settings
-from serving import served
+from running_server import served
 
 COUNT = {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.1}
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from discreet.server.settings import Settings
-from serving import QUICK, head, read_all, served, status
+from running_server import QUICK, head, read_all, served, status
 
 SLOW = Settings(
     quantum=0.02, header_timeout=0.5, body_timeout=0.5, upload_timeout=1.0, send_timeout=0.5

@@ -11,8 +11,8 @@ import pytest
 
 import attackers
 import discreet as dp
-from desk import ABOUT
-from serving import serving
+from clinic_curator import ABOUT
+from running_server import serving
 from visits import clinic
 
 USUAL = 0.8

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from desk import ABOUT, COUNT
+from clinic_curator import ABOUT, COUNT
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.server.questions import until_tick
-from serving import QUICK, served
+from running_server import QUICK, served
 from visits import clinic
 
 QUANTUM = 1.0
@@ -188,7 +188,7 @@ def test_whoever_waits_for_a_turn_gets_it_on_ticks_alone(slow):
 
 def moment_of_turn(server, token, sql):
     """When the slot of a question is given to somebody else, in quanta after the question."""
-    slots = server.app.state.house.work
+    slots = server.app.state.app_state.work
     with ThreadPoolExecutor(1) as pool:
         began = time.monotonic()
         asked = pool.submit(timed, server, token, {"sql": sql, "epsilon": "0.1"})

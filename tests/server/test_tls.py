@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 import discreet as dp
 from discreet.errors import AccessError, ServiceError
-from serving import QUICK, served
+from running_server import QUICK, served
 
 QUESTION = "SELECT COUNT(*) AS n FROM visits"
 

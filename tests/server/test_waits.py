@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 import discreet as dp
-from desk import ABOUT, COUNT
+from clinic_curator import ABOUT, COUNT
 from discreet.server import waits
-from serving import QUICK, served
+from running_server import QUICK, served
 from visits import clinic
 
 PATIENCE = 0.5

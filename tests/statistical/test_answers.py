@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer.measurement_plan import answer
-from discreet.answer.price import Price
+from discreet.answer.plan.price import Price
 from discreet.noise.bits import Keystream, replaced
-from discreet.plan.bounding import Law
+from discreet.plan.bounding import NoiseKind
 from discreet.plan.schema import EachRow
-from discreet.sql.read import read
+from discreet.sql.reader.read import read
 from planned import explain
 from visits import KINDS, ask, clinic, engine_of, schema
 
@@ -72,13 +72,13 @@ def shown(request):
     rest = {"person": range(len(streets)), "city": ["Haifa"] * len(streets)}
     columns = {**rest, "street": streets, "amount": [1.0] * len(streets)}
     table = pa.table({name: pa.array(columns[name], kind) for name, kind in KINDS.items()})
-    about, laws, price = schema(EachRow()), (Law(request.param),), Price(1, 1e-6)
+    about, laws, price = schema(EachRow()), (NoiseKind(request.param),), Price(1, 1e-6)
     engine = engine_of(table, about)
     query = read("SELECT street, COUNT(*) AS n FROM visits GROUP BY street", about)
     stream = Keystream(request.param.encode().ljust(32))
     with replaced(lambda: stream):
-        releases = [answer(query, engine, price, laws=laws).to_arrow() for _ in range(20)]
-    plain = explain(query, engine, price, laws=laws).half_width("n")
+        releases = [answer(query, engine, price, noise_kinds=laws).to_arrow() for _ in range(20)]
+    plain = explain(query, engine, price, noise_kinds=laws).half_width("n")
     engine.close()
     rows = [row for release in releases for row in release.to_pylist()]
     return [(sizes[row["street"]], row["n"], row["n_high"] - row["n"]) for row in rows], plain

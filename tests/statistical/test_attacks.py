@@ -22,7 +22,7 @@ import pytest
 
 from discreet import noise
 from discreet.answer import ask
-from discreet.attacks.simulation import Draws
+from discreet.attacks.simulation import SplitMix64
 from discreet.errors import BudgetError
 from discreet.lab import PLAYS, Setting, play, records, releases, samples, subsets, wards
 from discreet.lab.curated import Curated
@@ -268,7 +268,7 @@ def test_a_holdout_that_speaks_at_every_question_is_caught(bug, monkeypatch):
 
 @pytest.mark.usefixtures("fixed_bits")
 def test_the_attacker_is_given_the_whole_budget_and_no_more():
-    secret = Draws(1).bits(8)
+    secret = SplitMix64(1).bits(8)
     desk = Curated.of(
         "people",
         {"id": np.arange(8), "secret": secret},
@@ -290,7 +290,7 @@ def test_the_attacker_is_given_the_whole_budget_and_no_more():
 def test_repeats_are_free_and_identical():
     desk = Curated.of(
         "people",
-        {"id": np.arange(8), "secret": Draws(1).bits(8)},
+        {"id": np.arange(8), "secret": SplitMix64(1).bits(8)},
         {"secret": Bounds(0, 1)},
         epsilon=Fraction(1),
     )

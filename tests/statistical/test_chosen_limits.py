@@ -10,21 +10,21 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.answer.choosing import choose, clipped
-from discreet.answer.errorbars import half_width, simulate
-from discreet.answer.estimate import estimate
-from discreet.answer.limits import LADDER, RowNorm
+from discreet.answer.estimate.aggregates import estimate
+from discreet.answer.estimate.error_bars import half_width, simulate
 from discreet.answer.measurement_plan import answer
-from discreet.answer.price import Price
-from discreet.answer.spread import Spread
+from discreet.answer.plan.chosen_limits import choose, clipped
+from discreet.answer.plan.contribution_histogram import ContributionHistogram
+from discreet.answer.plan.limits import LADDER, RowNorm
+from discreet.answer.plan.price import Price
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.noise.bits import Keystream, replaced
-from discreet.plan.bounding import Law, Weighing
+from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.kinds import Kind
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import Bounds, Keys, Limits, Person, Schema, Table, column_type
 from discreet.plan.statistics import statistics_of
-from discreet.sql.read import read
+from discreet.sql.reader.read import read
 from planned import plan_set
 
 GROUPS = 100
@@ -55,7 +55,7 @@ def table_of(rows_each, groups, x, y=None):
 def releases(text, engine, about, price, count, law):
     query, stream = read(text, about), Keystream(f"{text} {law}".encode()[:32].ljust(32))
     with replaced(lambda: stream):
-        return [answer(query, engine, price, laws=(law,)).to_arrow() for _ in range(count)]
+        return [answer(query, engine, price, noise_kinds=(law,)).to_arrow() for _ in range(count)]
 
 
 def covered(tables, name, truth):
@@ -79,7 +79,8 @@ def visits():
 
 
 @pytest.mark.parametrize(
-    ("law", "epsilon"), [(Law.LAPLACE, 0.1), (Law.GAUSSIAN, 0.5), (Law.LAPLACE, 1)]
+    ("law", "epsilon"),
+    [(NoiseKind.LAPLACE, 0.1), (NoiseKind.GAUSSIAN, 0.5), (NoiseKind.LAPLACE, 1)],
 )
 def test_totals_hold_where_the_system_chose_the_limit(visits, law, epsilon):
     """The tail used to vanish from the limit: 0 of 10 such intervals held."""
@@ -89,7 +90,7 @@ def test_totals_hold_where_the_system_chose_the_limit(visits, law, epsilon):
     assert sum(covered(told, "n", table.num_rows)) > 15
 
 
-@pytest.mark.parametrize("law", list(Law))
+@pytest.mark.parametrize("law", list(NoiseKind))
 def test_groups_hold_where_the_system_chose_the_limit(visits, law):
     """Of 300 intervals that cover 95 times in 100 fewer than 91 % do with probability 2e-3."""
     table, engine, about = visits
@@ -125,7 +126,10 @@ def test_intervals_hold_for_many_shapes_of_rows_per_person(shape, groups):
         found = []
         for _ in range(60):
             noisy = people + np.rint(draws.laplace(0, scale, people.size))
-            seen, norm = Spread(noisy, scale, LADDER), RowNorm(Law.LAPLACE, groups)
+            seen, norm = (
+                ContributionHistogram(noisy, scale, LADDER),
+                RowNorm(NoiseKind.LAPLACE, groups),
+            )
             limit = choose(seen, norm, noise, groups)
             told, lost = clipped(seen, norm, limit), np.maximum(rows - limit, 0).sum() / groups
             allowed = (rows.sum() / groups - lost) * told.lost / (1 - told.lost)
@@ -145,8 +149,10 @@ def test_correlations_hold_where_noise_takes_them_to_an_end():
     b = 0.95 * a + 4.7 * draws.normal(size=1000)
     query = read("SELECT CORR(x, y) AS r FROM t", schema_of())
     (corr,), scope = query.aggregates, columns_of(query.relation)
-    weighing = Weighing(Law.LAPLACE, 1, 1)
-    plan = plan_set(replace(query, limits=Limits(1, 1)), Price(Fraction(3, 10))).noises(weighing)
+    contributions = ContributionBounds(NoiseKind.LAPLACE, 1, 1)
+    plan = plan_set(replace(query, limits=Limits(1, 1)), Price(Fraction(3, 10))).noises(
+        contributions
+    )
     squares = [(one * one).sum() - 1000 * 1250 for one in (a, b)]  # from the middle of 0 .. 2,500
     exact = [1000, a.sum(), b.sum(), *squares, (a * b).sum()]
     needs, size = statistics_of(corr, scope), 500
@@ -159,7 +165,7 @@ def test_correlations_hold_where_noise_takes_them_to_an_end():
     assert np.mean(np.abs(estimate(corr, told, scope) - true) <= width) > 0.93
 
 
-@pytest.mark.parametrize("law", list(Law))
+@pytest.mark.parametrize("law", list(NoiseKind))
 def test_numbers_that_jump_hold_in_rows_that_noise_has_picked(law):
     """CASE makes a number jump: an interval twice as wide is not that of noise twice as wide."""
     sizes = np.arange(1, GROUPS + 1) % 60

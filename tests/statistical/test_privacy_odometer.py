@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.privacy.odometer import mixture_bound
+from discreet.privacy.budgets.odometer import mixture_bound
 
 RUNS = 4000
 DELTA = 0.05

@@ -7,14 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.answer import errorbars, tabulate
+from discreet.answer.estimate import error_bars, tabulate
 from discreet.answer.measurement_plan import answer
-from discreet.answer.price import Price
+from discreet.answer.plan.price import Price
 from discreet.engines.duckdb import DuckDBEngine
-from discreet.plan.bounding import Law
+from discreet.plan.bounding import NoiseKind
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Bounds, Keys, Limits, Person, Schema, Table, column_type
-from discreet.sql.read import read
+from discreet.sql.reader.read import read
 
 SIZES = (2, 3, 5, 50)
 GROUPS = [f"{size} people, {i}" for size in SIZES for i in range(10)]
@@ -56,14 +56,14 @@ def covered(wards, law):
     engine, query, truth = wards
     found = {}
     for _ in range(10):
-        for row in answer(query, engine, Price(1, 1e-6), laws=(law,)).to_arrow().to_pylist():
+        for row in answer(query, engine, Price(1, 1e-6), noise_kinds=(law,)).to_arrow().to_pylist():
             for name, true in truth[row["ward"]].items():
                 inside = row[f"{name}_low"] - 1e-9 <= true <= row[f"{name}_high"] + 1e-9
                 found.setdefault((name, row["ward"].split()[0]), []).append(inside)
     return {cell: np.mean(inside) for cell, inside in found.items()}
 
 
-@pytest.mark.parametrize("law", list(Law))
+@pytest.mark.parametrize("law", list(NoiseKind))
 def test_intervals_hold_in_small_groups(wards, law):
     shares = covered(wards, law)
 
@@ -73,17 +73,17 @@ def test_intervals_hold_in_small_groups(wards, law):
 
 @pytest.mark.parametrize("wards", ["in the middle"], indirect=True)
 def test_noise_simulated_around_what_is_shown_would_be_caught(wards, monkeypatch):
-    monkeypatch.setattr(errorbars, "compute", errorbars.estimate)
-    monkeypatch.setattr(errorbars, "confine", lambda _aggregate, computed, _scope: computed)
+    monkeypatch.setattr(error_bars, "compute", error_bars.estimate)
+    monkeypatch.setattr(error_bars, "confine", lambda _aggregate, computed, _scope: computed)
 
-    assert min(covered(wards, Law.GAUSSIAN).values()) < 0.85
+    assert min(covered(wards, NoiseKind.GAUSSIAN).values()) < 0.85
 
 
 @pytest.mark.parametrize("wards", ["in the middle"], indirect=True)
 def test_intervals_that_hold_most_of_what_is_simulated_would_be_caught(wards, monkeypatch):
     """Where ABS folds what was released, most of what is simulated around it is too near."""
     monkeypatch.setattr(
-        tabulate, "furthest", lambda moved, _noises: errorbars.spread(moved, np.zeros(1))
+        tabulate, "furthest", lambda moved, _noises: error_bars.spread(moved, np.zeros(1))
     )
 
-    assert covered(wards, Law.GAUSSIAN)["away", "2"] < 0.85
+    assert covered(wards, NoiseKind.GAUSSIAN)["away", "2"] < 0.85

@@ -9,23 +9,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.answer.draw import draw
-from discreet.answer.drawn import Drawn
-from discreet.answer.explain import Explanation, explain
-from discreet.answer.planning import plan_sets
-from discreet.answer.presenting import present
-from discreet.answer.price import Price
-from discreet.answer.release import Release
-from discreet.answer.set_plan import Charged, SetPlan
-from discreet.answer.sets import single_sets
+from discreet.answer.execute.measure_set import measure_set
+from discreet.answer.execute.noisy_measurements import NoisyMeasurements
+from discreet.answer.plan.explain import Explanation, explain
+from discreet.answer.plan.grouping_sets import single_sets
+from discreet.answer.plan.planning import plan_sets
+from discreet.answer.plan.price import Price
+from discreet.answer.plan.set_plan import Charged, SetPlan
+from discreet.answer.present.present import present
+from discreet.answer.present.release import Release
 from discreet.engines.engine import Deadline, Engine
 from discreet.errors import InputError, InvariantBroken
-from discreet.plan.bounding import Law
+from discreet.plan.bounding import NoiseKind
 from discreet.plan.query import Query
 from discreet.privacy import GDP, Composed, Guarantee, Neighbours, Ranges, compose
-from discreet.privacy.charges import EPSILON, RHO, Charge, Measure, price_sum
-from discreet.privacy.charges import price as charge
-from discreet.sql.dialect import Dialect
+from discreet.privacy.budgets.charges import EPSILON, RHO, Charge, Measure, price_sum
+from discreet.privacy.budgets.charges import price as charge
+from discreet.sql.writer.dialect import Dialect
 
 _VERSION = 1
 
@@ -49,14 +49,14 @@ class MeasurementPlan:
         query: Query,
         price: Price,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
-        laws: Iterable[Law] = tuple(Law),
+        noise_kinds: Iterable[NoiseKind] = tuple(NoiseKind),
         measure: Measure | None = None,
     ) -> "MeasurementPlan":
         """Plan a question, with noise of whichever of the laws is expected to err less.
 
         Noise of either law takes as much of an account that counts in `measure`.
         """
-        sets = plan_sets(query, price, neighbours, laws, measure)
+        sets = plan_sets(query, price, neighbours, noise_kinds, measure)
         return MeasurementPlan(query, price, neighbours, sets)
 
     # --- before data is touched -------------------------------------------------------------------
@@ -85,16 +85,16 @@ class MeasurementPlan:
 
     # --- data, and after it -----------------------------------------------------------------------
 
-    def measure(self, engine: Engine, until: Deadline | None = None) -> list[Drawn]:
+    def measure(self, engine: Engine, until: Deadline | None = None) -> list[NoisyMeasurements]:
         """Noisy integers for each grouping set: all that data is read for.
 
         At `until` the engine is stopped.
         """
-        drawn = [draw(one, engine, until) for one in self.sets]
+        drawn = [measure_set(one, engine, until) for one in self.sets]
         self.check_spent(drawn)
         return drawn
 
-    def check_spent(self, drawn: Sequence[Drawn]) -> None:
+    def check_spent(self, drawn: Sequence[NoisyMeasurements]) -> None:
         """Refuse measurements that cost more, or otherwise, than planned."""
         for one, measured in zip(self.sets, drawn, strict=True):
             planned = [guarantee for _, guarantee in one.guarantees]
@@ -106,7 +106,7 @@ class MeasurementPlan:
                     fix="report this as a fault",
                 )
 
-    def present(self, drawn: Sequence[Drawn]) -> Release:
+    def present(self, drawn: Sequence[NoisyMeasurements]) -> Release:
         """The release that measurements make: a function of them, with no data and no chance."""
         self.check_spent(drawn)
         return present(self.query, self.price, self.sets, drawn)
@@ -138,10 +138,10 @@ def answer(
     engine: Engine,
     price: Price,
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
-    laws: Iterable[Law] = tuple(Law),
+    noise_kinds: Iterable[NoiseKind] = tuple(NoiseKind),
 ) -> Release:
     """Plan, measure and present a question, without a curator: nothing is charged or stored."""
-    plan = MeasurementPlan.of(query, price, neighbours, laws)
+    plan = MeasurementPlan.of(query, price, neighbours, noise_kinds)
     return plan.present(plan.measure(engine))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import combinations_with_replacement, product
 from typing import TypeAlias
 
-from discreet.attacks.asking import check_effort, numbers
+from discreet.attacks.checked_answers import check_effort, numbers
 from discreet.attacks.claims import Promise
 from discreet.attacks.outcome import Outcome
 from discreet.errors import InputError

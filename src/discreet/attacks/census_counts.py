@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from discreet.attacks.asking import check_effort, numbers
 from discreet.attacks.census import BLOCK, KINDS, LARGEST, OLDEST, Person
+from discreet.attacks.checked_answers import check_effort, numbers
 from discreet.attacks.claims import Promise
 from discreet.attacks.outcome import Outcome
-from discreet.attacks.simulation import Draws, Reals
+from discreet.attacks.simulation import Reals, SplitMix64
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class CensusCounts:
     def run(self, target: Callable[[], Reals], effort: int = 60) -> Outcome:
         """Name people from each of `effort` tables; a row an age, a column a kind."""
         check_effort(effort, "releases")
-        draws, size = Draws(self.seed), (OLDEST + 1) * len(KINDS)
+        draws, size = SplitMix64(self.seed), (OLDEST + 1) * len(KINDS)
         lived = np.unique([age * len(KINDS) + KINDS.index(kind) for age, kind in self.block])
         rights = 0
         for _ in range(effort):

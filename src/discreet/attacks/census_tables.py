@@ -6,10 +6,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from discreet.attacks.asking import check_effort, numbers
+from discreet.attacks.checked_answers import check_effort, numbers
 from discreet.attacks.claims import Promise
 from discreet.attacks.outcome import Outcome
-from discreet.attacks.simulation import Bits, Draws, Reals
+from discreet.attacks.simulation import Bits, Reals, SplitMix64
 
 AGES, RACES = 101, 7
 STARTS = np.array([*range(23), *range(25, 60, 5), 60, 62, 65, 67, 70, 75, 80, 85], dtype=np.int64)
@@ -39,7 +39,7 @@ class Residents:
         return ((self.block * 2 + self.sex) * RACES + self.race) * AGES + older
 
     @staticmethod
-    def drawn(blocks: int, draws: Draws) -> "Residents":
+    def drawn(blocks: int, draws: SplitMix64) -> "Residents":
         """A tract: blocks of 25 people in the median and 50 in the mean, ages flat up to 60.
 
         And then as many others who could live there and do not.
@@ -72,7 +72,7 @@ class Tables:
         np.add.at(ages, (people.sex, people.race, people.age), 1)
         return Tables(counts, ages)
 
-    def rebuilt(self, draws: Draws) -> Residents:
+    def rebuilt(self, draws: SplitMix64) -> Residents:
         """People who have these counts; where several sets have, any."""
         tables = (self.blocks, self.tract)
         counts, ages = (np.maximum(np.rint(one), 0).astype(np.int64) for one in tables)
@@ -126,7 +126,7 @@ class CensusTables:
     def run(self, target: Office, effort: int = 3) -> Outcome:
         """Rebuild `effort` tracts."""
         check_effort(effort, "tracts")
-        draws = Draws(self.seed)
+        draws = SplitMix64(self.seed)
         tracts = [self.rebuild(target, draws.split()) for _ in range(effort)]
         n = sum(one.people for one in tracts)
         exactly, chance = (
@@ -135,7 +135,7 @@ class CensusTables:
         )
         return Outcome(exactly / n, chance / n, self.promise.of_measured(chance, n), n)
 
-    def rebuild(self, target: Office, draws: Draws) -> Rebuilt:
+    def rebuild(self, target: Office, draws: SplitMix64) -> Rebuilt:
         """One tract, and the step to names."""
         everybody = Residents.drawn(self.blocks, draws)
         people, others = (
@@ -169,7 +169,7 @@ def _matched(people: Residents, found: Residents) -> tuple[int, int]:
     return exactly, near
 
 
-def _named(people: Residents, found: Residents, draws: Draws) -> tuple[int, int]:
+def _named(people: Residents, found: Residents, draws: SplitMix64) -> tuple[int, int]:
     """Whom a commercial file of names, blocks, sexes and ages joins to a race, and whose it is."""
     who = np.flatnonzero(draws.uniform(people.age.size) < COVERED)
     off = np.where(draws.uniform(who.size) < AGED, 2 * draws.bits(who.size) - 1, 0)

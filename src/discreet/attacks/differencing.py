@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.asking import check_effort, numbers
+from discreet.attacks.checked_answers import check_effort, numbers
 from discreet.attacks.claims import Promise, check_prior
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.simulation import Bits, Reals

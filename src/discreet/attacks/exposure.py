@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from discreet.attacks.asking import check_effort
+from discreet.attacks.checked_answers import check_effort
 from discreet.attacks.claims import Promise
 from discreet.attacks.outcome import Outcome
-from discreet.attacks.simulation import Bits, Draws
+from discreet.attacks.simulation import Bits, SplitMix64
 from discreet.errors import InputError
 
 Publish: TypeAlias = Callable[[Bits], Mapping[int, int]]
@@ -44,7 +44,7 @@ class Exposure:
     def run(self, target: Publish, effort: int = 1000) -> Outcome:
         """Speak about somebody in each of `effort` releases."""
         check_effort(effort, "releases")
-        draws = Draws(self.seed)
+        draws = SplitMix64(self.seed)
         right = 0
         for _ in range(effort):
             secret = draws.below(self.codes, self.people)
@@ -55,7 +55,7 @@ class Exposure:
         return Outcome(right / effort, chance, self.promise.of_event(chance), effort)
 
 
-def random_record(draws: Draws) -> Publish:
+def random_record(draws: SplitMix64) -> Publish:
     """Publishes one person at random, code and all.
 
     No event changes its probability by more than 1/n if one person changes: a small additive
@@ -69,7 +69,7 @@ def random_record(draws: Draws) -> Publish:
     return publish
 
 
-def name_and_shame(draws: Draws) -> Publish:
+def name_and_shame(draws: SplitMix64) -> Publish:
     """Publishes everybody with probability 1/n each.
 
     Where a person is not drawn, the output is as probable without them: the ratio is within

@@ -6,9 +6,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from discreet.attacks.asking import numbers
+from discreet.attacks.checked_answers import numbers
 from discreet.attacks.outcome import Outcome, pool
-from discreet.attacks.simulation import Bits, Draws, Reals
+from discreet.attacks.simulation import Bits, Reals, SplitMix64
 from discreet.errors import InputError
 
 Signs: TypeAlias = Bits
@@ -32,7 +32,7 @@ class Examples:
     labels: Signs
 
     @staticmethod
-    def drawn(examples: int, features: int, draws: Draws) -> "Examples":
+    def drawn(examples: int, features: int, draws: SplitMix64) -> "Examples":
         """Noise, and labels that have nothing to do with it."""
         signs = 2 * draws.bits(examples, features) - 1
         return Examples(signs, 2 * draws.bits(examples) - 1)
@@ -71,10 +71,12 @@ class Holdout:
 
     def run(self, target: Callable[[Examples, Examples], Score], effort: int = 1) -> Outcome:
         """Overfit `effort` holdouts."""
-        draws = Draws(self.seed)
+        draws = SplitMix64(self.seed)
         return pool(self._analysis(target, draws.split()) for _ in range(effort))
 
-    def _analysis(self, target: Callable[[Examples, Examples], Score], draws: Draws) -> Outcome:
+    def _analysis(
+        self, target: Callable[[Examples, Examples], Score], draws: SplitMix64
+    ) -> Outcome:
         train, hold = (Examples.drawn(self.examples, self.features, draws) for _ in range(2))
         score = target(train, hold)
         chosen, signs = self._choose(train, score)

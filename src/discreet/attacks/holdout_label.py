@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from discreet.attacks.asking import check_effort, numbers
+from discreet.attacks.checked_answers import check_effort, numbers
 from discreet.attacks.claims import Promise
 from discreet.attacks.holdout import Examples, Score, Signs
 from discreet.attacks.outcome import Outcome
-from discreet.attacks.simulation import Draws, Reals
+from discreet.attacks.simulation import Reals, SplitMix64
 from discreet.errors import InputError
 
 
@@ -41,11 +41,11 @@ class HoldoutLabel:
     def run(self, target: Callable[[Examples, Examples], Score], effort: int = 300) -> Outcome:
         """Guess one label in each of `effort` holdouts."""
         check_effort(effort, "holdouts")
-        draws = Draws(self.seed)
+        draws = SplitMix64(self.seed)
         right = sum(self._guessed(target, draws.split()) for _ in range(effort))
         return Outcome(right / effort, 0.5, self.promise.of_bit(), effort)
 
-    def _guessed(self, target: Callable[[Examples, Examples], Score], draws: Draws) -> bool:
+    def _guessed(self, target: Callable[[Examples, Examples], Score], draws: SplitMix64) -> bool:
         train, hold = (Examples.drawn(self.examples, self.features, draws) for _ in range(2))
         said = numbers(target(train, hold)(Untrained.on(train)))
         known = int((hold.labels[1:] > 0).sum())

@@ -7,10 +7,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.asking import numbers
+from discreet.attacks.checked_answers import numbers
 from discreet.attacks.claims import Promise
 from discreet.attacks.outcome import Outcome, pool
-from discreet.attacks.simulation import Bits, Draws, Reals
+from discreet.attacks.simulation import Bits, Reals, SplitMix64
 
 DARK, BRIGHT, TEXTURE = 0.1, 0.6, 0.4
 """What a pixel is made of: the secret, times the sign of a public pattern, and texture."""
@@ -53,10 +53,10 @@ class InstanceHiding:
 
     def run(self, target: Encoder, effort: int = 5) -> Outcome:
         """Take `effort` collections of images apart."""
-        draws = Draws(self.seed)
+        draws = SplitMix64(self.seed)
         return pool(self._collection(target, draws.split()) for _ in range(effort))
 
-    def _collection(self, target: Encoder, draws: Draws) -> Outcome:
+    def _collection(self, target: Encoder, draws: SplitMix64) -> Outcome:
         secret = draws.bits(self.images)
         pattern = 2 * draws.bits(self.pixels) - 1
         texture = TEXTURE * (2 * draws.uniform(self.images, self.pixels) - 1)
@@ -74,7 +74,7 @@ class InstanceHiding:
         right = float(np.mean(guess == secret))
         return Outcome(right, 0.5, self.promise.of_bit(), self.images)
 
-    def _mixing(self, draws: Draws) -> Reals:
+    def _mixing(self, draws: SplitMix64) -> Reals:
         """How much of each image is in each mixture: of two, a third to two thirds each."""
         first = draws.below(self.images, self.mixtures)
         second = (first + 1 + draws.below(self.images - 1, self.mixtures)) % self.images
@@ -158,7 +158,7 @@ def _aligned(found: Reals, images: Reals) -> Bits:
     return np.asarray((images @ found.T / (1e-9 + np.linalg.norm(found, axis=1))).argmax(axis=1))
 
 
-def masked(draws: Draws) -> Encoder:
+def masked(draws: SplitMix64) -> Encoder:
     """InstaHide: mixtures with the sign of every pixel drawn at random."""
 
     def encode(images: Reals, mixing: Reals) -> Encoded:

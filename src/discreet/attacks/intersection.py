@@ -6,10 +6,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from discreet.attacks.asking import numbers
+from discreet.attacks.checked_answers import numbers
 from discreet.attacks.claims import Promise
 from discreet.attacks.outcome import Outcome
-from discreet.attacks.simulation import Bits, Draws, Reals
+from discreet.attacks.simulation import Bits, Reals, SplitMix64
 from discreet.errors import InputError
 
 Cells: TypeAlias = Callable[[Reals], Reals]
@@ -43,7 +43,7 @@ class Intersection:
                 why="it counts patients whom both hospitals have",
                 fix=f"keep it in 1 to {self.patients}",
             )
-        draws = Draws(self.seed)
+        draws = SplitMix64(self.seed)
         places, conditions = self._people(effort, draws)
         weights = np.ones((effort, self.conditions))
         for _ in range(2):
@@ -56,7 +56,7 @@ class Intersection:
         right, chance = float(np.mean(guess == conditions)), 1 / self.conditions
         return Outcome(right, chance, self.promise.of_event(chance), effort)
 
-    def _people(self, count: int, draws: Draws) -> tuple[Reals, Bits]:
+    def _people(self, count: int, draws: SplitMix64) -> tuple[Reals, Bits]:
         return draws.uniform(count, 2), draws.below(self.conditions, count)
 
 

@@ -6,10 +6,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from discreet.attacks.asking import check_effort, numbers
+from discreet.attacks.checked_answers import check_effort, numbers
 from discreet.attacks.claims import Promise
 from discreet.attacks.outcome import Outcome
-from discreet.attacks.simulation import Bits, Draws
+from discreet.attacks.simulation import Bits, SplitMix64
 
 Board: TypeAlias = Callable[[Bits], float]
 """A leaderboard: predicted bits come in, about the share that is right comes out."""
@@ -33,7 +33,7 @@ class Leaderboard:
     def run(self, target: Callable[[Bits], Board], effort: int = 2000) -> Outcome:
         """Make `effort` submissions to one board."""
         check_effort(effort, "submissions")
-        labels, coins = Draws(self.seed).bits(2, self.examples)
+        labels, coins = SplitMix64(self.seed).bits(2, self.examples)
         board = target(labels)
         votes = np.zeros(self.examples)
         for guess in self._submitted(effort):
@@ -47,6 +47,6 @@ class Leaderboard:
         return np.stack(list(self._submitted(effort)))
 
     def _submitted(self, effort: int) -> Iterator[Bits]:
-        draws = Draws(self.seed)
+        draws = SplitMix64(self.seed)
         draws.words(2 * self.examples)  # the labels, and a coin for each
         return (draws.bits(self.examples) for _ in range(effort))

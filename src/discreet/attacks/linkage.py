@@ -6,10 +6,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from discreet.attacks.asking import numbers
+from discreet.attacks.checked_answers import numbers
 from discreet.attacks.claims import Promise
 from discreet.attacks.outcome import Outcome
-from discreet.attacks.simulation import Bits, Draws, Reals
+from discreet.attacks.simulation import Bits, Reals, SplitMix64
 from discreet.errors import InputError
 
 DAYS = 2000
@@ -40,7 +40,7 @@ class Ratings:
         return Ratings(self.person[kept], self.film[kept], self.stars[kept], self.day[kept])
 
     @staticmethod
-    def drawn(people: int, films: int, draws: Draws, each: int = 40) -> "Ratings":
+    def drawn(people: int, films: int, draws: SplitMix64, each: int = 40) -> "Ratings":
         """People who rate about `each` films, few of which are popular."""
         counts = np.clip(each * np.exp(0.5 * draws.normal(people)), 15, 4 * each).astype(np.int64)
         person = np.repeat(np.arange(people), counts)
@@ -111,7 +111,7 @@ class Linkage:
     eccentricity: float = 1.5
     promise: Promise = field(default_factory=Promise)
     seed: int = 0
-    population: Callable[[int, int, Draws], Ratings] = Ratings.drawn
+    population: Callable[[int, int, SplitMix64], Ratings] = Ratings.drawn
 
     def __post_init__(self) -> None:
         if not 0 <= self.wrong < self.known <= 12:
@@ -127,7 +127,7 @@ class Linkage:
             raise InputError(
                 f"effort is {effort}", why="it counts targets", fix=f"take 1 to {self.people}"
             )
-        draws = Draws(self.seed)
+        draws = SplitMix64(self.seed)
         everybody = self.population(self.people + effort, self.films, draws)
         edges = np.searchsorted(everybody.person, np.arange(self.people + effort + 1))
         suspicions = [
@@ -139,7 +139,7 @@ class Linkage:
         bound = self.promise.of_measured(outside, effort)
         return Outcome(inside / effort, outside / effort, bound, effort)
 
-    def _suspicion(self, theirs: Ratings, draws: Draws) -> Suspicion:
+    def _suspicion(self, theirs: Ratings, draws: SplitMix64) -> Suspicion:
         """What the attacker knows of a target, and a rating that they do not know."""
         order = draws.order(theirs.film.size)
         known = theirs.where(order[1 : 1 + self.known])

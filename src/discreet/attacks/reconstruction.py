@@ -8,10 +8,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.asking import check_effort, numbers
+from discreet.attacks.checked_answers import check_effort, numbers
 from discreet.attacks.claims import Promise, check_prior
 from discreet.attacks.outcome import Outcome
-from discreet.attacks.simulation import Bits, Draws, Reals
+from discreet.attacks.simulation import Bits, Reals, SplitMix64
 from discreet.errors import InputError
 
 SubsetSum: TypeAlias = Callable[[NDArray[np.bool_]], float]
@@ -60,7 +60,7 @@ class Reconstruction(ABC):
 
     def questions(self, effort: int) -> NDArray[np.bool_]:
         """The subsets that are asked about, a row each; they wait for no answer."""
-        return Draws(self.seed).bits(effort, self.people).astype(np.bool_)
+        return SplitMix64(self.seed).bits(effort, self.people).astype(np.bool_)
 
     def ask(self, target: SubsetSum, effort: int) -> tuple[NDArray[np.bool_], Reals]:
         """The subsets and what was answered to them."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from discreet.attacks.linear_program import LinearProgram
 from discreet.attacks.reconstruction import SubsetSum
-from discreet.attacks.simulation import Draws
+from discreet.attacks.simulation import SplitMix64
 from discreet.errors import InputError
 
 
@@ -26,7 +26,7 @@ def lying(target: SubsetSum, share: float, people: int, seed: int = 0) -> Subset
     """The same system, except that this share of its answers is drawn from [0, people]."""
     if not 0 <= share <= 1:
         raise InputError(f"share is {share}", why="it is a rate", fix="keep it in [0, 1]")
-    draws = Draws(seed).split()  # the attacker's questions come from the seed itself
+    draws = SplitMix64(seed).split()  # the attacker's questions come from the seed itself
 
     def answer(subset: NDArray[np.bool_]) -> float:
         coin, lie = draws.uniform(2)

@@ -18,11 +18,11 @@ _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 
 
-class Draws:
+class SplitMix64:
     """A counter put through the SplitMix64 finaliser (Steele, Lea, Flood 2014).
 
     Example:
-        >>> Draws(7).uniform(3).round(3).tolist() == Draws(7).uniform(3).round(3).tolist()
+        >>> SplitMix64(7).uniform(3).round(3).tolist() == SplitMix64(7).uniform(3).round(3).tolist()
         True
     """
 
@@ -71,9 +71,9 @@ class Draws:
         """A permutation of range(count)."""
         return np.argsort(self.words(count), kind="stable").astype(np.int64)
 
-    def split(self) -> "Draws":
+    def split(self) -> "SplitMix64":
         """Draws of its own for another part of a simulation."""
-        return Draws(int(self.words(1)[0]))
+        return SplitMix64(int(self.words(1)[0]))
 
 
 def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -6,10 +6,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from discreet.attacks.asking import numbers
+from discreet.attacks.checked_answers import numbers
 from discreet.attacks.claims import Promise
 from discreet.attacks.outcome import Outcome, pool
-from discreet.attacks.simulation import Bits, Draws, Reals
+from discreet.attacks.simulation import Bits, Reals, SplitMix64
 from discreet.errors import InputError
 
 Release: TypeAlias = Callable[[Bits], Bits]
@@ -50,10 +50,10 @@ class SocialGraph:
 
     def run(self, target: Release, effort: int = 20) -> Outcome:
         """Attack `effort` networks."""
-        draws = Draws(self.seed)
+        draws = SplitMix64(self.seed)
         return pool(self._network(target, draws.split()) for _ in range(effort))
 
-    def _network(self, target: Release, draws: Draws) -> Outcome:
+    def _network(self, target: Release, draws: SplitMix64) -> Outcome:
         size = self.people + self.planted
         plan = self._plan(draws)
         truth = draws.bits(self.pairs)
@@ -73,14 +73,14 @@ class SocialGraph:
         right = float(np.mean(guess == truth))
         return Outcome(right, 0.5, self.promise.of_bit(), self.pairs)
 
-    def _plan(self, draws: Draws) -> Bits:
+    def _plan(self, draws: SplitMix64) -> Bits:
         """Friendships of the planted accounts: among themselves, then with the targets."""
         inner = np.triu(draws.bits(self.planted, self.planted), 1)
         inner |= np.eye(self.planted, k=1, dtype=np.int64)
         outer = draws.bits(self.planted, 2 * self.pairs)
         return np.hstack([inner | inner.T, outer])
 
-    def _links(self, plan: Bits, truth: Bits, draws: Draws) -> Bits:
+    def _links(self, plan: Bits, truth: Bits, draws: SplitMix64) -> Bits:
         """A random network, with the pairs as they are, and the planted accounts last."""
         size, people = self.people + self.planted, self.people
         # Some people have many friends: both ends of a friendship are drawn by popularity.

@@ -6,10 +6,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from discreet.attacks.asking import numbers
+from discreet.attacks.checked_answers import numbers
 from discreet.attacks.claims import Promise
 from discreet.attacks.outcome import Outcome, pool
-from discreet.attacks.simulation import Bits, Draws, Reals
+from discreet.attacks.simulation import Bits, Reals, SplitMix64
 from discreet.errors import InputError
 
 Means: TypeAlias = Callable[[Bits], Reals]
@@ -50,10 +50,10 @@ class Tracing:
 
     def run(self, target: Means, effort: int = 1) -> Outcome:
         """Trace everybody in `effort` studies: the share of members found, 1 % of strangers too."""
-        draws = Draws(self.seed)
+        draws = SplitMix64(self.seed)
         return pool(self._study(target, draws.split()) for _ in range(effort))
 
-    def _study(self, target: Means, draws: Draws) -> Outcome:
+    def _study(self, target: Means, draws: SplitMix64) -> Outcome:
         share = 0.1 + 0.8 * draws.uniform(self.attributes)
         members = self._bits(share, self.people, draws)
         lean = (numbers(target(members), self.attributes) - share) / (share * (1 - share))
@@ -65,5 +65,5 @@ class Tracing:
         return Outcome(found, chance, self.promise.of_event(chance), self.people)
 
     @staticmethod
-    def _bits(share: Reals, people: int, draws: Draws) -> Bits:
+    def _bits(share: Reals, people: int, draws: SplitMix64) -> Bits:
         return (draws.uniform(people, share.size) < share).astype(np.int64)

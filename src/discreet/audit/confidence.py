@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.privacy.binomial import log_probability
-from discreet.privacy.rounding import ELEMENTARY, UNIT
+from discreet.privacy.numerics.binomial import log_probability
+from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT
 from discreet.rationals import whole
 
 _CELLS: Final = 2**7

@@ -19,7 +19,7 @@ from discreet.audit.profile import points, samples_for
 from discreet.audit.trace import distinct
 from discreet.errors import InputError
 from discreet.mechanisms.claim import Claim, Law, View
-from discreet.privacy.rounding import ELEMENTARY, UNIT, Interval, total
+from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Interval, total
 
 ORDERS: Final = (1.01, 2, 8, 64)
 """Renyi orders at which a wrong theorem shows (near 1, moderate, and large)."""

@@ -20,7 +20,7 @@ Wrapper: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class RecordedRelease:
     """One release: who was asked, about what, how it ended, and how many random words it took.
 
     A mechanism that was used question by question is one release as well: `inputs` is all that was
@@ -52,14 +52,14 @@ class Conversation:
     interaction: Interaction
     steps: list[Step] = field(default_factory=list)
 
-    def release(self) -> Release:
+    def release(self) -> RecordedRelease:
         """All of it as one release."""
         told = [step for step in self.steps if step.raised is None]
         inputs = self.interaction.asked([step.value for step in told])
         answers = [step.outcome for step in told]
         words = sum(step.words for step in self.steps)
         rule = self.interaction.rule
-        return Release(rule, (inputs,), answers, None, words, tuple(self.steps))
+        return RecordedRelease(rule, (inputs,), answers, None, words, tuple(self.steps))
 
 
 class FrozenBits:
@@ -95,8 +95,8 @@ class Recorder:
     what the interaction keeps of its answers follows that.
     """
 
-    tape: tuple[Release, ...] | None = None
-    releases: list[Release | Conversation | None] = field(default_factory=list)
+    tape: tuple[RecordedRelease, ...] | None = None
+    releases: list[RecordedRelease | Conversation | None] = field(default_factory=list)
     sources: list[FrozenBits] = field(default_factory=list)
     _label: str = _OUTSIDE
 
@@ -116,7 +116,7 @@ class Recorder:
         at = len(self.releases)
         self.releases.append(None)  # keeps its place before any release inside it
         outcome, raised, words = self._ending(run, f"release {at}")
-        self.releases[at] = Release(mechanism, inputs, outcome, raised, words)
+        self.releases[at] = RecordedRelease(mechanism, inputs, outcome, raised, words)
         if raised is not None:
             raise raised
         return _frozen(self._taped(at), outcome)
@@ -153,10 +153,10 @@ class Recorder:
         self._label = outside
         return outcome, raised, sum(source.count for source in self.sources[first:])
 
-    def _taped(self, at: int) -> Release | None:
+    def _taped(self, at: int) -> RecordedRelease | None:
         return self.tape[at] if self.tape is not None and at < len(self.tape) else None
 
-    def finished(self) -> tuple[Release, ...]:
+    def finished(self) -> tuple[RecordedRelease, ...]:
         """The tape."""
         told = [one.release() if isinstance(one, Conversation) else one for one in self.releases]
         return tuple(one for one in told if one is not None)
@@ -172,7 +172,7 @@ class Recorder:
                 _current.reset(token)
 
 
-def _frozen(taped: Release | Step | None, outcome: Any) -> Any:
+def _frozen(taped: RecordedRelease | Step | None, outcome: Any) -> Any:
     """What the tape says, unless it says nothing or tells of a failure."""
     return outcome if taped is None or taped.raised is not None else taped.outcome
 

@@ -18,7 +18,7 @@ from itertools import zip_longest
 from typing import Any, Final, TypeAlias
 
 from discreet.audit.distance import too_far
-from discreet.audit.recorder import Recorder, Release
+from discreet.audit.recorder import RecordedRelease, Recorder
 from discreet.audit.trace import form, is_numeric, picture
 from discreet.mechanisms.mechanism import Mechanism
 
@@ -60,7 +60,7 @@ class Differences:
 
 
 @dataclass(slots=True)
-class Run:
+class ReplayedRun:
     """What one run showed."""
 
     recorder: Recorder
@@ -90,9 +90,9 @@ def replay(call: Call, left: Any, right: Any) -> Differences:
     return Differences((*_of_releases(first, second), *_of_surface(first, second)))
 
 
-def observe(call: Call, data: Any, recorder: Recorder) -> Run:
+def observe(call: Call, data: Any, recorder: Recorder) -> ReplayedRun:
     """Run once, and keep everything there is to see."""
-    run = Run(recorder)
+    run = ReplayedRun(recorder)
     printed = io.StringIO()
     with (
         recorder.recording(),
@@ -146,7 +146,7 @@ class _Collector(logging.Handler):
         self._lines.append(f"{record.levelname} {record.name}: {text}")
 
 
-def _of_releases(first: Run, second: Run) -> Iterator[Difference]:
+def _of_releases(first: ReplayedRun, second: ReplayedRun) -> Iterator[Difference]:
     tapes = first.recorder.finished(), second.recorder.finished()
     if len(tapes[0]) != len(tapes[1]):
         yield Difference("releases", f"{len(tapes[0])} on one side, {len(tapes[1])} on the other")
@@ -155,7 +155,7 @@ def _of_releases(first: Run, second: Run) -> Iterator[Difference]:
         yield from (Difference(where, what) for what in _of_release(left, right))
 
 
-def _of_release(left: Release, right: Release) -> Iterator[str]:
+def _of_release(left: RecordedRelease, right: RecordedRelease) -> Iterator[str]:
     yield from _of_steps(left, right)
     if picture(left.mechanism) != picture(right.mechanism):
         yield "the mechanism's parameters depend on the data"
@@ -171,11 +171,11 @@ def _of_release(left: Release, right: Release) -> Iterator[str]:
             yield f"{left.words} random words on one side, {right.words} on the other"
 
 
-def _unanswered(left: Release, right: Release) -> bool:
+def _unanswered(left: RecordedRelease, right: RecordedRelease) -> bool:
     return left.outcome is None or right.outcome is None
 
 
-def _of_steps(left: Release, right: Release) -> Iterator[str]:
+def _of_steps(left: RecordedRelease, right: RecordedRelease) -> Iterator[str]:
     """An interaction: answers are frozen, so each step takes the same on both sides."""
     if len(left.steps) != len(right.steps):
         yield f"{len(left.steps)} questions on one side, {len(right.steps)} on the other"
@@ -189,13 +189,13 @@ def _of_steps(left: Release, right: Release) -> Iterator[str]:
             yield f"the form of answer {at} depends on the data"
 
 
-def _tosses_for_rows(left: Release, right: Release) -> bool:
+def _tosses_for_rows(left: RecordedRelease, right: RecordedRelease) -> bool:
     """Whether as many coins are tossed as there are rows, by design, and rows were added."""
     by_row = type(left.mechanism).__name__ in ROW_BY_ROW
     return by_row and len(left.inputs[0]) != len(right.inputs[0])
 
 
-def _of_surface(first: Run, second: Run) -> Iterator[Difference]:
+def _of_surface(first: ReplayedRun, second: ReplayedRun) -> Iterator[Difference]:
     if picture(first.raised) != picture(second.raised):
         yield Difference("status", "raises differently, in kind or in words")
     elif picture(first.outcome) != picture(second.outcome):

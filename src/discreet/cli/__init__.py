@@ -34,19 +34,19 @@ INTERRUPTED = 130
 """The status that shells give to what was interrupted."""
 
 
-class Told(click.ClickException):
+class CommandError(click.ClickException):
     """What went wrong, as a message."""
 
     exit_code = 2
 
 
-class Exhausted(Told):
+class BudgetCommandError(CommandError):
     """The price does not fit what is left."""
 
     exit_code = 3
 
 
-class Failed(Told):
+class ServiceCommandError(CommandError):
     """The engine or the ledger could not finish; what was charged is not charged again."""
 
     exit_code = 4
@@ -63,7 +63,7 @@ def _plainly(error: UnicodeError) -> tuple[str, int]:
     return "".join(_PLAIN.get(one, "?") for one in missing), error.end
 
 
-class Rooms(click.Group):
+class LazyGroup(click.Group):
     """Finds a command in its file; says what went wrong in a line, not in a traceback."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -94,7 +94,7 @@ class Rooms(click.Group):
             return super().invoke(ctx)
         except DiscreetError as error:
             text = f"{error}{_place(error, ctx.meta.get('sql'))}"
-            raise _KINDS.get(type(error), Told)(text) from error
+            raise _KINDS.get(type(error), CommandError)(text) from error
         except (BrokenPipeError, click.ClickException, click.exceptions.Exit):
             raise
         except (KeyboardInterrupt, EOFError, click.Abort) as stopped:
@@ -104,19 +104,21 @@ class Rooms(click.Group):
             raise click.exceptions.Exit(INTERRUPTED) from stopped
         except OSError as error:
             text = f"{error.filename or 'A file'}: {error.strerror or type(error).__name__}"
-            raise Told(text) from error
+            raise CommandError(text) from error
         except Exception as error:
             # Its text may quote data, and a traceback's status, 1, says that a claim was refuted.
             place = traceback.extract_tb(error.__traceback__)[-1]
             text = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
-            raise Failed(f"Something went wrong that discreet is not made for: {text}.") from error
+            raise ServiceCommandError(
+                f"Something went wrong that discreet is not made for: {text}."
+            ) from error
 
 
-_KINDS: dict[type[DiscreetError], type[Told]] = {
-    BudgetError: Exhausted,
-    EngineError: Failed,
-    LedgerError: Failed,
-    InvariantBroken: Failed,
+_KINDS: dict[type[DiscreetError], type[CommandError]] = {
+    BudgetError: BudgetCommandError,
+    EngineError: ServiceCommandError,
+    LedgerError: ServiceCommandError,
+    InvariantBroken: ServiceCommandError,
 }
 
 
@@ -132,7 +134,7 @@ def _place(error: DiscreetError, text: str | None) -> str:
     return f"\n\n  {line}\n  {' ' * (error.start - start)}{'^' * width}"
 
 
-@click.command(cls=Rooms, context_settings=HELP)
+@click.command(cls=LazyGroup, context_settings=HELP)
 @click.version_option(package_name="discreet", prog_name="discreet")
 def main() -> None:
     """Answers about people that give none of them away.

@@ -25,7 +25,7 @@ from discreet.cli.progress import shown
 from discreet.cli.rows import tell
 
 if TYPE_CHECKING:
-    from discreet.curator.budgets import MeasureName
+    from discreet.curator.budget import MeasureName
     from discreet.curator.curator import Curator
     from discreet.plan.kinds import Kind
     from discreet.plan.schema import Bounds, Keys, Unit
@@ -39,7 +39,7 @@ def table_options(command: F) -> F:
     """What an owner says about a table."""
     options: tuple[Callable[[F], F], ...] = (
         click.option("--copy", is_flag=True, help="Copy a Parquet file in; others always are."),
-        click.option("--inside", help="Table to read in a DuckDB file, if not NAME."),
+        click.option("--source-table", help="Table to read in a DuckDB file, if not NAME."),
         click.option(
             "--max-table-rows",
             type=click.IntRange(1),
@@ -91,7 +91,7 @@ def table_options(command: F) -> F:
 @curator_option
 @budget_options
 @click.option(
-    "--within",
+    "--dataset",
     metavar="DATASET",
     shell_complete=datasets,
     help="Share the people and budget of a dataset.",
@@ -108,7 +108,7 @@ def add(
     delta: Fraction | None,
     rho: Fraction | None,
     measure: "MeasureName | None",
-    within: str | None,
+    dataset: str | None,
     public_key: tuple[str, ...],
     as_json: bool,
     as_csv: bool,
@@ -129,8 +129,8 @@ def add(
         shown(),
         copied(source, folder, name, wanted=said.pop("copy")) as file,
     ):
-        add_table(curator, name, file, budget, within, public_key, **said)
-    dataset = None if public_key else within or name
+        add_table(curator, name, file, budget, dataset, public_key, **said)
+    dataset = None if public_key else dataset or name
     facts = {"curator": str(folder), "table": name, "dataset": dataset}
     tell(f"{name} is in {folder}.", facts, as_json=as_json, as_csv=as_csv)
 
@@ -141,8 +141,8 @@ def copied(source: Path, folder: Path, name: str, *, wanted: bool) -> Iterator[P
     if not wanted or source.suffix.lower() != ".parquet":
         yield source
         return
-    from discreet.curator.holdings import file_name  # noqa: PLC0415 - heavy room
-    from discreet.curator.witness import sync_file  # noqa: PLC0415 - heavy room
+    from discreet.curator.data.data_store import file_name  # noqa: PLC0415 - heavy room
+    from discreet.curator.ledger.witness import sync_file  # noqa: PLC0415 - heavy room
 
     target = folder / "data" / f"{secrets.token_hex(4)}-{file_name(name)}"
     target.parent.mkdir(exist_ok=True)
@@ -160,28 +160,28 @@ def add_table(
     name: str,
     source: Path,
     budget: Any,
-    within: str | None,
+    dataset: str | None,
     public_key: tuple[str, ...],
     **said: Any,
 ) -> None:
     """Add a table as the options say."""
     from discreet.plan.schema import Limits  # noqa: PLC0415 - heavy room
 
-    kinds = read_kinds(source, dict(said["kinds"]), said["inside"] or name)
+    kinds = read_kinds(source, dict(said["kinds"]), said["source_table"] or name)
     facts: dict[str, Any] = {
         "columns": read_columns(said["bounds"], said["keys"], kinds),
         "kinds": dict(said["kinds"]),
-        "inside": said["inside"],
+        "source_table": said["source_table"],
     }
     if public_key:
-        if budget is not None or within is not None:
+        if budget is not None or dataset is not None:
             raise click.UsageError("A public table has no people, so it has no budget either.")
         curator.add_public(name, source, key=public_key, **facts)
         return
-    if (budget is None) is (within is None):
+    if (budget is None) is (dataset is None):
         raise click.UsageError(
             "Say what may be given away in all, --epsilon 3 --delta 1e-6, or whose people and "
-            "budget it shares, --within DATASET; one of them."
+            "budget it shares, --dataset DATASET; one of them."
         )
     limits = Limits(said["max_groups"], said["max_rows"])
     unit = read_unit(said["unit"], said["key_path"], each_row=said["each_row"])
@@ -190,7 +190,7 @@ def add_table(
         source,
         unit=unit,
         budget=budget,
-        within=within,
+        dataset=dataset,
         required=said["required"],
         limits=limits,
         max_table_rows=said.get("max_table_rows"),
@@ -202,9 +202,9 @@ def read_unit(
     unit: str | None, key_path: tuple[str, str, str] | None, *, each_row: bool
 ) -> "str | Unit":
     """Who is protected: exactly one way to say it."""
-    from discreet.plan.schema import EachRow, Path  # noqa: PLC0415 - heavy room
+    from discreet.plan.schema import EachRow, KeyPath  # noqa: PLC0415 - heavy room
 
-    said = [unit, Path(*key_path) if key_path else None, EachRow() if each_row else None]
+    said = [unit, KeyPath(*key_path) if key_path else None, EachRow() if each_row else None]
     given = [one for one in said if one is not None]
     if len(given) != 1:
         raise click.UsageError(
@@ -214,16 +214,16 @@ def read_unit(
     return given[0]
 
 
-def read_kinds(source: Path, said: dict[str, str], inside: str) -> "dict[str, Kind]":
+def read_kinds(source: Path, said: dict[str, str], source_table: str) -> "dict[str, Kind]":
     """The kind of each column, to read keys by."""
-    from discreet.curator.intake import take  # noqa: PLC0415 - heavy room
+    from discreet.curator.data.intake import take  # noqa: PLC0415 - heavy room
     from discreet.engines.default import describe  # noqa: PLC0415 - heavy room
     from discreet.plan.kinds import Kind  # noqa: PLC0415 - heavy room
 
     if source.suffix.lower() in {".parquet", ".csv", ".gz"}:
         found = {name: of.kind for name, of in describe(source).types().items()}
     else:
-        found = dict(take(source, {}, {}, inside).kinds)
+        found = dict(take(source, {}, {}, source_table).kinds)
     return found | {name: Kind(kind) for name, kind in said.items()}
 
 

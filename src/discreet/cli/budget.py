@@ -21,8 +21,8 @@ from discreet.cli.options import (
 from discreet.cli.rows import tell, write_csv
 
 if TYPE_CHECKING:
-    from discreet.curator.accounts import Account
-    from discreet.curator.budgets import Budget, MeasureName
+    from discreet.curator.budget import Budget, MeasureName
+    from discreet.curator.ledger.accounts import Account
 
 _GAUGE = 10
 _WIDE = 76
@@ -251,7 +251,7 @@ def gauge(account: "Account", width: int = _GAUGE) -> str:
 
 
 def _drawn(accounts: "list[Account]") -> Table:
-    from discreet.curator.promise import promised  # noqa: PLC0415 - heavy room
+    from discreet.curator.reports.stated_cap import promised  # noqa: PLC0415 - heavy room
 
     wide = Console().width >= _WIDE  # else names would be squeezed out by numbers
     table = Table(caption="Budgets never reset by themselves.")

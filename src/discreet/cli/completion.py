@@ -11,7 +11,7 @@ from discreet.cli.options import FOLDER
 from discreet.errors import DiscreetError
 
 if TYPE_CHECKING:
-    from discreet.curator.registry import Registry
+    from discreet.curator.data.registry import Registry
 
 
 def datasets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -35,7 +35,7 @@ def tables_and_files(
 
 def _registry(ctx: click.Context) -> "Registry | None":
     """What is said of tables, without opening the ledger; nothing where it cannot be read."""
-    from discreet.curator.folder import Folder  # noqa: PLC0415 - heavy room
+    from discreet.curator.data.folder import Folder  # noqa: PLC0415 - heavy room
 
     said = ctx.params.get("folder") or os.environ.get("DISCREET_CURATOR") or FOLDER
     try:

@@ -81,7 +81,7 @@ def make_patients() -> "pa.Table":
 
 def open_clinic(patients: "pa.Table") -> "Curator":
     """A curator that ends with the demo."""
-    from discreet.curator.budgets import Budget  # noqa: PLC0415 - heavy room
+    from discreet.curator.budget import Budget  # noqa: PLC0415 - heavy room
     from discreet.curator.curator import Curator  # noqa: PLC0415 - heavy room
     from discreet.plan.schema import Bounds, Keys, Limits  # noqa: PLC0415 - heavy room
 

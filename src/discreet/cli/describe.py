@@ -35,7 +35,7 @@ def describe(*, what: str | None, folder: Path, dummy: bool, as_json: bool, as_c
 
     Example: discreet describe visits.parquet
     """
-    from discreet.curator.folder import is_curator  # noqa: PLC0415 - heavy room
+    from discreet.curator.data.folder import is_curator  # noqa: PLC0415 - heavy room
 
     known = is_curator(folder)
     if what is not None and not (known and what in _tables(folder)):
@@ -106,7 +106,7 @@ def _print_dummy(folder: Path, what: str | None) -> None:
 
 def facts(table: "Private | PublicTable") -> dict[str, Any]:
     """What is said about a table, as plain JSON."""
-    from discreet.answer.facts import range_words  # noqa: PLC0415 - heavy room
+    from discreet.answer.plan.public_facts import range_words  # noqa: PLC0415 - heavy room
     from discreet.plan.schema import PublicTable  # noqa: PLC0415 - heavy room
 
     columns = {
@@ -135,12 +135,12 @@ def _rows(name: str, table: "Private | PublicTable") -> Iterator[dict[str, Any]]
 
 def unit_words(table: "Private") -> str:
     """Who is protected, in words."""
-    from discreet.plan.schema import EachRow, Path, Person  # noqa: PLC0415 - heavy room
+    from discreet.plan.schema import EachRow, KeyPath, Person  # noqa: PLC0415 - heavy room
 
     match table.unit:
         case Person(column):
             return f"the person that {column} names"
-        case Path(column, target, key):
+        case KeyPath(column, target, key):
             return f"the person to whom {column} leads by {target}.{key}"
         case EachRow():
             return "each row by itself, and nobody whole"

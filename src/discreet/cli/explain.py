@@ -19,8 +19,8 @@ from discreet.cli.options import (
 from discreet.cli.rows import write_csv
 
 if TYPE_CHECKING:
-    from discreet.curator.accounts import Account
-    from discreet.privacy.charges import Charge
+    from discreet.curator.ledger.accounts import Account
+    from discreet.privacy.budgets.charges import Charge
 
 _CHARGED = ("account", "measure", "cost", "cost_delta", "cap", "left")
 
@@ -48,7 +48,7 @@ def explain(
 
     Example: discreet explain "SELECT city, COUNT(*) AS n FROM visits GROUP BY city" --within 50
     """
-    from discreet.curator.telling import explanation_facts  # noqa: PLC0415 - heavy room
+    from discreet.curator.reports.json_views import explanation_facts  # noqa: PLC0415 - heavy room
 
     price = read_price(epsilon, delta, within, weights)
     text = read_sql(sql)

@@ -13,7 +13,7 @@ from discreet.cli.progress import shown
 from discreet.cli.rows import tell
 
 if TYPE_CHECKING:
-    from discreet.curator.budgets import MeasureName
+    from discreet.curator.budget import MeasureName
 
 
 @click.command()
@@ -54,7 +54,7 @@ def init(
     Example: discreet init visits.parquet --unit patient_id --epsilon 3 --delta 1e-6
     """
     from discreet.curator.curator import Curator  # noqa: PLC0415 - heavy room
-    from discreet.curator.folder import is_curator  # noqa: PLC0415 - heavy room
+    from discreet.curator.data.folder import is_curator  # noqa: PLC0415 - heavy room
     from discreet.privacy import Neighbours  # noqa: PLC0415 - heavy room
 
     if is_curator(folder):

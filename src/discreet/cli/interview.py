@@ -103,14 +103,14 @@ def _look(source: Path, name: str | None, said: dict[str, Any]) -> "dict[str, Ki
     """The columns of a file; of which kind they are is asked where the file cannot tell."""
     from discreet.engines.default import describe  # noqa: PLC0415 - heavy room
 
-    inside = said["inside"] or name or source.name.partition(".")[0]
+    source_table = said["source_table"] or name or source.name.partition(".")[0]
     if source.suffix.lower() in {".duckdb", ".db"}:
-        return read_kinds(source, {}, inside)
+        return read_kinds(source, {}, source_table)
     described = describe(source)
     click.echo(repr(described))
     if not described.typed and not said["kinds"] and len(described.columns) <= _MANY:
         said["kinds"] = tuple((one.name, _ask_kind(one.name)) for one in described.columns)
-    return read_kinds(source, dict(said["kinds"]), inside)
+    return read_kinds(source, dict(said["kinds"]), source_table)
 
 
 def _ask(question: str, answer: _Answer) -> Any:

@@ -20,7 +20,7 @@ from discreet.cli.rows import tell, write_csv
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
-    from discreet.curator.entries import Entry
+    from discreet.curator.ledger.entries import Entry
 
 _HEAD = ("entry", "time", "kind", "by", "about")
 
@@ -176,7 +176,7 @@ def adopt(*, folder: Path, reason: str, as_json: bool, as_csv: bool) -> None:
 
     Example: discreet ledger adopt --reason "disk lost, restored from the copy of 12 May"
     """
-    from discreet.curator.folder import is_curator, open_folder  # noqa: PLC0415 - heavy room
+    from discreet.curator.data.folder import is_curator, open_folder  # noqa: PLC0415 - heavy room
 
     if not is_curator(folder):
         raise click.UsageError(f"There is no curator in {folder}.")
@@ -266,8 +266,8 @@ def _pretty(record: dict[str, Any]) -> str:
 
 
 def _record(curator: "Curator", dataset: str, said: dict[str, Any]) -> dict[str, Any]:
-    from discreet.curator.deployment import Purpose, deployment_record  # noqa: PLC0415 - heavy room
-    from discreet.curator.deployment_fields import blanks  # noqa: PLC0415 - heavy room
+    from discreet.curator.reports.deployment_fields import blanks  # noqa: PLC0415 - heavy room
+    from discreet.curator.reports.deployment_record import Purpose, deployment_record  # noqa: PLC0415 - heavy room
 
     record = deployment_record(curator, dataset, Purpose(**said))
     empty = [place.rpartition(".")[2] for place in blanks(record)]
@@ -303,7 +303,7 @@ def _about(entry: "Entry") -> str:
 
 
 def _holder(key: str) -> str:
-    from discreet.curator.accounts import Holder  # noqa: PLC0415 - heavy room
+    from discreet.curator.ledger.accounts import Holder  # noqa: PLC0415 - heavy room
 
     return str(Holder.read(key))
 

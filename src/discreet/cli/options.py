@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from discreet.curator.budgets import Budget, MeasureName
+    from discreet.curator.budget import Budget, MeasureName
     from discreet.curator.curator import Curator
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -162,7 +162,7 @@ def _only_shape(ctx: click.Context, param: click.Parameter, value: bool) -> bool
 def open_curator(folder: Path) -> "Curator":
     """The curator in a folder, which has to be there."""
     from discreet.curator.curator import Curator  # noqa: PLC0415 - heavy room
-    from discreet.curator.folder import is_curator  # noqa: PLC0415 - heavy room
+    from discreet.curator.data.folder import is_curator  # noqa: PLC0415 - heavy room
 
     if not is_curator(folder):
         raise click.UsageError(
@@ -178,7 +178,7 @@ def read_budget(
     measure: "MeasureName | None" = None,
 ) -> "Budget | None":
     """A budget, None where nothing was said."""
-    from discreet.curator.budgets import Budget  # noqa: PLC0415 - heavy room
+    from discreet.curator.budget import Budget  # noqa: PLC0415 - heavy room
 
     if epsilon is None and rho is None:
         return None
@@ -192,7 +192,7 @@ def read_price(
     weights: tuple[tuple[str, Fraction], ...] = (),
 ) -> dict[str, Any]:
     """The price of a question, as the curator takes it."""
-    from discreet.answer.accuracy import Accuracy  # noqa: PLC0415 - heavy room
+    from discreet.answer.plan.accuracy import Accuracy  # noqa: PLC0415 - heavy room
 
     if (epsilon is None) is (within is None):
         raise click.UsageError("Say what the answer is worth: --epsilon 0.1, or --within 50.")

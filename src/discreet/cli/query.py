@@ -19,7 +19,7 @@ from discreet.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from discreet.answer.release import Release
+    from discreet.answer.present.release import Release
 
 
 @click.command()

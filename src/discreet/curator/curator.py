@@ -12,28 +12,28 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final, Self
 
-from discreet.answer.explain import Explanation
-from discreet.answer.release import Release
-from discreet.curator import accounts
-from discreet.curator.accounts import Account
+from discreet.answer.plan.explain import Explanation
+from discreet.answer.present.release import Release
+from discreet.curator.answer_service import AnswerService
 from discreet.curator.arguments import about_columns, about_table, expect, placed, several
-from discreet.curator.asking import Asking
-from discreet.curator.budgets import Budget
-from discreet.curator.desks import Auditor, Desk
-from discreet.curator.folder import Folder, is_curator, open_folder
-from discreet.curator.holdings import Holdings, Said, unknown
-from discreet.curator.intake import Incoming
+from discreet.curator.async_session import AsyncSession
+from discreet.curator.budget import Budget
+from discreet.curator.canonical_json import named
+from discreet.curator.data.data_store import ColumnDeclarations, DataStore, unknown
+from discreet.curator.data.folder import Folder, is_curator, open_folder
+from discreet.curator.data.intake import Incoming
+from discreet.curator.data.registry import Registration, Registry
 from discreet.curator.jobs import Jobs
-from discreet.curator.ledger import Ledger
-from discreet.curator.orders import request_name
-from discreet.curator.pace import Pace
+from discreet.curator.ledger import accounts
+from discreet.curator.ledger.accounts import Account
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import request_name
 from discreet.curator.pricing import Offer, Terms
-from discreet.curator.registry import Registration, Registry
+from discreet.curator.question_interface import QuestionInterface
+from discreet.curator.release_schedule import ReleaseSchedule
 from discreet.curator.remeasure import explain_offer, merge, told_before
+from discreet.curator.roles import AnalystView, Auditor
 from discreet.curator.stored_orders import StoredOrder
-from discreet.curator.text import named
-from discreet.curator.till import Till
-from discreet.curator.window import Window
 from discreet.errors import InputError, LedgerError
 from discreet.plan import canonical
 from discreet.plan.dummy import ROWS, dummy
@@ -42,15 +42,15 @@ from discreet.plan.query import Query
 from discreet.plan.remembered import remember
 from discreet.plan.schema import Bounds, Keys, Limits, Person, PublicTable, Schema, Table, Unit
 from discreet.privacy import Neighbours
-from discreet.privacy.charges import Charge
-from discreet.sql.read import read
+from discreet.privacy.budgets.charges import Charge
+from discreet.sql.reader.read import read
 
 OWNER = "owner"
 _PATIENCE = 30.0
 _SERVERS = ("http://", "https://")
 
 
-class Curator(Asking):
+class Curator(QuestionInterface):
     """Data, budgets, and a ledger: in a folder, in memory, or behind a server.
 
     Guarantee:
@@ -88,7 +88,7 @@ class Curator(Asking):
     def __new__(cls, place: str | os.PathLike[str] | None = None, **_: Any) -> "Curator":  # noqa: PYI034 - it may be a Remote
         """A curator of the kind that lives at this place."""
         if cls is Curator and isinstance(place, str) and place.lower().startswith(_SERVERS):
-            from discreet.curator.remote import Remote  # noqa: PLC0415 - for those who have a server
+            from discreet.curator.client.remote import Remote  # noqa: PLC0415 - for those who have a server
 
             return object.__new__(Remote)
         return object.__new__(cls)
@@ -129,10 +129,10 @@ class Curator(Asking):
         else:
             self._neighbours = neighbours or Neighbours.ADD_REMOVE
             self._ledger = Ledger.in_memory()
-        self._holdings = Holdings(self._folder)
+        self._data_store = DataStore(self._folder)
         self._sweep()
-        self._till = Till(self._ledger, self._holdings, self._neighbours)
-        self._jobs = Jobs(self._till)
+        self._answer_service = AnswerService(self._ledger, self._data_store, self._neighbours)
+        self._jobs = Jobs(self._answer_service)
 
     def _sweep(self) -> None:
         """Remove what somebody who was killed left in the folder."""
@@ -154,33 +154,35 @@ class Curator(Asking):
         *,
         unit: str | Unit,
         budget: Budget | None = None,
-        within: str | None = None,
+        dataset: str | None = None,
         columns: Mapping[str, Bounds | Keys] | None = None,
         kinds: Mapping[str, Kind | str] | None = None,
         required: Iterable[str] = (),
         limits: Limits | None = None,
-        inside: str | None = None,
+        source_table: str | None = None,
         max_table_rows: int | None = None,
     ) -> None:
-        """Add a private table: a new dataset with a budget, or one more table `within` a dataset.
+        """Add a private table: a new dataset with a budget, or one more table of a `dataset`.
 
         `unit` is the column that names the person, a key path, or EachRow(). `columns` says what is
         known of columns, `kinds` of which kind they are where a CSV file cannot tell; `required`
-        lists columns that are never NULL. `inside` is the table to read in a DuckDB file.
+        lists columns that are never NULL. `source_table` is the table to read in a DuckDB file.
         `max_table_rows` is a public bound on the rows of the table, which estimates of time rest
         on; without one it is the next power of ten, 10,000 at least.
         """
-        if (budget is None) is (within is None):
+        if (budget is None) is (dataset is None):
             raise InputError(
                 f"{name} has {'neither a budget nor a dataset' if budget is None else 'both'}",
                 why="a table either starts a dataset with a budget of its own or shares another's",
-                fix="pass budget=Budget(epsilon=..., delta=...) or within='dataset'",
+                fix="pass budget=Budget(epsilon=..., delta=...) or dataset='name'",
             )
-        if within is not None:
-            self._known(within)
+        if dataset is not None:
+            self._known(dataset)
         about_table(unit, limits, columns)
-        said = Said(columns or {}, kinds or {}, frozenset(several(required, "required columns")))
-        incoming = self._holdings.look(name, source, said, inside)
+        said = ColumnDeclarations(
+            columns or {}, kinds or {}, frozenset(several(required, "required columns"))
+        )
+        incoming = self._data_store.look(name, source, said, source_table)
         whose = Person(unit) if isinstance(unit, str) else unit
         table = Table(name, said.types(incoming), whose, limits or Limits())
         cap = None if budget is None else self._cap(budget, accounts.dataset(name))
@@ -190,13 +192,13 @@ class Curator(Asking):
                 self._open_account(accounts.dataset(name), cap, one)
             return self._record(one)
 
-        self._holdings.add(table, incoming, within or name, settle, max_table_rows)
+        self._data_store.add(table, incoming, dataset or name, settle, max_table_rows)
 
     def max_table_rows(self, table: str) -> int:
         """The public bound on the rows of a table: as stated, or the next power of ten."""
         if table not in self._tables.tables:
             raise unknown("table", table, self._tables.tables)
-        return self._holdings.max_table_rows(table)
+        return self._data_store.max_table_rows(table)
 
     def add_public(
         self,
@@ -206,15 +208,15 @@ class Curator(Asking):
         key: str | Iterable[str],
         columns: Mapping[str, Bounds | Keys] | None = None,
         kinds: Mapping[str, Kind | str] | None = None,
-        inside: str | None = None,
+        source_table: str | None = None,
     ) -> None:
         """Add a table that belongs to nobody; its key must be unique."""
         keys = (key,) if isinstance(key, str) else tuple(several(key, "keys"))
         about_columns(columns)
-        said = Said(columns or {}, kinds or {}, frozenset(keys))
-        incoming = self._holdings.look(name, source, said, inside)
+        said = ColumnDeclarations(columns or {}, kinds or {}, frozenset(keys))
+        incoming = self._data_store.look(name, source, said, source_table)
         table = PublicTable(name, said.types(incoming), keys)
-        self._holdings.add(table, incoming, None, self._record)
+        self._data_store.add(table, incoming, None, self._record)
 
     def grant(self, analyst: str, dataset: str, budget: Budget) -> Account:
         """Give an analyst a cap of their own within a dataset."""
@@ -285,21 +287,21 @@ class Curator(Asking):
         view._by = named(name, "owner")  # noqa: SLF001 - of the same class
         return view
 
-    def as_analyst(self, name: str, datasets: Collection[str] | None = None) -> Desk:
+    def as_analyst(self, name: str, datasets: Collection[str] | None = None) -> AnalystView:
         """What one analyst can do: ask, and see what is left; about some datasets, or all.
 
         A dataset that is not among them does not exist for this analyst.
         """
-        return Desk(self._within(datasets), name)
+        return AnalystView(self._within(datasets), name)
 
-    def window(self, caller: str | None, datasets: Collection[str] | None = None) -> Window:
+    def window(self, caller: str | None, datasets: Collection[str] | None = None) -> AsyncSession:
         """What a server needs for one caller: to ask now and be answered later.
 
         `caller` None sees what everybody asked.
         """
         view = self._within(datasets)
-        parts = (view._offer, self._till, self._jobs, self._ledger)  # noqa: SLF001 - of the same class
-        return Window(view, caller, view._scope, *parts)  # noqa: SLF001 - of the same class
+        parts = (view._offer, self._answer_service, self._jobs, self._ledger)  # noqa: SLF001 - of the same class
+        return AsyncSession(view, caller, view._scope, *parts)  # noqa: SLF001 - of the same class
 
     def as_auditor(self) -> Auditor:
         """What an auditor can do: read and check the ledger; answers are not in it."""
@@ -343,7 +345,7 @@ class Curator(Asking):
         whose = {table: name for name, tables in datasets.items() for table in tables}
         for name, rows_of in dummy(schema, rows).items():
             incoming = Incoming({}, rows=rows_of)
-            made._holdings.add(schema.tables[name], incoming, whose.get(name), made._record)  # noqa: SLF001 - of the same class
+            made._data_store.add(schema.tables[name], incoming, whose.get(name), made._record)  # noqa: SLF001 - of the same class
         return made
 
     def budget(self, dataset: str, *, analyst: str | None = None) -> Account:
@@ -357,11 +359,13 @@ class Curator(Asking):
     ) -> Release:
         offer = self._offer(question, terms, analyst)
         asked = question if isinstance(question, str) else None
-        return self._till.answer(offer, request_name(offer.at.analyst, request), asked)
+        return self._answer_service.answer(offer, request_name(offer.at.analyst, request), asked)
 
     def _remeasure(self, question: str | Query, terms: Terms, analyst: str | None) -> Release:
         offer = self._offer(question, terms, analyst)
-        fresh = self._till.answer(offer, asked=question if isinstance(question, str) else None)
+        fresh = self._answer_service.answer(
+            offer, asked=question if isinstance(question, str) else None
+        )
         order = offer.order()
         query = StoredOrder.parse(order.plan).question(self.schema)
         return merge(query, fresh, told_before(self._ledger, order))
@@ -380,27 +384,27 @@ class Curator(Asking):
         The first question to a curator in a folder does this by itself. With `patience=0` nobody
         else is taken to be computing. What cannot be finished now stays charged, for the next time.
         """
-        return self._till.recover(patience=patience)
+        return self._answer_service.recover(patience=patience)
 
-    def keep_time(self, pace: Pace) -> None:
+    def keep_time(self, pace: ReleaseSchedule) -> None:
         """Let recovery keep the pace that questions keep: somebody may be watching.
 
         The first question no longer recovers by itself, since it would wait for others' steps.
         """
-        self._till.pace = pace
+        self._answer_service.pace = pace
 
     def check_tables(self) -> None:
         """Compare all tables with the ledger, in word and content; LedgerError where one differs.
 
         Every file is read through.
         """
-        self._till.check_said(self._holdings.tables.tables.values())
-        self._holdings.check_content()
+        self._answer_service.check_said(self._data_store.tables.tables.values())
+        self._data_store.check_content()
 
     def close(self) -> None:
         """Finish what is being computed and let go of files; what was charged stays."""
         self._jobs.close()
-        self._holdings.close()
+        self._data_store.close()
         self._ledger.close()
 
     def __enter__(self) -> Self:
@@ -418,16 +422,16 @@ class Curator(Asking):
     def _offer(self, question: str | Query, terms: Terms, analyst: str | None) -> Offer:
         """Price a question that speaks of nothing but what can be seen from here."""
         if not isinstance(question, Query):
-            query = _read(self._holdings.tables, self._scope, question)
+            query = _read(self._data_store.tables, self._scope, question)
         elif self._scope is None:
             query = question
         else:
             query = canonical.read(canonical.write(question), self.schema)
-        return self._till.offer(query, terms, OWNER if analyst is None else analyst)
+        return self._answer_service.offer(query, terms, OWNER if analyst is None else analyst)
 
     @property
     def _tables(self) -> Registry:
-        return self._holdings.tables.within(self._scope)
+        return self._data_store.tables.within(self._scope)
 
     # --- accounts -------------------------------------------------------------------------------
 

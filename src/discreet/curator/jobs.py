@@ -4,14 +4,14 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
-from discreet.answer.release import Release
-from discreet.curator.forks import FORKS
-from discreet.curator.orders import Receipt
-from discreet.curator.pace import AT_ONCE, Pace
-from discreet.curator.till import Till
+from discreet.answer.present.release import Release
+from discreet.curator.answer_service import AnswerService
+from discreet.curator.fork_safety import FORKS
+from discreet.curator.ledger.orders import Receipt
+from discreet.curator.release_schedule import AT_ONCE, ReleaseSchedule
 
 WORKERS: Final = 256
-"""Most of them sleep: how many compute at a time is for `Pace.turn` to say."""
+"""Most of them sleep: how many compute at a time is for `ReleaseSchedule.turn` to say."""
 
 
 class Jobs:
@@ -23,8 +23,8 @@ class Jobs:
         next to finish.
     """
 
-    def __init__(self, till: Till, workers: int = WORKERS) -> None:
-        self._till = till
+    def __init__(self, answer_service: AnswerService, workers: int = WORKERS) -> None:
+        self._answer_service = answer_service
         self._workers = workers
         self.renew()
         FORKS.renew_in_child(self)
@@ -35,7 +35,7 @@ class Jobs:
         self._running: dict[int, Future[Release]] = {}
         self._pool: ThreadPoolExecutor | None = None
 
-    def start(self, receipt: Receipt, pace: Pace = AT_ONCE) -> Future[Release]:
+    def start(self, receipt: Receipt, pace: ReleaseSchedule = AT_ONCE) -> Future[Release]:
         """Compute a charge, unless this process already does."""
         with self._lock:
             known = self._running.get(receipt.sequence)
@@ -66,9 +66,9 @@ class Jobs:
         if pool is not None:
             pool.shutdown(wait=True)
 
-    def _work(self, receipt: Receipt, pace: Pace) -> Release:
-        with pace.turn(self._till.bound_seconds(receipt)):
-            return self._till.finish(receipt, pace)
+    def _work(self, receipt: Receipt, pace: ReleaseSchedule) -> Release:
+        with pace.turn(self._answer_service.bound_seconds(receipt)):
+            return self._answer_service.finish(receipt, pace)
 
     def _forget(self, sequence: int) -> None:
         """An answer is in the ledger from now on; a failure waits here for whoever asks next."""

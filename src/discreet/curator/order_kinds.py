@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from discreet.answer.drawn import pack, unpack
-from discreet.answer.explain import Explanation
+from discreet.answer.execute.noisy_measurements import pack, unpack
 from discreet.answer.measurement_plan import MeasurementPlan
-from discreet.answer.release import Release
-from discreet.answer.set_plan import Charged
-from discreet.curator.orders import Order
+from discreet.answer.plan.explain import Explanation
+from discreet.answer.plan.set_plan import Charged
+from discreet.answer.present.release import Release
+from discreet.curator.ledger.orders import Order
 from discreet.curator.stored_orders import StoredOrder
 from discreet.engines.engine import Deadline, Engine
 from discreet.errors import LedgerError
@@ -23,8 +23,8 @@ from discreet.plan.query import Query
 from discreet.plan.schema import Schema
 from discreet.plan.work import Work
 from discreet.privacy import Neighbours
-from discreet.privacy.charges import Charge, Measure
-from discreet.sql.dialect import Dialect
+from discreet.privacy.budgets.charges import Charge, Measure
+from discreet.sql.writer.dialect import Dialect
 
 
 class PlannedOrder(ABC):
@@ -124,8 +124,8 @@ class QueryOrder(PlannedOrder):
     def stored(self) -> StoredOrder:
         """What is asked."""
         plan = self.plan
-        text, law = canonical.write(plan.query), plan.sets[0].law
-        return StoredOrder(text, plan.price, law, plan.neighbours)
+        text, noise_kind = canonical.write(plan.query), plan.sets[0].noise_kind
+        return StoredOrder(text, plan.price, noise_kind, plan.neighbours)
 
     @property
     def tables(self) -> frozenset[str]:
@@ -169,7 +169,7 @@ class QueryKind(OrderKind):
         query, about = asked.question(schema), asked.neighbours
         if order.decisions is not None:
             return QueryOrder(MeasurementPlan.from_dict(order.decisions, query, asked.price, about))
-        return QueryOrder(MeasurementPlan.of(query, asked.price, about, (asked.law,)))
+        return QueryOrder(MeasurementPlan.of(query, asked.price, about, (asked.noise_kind,)))
 
     def release(self, stored: bytes) -> Release:
         """A table."""

@@ -4,23 +4,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from discreet.answer.accuracy import Accuracy, price_for
-from discreet.answer.explain import Explanation
+from discreet.answer.estimate.postprocessing import outputs_of
 from discreet.answer.measurement_plan import MeasurementPlan
-from discreet.answer.post import outputs_of
-from discreet.answer.price import Price
-from discreet.curator.accounts import Account
+from discreet.answer.plan.accuracy import Accuracy, price_for
+from discreet.answer.plan.explain import Explanation
+from discreet.answer.plan.price import Price
 from discreet.curator.arguments import expect
+from discreet.curator.column_weights import weigh_columns
+from discreet.curator.ledger.accounts import Account
+from discreet.curator.ledger.orders import Order
 from discreet.curator.order_kinds import PlannedOrder, QueryOrder
-from discreet.curator.orders import Order
-from discreet.curator.weights import weigh_columns
 from discreet.engines.default import DefaultEngine
 from discreet.errors import InputError
-from discreet.plan.bounding import Law
+from discreet.plan.bounding import NoiseKind
 from discreet.plan.query import Query, parts_in
 from discreet.plan.remembered import remember
 from discreet.privacy import Neighbours
-from discreet.privacy.charges import EPSILON, Charge, Measure
+from discreet.privacy.budgets.charges import EPSILON, Charge, Measure
 from discreet.rationals import Real
 
 SHARE = 50
@@ -58,7 +58,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Counter:
+class QuoteContext:
     """Where a question is asked: who asks, about which version of what, and who pays."""
 
     analyst: str
@@ -78,7 +78,7 @@ class Offer:
     """
 
     planned: PlannedOrder
-    at: Counter
+    at: QuoteContext
 
     @property
     def explanation(self) -> Explanation:
@@ -107,20 +107,25 @@ class Offer:
         )
 
 
-def plan_query(question: Query, terms: Terms, at: Counter) -> QueryOrder:
+def plan_query(question: Query, terms: Terms, at: QuoteContext) -> QueryOrder:
     """Plan a question; one in SQL and one in Python that mean the same become the same."""
     asked = _with_outputs(question)
     query = weigh_columns(asked, terms.weights) if terms.weights else asked
     about, delta = at.neighbours, _delta(terms, at.touched)
-    laws, measure = _laws(at.touched, delta), at.touched[0].measure
+    noise_kinds, measure = _laws(at.touched, delta), at.touched[0].measure
     if terms.accuracy is None:
         assert terms.epsilon is not None  # noqa: S101 - narrowing: see Terms
         price = _within_reason(Price(terms.epsilon, delta))
     else:
         price = price_for(
-            query, terms.accuracy, delta=delta, neighbours=about, laws=laws, measure=measure
+            query,
+            terms.accuracy,
+            delta=delta,
+            neighbours=about,
+            noise_kinds=noise_kinds,
+            measure=measure,
         )
-    return _planned(query, price, about, laws, measure)
+    return _planned(query, price, about, noise_kinds, measure)
 
 
 @remember(512, parts_in)
@@ -130,10 +135,14 @@ def _with_outputs(question: Query) -> Query:
 
 @remember(512, parts_in)
 def _planned(
-    query: Query, price: Price, about: Neighbours, laws: tuple[Law, ...], measure: Measure
+    query: Query,
+    price: Price,
+    about: Neighbours,
+    noise_kinds: tuple[NoiseKind, ...],
+    measure: Measure,
 ) -> QueryOrder:
     """The plan of a question; what cannot be compiled is refused now, whatever the limits."""
-    plan = MeasurementPlan.of(query, price, about, laws, measure)
+    plan = MeasurementPlan.of(query, price, about, noise_kinds, measure)
     plan.statements(DefaultEngine.dialect)
     return QueryOrder(plan)
 
@@ -163,7 +172,7 @@ def _delta(terms: Terms, touched: Sequence[Account]) -> Fraction:
     return min((cap.delta / SHARE for cap in limits if cap is not None), default=Fraction(0))
 
 
-def _laws(touched: Sequence[Account], delta: Fraction) -> tuple[Law, ...]:
+def _laws(touched: Sequence[Account], delta: Fraction) -> tuple[NoiseKind, ...]:
     """The kinds of noise that all accounts can pay for: epsilon buys Laplace noise alone."""
     pure = any(account.measure == EPSILON for account in touched)
-    return (Law.LAPLACE,) if pure or not delta else tuple(Law)
+    return (NoiseKind.LAPLACE,) if pure or not delta else tuple(NoiseKind)

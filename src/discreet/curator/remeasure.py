@@ -10,14 +10,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
-from discreet.answer.explain import Explanation, recall
-from discreet.answer.merging import Merged, fits, merge_parts
-from discreet.answer.price import Price
-from discreet.answer.release import Release
-from discreet.curator.columns import is_whole, merge_columns
-from discreet.curator.filing import NEWEST, Filed
-from discreet.curator.ledger import Ledger
-from discreet.curator.orders import Order
+from discreet.answer.estimate.merging import MergedColumns, fits, merge_parts
+from discreet.answer.plan.explain import Explanation, recall
+from discreet.answer.plan.price import Price
+from discreet.answer.present.release import Release
+from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Order
+from discreet.curator.merge_columns import is_whole, merge_columns
 from discreet.curator.pricing import Offer
 from discreet.curator.stored_orders import StoredOrder
 from discreet.plan.query import Query
@@ -58,11 +58,11 @@ def _told_lately(ledger: Ledger, order: Order) -> list[Release]:
     return [Release.from_bytes(packed) for packed in stored if packed is not None]
 
 
-def _epsilon(filed: Filed) -> Fraction:
+def _epsilon(filed: ChargedOrder) -> Fraction:
     return StoredOrder.parse(filed.order.plan).price.epsilon
 
 
-def _charges(ledger: Ledger, order: Order) -> Iterator[Filed]:
+def _charges(ledger: Ledger, order: Order) -> Iterator[ChargedOrder]:
     """Everything that an analyst asked about a dataset, a page at a time."""
     before = NEWEST
     while page := ledger.asked([order.dataset], analyst=order.analyst, before=before, limit=_PAGE):
@@ -70,7 +70,7 @@ def _charges(ledger: Ledger, order: Order) -> Iterator[Filed]:
         before = page[-1].sequence
 
 
-def _is_alike(filed: Filed, order: Order, asked: str) -> bool:
+def _is_alike(filed: ChargedOrder, order: Order, asked: str) -> bool:
     """The same question about the same data at another price, or split otherwise."""
     other = filed.order
     if other.version != order.version or other.question == order.question:
@@ -100,7 +100,7 @@ def merge(query: Query, fresh: Release, earlier: Sequence[Release]) -> Release:
     return replace(fresh, notes=(*fresh.notes, _APART)) if earlier else fresh
 
 
-def _release(made: Merged, all_: Sequence[Release]) -> Release:
+def _release(made: MergedColumns, all_: Sequence[Release]) -> Release:
     fresh, costs = all_[0], tuple(cost for one in all_ for cost in one.costs)
     return Release(
         table=made.table,
@@ -116,7 +116,7 @@ def _release(made: Merged, all_: Sequence[Release]) -> Release:
 
 def _notes(all_: Sequence[Release]) -> list[str]:
     notes = [f"merged from {len(all_)} answers, each charged when it was made"]
-    weighings = {tuple(part.weighing for part in one.parts) for one in all_}
-    if len(weighings) > 1:
+    all_contributions = {tuple(part.contributions for part in one.parts) for one in all_}
+    if len(all_contributions) > 1:
         notes.append("their limits on what one person weighs were not the same")
     return notes

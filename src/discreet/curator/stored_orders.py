@@ -11,9 +11,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from discreet.answer.price import Price
+from discreet.answer.plan.price import Price
 from discreet.plan import canonical
-from discreet.plan.bounding import Law
+from discreet.plan.bounding import NoiseKind
 from discreet.plan.query import Query
 from discreet.plan.schema import Schema
 from discreet.privacy import Neighbours
@@ -25,7 +25,7 @@ class StoredOrder:
 
     query: str
     price: Price
-    law: Law
+    noise_kind: NoiseKind
     neighbours: Neighbours
 
     @staticmethod
@@ -35,7 +35,7 @@ class StoredOrder:
         return StoredOrder(
             stored["query"],
             Price(Fraction(stored["epsilon"]), Fraction(stored["delta"])),
-            Law(stored["law"]),
+            NoiseKind(stored["law"]),
             Neighbours(stored["neighbours"]),
         )
 
@@ -44,7 +44,7 @@ class StoredOrder:
             "query": self.query,
             "epsilon": str(self.price.epsilon),
             "delta": str(self.price.delta),
-            "law": self.law.value,
+            "law": self.noise_kind.value,
             "neighbours": self.neighbours.value,
         }
         return json.dumps(facts, sort_keys=True)

@@ -21,10 +21,10 @@ from discreet.plan.kinds import Kind
 from discreet.plan.query import key_types
 from discreet.plan.schema import Schema
 from discreet.plan.statistics import Distinct, Ranks, needed
-from discreet.sql.compile import Compiled
-from discreet.sql.read import read
-from discreet.sql.relations import render_relation
-from discreet.sql.stored import view_name
+from discreet.sql.reader.read import read
+from discreet.sql.writer.compile import CompiledQuery
+from discreet.sql.writer.relations import render_relation
+from discreet.sql.writer.stored_view import view_name
 
 Load: TypeAlias = Callable[[Schema, Mapping[str, pa.Table]], Engine]
 """Makes an engine that holds these tables, and opens it."""
@@ -181,7 +181,7 @@ def value_rows(text: str, session: Session, engine: Engine) -> list[list[Any]]:
 def measure(case: Mapping[str, Any], engine: Engine) -> dict[str, list[list[Any]]]:
     """The rows of each step of a question, under limits."""
     query = read(case["sql"], SCHEMA)
-    compiled = Compiled(query, needed(query), engine.dialect, SALT)
+    compiled = CompiledQuery(query, needed(query), engine.dialect, SALT)
     try:
         with engine.snapshot() as session:
             return {step: _rows(session, text) for step, text in _steps(compiled, case, session)}
@@ -190,7 +190,7 @@ def measure(case: Mapping[str, Any], engine: Engine) -> dict[str, list[list[Any]
 
 
 def _steps(
-    compiled: Compiled, case: Mapping[str, Any], session: Session
+    compiled: CompiledQuery, case: Mapping[str, Any], session: Session
 ) -> Iterator[tuple[str, str]]:
     groups, rows, square = case["groups"], case["each"], case["square"]
     _lend_keys(compiled, session)
@@ -214,14 +214,14 @@ def _steps(
             yield f"distinct {i}", compiled.distincts(statistic, rows, SALT)
 
 
-def _lend_keys(compiled: Compiled, session: Session) -> None:
+def _lend_keys(compiled: CompiledQuery, session: Session) -> None:
     for i, of in enumerate(key_types(compiled.query)):
         if of.keys is not None:
             places = pa.array(range(len(of.keys)), pa.int64())
             session.put(f"d{i}", pa.table({"c": places, "k": pa.array(of.keys, ARROW[of.kind])}))
 
 
-def _lend_groups(compiled: Compiled, session: Session) -> None:
+def _lend_groups(compiled: CompiledQuery, session: Session) -> None:
     """The groups that have rows, as those that are released."""
     found = [row for batch in session.stream(compiled.totals()) for row in batch.to_pylist()]
     kinds = [ARROW[of.kind] for of in key_types(compiled.query)]

@@ -15,7 +15,7 @@ _STATE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class ColumnDescription:
     """One column: its stored type and the kind it is read as, None where it cannot be read."""
 
     name: str
@@ -38,7 +38,7 @@ class Description:
     the owner says what it is.
     """
 
-    columns: tuple[Described, ...]
+    columns: tuple[ColumnDescription, ...]
     typed: bool = True
 
     def types(self) -> dict[str, Type]:
@@ -62,7 +62,7 @@ class Description:
         ]
 
 
-def _kind(column: Described) -> str:
+def _kind(column: ColumnDescription) -> str:
     return column.stored if column.kind is None else column.kind.value
 
 

@@ -14,14 +14,13 @@ import pyarrow as pa
 
 from discreet.engines.describe import Description
 from discreet.engines.duckdb_databases import close, connect
-from discreet.engines.duckdb_dialect import DuckDB
+from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.engines.duckdb_files import describe_source, reader
 from discreet.engines.engine import Deadline
 from discreet.engines.scratch import drop_scratch, make_scratch
 from discreet.errors import EngineError, InputError
-from discreet.plan.schema import Path as KeyPath
-from discreet.plan.schema import PublicTable, Schema, Table
-from discreet.sql.stored import (
+from discreet.plan.schema import KeyPath, PublicTable, Schema, Table
+from discreet.sql.writer.stored_view import (
     SCHEMAS,
     render_repeated,
     render_values,
@@ -59,7 +58,7 @@ class DuckDBEngine:
     locked. Errors of the database are not passed on, since they may quote data.
     """
 
-    dialect = DuckDB()
+    dialect = DuckDBDialect()
 
     def __init__(self, memory_limit: str = "4GB") -> None:
         scratch, lock = make_scratch()

@@ -11,7 +11,7 @@ from discreet.engines.duckdb_types import read_stored
 from discreet.plan.expressions import Function, Unit
 from discreet.plan.kinds import Kind
 from discreet.plan.patterns import Wildcard
-from discreet.sql.dialect import Dialect
+from discreet.sql.writer.dialect import Dialect
 
 _SHORT = 100  # characters: to write a text twice is cheaper than a lambda, up to about here
 _LONGEST_TEXT = (1 << 32) - 1  # bytes; `substring` fails beyond, where no text reaches
@@ -27,7 +27,7 @@ _GRAMMAR = {
 }
 
 
-class DuckDB(Dialect):
+class DuckDBDialect(Dialect):
     """DuckDB 2."""
 
     def let(self, texts: Sequence[str], body: Callable[..., str]) -> str:

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from discreet.engines.describe import Described, Description
+from discreet.engines.describe import ColumnDescription, Description
 from discreet.engines.duckdb_databases import scratchpad
-from discreet.engines.duckdb_dialect import DuckDB
+from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.engines.duckdb_types import stored_kind
 from discreet.errors import EngineError, InputError
 from discreet.plan.kinds import Kind, Type
-from discreet.sql.scan import render_scan_column
+from discreet.sql.writer.scan import render_scan_column
 
 if TYPE_CHECKING:
     import duckdb
 
-DIALECT = DuckDB()
+DIALECT = DuckDBDialect()
 
 
 def describe_source(source: Any) -> Description:
@@ -45,7 +45,9 @@ def describe_source(source: Any) -> Description:
             rows = connection.execute(f"DESCRIBE SELECT * FROM {text} LIMIT 0").fetchall()
         except duckdb.Error:  # its text may quote the file
             raise _undescribed(Path(source).name if is_file else type(source).__name__) from None
-    columns = tuple(Described(str(row[0]), str(row[1]), stored_kind(str(row[1]))) for row in rows)
+    columns = tuple(
+        ColumnDescription(str(row[0]), str(row[1]), stored_kind(str(row[1]))) for row in rows
+    )
     return Description(columns, not (is_file and Path(source).suffix.lower() != ".parquet"))
 
 

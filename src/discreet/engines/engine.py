@@ -16,7 +16,7 @@ import pyarrow as pa
 from discreet.engines.describe import Description
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import PublicTable, Schema, Table
-from discreet.sql.dialect import Dialect
+from discreet.sql.writer.dialect import Dialect
 
 ARROW = {
     Kind.BOOLEAN: pa.bool_(),

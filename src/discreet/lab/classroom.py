@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.attacks.simulation import Draws
+from discreet.attacks.simulation import SplitMix64
 from discreet.errors import InputError
 from discreet.mechanisms import RandomizedResponse
 from discreet.rationals import Real, non_negative, positive, whole
@@ -97,6 +97,6 @@ class Lesson:
                 why=f"a class has at most {MOST}, and a share is at most 1",
                 fix="make the class smaller, or the share",
             )
-        answers = Draws(seed).order(size) < round(yes * size)
+        answers = SplitMix64(seed).order(size) < round(yes * size)
         reports = coins.survey.release(answers)
         return Lesson(tuple(np.asarray(answers).tolist()), tuple(np.asarray(reports).tolist()))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from discreet.curator.budgets import Budget
+from discreet.curator.budget import Budget
 from discreet.curator.curator import Curator
 from discreet.plan.schema import Bounds, Keys, Limits
 from discreet.privacy import GDP

@@ -15,7 +15,7 @@ from discreet.lab.curated import DELTA
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.mechanisms.claim import Law
 from discreet.privacy import Region, read
-from discreet.privacy.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive
 
 Noise: TypeAlias = Literal["laplace", "gaussian"]

@@ -7,9 +7,9 @@ import numpy as np
 from discreet.attacks.exposure import Exposure, name_and_shame, random_record
 from discreet.attacks.instance_hiding import Encoded, InstanceHiding, masked
 from discreet.attacks.outcome import Outcome
-from discreet.attacks.simulation import Bits, Draws, Reals
+from discreet.attacks.simulation import Bits, Reals, SplitMix64
 from discreet.attacks.social_graph import Release, SocialGraph
-from discreet.curator.budgets import Budget
+from discreet.curator.budget import Budget
 from discreet.lab.curated import DELTA
 from discreet.lab.setting import Setting
 from discreet.mechanisms import Gaussian, RandomizedResponse
@@ -56,7 +56,7 @@ def _symmetric(links: Bits, survey: RandomizedResponse) -> Bits:
     return np.asarray(released | released.T)
 
 
-def _moved(draws: Draws) -> Release:
+def _moved(draws: SplitMix64) -> Release:
     """Some friendships are taken away, and as many put between people drawn at random."""
 
     def publish(links: Bits) -> Bits:

@@ -5,8 +5,8 @@ from fractions import Fraction
 from typing import Literal, TypeAlias, get_args
 
 from discreet.attacks.claims import Promise
-from discreet.attacks.simulation import Draws
-from discreet.curator.budgets import Budget
+from discreet.attacks.simulation import SplitMix64
+from discreet.curator.budget import Budget
 from discreet.errors import InputError
 from discreet.lab.curated import DELTA
 from discreet.rationals import positive
@@ -58,6 +58,6 @@ class Setting:
         rho = Budget(epsilon=self.epsilon, delta=DELTA).cap().amount
         return Promise(float(self.epsilon), float(DELTA), float(rho))
 
-    def draws(self, purpose: int) -> Draws:
+    def draws(self, purpose: int) -> SplitMix64:
         """Repeatable draws, others for every purpose."""
-        return Draws(1_000_003 * self.seed + purpose)
+        return SplitMix64(1_000_003 * self.seed + purpose)

@@ -17,7 +17,7 @@ from discreet.mechanisms.claim import Claim, Law, Pair
 from discreet.mechanisms.continual import FactorizedCount, Stream, TreeCount
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
-from discreet.mechanisms.grid import INTEGERS, Grid
+from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
@@ -27,7 +27,7 @@ from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.propose_test_release import ProposeTestRelease, TestedMedian
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
-from discreet.mechanisms.ranks import Ranks
+from discreet.mechanisms.ranks import CellCounts
 from discreet.mechanisms.reusable_holdout import ReusableHoldout, Thresholdout
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
@@ -41,12 +41,12 @@ __all__ = [
     "INTEGERS",
     "AboveThreshold",
     "AutomaticBounds",
+    "CellCounts",
     "Claim",
     "ExponentialMechanism",
     "FactorizedCount",
     "Gaussian",
     "GaussianThreshold",
-    "Grid",
     "Histogram",
     "KeySelection",
     "Laplace",
@@ -57,11 +57,11 @@ __all__ = [
     "Pair",
     "Peel",
     "PermuteAndFlip",
+    "PowerOfTwoGrid",
     "ProposeTestRelease",
     "Quantile",
     "Quantiles",
     "RandomizedResponse",
-    "Ranks",
     "ReportNoisyMax",
     "ReusableHoldout",
     "RoundedGaussian",

@@ -9,12 +9,12 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.mechanisms.claim import Claim, Law, Pair, View
-from discreet.mechanisms.grid import Grid, Steps, add
+from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, add
 from discreet.mechanisms.laplace_tail import failure
-from discreet.mechanisms.listed import Bins, ends
+from discreet.mechanisms.listed_law import Bins, ends
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.privacy import Neighbours
-from discreet.privacy.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, whole
 
 _LISTED = 512
@@ -38,7 +38,7 @@ class Additive(Mechanism):
 
     sensitivity: Fraction
     steps: int
-    grid: Grid
+    grid: PowerOfTwoGrid
     dimension: int | None
     neighbours: Neighbours
 

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.errors import InputError
 from discreet.mechanisms.claim import Claim, Law, Pair
-from discreet.mechanisms.grid import Grid, add, as_numbers, choose_grid
+from discreet.mechanisms.grid import PowerOfTwoGrid, add, as_numbers, choose_grid
 from discreet.mechanisms.laplace_tail import failure as read_failure
 from discreet.mechanisms.laplace_tail import tail_steps, upper_tail
-from discreet.mechanisms.listed import at_least, ends
+from discreet.mechanisms.listed_law import at_least, ends
 from discreet.mechanisms.mechanism import RowMechanism, fill
 from discreet.mechanisms.selection import epsilon_and_scale
 from discreet.noise.exponential import read_scale
 from discreet.privacy import DiscreteLaplaceNoise, Neighbours
-from discreet.privacy.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive, whole
 
 _BLOCK = 1 << 21
@@ -100,7 +100,7 @@ class AutomaticBounds(RowMechanism):
     @property
     def doublings(self) -> int:
         """How many times the smallest magnitude doubles."""
-        return Grid(self.largest).exponent - Grid(self.smallest).exponent
+        return PowerOfTwoGrid(self.largest).exponent - PowerOfTwoGrid(self.smallest).exponent
 
     @property
     def bins(self) -> int:
@@ -181,7 +181,7 @@ class AutomaticBounds(RowMechanism):
             data = np.array([float(max(-top, min(item, top))) for item in data])
         size, exponent = np.frexp(np.abs(data.astype(np.float64)))
         # |v| = size 2^exponent with size in [1/2, 1): a power of two belongs to the bin it ends.
-        place = exponent - (size == 0.5) - Grid(self.smallest).exponent
+        place = exponent - (size == 0.5) - PowerOfTwoGrid(self.smallest).exponent
         place = np.where(size == 0, 0, np.clip(place, 0, self.doublings))
         middle = self.doublings + 1
         at = np.where(data < 0, middle - 1 - place, middle + place)

@@ -19,21 +19,21 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.mechanisms import gaussian_tail
 from discreet.mechanisms.claim import Claim, Law, Pair, View
-from discreet.mechanisms.gaussian import Wanted
+from discreet.mechanisms.gaussian import GaussianTarget
 from discreet.mechanisms.gaussian_tail import normal_half_width
-from discreet.mechanisms.grid import INTEGERS, Grid, add, compact
+from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid, add, compact
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace_sum import half_width
 from discreet.mechanisms.laplace_tail import failure, upper_tail
 from discreet.mechanisms.laplace_tail import half_width as laplace_width
-from discreet.mechanisms.listed import Bins, ends
+from discreet.mechanisms.listed_law import Bins, ends
 from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
 from discreet.mechanisms.prefix_sums import BITS, ROOM, convolve, left_factor, right_factor
 from discreet.noise import discrete_gaussian, discrete_laplace
 from discreet.noise.exponential import read_scale
 from discreet.noise.gaussian import read_variance
 from discreet.privacy import ZCDP, Composed, DiscreteLaplaceNoise, Neighbours, compose
-from discreet.privacy.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive, whole
 
 _AUDITED = 8
@@ -326,7 +326,7 @@ class FactorizedCount(ContinualCount):
         steps = whole(horizon, "horizon", at_least=1)
         most = whole(sensitivity, "sensitivity", at_least=1)
         square = most**2 * sum(entry**2 for entry in right_factor(steps).tolist())
-        spread = read_variance(_spread(square, Wanted.read(rho, epsilon, delta, None)))
+        spread = read_variance(_spread(square, GaussianTarget.read(rho, epsilon, delta, None)))
         fill(
             self,
             horizon=steps,
@@ -411,11 +411,11 @@ class FactorizedCount(ContinualCount):
 
 
 _STEP = Fraction(1, 1 << BITS)
-GRID = Grid(_STEP)
+GRID = PowerOfTwoGrid(_STEP)
 """What the noisy numbers of a factorization are multiples of."""
 
 
-def _spread(square: int, wanted: Wanted) -> Fraction:
+def _spread(square: int, wanted: GaussianTarget) -> Fraction:
     """The variance in squared steps."""
     spread = wanted.spread(square, one_law=False, step=Fraction(1))
     if spread >= 1:

@@ -10,13 +10,13 @@ from discreet.errors import InputError
 from discreet.mechanisms import gaussian_tail
 from discreet.mechanisms.additive import SEEN, Additive, as_int64, read_dimension
 from discreet.mechanisms.claim import Pair
-from discreet.mechanisms.grid import Grid, Steps, choose_grid, grid_below, sqrt_up
+from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, choose_grid, grid_below, sqrt_up
 from discreet.mechanisms.mechanism import exactly_one, fill
 from discreet.noise import discrete_gaussian
 from discreet.noise.gaussian import read_variance
 from discreet.privacy import ZCDP, DiscreteGaussianNoise, Guarantee, Neighbours
-from discreet.privacy.gaussian import gaussian_delta
-from discreet.privacy.rounding import Interval
+from discreet.privacy.guarantees.gaussian import gaussian_delta
+from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive
 
 _FINE = 13
@@ -75,11 +75,11 @@ class Gaussian(Additive):
         epsilon: Real | None = None,
         delta: Real | None = None,
         variance: Real | None = None,
-        grid: "Real | Grid | None" = None,
+        grid: "Real | PowerOfTwoGrid | None" = None,
         dimension: int | None = None,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
-        wanted = Wanted.read(rho, epsilon, delta, variance)
+        wanted = GaussianTarget.read(rho, epsilon, delta, variance)
         distance, size = positive(sensitivity, "sensitivity"), read_dimension(dimension)
         public = _choose(grid, distance, size or 1, wanted)
         square = max(1, public.squared_steps(distance, size or 1))
@@ -139,7 +139,7 @@ class Gaussian(Additive):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class GaussianTarget:
     """What a user asked for: rho, or (epsilon, delta), or the variance."""
 
     rho: Fraction | None
@@ -150,7 +150,7 @@ class Wanted:
     @staticmethod
     def read(
         rho: Real | None, epsilon: Real | None, delta: Real | None, variance: Real | None
-    ) -> "Wanted":
+    ) -> "GaussianTarget":
         """Read exactly one of the three; epsilon and delta come together."""
         exactly_one(rho=rho, epsilon=epsilon, variance=variance)
         if (epsilon is None) is not (delta is None):
@@ -159,7 +159,7 @@ class Wanted:
                 why="Gaussian noise has no epsilon without a delta above 0",
                 fix="pass both epsilon= and delta=, or rho=",
             )
-        return Wanted(
+        return GaussianTarget(
             None if rho is None else positive(rho, "rho"),
             Fraction(0) if epsilon is None else positive(epsilon, "epsilon"),
             Fraction(0) if delta is None else read_delta(delta),
@@ -252,7 +252,9 @@ def _guarantee(
     return ZCDP(square / (2 * variance), neighbours=neighbours)
 
 
-def _choose(grid: "Real | Grid | None", distance: Fraction, size: int, wanted: Wanted) -> Grid:
+def _choose(
+    grid: "Real | PowerOfTwoGrid | None", distance: Fraction, size: int, wanted: GaussianTarget
+) -> PowerOfTwoGrid:
     if grid is not None or distance.denominator == 1:
         return choose_grid(grid, distance)
     share = distance / sqrt_up(Fraction(size))

@@ -10,8 +10,8 @@ import math
 from fractions import Fraction
 
 from discreet.mechanisms.laplace_tail import first_whole
-from discreet.privacy.lattice import theta
-from discreet.privacy.rounding import PI, Interval, total
+from discreet.privacy.numerics.lattice import theta
+from discreet.privacy.numerics.rounding import PI, Interval, total
 
 _SUMMED = 64**2
 """Up to this variance outcomes are summed one by one."""

@@ -25,7 +25,7 @@ _RESOLUTION = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class PowerOfTwoGrid:
     """Multiples of `step`, a power of two; `integers` says that data is integer and stays as it is.
 
     Guarantee:
@@ -41,9 +41,9 @@ class Grid:
         `integers` holds, so is everything whose type is not an integer's, whatever its value.
 
     Example:
-        >>> Grid(Fraction(1, 4)).index([0.3, -0.125, 7])
+        >>> PowerOfTwoGrid(Fraction(1, 4)).index([0.3, -0.125, 7])
         array([ 1,  0, 28])
-        >>> Grid(Fraction(1, 4)).l1_steps(Fraction(1), dimension=3)
+        >>> PowerOfTwoGrid(Fraction(1, 4)).l1_steps(Fraction(1), dimension=3)
         7
 
     Reference: Mironov, On Significance of the Least Significant Bits for Differential Privacy;
@@ -171,11 +171,13 @@ class Grid:
         )
 
 
-INTEGERS: Final = Grid(Fraction(1), integers=True)
+INTEGERS: Final = PowerOfTwoGrid(Fraction(1), integers=True)
 """Integers as they are: nothing is rounded, and nothing but integers is accepted."""
 
 
-def choose_grid(grid: "Real | Grid | None", sensitivity: Fraction, dimension: int = 1) -> Grid:
+def choose_grid(
+    grid: "Real | PowerOfTwoGrid | None", sensitivity: Fraction, dimension: int = 1
+) -> PowerOfTwoGrid:
     """Read `grid=`, or choose one from public parameters.
 
     Without a grid a whole sensitivity means integers, and another one a grid of about 2^-20 of the
@@ -187,25 +189,25 @@ def choose_grid(grid: "Real | Grid | None", sensitivity: Fraction, dimension: in
         >>> choose_grid(None, Fraction(1, 10)).step
         Fraction(1, 16777216)
     """
-    if isinstance(grid, Grid):
+    if isinstance(grid, PowerOfTwoGrid):
         return grid
     if grid is not None:
         # The shortest decimal of 2.0**-40 is not a power of two; the double is.
         dyadic = isinstance(grid, float) and math.frexp(grid)[0] == 0.5
-        return Grid(Fraction(grid) if dyadic else positive(grid, "grid"))
+        return PowerOfTwoGrid(Fraction(grid) if dyadic else positive(grid, "grid"))
     if sensitivity.denominator == 1:
         return INTEGERS
     return grid_below(sensitivity / dimension / (1 << _RESOLUTION))
 
 
-def grid_below(width: Fraction) -> Grid:
+def grid_below(width: Fraction) -> PowerOfTwoGrid:
     """The coarsest grid whose step is at most `width`.
 
     Example:
         >>> grid_below(Fraction(1, 3)).step
         Fraction(1, 4)
     """
-    return Grid(Fraction(2) ** max(_FINEST, min(_floor_log2(width), _COARSEST)))
+    return PowerOfTwoGrid(Fraction(2) ** max(_FINEST, min(_floor_log2(width), _COARSEST)))
 
 
 def add(steps: Steps, noise: Steps) -> Steps:

@@ -25,7 +25,7 @@ from discreet.mechanisms.unknown_keys import (
     touched,
 )
 from discreet.privacy import Approximate, Neighbours
-from discreet.privacy.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive, whole
 
 _HALF_BITS: Final = 62

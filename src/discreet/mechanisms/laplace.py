@@ -6,12 +6,12 @@ from fractions import Fraction
 
 from discreet.mechanisms import laplace_tail
 from discreet.mechanisms.additive import Additive, as_int64, read_dimension
-from discreet.mechanisms.grid import Grid, Steps, choose_grid
+from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, choose_grid
 from discreet.mechanisms.mechanism import exactly_one, fill
 from discreet.noise import discrete_laplace
 from discreet.noise.exponential import read_scale
 from discreet.privacy import DiscreteLaplaceNoise, Neighbours
-from discreet.privacy.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, non_negative, positive, whole
 
 
@@ -61,7 +61,7 @@ class Laplace(Additive):
         sensitivity: Real,
         epsilon: Real | None = None,
         scale: Real | None = None,
-        grid: "Real | Grid | None" = None,
+        grid: "Real | PowerOfTwoGrid | None" = None,
         dimension: int | None = None,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.mechanisms import laplace_tail
-from discreet.privacy.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval
 
 _SCALE = 1 << 12
 """Scales up to this are transformed as they are."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from discreet.errors import InputError
-from discreet.privacy.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, rational
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.mechanisms.grid import Grid, Steps, choose_grid
+from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, choose_grid
 from discreet.privacy import Neighbours
 from discreet.rationals import Real, rational, whole
 
@@ -16,15 +16,15 @@ _MOST = 1 << 61
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class GridRange:
     """A public range of grid points: `size` of them, the first at `first` steps."""
 
-    grid: Grid
+    grid: PowerOfTwoGrid
     first: int
     size: int
 
     @staticmethod
-    def read(lower: Real, upper: Real, grid: Real | Grid) -> "Range":
+    def read(lower: Real, upper: Real, grid: Real | PowerOfTwoGrid) -> "GridRange":
         """Read public bounds, which have to be grid points."""
         public = choose_grid(grid, Fraction(1))
         step = public.step
@@ -47,7 +47,7 @@ class Range:
                 why="positions on it are 64-bit integers",
                 fix="use a coarser grid, or clamp to narrower bounds",
             )
-        return Range(public, int(low / step), int((high - low) / step) + 1)
+        return GridRange(public, int(low / step), int((high - low) / step) + 1)
 
     def cells(self, values: Any) -> NDArray[np.int64]:
         """Values as grid points of this range: 0 to size - 1, clamped row by row."""
@@ -83,7 +83,7 @@ class Median:
     Analysis (the smooth sensitivity of the median, for change-one).
     """
 
-    range: Range
+    range: GridRange
     neighbours: Neighbours
 
     @property

@@ -13,14 +13,14 @@ from discreet import noise
 from discreet.errors import InputError
 from discreet.mechanisms.claim import Law
 from discreet.mechanisms.comparison_laws import WIDEST, law_of_largest
-from discreet.mechanisms.grid import Grid, add, choose_grid
+from discreet.mechanisms.grid import PowerOfTwoGrid, add, choose_grid
 from discreet.mechanisms.laplace_tail import failure, first_whole, upper_tail
 from discreet.mechanisms.mechanism import fill
 from discreet.mechanisms.selection import Selection, Utility, read_scores
 from discreet.noise.exponential import read_scale
 from discreet.noise.selection import Indices
 from discreet.privacy import Neighbours, Pure
-from discreet.privacy.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive
 
 _BLOCK = 1 << 20
@@ -63,7 +63,7 @@ class ReportNoisyMax(Selection):
     """
 
     noise: MaxNoise
-    grid: Grid
+    grid: PowerOfTwoGrid
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class ReportNoisyMax(Selection):
         scale: Real | None = None,
         sensitivity: Real = 1,
         noise: str = "laplace",
-        grid: Real | Grid | None = None,
+        grid: Real | PowerOfTwoGrid | None = None,
         monotone: bool = False,
         utility: Utility | None = None,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,

@@ -14,7 +14,7 @@ from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.selection import Selection, read_scores
 from discreet.noise.selection import Indices, exactly
 from discreet.privacy import Pure
-from discreet.privacy.rounding import Interval, total
+from discreet.privacy.numerics.rounding import Interval, total
 from discreet.rationals import Real
 
 _LISTED = 12

@@ -19,7 +19,7 @@ from discreet.rationals import Real, positive
 Floats = NDArray[np.float64]
 
 
-class Merged(NamedTuple):
+class MergedMeasurement(NamedTuple):
     """One measurement made of several, and its variance."""
 
     value: Any
@@ -148,7 +148,7 @@ def on_simplex(values: Any, total: float) -> Floats:
     return np.asarray(np.maximum(measured - shift, 0.0))
 
 
-def merge(values: Sequence[Any], variances: Sequence[Any]) -> Merged:
+def merge(values: Sequence[Any], variances: Sequence[Any]) -> MergedMeasurement:
     """The inverse-variance mean of repeated measurements of the same thing.
 
     `values` has one row for each measurement; `variances` one number for each, or one for each
@@ -156,7 +156,7 @@ def merge(values: Sequence[Any], variances: Sequence[Any]) -> Merged:
 
     Example:
         >>> merge([10.0, 13.0], [1, 2])
-        Merged(value=11.0, variance=0.666...)
+        MergedMeasurement(value=11.0, variance=0.666...)
 
     Reference: Cochran, The Combination of Estimates from Different Experiments.
     """
@@ -172,7 +172,7 @@ def merge(values: Sequence[Any], variances: Sequence[Any]) -> Merged:
     least = spread.min(axis=0)
     shares = np.broadcast_to(least / spread, measured.shape)
     mass = shares.sum(axis=0)
-    return Merged(_like((measured * (shares / mass)).sum(axis=0)), _like(least / mass))
+    return MergedMeasurement(_like((measured * (shares / mass)).sum(axis=0)), _like(least / mass))
 
 
 def _read(values: Any, name: str) -> Floats:

@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.mechanisms.claim import Claim, Law, Pair, View
-from discreet.mechanisms.grid import INTEGERS, Grid, add, choose_grid
+from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid, add, choose_grid
 from discreet.mechanisms.laplace_tail import failure, half_width, tail_steps, upper_tail
-from discreet.mechanisms.listed import Bins, ends
+from discreet.mechanisms.listed_law import Bins, ends
 from discreet.mechanisms.mechanism import Mechanism, RowMechanism, fill
-from discreet.mechanisms.median import Median, Range, one_number, read_pair
+from discreet.mechanisms.median import GridRange, Median, one_number, read_pair
 from discreet.mechanisms.selection import plain
 from discreet.mechanisms.unknown_keys import read_delta
 from discreet.noise.exponential import read_scale
 from discreet.privacy import Approximate, Neighbours
-from discreet.privacy.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive, whole
 
 _NONE: Final = -1000
@@ -65,7 +65,7 @@ class ProposeTestRelease(Mechanism):
     delta: Fraction
     cutoff: int
     steps: int
-    grid: Grid
+    grid: PowerOfTwoGrid
     neighbours: Neighbours
 
     def __init__(
@@ -74,7 +74,7 @@ class ProposeTestRelease(Mechanism):
         bound: Real,
         epsilon: Real,
         delta: Real,
-        grid: Real | Grid | None = None,
+        grid: Real | PowerOfTwoGrid | None = None,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
         strength, allowed = positive(epsilon, "epsilon"), read_delta(delta)
@@ -207,10 +207,10 @@ class TestedMedian(RowMechanism):
         bound: Real,
         epsilon: Real,
         delta: Real,
-        grid: Real | Grid = 1,
+        grid: Real | PowerOfTwoGrid = 1,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
-        public = Range.read(lower, upper, grid)
+        public = GridRange.read(lower, upper, grid)
         # Medians are grid points already: nothing is rounded after the test, so steps are integers.
         steps = positive(bound, "bound") / public.grid.step
         trial = ProposeTestRelease(

@@ -14,15 +14,15 @@ from discreet import noise
 from discreet.errors import InputError
 from discreet.mechanisms.claim import Claim, Law, Pair
 from discreet.mechanisms.exponential import utility_gap
-from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.grid import PowerOfTwoGrid
 from discreet.mechanisms.laplace_tail import failure
-from discreet.mechanisms.listed import ends
+from discreet.mechanisms.listed_law import ends
 from discreet.mechanisms.mechanism import RowMechanism, fill
-from discreet.mechanisms.median import Range
-from discreet.mechanisms.ranks import Ranks
+from discreet.mechanisms.median import GridRange
+from discreet.mechanisms.ranks import CellCounts
 from discreet.mechanisms.selection import epsilon_and_scale
 from discreet.privacy import BoundedRange, Guarantee, Neighbours, compose
-from discreet.privacy.rounding import Interval, total
+from discreet.privacy.numerics.rounding import Interval, total
 from discreet.rationals import Real, positive, rational
 
 _LISTED = 512
@@ -49,8 +49,8 @@ class Quantile(RowMechanism):
         distances, so one value, however far out, moves it by no more than any other.
     Edge cases:
         Values outside the range are clamped row by row; NaN is refused; no values give a uniform
-        point. Data may be a list of values or `Ranks`, counts per grid point. Ranges of up to 2^62
-        points. The error is in ranks, because in value it depends on the data.
+        point. Data may be a list of values or `CellCounts`, counts per grid point. Ranges of up to
+        2^62 points. The error is in ranks, because in value it depends on the data.
 
     Example:
         >>> ages = Quantile(0.5, 0, 128, epsilon=1)
@@ -64,7 +64,7 @@ class Quantile(RowMechanism):
     """
 
     quantile: Fraction
-    range: Range
+    range: GridRange
     epsilon: Fraction
     scale: Fraction
     neighbours: Neighbours
@@ -77,7 +77,7 @@ class Quantile(RowMechanism):
         *,
         epsilon: Real | None = None,
         scale: Real | None = None,
-        grid: Real | Grid = 1,
+        grid: Real | PowerOfTwoGrid = 1,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
         target, unit = read_quantile(quantile), Neighbours(neighbours)
@@ -85,7 +85,7 @@ class Quantile(RowMechanism):
         fill(
             self,
             quantile=target,
-            range=Range.read(lower, upper, grid),
+            range=GridRange.read(lower, upper, grid),
             epsilon=strength,
             scale=width,
             neighbours=unit,
@@ -97,14 +97,14 @@ class Quantile(RowMechanism):
         return BoundedRange(self.epsilon, neighbours=self.neighbours)
 
     def release(self, value: Any) -> Any:
-        """A grid point for a list of values, or for `Ranks`."""
-        return self.range.point(int(self.cells(Ranks.read(value, self.range), 1)[0]))
+        """A grid point for a list of values, or for `CellCounts`."""
+        return self.range.point(int(self.cells(CellCounts.read(value, self.range), 1)[0]))
 
     def error(self, confidence: Real = 0.95) -> float:
         """By how many ranks the answer misses being the quantile at most: (ln size + b) scale."""
         return utility_gap(self.range.size, failure(confidence), self.scale).upper
 
-    def cells(self, ranks: Ranks, runs: int) -> NDArray[np.int64]:
+    def cells(self, ranks: CellCounts, runs: int) -> NDArray[np.int64]:
         """Cells of `runs` independent answers."""
         return draw_cells(ranks, (0, self.range.size - 1), self.quantile, self.scale, runs)
 
@@ -120,7 +120,9 @@ class Quantile(RowMechanism):
         )
 
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:
-        points: NDArray[Any] = self.range.point(self.cells(Ranks.read(values, self.range), runs))
+        points: NDArray[Any] = self.range.point(
+            self.cells(CellCounts.read(values, self.range), runs)
+        )
         return points
 
     def _law(self) -> Callable[[Any], Law] | None:
@@ -128,7 +130,7 @@ class Quantile(RowMechanism):
 
     def _points(self, values: Any) -> Law:
         """The probability of every grid point."""
-        ranks = Ranks.read(values, self.range)
+        ranks = CellCounts.read(values, self.range)
         shares = law_of_cells(ranks, (0, self.range.size - 1), self.quantile, self.scale)
         return ends({self.range.point(cell): share for cell, share in shares.items()})
 
@@ -163,7 +165,7 @@ class Quantiles(RowMechanism):
     """
 
     quantiles: tuple[Fraction, ...]
-    range: Range
+    range: GridRange
     epsilon: Fraction
     neighbours: Neighbours
 
@@ -174,7 +176,7 @@ class Quantiles(RowMechanism):
         upper: Real,
         *,
         epsilon: Real,
-        grid: Real | Grid = 1,
+        grid: Real | PowerOfTwoGrid = 1,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
         targets = tuple(map(read_quantile, quantiles if isinstance(quantiles, Iterable) else ()))
@@ -187,7 +189,7 @@ class Quantiles(RowMechanism):
         fill(
             self,
             quantiles=targets,
-            range=Range.read(lower, upper, grid),
+            range=GridRange.read(lower, upper, grid),
             epsilon=positive(epsilon, "epsilon"),
             neighbours=Neighbours(neighbours),
         )
@@ -210,8 +212,8 @@ class Quantiles(RowMechanism):
         return one if self.levels == 1 else compose([(one, self.levels)])
 
     def release(self, value: Any) -> list[Any]:
-        """Grid points for a list of values, or for `Ranks`, one for each quantile."""
-        cells = self.cells(Ranks.read(value, self.range), 1)[0]
+        """Grid points for a list of values, or for `CellCounts`, one for each quantile."""
+        cells = self.cells(CellCounts.read(value, self.range), 1)[0]
         return [self.range.point(int(cell)) for cell in cells]
 
     def error(self, confidence: Real = 0.95) -> float:
@@ -225,7 +227,7 @@ class Quantiles(RowMechanism):
         missed = utility_gap(self.range.size, beta, 2 / self.round_epsilon) * self.levels
         return (missed + (self.levels - 1)).upper
 
-    def cells(self, ranks: Ranks, runs: int) -> NDArray[np.int64]:
+    def cells(self, ranks: CellCounts, runs: int) -> NDArray[np.int64]:
         """Cells of `runs` independent releases, a row each."""
         return self._solve(ranks, 0, self.range.size - 1, self.quantiles, runs)
 
@@ -234,7 +236,7 @@ class Quantiles(RowMechanism):
         return 2 * rank_sensitivity(target, Neighbours.ADD_REMOVE) / self.round_epsilon
 
     def _solve(
-        self, ranks: Ranks, first: int, last: int, targets: tuple[Fraction, ...], runs: int
+        self, ranks: CellCounts, first: int, last: int, targets: tuple[Fraction, ...], runs: int
     ) -> NDArray[np.int64]:
         if not targets:
             return np.empty((runs, 0), dtype=np.int64)
@@ -271,12 +273,12 @@ class Quantiles(RowMechanism):
 
     def _law(self, values: Any) -> Law:
         """The probability of every row of grid points."""
-        ranks = Ranks.read(values, self.range)
+        ranks = CellCounts.read(values, self.range)
         shares = self._rows(ranks, 0, self.range.size - 1, self.quantiles)
         return ends({tuple(map(self.range.point, row)): share for row, share in shares.items()})
 
     def _rows(
-        self, ranks: Ranks, first: int, last: int, targets: tuple[Fraction, ...]
+        self, ranks: CellCounts, first: int, last: int, targets: tuple[Fraction, ...]
     ) -> dict[tuple[int, ...], Interval]:
         if not targets:
             return {(): Interval.of(1)}
@@ -293,12 +295,14 @@ class Quantiles(RowMechanism):
         return law
 
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:
-        points: NDArray[Any] = self.range.point(self.cells(Ranks.read(values, self.range), runs))
+        points: NDArray[Any] = self.range.point(
+            self.cells(CellCounts.read(values, self.range), runs)
+        )
         return points
 
 
 def draw_cells(
-    ranks: Ranks, ends: tuple[int, int], target: Fraction, scale: Fraction, runs: int
+    ranks: CellCounts, ends: tuple[int, int], target: Fraction, scale: Fraction, runs: int
 ) -> NDArray[np.int64]:
     """Cells from one end to the other, each with weight exp(-miss/scale), `runs` times."""
     pieces = ranks.segments(*ends, target)
@@ -310,7 +314,7 @@ def draw_cells(
 
 
 def law_of_cells(
-    ranks: Ranks, edges: tuple[int, int], target: Fraction, scale: Fraction
+    ranks: CellCounts, edges: tuple[int, int], target: Fraction, scale: Fraction
 ) -> dict[int, Interval]:
     """The probability of every cell from one end to the other; what `draw_cells` draws."""
     pieces = ranks.segments(*edges, target)
@@ -342,7 +346,7 @@ def rank_sensitivity(quantile: Fraction, neighbours: Neighbours) -> Fraction:
     return max(quantile, 1 - quantile)
 
 
-def end_pairs(public: Range, target: Fraction, neighbours: Neighbours) -> tuple[Pair, ...]:
+def end_pairs(public: GridRange, target: Fraction, neighbours: Neighbours) -> tuple[Pair, ...]:
     """Somebody next to one end of the range, others at the far end, and one who comes to that end.
 
     So few that the end itself misses the quantile by what one person can mend, while nearly all of

@@ -13,8 +13,8 @@ from discreet.mechanisms.claim import Claim, Law, Pair
 from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
 from discreet.privacy import Approximate, Guarantee, Neighbours
-from discreet.privacy import RandomizedResponse as RandomizedResponseLaw
-from discreet.privacy.rounding import Interval
+from discreet.privacy import RandomizedResponseNoise as RandomizedResponseLaw
+from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive, rational, whole
 
 _MOST = Fraction(10**5)

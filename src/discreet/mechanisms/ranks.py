@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.mechanisms.median import Range
+from discreet.mechanisms.median import GridRange
 from discreet.mechanisms.unknown_keys import read_counts
 
 
 @dataclass(frozen=True, slots=True)
-class Ranks:
+class CellCounts:
     """Occupied cells of a public range, in order, and the number of people in each.
 
     This is what an engine computes with one GROUP BY, so that rows need not leave it.
 
     Example:
-        >>> Ranks.of_counts({3: 10, 1: 2}).cells.tolist()
+        >>> CellCounts.of_counts({3: 10, 1: 2}).cells.tolist()
         [1, 3]
     """
 
@@ -38,23 +38,23 @@ class Ranks:
         )
 
     @staticmethod
-    def of_values(values: Any, public: Range) -> "Ranks":
+    def of_values(values: Any, public: GridRange) -> "CellCounts":
         """Count values, clamped to the range row by row."""
         cells, counts = np.unique(public.cells(values), return_counts=True)
-        return Ranks(cells, counts.astype(np.int64))
+        return CellCounts(cells, counts.astype(np.int64))
 
     @staticmethod
-    def of_counts(counts: Mapping[int, int]) -> "Ranks":
+    def of_counts(counts: Mapping[int, int]) -> "CellCounts":
         """Read counts per cell: 0 is the lower bound, each further cell one grid step up."""
         cells = read_counts(sorted(counts))
         numbers = read_counts([counts[int(cell)] for cell in cells])
         occupied = np.flatnonzero(np.asarray(numbers > 0, dtype=bool))
-        return Ranks(cells[occupied].astype(np.int64), numbers[occupied].astype(np.int64))
+        return CellCounts(cells[occupied].astype(np.int64), numbers[occupied].astype(np.int64))
 
     @staticmethod
-    def read(value: Any, public: Range) -> "Ranks":
+    def read(value: Any, public: GridRange) -> "CellCounts":
         """Take ranks as they are, read anything else as values; cells have to be in the range."""
-        ranks = value if isinstance(value, Ranks) else Ranks.of_values(value, public)
+        ranks = value if isinstance(value, CellCounts) else CellCounts.of_values(value, public)
         if ranks.cells.size and not 0 <= ranks.cells[0] <= ranks.cells[-1] < public.size:
             raise InputError(
                 "a cell is outside the public range",
@@ -100,7 +100,7 @@ class Ranks:
         real = widths > 0
         return Segments(starts[real], widths[real], scores[real])
 
-    def split(self, cell: int, share: Fraction) -> tuple["Ranks", "Ranks"]:
+    def split(self, cell: int, share: Fraction) -> tuple["CellCounts", "CellCounts"]:
         """People up to a cell and people from it on; of those on it, `share` goes to the left.
 
         Rounding down `share` times their number gives each side at most one more person for one
@@ -127,8 +127,8 @@ class Segments:
 
 def _with(
     cells: NDArray[np.int64], counts: NDArray[np.int64], cell: int, count: int, *, end: bool
-) -> Ranks:
+) -> CellCounts:
     if count == 0:
-        return Ranks(cells, counts)
+        return CellCounts(cells, counts)
     place = cells.size if end else 0
-    return Ranks(np.insert(cells, place, cell), np.insert(counts, place, count))
+    return CellCounts(np.insert(cells, place, cell), np.insert(counts, place, count))

@@ -17,7 +17,7 @@ from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.mechanism import Mechanism, fill
 from discreet.mechanisms.sparse_vector import SparseVector
 from discreet.privacy import Neighbours, Pure
-from discreet.privacy.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive, rational, whole
 
 Query: TypeAlias = Callable[[Any], Any]
@@ -27,7 +27,7 @@ _STEPS = 1 << 20
 """Values in [0, 1] are rounded to this many steps, each by itself, and summed as integers."""
 
 
-class Said(NamedTuple):
+class HoldoutAnswer(NamedTuple):
     """About the holdout mean of a query, and whether the holdout spoke or the training data."""
 
     mean: float
@@ -58,7 +58,7 @@ class Thresholdout(Mechanism):
         >>> train, holdout = np.zeros(4000), np.ones(4000)
         >>> quarter = lambda examples: np.full(len(examples), 0.25)
         >>> rule.release((train, holdout, [quarter]))
-        [Said(mean=0.25, contradicted=False)]
+        [HoldoutAnswer(mean=0.25, contradicted=False)]
 
     Reference: Dwork, Feldman, Hardt, Pitassi, Reingold, Roth 2015, The Reusable Holdout: Preserving
     Validity in Adaptive Data Analysis (Thresholdout); the privacy is that of `SparseVector` and
@@ -99,17 +99,17 @@ class Thresholdout(Mechanism):
         """A holdout that is asked one query at a time; paid for by one `guarantee`."""
         return ReusableHoldout.under(self, train, holdout)
 
-    def release(self, value: tuple[Any, Any, Sequence[Query]]) -> list[Said]:
+    def release(self, value: tuple[Any, Any, Sequence[Query]]) -> list[HoldoutAnswer]:
         """Answers to queries, in their order, up to and with the last hit there may be.
 
         The value is training examples, holdout examples and the queries.
         """
         train, holdout, queries = _triple(value)
         judge = self.start(train, holdout)
-        answers: list[Said] = []
+        answers: list[HoldoutAnswer] = []
         while (left := judge.hits_left) and len(answers) < len(queries):
             mean = judge.ask(queries[len(answers)])
-            answers.append(Said(mean, contradicted=judge.hits_left < left))
+            answers.append(HoldoutAnswer(mean, contradicted=judge.hits_left < left))
         return answers
 
     def error(self, confidence: Real = 0.95, queries: int = 1) -> float:
@@ -155,7 +155,9 @@ class Thresholdout(Mechanism):
         ]
         return np.stack([*marks.T.astype(np.float64), *said], axis=1)
 
-    def _code(self, value: tuple[Any, Any, Sequence[Query]], answers: list[Said]) -> list[float]:
+    def _code(
+        self, value: tuple[Any, Any, Sequence[Query]], answers: list[HoldoutAnswer]
+    ) -> list[float]:
         unasked = len(value[2]) - len(answers)
         marks, means = ([float(one[part]) for one in answers] for part in (1, 0))
         return marks + [-1.0] * unasked + means + [0.0] * unasked

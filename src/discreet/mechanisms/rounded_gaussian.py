@@ -6,13 +6,13 @@ from fractions import Fraction
 
 from discreet.mechanisms.additive import as_int64, read_dimension
 from discreet.mechanisms.gaussian import Gaussian, largest_mu, read_delta
-from discreet.mechanisms.grid import Grid, Steps, choose_grid
+from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, choose_grid
 from discreet.mechanisms.laplace_tail import first_whole
 from discreet.mechanisms.mechanism import exactly_one, fill
 from discreet.noise import rounded_gaussian
-from discreet.noise.rounded import read_variance
+from discreet.noise.rounded_gaussian import read_variance
 from discreet.privacy import GDP, Neighbours
-from discreet.privacy.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive
 
 
@@ -52,7 +52,7 @@ class RoundedGaussian(Gaussian):
         epsilon: Real | None = None,
         delta: Real = 0,
         variance: Real | None = None,
-        grid: "Real | Grid | None" = None,
+        grid: "Real | PowerOfTwoGrid | None" = None,
         dimension: int | None = None,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:

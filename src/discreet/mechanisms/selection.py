@@ -21,7 +21,7 @@ Utility: TypeAlias = Callable[[Any, Any], Real]
 """How good an output is for some data; the second argument is the output."""
 
 
-class Scores(tuple[Real, ...]):
+class ExplicitScores(tuple[Real, ...]):
     """Scores as they are, also where a utility would make them from data: those of an audit."""
 
     __slots__ = ()
@@ -84,7 +84,7 @@ class Selection(Mechanism):
     def scores(self, value: Any) -> NDArray[Any]:
         """Read one finite score an output."""
         given = value
-        if self.utility is not None and not isinstance(value, Scores):
+        if self.utility is not None and not isinstance(value, ExplicitScores):
             given = _utilities(self.utility, value, self.outputs)
         return read_scores(given, len(self.outputs))
 
@@ -194,8 +194,8 @@ def score_pairs(
     return tuple(Pair(*(_against(count, ahead, *side) for side in move)) for move in moves)
 
 
-def _against(count: int, ahead: int, first: Fraction, others: Fraction) -> Scores:
-    return Scores(map(plain, [first] * ahead + [others] * (count - ahead)))
+def _against(count: int, ahead: int, first: Fraction, others: Fraction) -> ExplicitScores:
+    return ExplicitScores(map(plain, [first] * ahead + [others] * (count - ahead)))
 
 
 def plain(number: Fraction) -> int | Fraction:

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.errors import InputError
 from discreet.mechanisms.claim import Claim, Law, Pair, View
-from discreet.mechanisms.grid import INTEGERS, Grid, add, choose_grid
+from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid, add, choose_grid
 from discreet.mechanisms.laplace_tail import failure, half_width, upper_tail
-from discreet.mechanisms.listed import Bins, ends
+from discreet.mechanisms.listed_law import Bins, ends
 from discreet.mechanisms.mechanism import Mechanism, RowMechanism, fill
-from discreet.mechanisms.median import Median, Range, one_number, read_pair
+from discreet.mechanisms.median import GridRange, Median, one_number, read_pair
 from discreet.mechanisms.unknown_keys import read_delta
 from discreet.noise.exponential import draw_afresh, read_scale, words_each
 from discreet.privacy import Approximate, Neighbours
-from discreet.privacy.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive
 
 _WEIGHT_BITS: Final = 64
@@ -68,7 +68,7 @@ class SmoothSensitivity(Mechanism):
     delta: Fraction
     global_sensitivity: int
     decay: Fraction
-    grid: Grid
+    grid: PowerOfTwoGrid
     neighbours: Neighbours
 
     def __init__(
@@ -77,7 +77,7 @@ class SmoothSensitivity(Mechanism):
         global_sensitivity: int,
         epsilon: Real,
         delta: Real,
-        grid: Real | Grid = 1,
+        grid: Real | PowerOfTwoGrid = 1,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
         strength, allowed = positive(epsilon, "epsilon"), read_delta(delta)
@@ -213,10 +213,10 @@ class SmoothMedian(RowMechanism):
         *,
         epsilon: Real,
         delta: Real,
-        grid: Real | Grid = 1,
+        grid: Real | PowerOfTwoGrid = 1,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
-        public = Range.read(lower, upper, grid)
+        public = GridRange.read(lower, upper, grid)
         median = Median(public, Neighbours(neighbours))
         noisy = SmoothSensitivity(
             global_sensitivity=median.largest,

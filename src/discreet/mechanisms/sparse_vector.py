@@ -13,15 +13,15 @@ from discreet import noise
 from discreet.errors import BudgetError, InputError
 from discreet.mechanisms.claim import Claim, Law, Pair, View
 from discreet.mechanisms.comparison_laws import WIDEST, law_of_marks
-from discreet.mechanisms.grid import Grid, add, choose_grid, compact
+from discreet.mechanisms.grid import PowerOfTwoGrid, add, choose_grid, compact
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace_tail import failure, half_width, tail_steps, upper_tail
-from discreet.mechanisms.listed import Bins, ends
+from discreet.mechanisms.listed_law import Bins, ends
 from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
 from discreet.mechanisms.selection import plain, read_monotone
 from discreet.noise.exponential import read_scale
 from discreet.privacy import Neighbours, Pure
-from discreet.privacy.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive, rational, whole
 
 _UNASKED = -1
@@ -75,7 +75,7 @@ class SparseVector(Mechanism):
     steps: int
     numeric: bool
     monotone: bool
-    grid: Grid
+    grid: PowerOfTwoGrid
     neighbours: Neighbours
 
     def __init__(
@@ -88,7 +88,7 @@ class SparseVector(Mechanism):
         sensitivity: Real = 1,
         numeric: bool = False,
         monotone: bool = False,
-        grid: Real | Grid | None = None,
+        grid: Real | PowerOfTwoGrid | None = None,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
         spread, count = positive(sensitivity, "sensitivity"), whole(hits, "hits", at_least=1)
@@ -140,9 +140,9 @@ class SparseVector(Mechanism):
         """Pure epsilon, for a whole run."""
         return Pure(self.epsilon, neighbours=self.neighbours)
 
-    def start(self) -> "Run":
+    def start(self) -> "SparseVectorRun":
         """A fresh run, which is paid for by one `guarantee` and answers one question at a time."""
-        return Run(self)
+        return SparseVectorRun(self)
 
     def release(self, value: Any) -> list[Any]:
         """Answers to a list of questions, up to and with the c-th hit.
@@ -212,7 +212,7 @@ class SparseVector(Mechanism):
         """The threshold in steps; whole numbers reach a fraction from the next whole number on."""
         if self.grid.integers:
             return ceil(self.threshold)
-        return int(Grid(self.grid.step).index(self.threshold))
+        return int(PowerOfTwoGrid(self.grid.step).index(self.threshold))
 
     def runs(self, bars: NDArray[Any], runs: int) -> tuple[NDArray[np.int8], NDArray[Any]]:
         """`runs` independent runs over the same questions: marks, and noisy answers in steps."""
@@ -303,7 +303,7 @@ class AboveThreshold(SparseVector):
         scale: Real | None = None,
         sensitivity: Real = 1,
         monotone: bool = False,
-        grid: Real | Grid | None = None,
+        grid: Real | PowerOfTwoGrid | None = None,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
         SparseVector.__init__(
@@ -357,7 +357,7 @@ def _place(marks: Any) -> int:
     return int(marks.index(1)) if 1 in marks else _UNASKED
 
 
-class Run(Interaction):
+class SparseVectorRun(Interaction):
     """One run of a sparse vector, question by question; its state is the noise of the threshold.
 
     Example:

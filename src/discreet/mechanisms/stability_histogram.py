@@ -15,7 +15,7 @@ from discreet.mechanisms import gaussian_tail, laplace_tail
 from discreet.mechanisms.claim import Claim, Law, View
 from discreet.mechanisms.grid import add
 from discreet.mechanisms.laplace_tail import failure, first_whole
-from discreet.mechanisms.listed import at_least, ends
+from discreet.mechanisms.listed_law import at_least, ends
 from discreet.mechanisms.mechanism import Mechanism, fill
 from discreet.mechanisms.unknown_keys import (
     Audited,
@@ -27,7 +27,7 @@ from discreet.mechanisms.unknown_keys import (
 from discreet.noise.exponential import read_scale
 from discreet.noise.gaussian import read_variance
 from discreet.privacy import ZCDP, Approximate, Neighbours
-from discreet.privacy.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive, whole
 
 _RARE = Fraction(1, 1000)

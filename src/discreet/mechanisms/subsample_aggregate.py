@@ -16,8 +16,8 @@ from discreet.mechanisms.claim import Claim, Law, Pair
 from discreet.mechanisms.grid import as_numbers
 from discreet.mechanisms.mechanism import RowMechanism, fill
 from discreet.privacy import Composed, Guarantee, Neighbours, compose
-from discreet.privacy.guarantee import about
-from discreet.privacy.rounding import Interval, total
+from discreet.privacy.guarantees.guarantee import about
+from discreet.privacy.numerics.rounding import Interval, total
 from discreet.rationals import Real, rational, whole
 
 Rows: TypeAlias = Sequence[Any] | NDArray[Any]

@@ -27,7 +27,7 @@ from discreet.mechanisms.selection import (
 )
 from discreet.noise.selection import Indices
 from discreet.privacy import BoundedRange, Guarantee, Neighbours, Pure, compose
-from discreet.privacy.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive, whole
 
 _LISTED = 256

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.mechanisms.claim import Claim, Law, Pair
-from discreet.mechanisms.grid import Grid, choose_grid
-from discreet.mechanisms.listed import ends
+from discreet.mechanisms.grid import PowerOfTwoGrid, choose_grid
+from discreet.mechanisms.listed_law import ends
 from discreet.mechanisms.mechanism import RowMechanism, fill
-from discreet.mechanisms.median import Range
+from discreet.mechanisms.median import GridRange
 from discreet.mechanisms.quantile import rank_sensitivity, read_quantile
-from discreet.mechanisms.ranks import Ranks
+from discreet.mechanisms.ranks import CellCounts
 from discreet.mechanisms.sparse_vector import AboveThreshold
 from discreet.privacy import Neighbours, Pure
-from discreet.privacy.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, rational
 
 _LISTED: Final = 128
@@ -52,7 +52,7 @@ class UnboundedQuantile(RowMechanism):
     """
 
     quantile: Fraction
-    grid: Grid
+    grid: PowerOfTwoGrid
     ladder: tuple[int, ...]
     test: AboveThreshold
     neighbours: Neighbours
@@ -63,7 +63,7 @@ class UnboundedQuantile(RowMechanism):
         *,
         epsilon: Real,
         lower: Real | None = None,
-        grid: Real | Grid = 1,
+        grid: Real | PowerOfTwoGrid = 1,
         growth: Real = Fraction(9, 8),
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
@@ -140,15 +140,15 @@ class UnboundedQuantile(RowMechanism):
     def _bars(self, values: Any) -> NDArray[Any]:
         """How far the number of people up to each ladder point is below the quantile."""
         steps = np.array(self.ladder, dtype=np.int64)
-        public = Range(self.grid, self.ladder[0], self.ladder[-1] - self.ladder[0] + 1)
-        ranks = Ranks.of_values(values, public)
+        public = GridRange(self.grid, self.ladder[0], self.ladder[-1] - self.ladder[0] + 1)
+        ranks = CellCounts.of_values(values, public)
         upto = ranks.at_or_below(steps - self.ladder[0])
         a, b = self.quantile.numerator, self.quantile.denominator
         # As Python ints: b can have seventeen digits, and 64 bits would wrap.
         return self.test.bars([b * int(count) - a * ranks.people for count in upto])
 
 
-def _start(lower: Real | None, grid: Grid) -> int | None:
+def _start(lower: Real | None, grid: PowerOfTwoGrid) -> int | None:
     if lower is None:
         return None
     steps = rational(lower, "lower") / grid.step

@@ -12,7 +12,7 @@ from discreet.errors import InputError
 from discreet.mechanisms.claim import Pair
 from discreet.mechanisms.grid import INTEGERS
 from discreet.privacy import Neighbours
-from discreet.privacy.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive
 
 Key = TypeVar("Key", bound=Hashable)

@@ -25,7 +25,7 @@ from discreet.noise.certified import (
     is_below,
     quotient,
 )
-from discreet.noise.shape import Request, Size, ask
+from discreet.noise.shape import DrawRequest, Size, ask
 from discreet.rationals import Real, non_negative, rational
 
 
@@ -104,7 +104,7 @@ def _probability(value: Real) -> Fraction:
     raise InputError(f"p is {value}", why="it is a probability", fix="pass p from 0 to 1")
 
 
-def _draw(request: Request[Coin]) -> Any:
+def _draw(request: DrawRequest[Coin]) -> Any:
     source = open_source(request.count)
     if request.shape is None:
         return request.laws[0].settle(source.word(), source)
@@ -114,7 +114,7 @@ def _draw(request: Request[Coin]) -> Any:
     return _many(request, source).reshape(request.shape)
 
 
-def _many(request: Request[Coin], source: BitSource) -> NDArray[np.bool_]:
+def _many(request: DrawRequest[Coin], source: BitSource) -> NDArray[np.bool_]:
     words = source.words(request.count)
     limits = np.array([min(coin.threshold, (1 << 64) - 1) for coin in request.laws], np.uint64)
     thresholds = limits[0] if request.which is None else limits[request.which]

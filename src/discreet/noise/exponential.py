@@ -51,7 +51,7 @@ from discreet.noise.certified import (
     is_below,
     quotient,
 )
-from discreet.noise.shape import Column, Request, Size, ask, part, remembered
+from discreet.noise.shape import Column, DrawRequest, Size, ask, part, remembered
 from discreet.rationals import Real, positive
 
 BAND = 2.0**-18
@@ -68,7 +68,7 @@ _FAR = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
+class GeometricLaw:
     """A one- or two-sided geometric law on the integers, ready for both paths."""
 
     scale: Fraction
@@ -107,14 +107,14 @@ class Law:
 
 
 @lru_cache(maxsize=4096)
-def law(scale: Fraction, *, two_sided: bool) -> Law:
+def law(scale: Fraction, *, two_sided: bool) -> GeometricLaw:
     """Prepare the law of a scale in [2^-20, 2^57)."""
     low_bits = max(0, _floor_log2(scale) - _HIGH_BITS)
     step = scale / (1 << low_bits)
-    bare = Law(scale, two_sided, low_bits, step, step.numerator / step.denominator, 0.0)
+    bare = GeometricLaw(scale, two_sided, low_bits, step, step.numerator / step.denominator, 0.0)
     down, _ = contexts(256)
     origin = down.sub(down.mul(exact(63), down.log(exact(2))), bare.offset(256)[0])
-    return Law(scale, two_sided, low_bits, step, bare.step_float, float(origin))
+    return GeometricLaw(scale, two_sided, low_bits, step, bare.step_float, float(origin))
 
 
 def read_scale(value: Real) -> Fraction:
@@ -144,12 +144,12 @@ _ONE_SIDED = remembered(lambda value: law(read_scale(value), two_sided=False))
 _TWO_SIDED = remembered(lambda value: law(read_scale(value), two_sided=True))
 
 
-def precise(law: Law, prefix: int, source: BitSource) -> int:
+def precise(law: GeometricLaw, prefix: int, source: BitSource) -> int:
     """The high part for the 63 bits `prefix` of U, in arbitrary precision."""
     return floor_of(Uniform(prefix, 63, source), law.enclose)
 
 
-def keep(law: Law, low: int, source: BitSource) -> bool:
+def keep(law: GeometricLaw, low: int, source: BitSource) -> bool:
     """Whether low bits are kept, given that the first 20 bits of their uniform are all ones."""
     return is_below(
         Uniform(_ONES, _HIGH_BITS, source), lambda bits: exp_minus(low / law.scale, bits)
@@ -174,7 +174,7 @@ def fast(
     return np.maximum(t, 0.0, out=t), doubt
 
 
-def one(law: Law, source: BitSource) -> int:
+def one(law: GeometricLaw, source: BitSource) -> int:
     """A single draw, without arrays."""
     while True:
         word = source.word()
@@ -189,7 +189,7 @@ def one(law: Law, source: BitSource) -> int:
             return draw
 
 
-def _high(law: Law, prefix: int, source: BitSource) -> float:
+def _high(law: GeometricLaw, prefix: int, source: BitSource) -> float:
     """The high part: a whole float, or an int where float64 is not trusted.
 
     The same steps for small and large t, which time must not tell apart: rounding is done by a
@@ -203,7 +203,7 @@ def _high(law: Law, prefix: int, source: BitSource) -> float:
     return precise(law, prefix, source)
 
 
-def _join(law: Law, high: int, sign: int, word: int, source: BitSource) -> int | None:
+def _join(law: GeometricLaw, high: int, sign: int, word: int, source: BitSource) -> int | None:
     """Put low bits and sign to a high part; None if the draw is refused."""
     low = word >> (64 - law.low_bits)
     if word & _ONES == _ONES and not keep(law, low, source):
@@ -214,7 +214,7 @@ def _join(law: Law, high: int, sign: int, word: int, source: BitSource) -> int |
 
 
 @dataclass(frozen=True, slots=True)
-class Draws:
+class IntegerDraws:
     """Drawn integers: int64, except the few (by position) that do not fit."""
 
     values: NDArray[np.int64]
@@ -230,7 +230,7 @@ class Draws:
         return objects
 
 
-def many(request: Request[Law], source: BitSource) -> Draws:
+def many(request: DrawRequest[GeometricLaw], source: BitSource) -> IntegerDraws:
     """All draws of a request, block by block."""
     values = np.empty(request.count, dtype=np.int64)
     large: dict[int, int] = {}
@@ -254,7 +254,7 @@ def many(request: Request[Law], source: BitSource) -> Draws:
         for lane in np.flatnonzero(doubt):
             draw = _careful(request.law(block.start + lane), words, seconds, lane, source)
             _store(values, large, block.start + int(lane), draw)
-    return Draws(values, large)
+    return IntegerDraws(values, large)
 
 
 def _add_low_bits(values: NDArray[np.int64], seconds: Words, low_bits: Column) -> None:
@@ -284,7 +284,7 @@ def _apply_signs(values: NDArray[np.int64], words: Words) -> None:
 
 
 def _careful(
-    law: Law, words: Words, seconds: Words | None, lane: np.intp, source: BitSource
+    law: GeometricLaw, words: Words, seconds: Words | None, lane: np.intp, source: BitSource
 ) -> int:
     """Settle one lane in arbitrary precision, from the same words."""
     word = int(words[lane])
@@ -317,7 +317,7 @@ def draw_afresh(scale: Fraction, size: Size) -> Any:
     return _drawn(ask(scale, size, lambda value: law.__wrapped__(value, two_sided=True)))
 
 
-def _drawn(request: Request[Law]) -> Any:
+def _drawn(request: DrawRequest[GeometricLaw]) -> Any:
     source = open_source(request.count)
     if request.shape is None:
         return one(request.laws[0], source)

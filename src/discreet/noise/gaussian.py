@@ -27,8 +27,8 @@ from discreet.errors import InputError
 from discreet.noise import exponential
 from discreet.noise.bits import FEW, BitSource, Words, open_source
 from discreet.noise.certified import Uniform, exp_minus, is_below
-from discreet.noise.exponential import Draws
-from discreet.noise.shape import BLOCK, Request, Size, ask, remembered
+from discreet.noise.exponential import IntegerDraws
+from discreet.noise.shape import BLOCK, DrawRequest, Size, ask, remembered
 from discreet.rationals import Real, positive
 
 BAND = 2.0**-40
@@ -38,11 +38,11 @@ _SMALLEST, _LARGEST = Fraction(1, 1 << 40), Fraction(1 << 112)
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
+class GaussianLaw:
     """A discrete Gaussian law, ready for both paths."""
 
     variance: Fraction
-    proposal: exponential.Law
+    proposal: exponential.GeometricLaw
     centre: float  # a
     rate: float  # -1 / (2 sigma^2)
 
@@ -54,12 +54,12 @@ class Law:
 
 
 @lru_cache(maxsize=4096)
-def law(variance: Fraction) -> Law:
+def law(variance: Fraction) -> GaussianLaw:
     """Prepare the law of a variance."""
     scale = Fraction(math.isqrt(variance.numerator // variance.denominator) + 1)
     centre = variance / scale
     rate = -1 / (2 * variance)
-    return Law(
+    return GaussianLaw(
         variance,
         exponential.law(scale, two_sided=True),
         centre.numerator / centre.denominator,
@@ -97,7 +97,7 @@ def fast(
     return v < 0, np.abs(v) < BAND
 
 
-def one(law: Law, source: BitSource) -> int:
+def one(law: GaussianLaw, source: BitSource) -> int:
     """A single draw, without arrays."""
     while True:
         draw = exponential.one(law.proposal, source)
@@ -106,7 +106,7 @@ def one(law: Law, source: BitSource) -> int:
             return draw
 
 
-def _keeps(law: Law, draw: int, prefix: int, source: BitSource) -> bool:
+def _keeps(law: GaussianLaw, draw: int, prefix: int, source: BitSource) -> bool:
     distance = abs(draw) - law.centre
     margin = prefix * 2.0**-63 - math.exp(law.rate * distance * distance)
     if abs(margin) >= BAND:
@@ -114,10 +114,12 @@ def _keeps(law: Law, draw: int, prefix: int, source: BitSource) -> bool:
     return law.keeps(draw, prefix, source)
 
 
-def propose(request: Request[Law], source: BitSource) -> tuple[Draws, NDArray[np.bool_]]:
+def propose(
+    request: DrawRequest[GaussianLaw], source: BitSource
+) -> tuple[IntegerDraws, NDArray[np.bool_]]:
     """One proposal a position, and which of them are kept."""
     laws = tuple(law.proposal for law in request.laws)
-    proposals = exponential.many(Request(laws, request.which, request.shape), source)
+    proposals = exponential.many(DrawRequest(laws, request.which, request.shape), source)
     words = source.words(request.count)
     centre = request.column(lambda law: law.centre)
     rate = request.column(lambda law: law.rate)
@@ -130,11 +132,13 @@ def propose(request: Request[Law], source: BitSource) -> tuple[Draws, NDArray[np
 
 
 Kind = TypeVar("Kind")
-Propose: TypeAlias = Callable[[Request[Kind], BitSource], tuple[Draws, NDArray[np.bool_]]]
+Propose: TypeAlias = Callable[
+    [DrawRequest[Kind], BitSource], tuple[IntegerDraws, NDArray[np.bool_]]
+]
 """One proposal a position, and which of them are kept."""
 
 
-def many(request: Request[Kind], source: BitSource, propose: Propose[Kind]) -> NDArray[Any]:
+def many(request: DrawRequest[Kind], source: BitSource, propose: Propose[Kind]) -> NDArray[Any]:
     """All draws of a request, by rejection."""
     if request.which is None:
         return _stream(request.laws, request.count, source, propose)
@@ -149,20 +153,20 @@ def _stream(
     missing = count
     while missing > 0:
         tries = min(BLOCK, missing + missing // 2 + FEW)
-        proposals, kept = propose(Request(laws, None, (tries,)), source)
+        proposals, kept = propose(DrawRequest(laws, None, (tries,)), source)
         parts.append(proposals.array()[kept][:missing])
         missing -= parts[-1].size
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
 
 def _by_position(
-    request: Request[Kind], which: NDArray[np.intp], source: BitSource, propose: Propose[Kind]
+    request: DrawRequest[Kind], which: NDArray[np.intp], source: BitSource, propose: Propose[Kind]
 ) -> NDArray[Any]:
     """Draws of many laws: every open position proposes until it keeps."""
     draws: NDArray[Any] = np.empty(request.count, dtype=np.int64)
     pending = np.arange(request.count)
     while pending.size:
-        share = Request(request.laws, which[pending], pending.shape)
+        share = DrawRequest(request.laws, which[pending], pending.shape)
         proposals, kept = propose(share, source)
         array = proposals.array()
         if array.dtype == object:

@@ -28,7 +28,7 @@ BLOCK = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
-class Request(Generic[Law]):
+class DrawRequest(Generic[Law]):
     """`count` draws: every draw from `laws[0]`, or draw i from `laws[which[i]]`."""
 
     laws: tuple[Law, ...]
@@ -67,11 +67,11 @@ def remembered(read: Callable[[Any], Law]) -> Callable[[Any], Law]:
     return lambda value: cached(value) if type(value) in _PLAIN else read(value)
 
 
-def ask(parameter: Any, size: Size, read: Callable[[Any], Law]) -> Request[Law]:
+def ask(parameter: Any, size: Size, read: Callable[[Any], Law]) -> DrawRequest[Law]:
     """Read a parameter (once for each distinct value) and settle the shape of the draw."""
     if type(parameter) in _PLAIN or np.ndim(parameter) == 0:
         value = parameter[()] if isinstance(parameter, np.ndarray) else parameter
-        return Request((read(value),), None, _shape(size))
+        return DrawRequest((read(value),), None, _shape(size))
     values = np.asarray(parameter)
     if values.dtype.kind not in "iufbO":
         values = np.asarray(parameter, dtype=object)
@@ -79,7 +79,7 @@ def ask(parameter: Any, size: Size, read: Callable[[Any], Law]) -> Request[Law]:
     assert shape is not None  # noqa: S101 - narrowing: size is None was handled
     distinct, which = _distinct(values)
     laws = tuple(read(value) for value in distinct)
-    return Request(laws, _spread(which.reshape(values.shape), shape), shape)
+    return DrawRequest(laws, _spread(which.reshape(values.shape), shape), shape)
 
 
 def _distinct(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.noise.bits import FEW, BitSource, open_source
-from discreet.noise.shape import Request, Size, ask
+from discreet.noise.shape import DrawRequest, Size, ask
 from discreet.rationals import whole
 
 _WORDS = 1 << 64
@@ -55,7 +55,7 @@ def _one(n: int, source: BitSource, at_most: int = 1) -> int:
             return draw % n
 
 
-def _many(request: Request[int], source: BitSource) -> NDArray[np.int64]:
+def _many(request: DrawRequest[int], source: BitSource) -> NDArray[np.int64]:
     """Reduce 64-bit words modulo n; words beyond the last whole multiple of n start over."""
     limits = np.array(request.laws, dtype=np.uint64)
     lasts = np.array([_WORDS - _WORDS % n - 1 for n in request.laws], dtype=np.uint64)

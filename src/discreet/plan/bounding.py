@@ -23,7 +23,7 @@ _BELOW = 1 - 2.0**-40
 """Outweighs the rounding of the five double operations of a weight, 5 * 2^-53."""
 
 
-class Law(Enum):
+class NoiseKind(Enum):
     """The kind of noise. It decides the norm that limits bound: l1 for Laplace, l2 for Gaussian."""
 
     LAPLACE = "Laplace"
@@ -31,7 +31,7 @@ class Law(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Weighing:
+class ContributionBounds:
     """What one person adds to an answer at most, over all groups, in the norm of the noise.
 
     Guarantee:
@@ -51,22 +51,21 @@ class Weighing:
         themselves have weight FULL and are in one group.
 
     Example:
-        >>> Weighing.stated(Limits(4, 3), Law.LAPLACE), Weighing.stated(Limits(4, 3), Law.GAUSSIAN)
-        (Weighing(law=<Law.LAPLACE: 'Laplace'>, rows=12, groups=4),
-         Weighing(law=<Law.GAUSSIAN: 'Gaussian'>, rows=6, groups=4))
+        >>> [ContributionBounds.stated(Limits(4, 3), kind).rows for kind in NoiseKind]
+        [12, 6]
     """
 
-    law: Law
+    noise_kind: NoiseKind
     rows: int
     groups: int
 
     @staticmethod
-    def stated(limits: Limits, law: Law) -> "Weighing":
+    def stated(limits: Limits, noise_kind: NoiseKind) -> "ContributionBounds":
         """The limits that somebody has stated, in the norm of the noise; 1 for what is not."""
         groups, rows = limits.max_groups or 1, limits.max_rows or 1
-        if law is Law.LAPLACE:
-            return Weighing(law, groups * rows, groups)
-        return Weighing(law, math.isqrt(groups * rows * rows - 1) + 1, groups)
+        if noise_kind is NoiseKind.LAPLACE:
+            return ContributionBounds(noise_kind, groups * rows, groups)
+        return ContributionBounds(noise_kind, math.isqrt(groups * rows * rows - 1) + 1, groups)
 
 
 def largest_weight(limit: int, *, squared: bool) -> float:

@@ -6,7 +6,7 @@
 >>> visits = Table("visits", {"id": Type(Kind.TEXT), "age": Type(Kind.INTEGER)}, Person("id"))
 >>> adults = From(Scan(visits)).where(col("age") >= 18).agg(n=count())
 >>> adults.query().aggregates[0].measure
-<Measure.COUNT: 'count'>
+<AggregateFunction.COUNT: 'count'>
 """
 
 from collections.abc import Callable, Iterable
@@ -30,8 +30,8 @@ from discreet.plan.expressions import (
     Unit,
 )
 from discreet.plan.kinds import Kind, Value
-from discreet.plan.query import Aggregate, Measure, Order, Query
-from discreet.plan.relations import Filter, Named, Project, Relation, columns_of
+from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey
+from discreet.plan.relations import FilterRows, Named, Project, Relation, columns_of
 from discreet.plan.schema import Limits
 from discreet.rationals import Real, positive, rational, whole
 
@@ -200,7 +200,7 @@ def _keep_null(original: Expression, clamped: Expression, low: Real) -> Expressi
 class Agg:
     """An aggregate that has no name yet."""
 
-    measure: Measure
+    measure: AggregateFunction
     arguments: tuple[Expression, ...] = ()
     where: Expression | None = None
     level: Fraction | None = None
@@ -223,52 +223,52 @@ class Agg:
 
 def count(of: Expr | str | None = None) -> Agg:
     """How many rows, or values that are not NULL."""
-    return Agg(Measure.COUNT, () if of is None else (_column(of),))
+    return Agg(AggregateFunction.COUNT, () if of is None else (_column(of),))
 
 
 def count_people() -> Agg:
     """How many different people."""
-    return Agg(Measure.COUNT_PEOPLE)
+    return Agg(AggregateFunction.COUNT_PEOPLE)
 
 
 def count_distinct(of: Expr | str) -> Agg:
     """How many different values."""
-    return Agg(Measure.COUNT_DISTINCT, (_column(of),))
+    return Agg(AggregateFunction.COUNT_DISTINCT, (_column(of),))
 
 
 def total(of: Expr | str) -> Agg:
     """The sum of a bounded number."""
-    return Agg(Measure.SUM, (_column(of),))
+    return Agg(AggregateFunction.SUM, (_column(of),))
 
 
 def mean(of: Expr | str) -> Agg:
     """The mean of a bounded number."""
-    return Agg(Measure.MEAN, (_column(of),))
+    return Agg(AggregateFunction.MEAN, (_column(of),))
 
 
 def variance(of: Expr | str, *, sample: bool = True) -> Agg:
     """The variance of a bounded number, of a sample or of the whole population."""
-    return Agg(Measure.VARIANCE, (_column(of),), sample=sample)
+    return Agg(AggregateFunction.VARIANCE, (_column(of),), sample=sample)
 
 
 def stddev(of: Expr | str, *, sample: bool = True) -> Agg:
     """The standard deviation of a bounded number."""
-    return Agg(Measure.STDDEV, (_column(of),), sample=sample)
+    return Agg(AggregateFunction.STDDEV, (_column(of),), sample=sample)
 
 
 def covariance(x: Expr | str, y: Expr | str, *, sample: bool = True) -> Agg:
     """The covariance of two bounded numbers."""
-    return Agg(Measure.COVARIANCE, (_column(x), _column(y)), sample=sample)
+    return Agg(AggregateFunction.COVARIANCE, (_column(x), _column(y)), sample=sample)
 
 
 def correlation(x: Expr | str, y: Expr | str) -> Agg:
     """The correlation of two bounded numbers."""
-    return Agg(Measure.CORRELATION, (_column(x), _column(y)))
+    return Agg(AggregateFunction.CORRELATION, (_column(x), _column(y)))
 
 
 def quantile(of: Expr | str, level: Real) -> Agg:
     """A quantile of a bounded number: 0.5 is the median."""
-    return Agg(Measure.QUANTILE, (_column(of),), level=rational(level, "level"))
+    return Agg(AggregateFunction.QUANTILE, (_column(of),), level=rational(level, "level"))
 
 
 def median(of: Expr | str) -> Agg:
@@ -278,12 +278,12 @@ def median(of: Expr | str) -> Agg:
 
 def minimum(of: Expr | str) -> Agg:
     """The least of bounded numbers, as an extreme quantile."""
-    return Agg(Measure.MIN, (_column(of),))
+    return Agg(AggregateFunction.MIN, (_column(of),))
 
 
 def maximum(of: Expr | str) -> Agg:
     """The greatest of bounded numbers, as an extreme quantile."""
-    return Agg(Measure.MAX, (_column(of),))
+    return Agg(AggregateFunction.MAX, (_column(of),))
 
 
 def _column(of: Expr | str) -> Expression:
@@ -310,7 +310,7 @@ class From:
 
     def where(self, condition: Expr) -> "From":
         """Only rows for which a condition is true."""
-        return replace(self, relation=Filter(self.relation, _condition(condition)))
+        return replace(self, relation=FilterRows(self.relation, _condition(condition)))
 
     def with_columns(self, **columns: Expr | str) -> "From":
         """Further columns, or new meanings of old ones."""
@@ -361,7 +361,7 @@ class Question:
 
     def order_by(self, *by: Expr | str, descending: bool = False) -> "Question":
         """Sort by released columns."""
-        orders = tuple(Order(_column(one), descending) for one in by)
+        orders = tuple(SortKey(_column(one), descending) for one in by)
         return replace(self, plan=replace(self.plan, order=self.plan.order + orders))
 
     def limit(self, rows: int) -> "Question":

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from discreet.errors import InputError
 from discreet.plan import expressions, kinds, query, relations
@@ -29,8 +29,18 @@ from discreet.plan.schema import PublicTable, Schema, Table
 WRITTEN_OUT = 1 << 10
 """Parts; smaller questions are written as a tree, whatever they share."""
 
+_TAGS: Final[Mapping[type, str]] = MappingProxyType(
+    {
+        query.AggregateFunction: "Measure",
+        query.SortKey: "Order",
+        relations.FilterRows: "Filter",
+        schemas.KeyPath: "Path",
+    }
+)
+"""Classes that are stored under another name than their own: what is written stays readable."""
+
 _NODES: dict[str, type] = {
-    name: thing
+    _TAGS.get(thing, name): thing
     for room in (expressions, kinds, query, relations, schemas)
     for name, thing in vars(room).items()
     if isinstance(thing, type) and thing.__module__ == room.__name__
@@ -38,6 +48,11 @@ _NODES: dict[str, type] = {
 
 
 @remember(512, query.parts_in)
+def tag(kind: type) -> str:
+    """The name under which values of a class are stored, for ever."""
+    return _TAGS.get(kind, kind.__name__)
+
+
 def write(question: Query) -> str:
     """The canonical text of a question: the same for the same plan, whatever SQL it came from."""
     shared: list[Any] = []
@@ -81,7 +96,7 @@ def _plain(value: Any, places: Mapping[int, int] = MappingProxyType({})) -> Any:
         case Table() | PublicTable():
             return {"table": value.name, "digest": table_digest(value)}
         case Enum():
-            return {"enum": type(value).__name__, "value": value.value}
+            return {"enum": tag(type(value)), "value": value.value}
         case Fraction():
             return {"fraction": str(value)}
         case dt.datetime() | dt.date():
@@ -95,7 +110,7 @@ def _plain(value: Any, places: Mapping[int, int] = MappingProxyType({})) -> Any:
             return {"mapping": [[key, _plain(part)] for key, part in value.items()]}
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
             facts = {f.name: _plain(getattr(value, f.name), places) for f in _written(value)}
-            return {"node": type(value).__name__, **facts}
+            return {"node": tag(type(value)), **facts}
     return value
 
 

@@ -8,10 +8,10 @@ from discreet.plan import intervals
 from discreet.plan.calendar import DAY
 from discreet.plan.keylists import few, mapped, truth
 from discreet.plan.kinds import Kind, Range, Type, Value
-from discreet.plan.numeric import Outcome, as_kind, declared, fits, reach, stated
+from discreet.plan.numeric import ResultType, as_kind, declared, fits, reach, stated
 
 
-def cast_type(of: Type, kind: Kind) -> Outcome:
+def cast_type(of: Type, kind: Kind) -> ResultType:
     """The type of a value as another kind; casts that have no single meaning are refused.
 
     Example:
@@ -19,7 +19,7 @@ def cast_type(of: Type, kind: Kind) -> Outcome:
         Range(low=0, high=10)
     """
     if of.kind is kind:
-        return Outcome(of)
+        return ResultType(of)
     if (of.kind, kind) not in CASTS:
         raise InputError(
             f"a cast of {of.kind.value} to {kind.value}",
@@ -31,55 +31,55 @@ def cast_type(of: Type, kind: Kind) -> Outcome:
     return CASTS[of.kind, kind](of)
 
 
-def _boolean_to_integer(of: Type) -> Outcome:
+def _boolean_to_integer(of: Type) -> ResultType:
     keys = (0, 1, None) if of.nullable else (0, 1)
-    return Outcome(Type(Kind.INTEGER, of.nullable, Range(0, 1), keys))
+    return ResultType(Type(Kind.INTEGER, of.nullable, Range(0, 1), keys))
 
 
-def _boolean_to_real(of: Type) -> Outcome:
-    return Outcome(as_kind(_boolean_to_integer(of).type, Kind.REAL))
+def _boolean_to_real(of: Type) -> ResultType:
+    return ResultType(as_kind(_boolean_to_integer(of).type, Kind.REAL))
 
 
-def _integer_to_boolean(of: Type) -> Outcome:
-    return Outcome(truth(nullable=of.nullable))
+def _integer_to_boolean(of: Type) -> ResultType:
+    return ResultType(truth(nullable=of.nullable))
 
 
-def _real_to_integer(of: Type) -> Outcome:
+def _real_to_integer(of: Type) -> ResultType:
     strays = not fits(intervals.whole(round, reach(of)), Kind.INTEGER)
     bounds = stated(intervals.whole(round, declared(of)), Kind.INTEGER)
     nullable = of.nullable or strays
     keys = few(bounds, Kind.INTEGER, nullable=nullable)
-    return Outcome(Type(Kind.INTEGER, nullable, bounds, keys), strays)
+    return ResultType(Type(Kind.INTEGER, nullable, bounds, keys), strays)
 
 
-def _timestamp_to_date(of: Type) -> Outcome:
+def _timestamp_to_date(of: Type) -> ResultType:
     bounds = stated(intervals.whole(_day, declared(of)), Kind.DATE)
     keys = mapped(of, dt.datetime.date, nullable=of.nullable)
     keys = few(bounds, Kind.DATE, nullable=of.nullable) if keys is None else keys
-    return Outcome(Type(Kind.DATE, of.nullable, bounds, keys))
+    return ResultType(Type(Kind.DATE, of.nullable, bounds, keys))
 
 
 def _day(microseconds: float) -> int:
     return int(microseconds) // DAY
 
 
-def _to_text(of: Type) -> Outcome:
-    return Outcome(Type(Kind.TEXT, of.nullable, keys=mapped(of, _text, nullable=of.nullable)))
+def _to_text(of: Type) -> ResultType:
+    return ResultType(Type(Kind.TEXT, of.nullable, keys=mapped(of, _text, nullable=of.nullable)))
 
 
 def _text(value: Value) -> Value:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _widened(kind: Kind) -> Callable[[Type], Outcome]:
-    return lambda of: Outcome(as_kind(of, kind))
+def _widened(kind: Kind) -> Callable[[Type], ResultType]:
+    return lambda of: ResultType(as_kind(of, kind))
 
 
-def _parsed(kind: Kind) -> Callable[[Type], Outcome]:
-    return lambda _: Outcome(Type(kind), strays=True)
+def _parsed(kind: Kind) -> Callable[[Type], ResultType]:
+    return lambda _: ResultType(Type(kind), strays=True)
 
 
-CASTS: dict[tuple[Kind, Kind], Callable[[Type], Outcome]] = {
+CASTS: dict[tuple[Kind, Kind], Callable[[Type], ResultType]] = {
     (Kind.BOOLEAN, Kind.INTEGER): _boolean_to_integer,
     (Kind.BOOLEAN, Kind.REAL): _boolean_to_real,
     (Kind.BOOLEAN, Kind.TEXT): _to_text,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.plan.calendar import DAY, moment
 from discreet.plan.kinds import Kind, Range, Type, Value
-from discreet.plan.schema import Path, Person, PublicTable, Schema, Table
+from discreet.plan.schema import KeyPath, Person, PublicTable, Schema, Table
 from discreet.rationals import whole
 
 ROWS = 1000
@@ -74,7 +74,7 @@ def _unique(schema: Schema) -> dict[str, tuple[str, ...]]:
     for name, table in schema.tables.items():
         if isinstance(table, PublicTable):
             found[name] = table.key
-        elif isinstance(table.unit, Path):
+        elif isinstance(table.unit, KeyPath):
             found[table.unit.table] = (table.unit.key,)
     return found
 
@@ -100,7 +100,7 @@ def _room(of: Type) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Draws:
+class DummyDraws:
     """Whole numbers that look random and are always the same, for one column of a table."""
 
     name: str
@@ -126,7 +126,7 @@ def _made(
     rows = sizes[table.name]
     columns = {}
     for name, of in table.columns.items():
-        draws = Draws(f"{table.name}\0{name}")
+        draws = DummyDraws(f"{table.name}\0{name}")
         values = _column(table, name, of, unique, sizes, draws)
         columns[name] = pa.array(values, _TYPES[of.kind], size=rows)
     return pa.table(columns)
@@ -138,20 +138,20 @@ def _column(
     of: Type,
     unique: tuple[str, ...],
     sizes: Mapping[str, int],
-    draws: Draws,
+    draws: DummyDraws,
 ) -> list[Value]:
     rows = sizes[table.name]
     if name in unique:
         return _counted(table, name, unique, rows)
     if isinstance(table, Table) and name in _names_of(table):
-        others = sizes[table.unit.table] if isinstance(table.unit, Path) else _people(rows)
+        others = sizes[table.unit.table] if isinstance(table.unit, KeyPath) else _people(rows)
         return [nth(of, int(i)) for i in draws.below(max(1, others), rows)]
     return _drawn(of, rows, draws)
 
 
 def _names_of(table: Table) -> tuple[str, ...]:
     """The column that leads to the person."""
-    return (table.unit.column,) if isinstance(table.unit, Person | Path) else ()
+    return (table.unit.column,) if isinstance(table.unit, Person | KeyPath) else ()
 
 
 def _people(rows: int) -> int:
@@ -188,15 +188,15 @@ def nth(of: Type, place: int) -> Value:
             return moment(int(low) + at, of.kind)
 
 
-def _drawn(of: Type, rows: int, draws: Draws) -> list[Value]:
+def _drawn(of: Type, rows: int, draws: DummyDraws) -> list[Value]:
     values = _values(of, rows, draws)
     if of.nullable:
-        blank = Draws(f"{draws.name}\0null").below(_NULLS, rows) == 0
+        blank = DummyDraws(f"{draws.name}\0null").below(_NULLS, rows) == 0
         values = [None if gone else value for gone, value in zip(blank, values, strict=True)]
     return values
 
 
-def _values(of: Type, rows: int, draws: Draws) -> list[Any]:
+def _values(of: Type, rows: int, draws: DummyDraws) -> list[Any]:
     if of.keys is not None:
         return [of.keys[i] for i in draws.below(len(of.keys), rows)]
     match of.kind:
@@ -212,7 +212,7 @@ def _values(of: Type, rows: int, draws: Draws) -> list[Any]:
     return [moment(i, of.kind) for i in places] if of.kind.is_time else places
 
 
-def _whole(draws: Draws, limit: int, rows: int) -> list[int]:
+def _whole(draws: DummyDraws, limit: int, rows: int) -> list[int]:
     """Numbers below a limit of 64 bits; far ends of a wide range are reached in large steps."""
     steps = draws.below(min(limit, 1 << 40), rows).tolist()
     scale = max(1, limit >> 40)

@@ -11,13 +11,13 @@ from discreet.plan.calendar import DAY, PARTS, SECOND, moment
 from discreet.plan.expressions import Call, Expression, Function, Literal
 from discreet.plan.keylists import counting, few, truth, united
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.numeric import Outcome
+from discreet.plan.numeric import ResultType
 from discreet.plan.operands import NUMBERS, TIMES, Rule, expect, literal, names
 
 MOST_BUCKETS = 1 << 31
 
 
-def call_type(call: Call, operands: Sequence[Type]) -> Outcome:
+def call_type(call: Call, operands: Sequence[Type]) -> ResultType:
     """The type of a call whose arguments have these types."""
     fewest, most = ARGUMENTS.get(call.function, (1, 1))
     if not fewest <= len(operands) <= most:
@@ -69,12 +69,12 @@ def is_null(expression: Expression) -> bool:
 # --- rules ----------------------------------------------------------------------------------------
 
 
-def _arithmetic(call: Call, operands: Sequence[Type]) -> Outcome:
+def _arithmetic(call: Call, operands: Sequence[Type]) -> ResultType:
     expect(call, operands, NUMBERS)
     return numeric.arithmetic(call.function, operands)
 
 
-def _add(call: Call, operands: Sequence[Type]) -> Outcome:
+def _add(call: Call, operands: Sequence[Type]) -> ResultType:
     match [of.kind for of in operands]:
         case [(Kind.DATE | Kind.TIMESTAMP), Kind.INTEGER]:
             return _days_later(call.function, *operands)
@@ -83,7 +83,7 @@ def _add(call: Call, operands: Sequence[Type]) -> Outcome:
     return _arithmetic(call, operands)
 
 
-def _subtract(call: Call, operands: Sequence[Type]) -> Outcome:
+def _subtract(call: Call, operands: Sequence[Type]) -> ResultType:
     match [of.kind for of in operands]:
         case [(Kind.DATE | Kind.TIMESTAMP), Kind.INTEGER]:
             return _days_later(call.function, *operands)
@@ -92,49 +92,49 @@ def _subtract(call: Call, operands: Sequence[Type]) -> Outcome:
     return _arithmetic(call, operands)
 
 
-def _days_later(function: Function, time: Type, days: Type) -> Outcome:
+def _days_later(function: Function, time: Type, days: Type) -> ResultType:
     return numeric.later(function, time, days, DAY if time.kind is Kind.TIMESTAMP else 1)
 
 
-def _months_later(call: Call, operands: Sequence[Type]) -> Outcome:
+def _months_later(call: Call, operands: Sequence[Type]) -> ResultType:
     expect(call, operands[:1], TIMES)
     expect(call, operands[1:], {Kind.INTEGER})
     return numeric.months_later(*operands)
 
 
-def _seconds_later(call: Call, operands: Sequence[Type]) -> Outcome:
+def _seconds_later(call: Call, operands: Sequence[Type]) -> ResultType:
     expect(call, operands[:1], {Kind.TIMESTAMP})
     expect(call, operands[1:], {Kind.INTEGER})
     time, seconds = operands
     return numeric.later(Function.ADD, time, seconds, SECOND)
 
 
-def _divide(call: Call, operands: Sequence[Type]) -> Outcome:
+def _divide(call: Call, operands: Sequence[Type]) -> ResultType:
     expect(call, operands, NUMBERS)
     return numeric.quotient(operands)
 
 
-def _modulo(call: Call, operands: Sequence[Type]) -> Outcome:
+def _modulo(call: Call, operands: Sequence[Type]) -> ResultType:
     expect(call, operands, {Kind.INTEGER})
     return numeric.remainder(operands)
 
 
-def _quotient(call: Call, operands: Sequence[Type]) -> Outcome:
+def _quotient(call: Call, operands: Sequence[Type]) -> ResultType:
     expect(call, operands, {Kind.INTEGER})
     return numeric.whole_quotient(operands)
 
 
-def _number(rule: Callable[[Type], Outcome], call: Call, operands: Sequence[Type]) -> Outcome:
+def _number(rule: Callable[[Type], ResultType], call: Call, operands: Sequence[Type]) -> ResultType:
     expect(call, operands, NUMBERS)
     return rule(operands[0])
 
 
-def _whole(call: Call, operands: Sequence[Type]) -> Outcome:
+def _whole(call: Call, operands: Sequence[Type]) -> ResultType:
     expect(call, operands, NUMBERS)
     return numeric.whole(call.function, operands[0])
 
 
-def _extreme(call: Call, operands: Sequence[Type]) -> Outcome:
+def _extreme(call: Call, operands: Sequence[Type]) -> ResultType:
     expect(call, operands, set(Kind) - {Kind.BOOLEAN})
     kind = common_kind(operands, call.function.value)
     nullable = all(of.nullable for of in operands)
@@ -143,38 +143,38 @@ def _extreme(call: Call, operands: Sequence[Type]) -> Outcome:
     bounds = None
     if solid and kind is not Kind.TEXT:
         bounds = numeric.extreme(call.function, solid)
-    return Outcome(Type(kind, nullable, bounds, few(bounds, kind, nullable=nullable)))
+    return ResultType(Type(kind, nullable, bounds, few(bounds, kind, nullable=nullable)))
 
 
-def _compare(call: Call, operands: Sequence[Type]) -> Outcome:
+def _compare(call: Call, operands: Sequence[Type]) -> ResultType:
     common_kind(operands, call.function.value)
-    return Outcome(truth(nullable=any(of.nullable for of in operands)))
+    return ResultType(truth(nullable=any(of.nullable for of in operands)))
 
 
-def _is_null(_call: Call, _operands: Sequence[Type]) -> Outcome:
-    return Outcome(truth(nullable=False))
+def _is_null(_call: Call, _operands: Sequence[Type]) -> ResultType:
+    return ResultType(truth(nullable=False))
 
 
-def _logic(call: Call, operands: Sequence[Type]) -> Outcome:
+def _logic(call: Call, operands: Sequence[Type]) -> ResultType:
     expect(call, operands, {Kind.BOOLEAN})
-    return Outcome(truth(nullable=any(of.nullable for of in operands)))
+    return ResultType(truth(nullable=any(of.nullable for of in operands)))
 
 
-def _coalesce(call: Call, operands: Sequence[Type]) -> Outcome:
+def _coalesce(call: Call, operands: Sequence[Type]) -> ResultType:
     found = either(operands, call.arguments, call.function.value)
     if any(not of.nullable for of in operands):
         keys = None if found.keys is None else tuple(key for key in found.keys if key is not None)
         found = Type(found.kind, nullable=False, range=found.range, keys=keys)
-    return Outcome(found)
+    return ResultType(found)
 
 
-def _null_if(call: Call, operands: Sequence[Type]) -> Outcome:
+def _null_if(call: Call, operands: Sequence[Type]) -> ResultType:
     common_kind(operands, call.function.value)
     keys = united(operands[:1], nullable=True)
-    return Outcome(replace(operands[0], nullable=True, keys=keys), strays=True)
+    return ResultType(replace(operands[0], nullable=True, keys=keys), strays=True)
 
 
-def _part(call: Call, operands: Sequence[Type]) -> Outcome:
+def _part(call: Call, operands: Sequence[Type]) -> ResultType:
     """The parts of a date are few, so they are keys; years only where the date is bounded."""
     expect(call, operands, TIMES)
     (of,) = operands
@@ -183,23 +183,23 @@ def _part(call: Call, operands: Sequence[Type]) -> Outcome:
         bounds = Range(0, 0)
     if call.function is not Function.YEAR:
         keys = counting(bounds, nullable=of.nullable)
-        return Outcome(Type(Kind.INTEGER, of.nullable, bounds, keys))
+        return ResultType(Type(Kind.INTEGER, of.nullable, bounds, keys))
     within = numeric.reach(of)
     years = Range(*(moment(end, of.kind).year for end in (within.low, within.high)))
     known = of.range is not None and math.isfinite(of.range.width)
     keys = counting(years, nullable=of.nullable) if known else None
-    return Outcome(Type(Kind.INTEGER, of.nullable, years, keys))
+    return ResultType(Type(Kind.INTEGER, of.nullable, years, keys))
 
 
 _CLOCK = {Function.HOUR, Function.MINUTE, Function.SECOND}
 
 
-def _bucket(call: Call, operands: Sequence[Type]) -> Outcome:
+def _bucket(call: Call, operands: Sequence[Type]) -> ResultType:
     expect(call, operands[:1], NUMBERS)
     _, _, count = bucket_limits(call)
     bounds = Range(0, count + 1)
     keys = counting(bounds, nullable=operands[0].nullable)
-    return Outcome(Type(Kind.INTEGER, operands[0].nullable, bounds, keys))
+    return ResultType(Type(Kind.INTEGER, operands[0].nullable, bounds, keys))
 
 
 # --- literal arguments ----------------------------------------------------------------------------

@@ -43,7 +43,7 @@ ROUNDING: dict[Function, Callable[[float], int]] = {
 }
 
 
-class Outcome(NamedTuple):
+class ResultType(NamedTuple):
     """The type of a result, and whether operands that are not NULL can give NULL.
 
     Where they can and the kind is REAL, IEEE arithmetic on them gives NaN or infinity.
@@ -127,7 +127,7 @@ _PYTHON: dict[Function, Callable[..., float]] = {
 """The same on values: exact on whole numbers, and on doubles the IEEE operation of engines."""
 
 
-def arithmetic(function: Function, operands: Sequence[Type]) -> Outcome:
+def arithmetic(function: Function, operands: Sequence[Type]) -> ResultType:
     """INTEGER of INTEGER where every result fits 64 bits, else REAL with operands as doubles."""
     operation = ARITHMETIC[function]
     whole_numbers = all(of.kind is Kind.INTEGER for of in operands)
@@ -135,11 +135,11 @@ def arithmetic(function: Function, operands: Sequence[Type]) -> Outcome:
         bounds = stated(operation(*map(declared, operands)), Kind.INTEGER)
         nullable = _any_nullable(operands)
         keys = combined(operands, _PYTHON[function], nullable=nullable)
-        return Outcome(Type(Kind.INTEGER, nullable, bounds, keys))
+        return ResultType(Type(Kind.INTEGER, nullable, bounds, keys))
     return _real(operation, operands, defined=True, value=_PYTHON[function])
 
 
-def quotient(operands: Sequence[Type]) -> Outcome:
+def quotient(operands: Sequence[Type]) -> ResultType:
     """A quotient of doubles: NULL where y is 0, or where the quotient overflows."""
     divisor = operands[1]
     operation = partial(intervals.divide, step=_least_above_zero(divisor))
@@ -147,19 +147,19 @@ def quotient(operands: Sequence[Type]) -> Outcome:
     return _real(operation, operands, defined=defined, value=operator.truediv)
 
 
-def remainder(operands: Sequence[Type]) -> Outcome:
+def remainder(operands: Sequence[Type]) -> ResultType:
     """A remainder of INTEGER: NULL where the divisor is 0."""
     strays = _holds_zero(operands[1])
     bounds = stated(intervals.remainder(*map(declared, operands)), Kind.INTEGER)
-    return Outcome(_bounded(bounds, nullable=strays or _any_nullable(operands)), strays)
+    return ResultType(_bounded(bounds, nullable=strays or _any_nullable(operands)), strays)
 
 
-def whole_quotient(operands: Sequence[Type]) -> Outcome:
+def whole_quotient(operands: Sequence[Type]) -> ResultType:
     """A quotient of INTEGER: NULL where the divisor is 0, and for -2^63 by -1."""
     fit = fits(intervals.quotient(*map(reach, operands)), Kind.INTEGER)
     strays = _holds_zero(operands[1]) or not fit
     bounds = stated(intervals.quotient(*map(declared, operands)), Kind.INTEGER)
-    return Outcome(_bounded(bounds, nullable=strays or _any_nullable(operands)), strays)
+    return ResultType(_bounded(bounds, nullable=strays or _any_nullable(operands)), strays)
 
 
 def _bounded(bounds: Range | None, *, nullable: bool) -> Type:
@@ -168,35 +168,35 @@ def _bounded(bounds: Range | None, *, nullable: bool) -> Type:
     return Type(Kind.INTEGER, nullable, bounds, keys)
 
 
-def sign(of: Type) -> Outcome:
+def sign(of: Type) -> ResultType:
     """-1, 0 or 1."""
     bounds = intervals.sign(declared(of))
     keys = counting(bounds, nullable=of.nullable)
-    return Outcome(Type(Kind.INTEGER, of.nullable, bounds, keys))
+    return ResultType(Type(Kind.INTEGER, of.nullable, bounds, keys))
 
 
-def whole(function: Function, of: Type) -> Outcome:
+def whole(function: Function, of: Type) -> ResultType:
     """A whole number: INTEGER where every one fits 64 bits, else REAL."""
     if of.kind is Kind.INTEGER:
-        return Outcome(of)
+        return ResultType(of)
     kind = Kind.REAL
     if fits(intervals.whole(ROUNDING[function], reach(of)), Kind.INTEGER):
         kind = Kind.INTEGER
     bounds = stated(intervals.whole(ROUNDING[function], declared(of)), kind)
-    return Outcome(Type(kind, of.nullable, bounds, few(bounds, kind, nullable=of.nullable)))
+    return ResultType(Type(kind, of.nullable, bounds, few(bounds, kind, nullable=of.nullable)))
 
 
-def square_root(of: Type) -> Outcome:
+def square_root(of: Type) -> ResultType:
     """NULL below 0."""
     return _real(intervals.square_root, [of], defined=reach(of).low >= 0)
 
 
-def exponential(of: Type) -> Outcome:
+def exponential(of: Type) -> ResultType:
     """NULL where it overflows."""
     return _real(intervals.exponential, [of], defined=True)
 
 
-def logarithm(log: Callable[[float], float], of: Type) -> Outcome:
+def logarithm(log: Callable[[float], float], of: Type) -> ResultType:
     """NULL at 0 and below."""
     operation = partial(intervals.logarithm, step=_least_above_zero(of), log=log)
     return _real(operation, [of], defined=reach(of).low > 0)
@@ -222,16 +222,16 @@ def extreme(function: Function, operands: Sequence[Type]) -> Range | None:
 # --- dates ----------------------------------------------------------------------------------------
 
 
-def later(function: Function, time: Type, steps: Type, unit: int = 1) -> Outcome:
+def later(function: Function, time: Type, steps: Type, unit: int = 1) -> ResultType:
     """A date or timestamp and a number of steps of `unit` each: NULL outside the calendar."""
     operation, each = ARITHMETIC[function], Range(unit, unit)
     strays = not fits(operation(reach(time), intervals.multiply(reach(steps), each)), time.kind)
     bounds = operation(declared(time), intervals.multiply(declared(steps), each))
     nullable = strays or _any_nullable([time, steps])
-    return Outcome(Type(time.kind, nullable, stated(bounds, time.kind)), strays)
+    return ResultType(Type(time.kind, nullable, stated(bounds, time.kind)), strays)
 
 
-def months_later(time: Type, months: Type) -> Outcome:
+def months_later(time: Type, months: Type) -> ResultType:
     """A date or timestamp some months later: NULL outside the calendar.
 
     Dates and months keep their order: more of either never leads to an earlier day. Of two
@@ -242,7 +242,7 @@ def months_later(time: Type, months: Type) -> Outcome:
     strays = not fits(furthest, time.kind)
     bounds = _months(declared(time), declared(months), time.kind)
     nullable = strays or _any_nullable([time, months])
-    return Outcome(Type(time.kind, nullable, stated(bounds, time.kind)), strays)
+    return ResultType(Type(time.kind, nullable, stated(bounds, time.kind)), strays)
 
 
 def _months(times: Range, months: Range, kind: Kind) -> Range:
@@ -262,10 +262,10 @@ def _shifted(place: float, months: float, kind: Kind) -> float:
     return math.copysign(math.inf, months) if reached is None else position(reached)
 
 
-def days_between(later: Type, earlier: Type) -> Outcome:
+def days_between(later: Type, earlier: Type) -> ResultType:
     """The days from one date to another: the calendar bounds them."""
     bounds = intervals.subtract(reach(later), reach(earlier))
-    return Outcome(Type(Kind.INTEGER, later.nullable or earlier.nullable, bounds))
+    return ResultType(Type(Kind.INTEGER, later.nullable or earlier.nullable, bounds))
 
 
 def _real(
@@ -274,7 +274,7 @@ def _real(
     *,
     defined: bool,
     value: Callable[..., float] | None = None,
-) -> Outcome:
+) -> ResultType:
     """A result in doubles; `defined` says that no operand is outside the function's domain.
 
     Where `value`, the operation on two doubles, is the same on all engines, it has their keys.
@@ -284,7 +284,7 @@ def _real(
     bounds = operation(*(intervals.as_real(declared(of)) for of in operands))
     nullable = strays or _any_nullable(operands)
     keys = combined(operands, partial(_double, value), nullable=nullable) if value else None
-    return Outcome(Type(Kind.REAL, nullable, stated(bounds, Kind.REAL), keys), strays)
+    return ResultType(Type(Kind.REAL, nullable, stated(bounds, Kind.REAL), keys), strays)
 
 
 def _double(operation: Callable[..., float], *operands: float) -> float | None:

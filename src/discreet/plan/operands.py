@@ -6,9 +6,9 @@ from typing import TypeAlias
 from discreet.errors import InputError
 from discreet.plan.expressions import Call, Expression, Literal
 from discreet.plan.kinds import Kind, Type, Value
-from discreet.plan.numeric import Outcome
+from discreet.plan.numeric import ResultType
 
-Rule: TypeAlias = Callable[[Call, Sequence[Type]], Outcome]
+Rule: TypeAlias = Callable[[Call, Sequence[Type]], ResultType]
 """The type of a call whose operands have these types."""
 
 NUMBERS = frozenset({Kind.INTEGER, Kind.REAL})

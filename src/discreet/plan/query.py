@@ -24,7 +24,7 @@ MOST_KEYS = 1 << 6
 """Keys of one question: groups by more of them hold nobody."""
 
 
-class Measure(Enum):
+class AggregateFunction(Enum):
     """What is asked of each group. NULL values are passed over, as in SQL."""
 
     COUNT = "count"  # rows; with an argument, values that are not NULL
@@ -50,7 +50,7 @@ class Aggregate:
     """
 
     name: str
-    measure: Measure
+    measure: AggregateFunction
     arguments: tuple[Expression, ...] = ()
     where: Expression | None = None
     level: Fraction | None = None
@@ -59,7 +59,7 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class SortKey:
     """A column to sort the released rows by; NULL comes last."""
 
     expression: Expression
@@ -81,7 +81,7 @@ class Query:
     sets: tuple[tuple[int, ...], ...] = ()
     outputs: tuple[Named, ...] = ()
     having: Expression | None = None
-    order: tuple[Order, ...] = ()
+    order: tuple[SortKey, ...] = ()
     limit: int | None = None
     offset: int = 0
     limits: Limits = field(default_factory=Limits)
@@ -113,7 +113,7 @@ class Query:
 
 def parts_in(query: Query) -> int:
     """How many parts the relations and expressions of a question have."""
-    own: list[Named | Order] = [*query.keys, *query.outputs, *query.order]
+    own: list[Named | SortKey] = [*query.keys, *query.outputs, *query.order]
     of_rows = [one for a in query.aggregates for one in (*a.arguments, a.where) if one is not None]
     having = [] if query.having is None else [query.having]
     parts = [*(one.expression for one in own), *of_rows, *having]
@@ -219,7 +219,11 @@ def grouping_name(key: str) -> str:
 
 def released_kind(aggregate: Aggregate) -> Kind:
     """Counts are released as whole numbers."""
-    counts = {Measure.COUNT, Measure.COUNT_PEOPLE, Measure.COUNT_DISTINCT}
+    counts = {
+        AggregateFunction.COUNT,
+        AggregateFunction.COUNT_PEOPLE,
+        AggregateFunction.COUNT_DISTINCT,
+    }
     return Kind.INTEGER if aggregate.measure in counts else Kind.REAL
 
 
@@ -231,13 +235,22 @@ def level_of(aggregate: Aggregate) -> Fraction:
 
 
 _ARGUMENTS = {
-    Measure.COUNT: (0, 1),
-    Measure.COUNT_PEOPLE: (0, 0),
-    Measure.COVARIANCE: (2, 2),
-    Measure.CORRELATION: (2, 2),
+    AggregateFunction.COUNT: (0, 1),
+    AggregateFunction.COUNT_PEOPLE: (0, 0),
+    AggregateFunction.COVARIANCE: (2, 2),
+    AggregateFunction.CORRELATION: (2, 2),
 }
-_PRODUCTS = {Measure.VARIANCE, Measure.STDDEV, Measure.COVARIANCE, Measure.CORRELATION}
-_NUMERIC = set(Measure) - {Measure.COUNT, Measure.COUNT_PEOPLE, Measure.COUNT_DISTINCT}
+_PRODUCTS = {
+    AggregateFunction.VARIANCE,
+    AggregateFunction.STDDEV,
+    AggregateFunction.COVARIANCE,
+    AggregateFunction.CORRELATION,
+}
+_NUMERIC = set(AggregateFunction) - {
+    AggregateFunction.COUNT,
+    AggregateFunction.COUNT_PEOPLE,
+    AggregateFunction.COUNT_DISTINCT,
+}
 
 
 def check(aggregate: Aggregate, scope: Mapping[str, Type]) -> None:
@@ -280,7 +293,7 @@ def check(aggregate: Aggregate, scope: Mapping[str, Type]) -> None:
 
 def _check_level(aggregate: Aggregate) -> None:
     """A quantile has a level, and nothing else has: MIN and MAX have their own."""
-    level, ranked = aggregate.level, aggregate.measure is Measure.QUANTILE
+    level, ranked = aggregate.level, aggregate.measure is AggregateFunction.QUANTILE
     if ranked == (level is not None) and 0 <= (level or 0) <= 1:
         return
     raise InputError(

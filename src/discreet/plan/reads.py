@@ -16,7 +16,7 @@ from discreet.plan.expressions import (
 )
 from discreet.plan.query import Aggregate, Query
 from discreet.plan.relations import (
-    Filter,
+    FilterRows,
     JoinPerson,
     JoinPublic,
     PerPerson,
@@ -105,7 +105,7 @@ def _wants(relation: Relation, names: set[str]) -> list[tuple[Relation, set[str]
     match relation:
         case Scan():
             return []
-        case Filter(below, predicate):
+        case FilterRows(below, predicate):
             return [(below, names | mentions(predicate))]
         case Project(below, columns):
             return [(below, _all(c.expression for c in columns if c.name in names))]

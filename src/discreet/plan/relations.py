@@ -74,7 +74,7 @@ class Scan(_Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Filter(_Node):
+class FilterRows(_Node):
     """The rows for which a predicate is true (neither false nor NULL)."""
 
     input: "Relation"
@@ -203,7 +203,7 @@ class Union(_Node):
         _settle(self)
 
 
-Relation: TypeAlias = Scan | Filter | Project | JoinPublic | JoinPerson | PerPerson | Union
+Relation: TypeAlias = Scan | FilterRows | Project | JoinPublic | JoinPerson | PerPerson | Union
 
 
 def _meet(here: Type, there: Type) -> None:
@@ -255,7 +255,7 @@ def inputs_of(relation: Relation) -> "tuple[Relation, ...]":
     match relation:
         case Scan():
             return ()
-        case Filter(below, _) | Project(below, _) | PerPerson(below, _, _):
+        case FilterRows(below, _) | Project(below, _) | PerPerson(below, _, _):
             return (below,)
         case JoinPublic(below, _, _, _, _):
             return (below,)
@@ -270,7 +270,7 @@ def expressions_of(relation: Relation) -> Iterator[Expression]:
     match relation:
         case Scan() | Union():
             return
-        case Filter(_, predicate):
+        case FilterRows(_, predicate):
             yield predicate
         case Project(_, columns):
             yield from (column.expression for column in columns)
@@ -339,7 +339,7 @@ def _columns(relation: Relation) -> Mapping[str, Type]:
     match relation:
         case Scan(table):
             return table.columns
-        case Filter(below, _):
+        case FilterRows(below, _):
             return columns_of(below)
         case Project(below, columns):
             scope = columns_of(below)
@@ -435,7 +435,7 @@ def _names_person(expression: Expression, relation: Relation) -> bool:
     match relation:
         case Scan(table):
             return isinstance(table.unit, Person) and table.unit.column == expression.name
-        case Filter(below, _) | JoinPublic(below, _, _, _, _) | JoinPerson(below, _, _, _):
+        case FilterRows(below, _) | JoinPublic(below, _, _, _, _) | JoinPerson(below, _, _, _):
             return expression.name in columns_of(below) and _names_person(expression, below)
         case Project(below, columns) | PerPerson(below, columns, _):
             same = (one.expression for one in columns if one.name == expression.name)

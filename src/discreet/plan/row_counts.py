@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from discreet.plan.expressions import Call, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind
-from discreet.plan.query import Aggregate, Measure, Query
+from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.relations import (
-    Filter,
+    FilterRows,
     JoinPerson,
     JoinPublic,
     PerPerson,
@@ -24,7 +24,11 @@ from discreet.plan.relations import (
 )
 
 _COUNTS = {Summary.COUNT, Summary.COUNT_DISTINCT}
-_BOUNDLESS = {Measure.COUNT, Measure.COUNT_PEOPLE, Measure.COUNT_DISTINCT}
+_BOUNDLESS = {
+    AggregateFunction.COUNT,
+    AggregateFunction.COUNT_PEOPLE,
+    AggregateFunction.COUNT_DISTINCT,
+}
 
 
 def row_counts(relation: Relation) -> Mapping[str, int | None]:
@@ -36,7 +40,7 @@ def row_counts(relation: Relation) -> Mapping[str, int | None]:
         case PerPerson(below, _, aggregates):
             rows = _stated(below)
             return {one.name: rows for one in aggregates if one.summary in _COUNTS}
-        case Filter(below, _):
+        case FilterRows(below, _):
             return row_counts(below)
         case Project(below, columns):
             known = row_counts(below)
@@ -54,7 +58,7 @@ def _stated(relation: Relation) -> int | None:
     match relation:
         case Scan(table):
             return table.limits.max_rows
-        case Filter(below, _) | Project(below, _) | JoinPublic(below):
+        case FilterRows(below, _) | Project(below, _) | JoinPublic(below):
             return _stated(below)
         case Union(left, right):
             both = (_stated(left), _stated(right))

@@ -97,7 +97,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class KeyPath:
     """A key path to the person: from `column` to `table`.`key`, and on from there.
 
     The key has to be unique in its table; that is checked when the data is added.
@@ -113,7 +113,7 @@ class EachRow:
     """Protects a single row and nobody's other rows: a choice that has to be spelled out."""
 
 
-Unit: TypeAlias = Person | Path | EachRow
+Unit: TypeAlias = Person | KeyPath | EachRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +210,10 @@ class Schema:
             if isinstance(table, Table):
                 self.path(table)
 
-    def path(self, table: Table) -> tuple[tuple[Path, ...], Unit]:
+    def path(self, table: Table) -> tuple[tuple[KeyPath, ...], Unit]:
         """The hops from a table to the table that names the person, and how that one does."""
-        hops: list[Path] = []
-        while isinstance(table.unit, Path):
+        hops: list[KeyPath] = []
+        while isinstance(table.unit, KeyPath):
             hop = table.unit
             target = self.tables.get(hop.table)
             if not isinstance(target, Table) or hop in hops:
@@ -251,7 +251,7 @@ class Schema:
         return last.columns[unit.column].kind
 
 
-def _meet(table: Table, hop: Path, target: Table) -> None:
+def _meet(table: Table, hop: KeyPath, target: Table) -> None:
     """Keys of different kinds have no meaning that all engines share."""
     here, there = table.columns[hop.column].kind, target.columns[hop.key].kind
     if here is not there:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import assert_never
 
 from discreet.mechanisms.grid import sqrt_up
-from discreet.plan.bounding import FULL, Law, Weighing
+from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
 from discreet.plan.expressions import Call, Expression, Function
 from discreet.plan.statistics import Distinct, People, Ranks, Rows, Statistic, Total
 
@@ -68,7 +68,7 @@ class Strategy:
         return sum(map(abs, self.inverse[self.statistics.index(statistic)]))
 
 
-def sensitivity(strategy: Strategy, weighing: Weighing) -> Fraction:
+def sensitivity(strategy: Strategy, contributions: ContributionBounds) -> Fraction:
     """How far adding or removing one person moves what is measured, in the norm of the noise.
 
     Guarantee:
@@ -83,11 +83,11 @@ def sensitivity(strategy: Strategy, weighing: Weighing) -> Fraction:
     statistic = strategy.statistics[0]
     match statistic:
         case Rows() | Total() | Ranks() | Distinct():
-            return Fraction(FULL * weighing.rows * strategy.each)
+            return Fraction(FULL * contributions.rows * strategy.each)
         case People():
-            if weighing.law is Law.LAPLACE:
-                return Fraction(FULL * weighing.groups)
-            return Fraction(math.ceil(FULL * sqrt_up(Fraction(weighing.groups))))
+            if contributions.noise_kind is NoiseKind.LAPLACE:
+                return Fraction(FULL * contributions.groups)
+            return Fraction(math.ceil(FULL * sqrt_up(Fraction(contributions.groups))))
         case _:
             assert_never(statistic)
 
@@ -98,7 +98,7 @@ def apart(statistics: Iterable[Statistic]) -> tuple[Strategy, ...]:
 
 
 def together(
-    statistics: Sequence[Statistic], law: Law, alone: Statistic | None = None
+    statistics: Sequence[Statistic], noise_kind: NoiseKind, alone: Statistic | None = None
 ) -> tuple[Strategy, ...]:
     """Statistics of which one row moves only some, measured together as far as that helps.
 
@@ -117,7 +117,7 @@ def together(
             joined.append(inner)
             left.remove(inner)
         total = next((one for one in left if _is_total(one, joined[-1])), None)
-        if law is Law.LAPLACE and total is not None:
+        if noise_kind is NoiseKind.LAPLACE and total is not None:
             joined.append(total)
             left.remove(total)
         found[first] = Strategy.of(tuple(joined))

@@ -18,7 +18,7 @@ from typing import TypeAlias, assert_never
 
 from discreet.plan.expressions import Call, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.query import Aggregate, Measure, Query, parts_in
+from discreet.plan.query import Aggregate, AggregateFunction, Query, parts_in
 from discreet.plan.reads import mentions
 from discreet.plan.relations import columns_of, unit_of
 from discreet.plan.remembered import remember
@@ -109,7 +109,7 @@ def statistics_in(query: Query) -> dict[Aggregate, tuple[Statistic, ...]]:
         return found  # there the count may also find the groups
     uses = Counter(statistic for needs in found.values() for statistic in set(needs))
     for aggregate, needs in found.items():
-        if aggregate.measure is Measure.SUM and uses[needs[0]] == 1:
+        if aggregate.measure is AggregateFunction.SUM and uses[needs[0]] == 1:
             found[aggregate] = (plain_total(aggregate, scope),)
     return found
 
@@ -125,27 +125,27 @@ def statistics_of(aggregate: Aggregate, scope: Mapping[str, Type]) -> tuple[Stat
     """The statistics of one aggregate, the count of its values first where it needs that."""
     where = present(aggregate, scope)
     match aggregate.measure:
-        case Measure.COUNT:
+        case AggregateFunction.COUNT:
             return (Rows(where),)
-        case Measure.COUNT_PEOPLE:
+        case AggregateFunction.COUNT_PEOPLE:
             return (People(where),)
-        case Measure.COUNT_DISTINCT:
+        case AggregateFunction.COUNT_DISTINCT:
             return (Distinct(aggregate.arguments[0], where),)
-        case Measure.SUM | Measure.MEAN:
+        case AggregateFunction.SUM | AggregateFunction.MEAN:
             return (Rows(where), total(aggregate.arguments[0], where, scope))
-        case Measure.VARIANCE | Measure.STDDEV:
+        case AggregateFunction.VARIANCE | AggregateFunction.STDDEV:
             (x,) = aggregate.arguments
             return (Rows(where), total(x, where, scope), product(x, x, where, scope))
-        case Measure.COVARIANCE:
+        case AggregateFunction.COVARIANCE:
             x, y = aggregate.arguments
             totals = total(x, where, scope), total(y, where, scope)
             return (Rows(where), *totals, product(x, y, where, scope))
-        case Measure.CORRELATION:
+        case AggregateFunction.CORRELATION:
             x, y = aggregate.arguments
             totals = total(x, where, scope), total(y, where, scope)
             products = tuple(product(a, b, where, scope) for a, b in ((x, x), (y, y), (x, y)))
             return (Rows(where), *totals, *products)
-        case Measure.QUANTILE | Measure.MIN | Measure.MAX:
+        case AggregateFunction.QUANTILE | AggregateFunction.MIN | AggregateFunction.MAX:
             return (ranks(aggregate.arguments[0], where, scope),)
         case _:
             assert_never(aggregate.measure)

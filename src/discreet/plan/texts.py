@@ -8,7 +8,7 @@ from discreet.errors import InputError
 from discreet.plan.expressions import Call, Function
 from discreet.plan.keylists import mapped, truth
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.numeric import Outcome
+from discreet.plan.numeric import ResultType
 from discreet.plan.operands import Rule, expect, literal
 
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -29,64 +29,66 @@ def longest_stored(of: Type) -> int:
     return max([LONGEST_TEXT, *(len(key) + 1 for key in of.keys or () if isinstance(key, str))])
 
 
-def _text(function: Callable[[str], str] | None, call: Call, operands: Sequence[Type]) -> Outcome:
+def _text(
+    function: Callable[[str], str] | None, call: Call, operands: Sequence[Type]
+) -> ResultType:
     expect(call, operands, {Kind.TEXT})
     nullable = any(of.nullable for of in operands)
     keys = None if function is None else mapped(operands[0], function, nullable=nullable)
-    return Outcome(Type(Kind.TEXT, nullable, keys=keys))
+    return ResultType(Type(Kind.TEXT, nullable, keys=keys))
 
 
-def _concat(call: Call, operands: Sequence[Type]) -> Outcome:
+def _concat(call: Call, operands: Sequence[Type]) -> ResultType:
     expect(call, operands, {Kind.TEXT})
-    return Outcome(Type(Kind.TEXT), strays=True)
+    return ResultType(Type(Kind.TEXT), strays=True)
 
 
-def _length(call: Call, operands: Sequence[Type]) -> Outcome:
+def _length(call: Call, operands: Sequence[Type]) -> ResultType:
     expect(call, operands, {Kind.TEXT})
-    return Outcome(Type(Kind.INTEGER, operands[0].nullable, Range(0, math.inf)))
+    return ResultType(Type(Kind.INTEGER, operands[0].nullable, Range(0, math.inf)))
 
 
-def _starts_with(call: Call, operands: Sequence[Type]) -> Outcome:
+def _starts_with(call: Call, operands: Sequence[Type]) -> ResultType:
     expect(call, operands, {Kind.TEXT})
-    return Outcome(truth(nullable=any(of.nullable for of in operands)))
+    return ResultType(truth(nullable=any(of.nullable for of in operands)))
 
 
-def _substring(call: Call, operands: Sequence[Type]) -> Outcome:
+def _substring(call: Call, operands: Sequence[Type]) -> ResultType:
     expect(call, operands[:1], {Kind.TEXT})
     first, count = substring_limits(call)
     slice_of = partial(_slice, first=first, count=count)
     keys = mapped(operands[0], slice_of, nullable=operands[0].nullable)
-    return Outcome(Type(Kind.TEXT, operands[0].nullable, keys=keys))
+    return ResultType(Type(Kind.TEXT, operands[0].nullable, keys=keys))
 
 
 def _slice(text: str, first: int, count: int) -> str:
     return text[first - 1 : first - 1 + count]
 
 
-def _right(call: Call, operands: Sequence[Type]) -> Outcome:
+def _right(call: Call, operands: Sequence[Type]) -> ResultType:
     expect(call, operands[:1], {Kind.TEXT})
     count = right_limit(call)
     keys = mapped(operands[0], partial(_end, count=count), nullable=operands[0].nullable)
-    return Outcome(Type(Kind.TEXT, operands[0].nullable, keys=keys))
+    return ResultType(Type(Kind.TEXT, operands[0].nullable, keys=keys))
 
 
 def _end(text: str, count: int) -> str:
     return text[max(0, len(text) - count) :]
 
 
-def _replace(call: Call, operands: Sequence[Type]) -> Outcome:
+def _replace(call: Call, operands: Sequence[Type]) -> ResultType:
     """A text that does not grow stays as short as it was."""
     expect(call, operands, {Kind.TEXT})
     what, by = replacement(call)
     grows = len(by) > len(what)
     nullable = grows or operands[0].nullable
-    return Outcome(Type(Kind.TEXT, nullable), strays=grows)
+    return ResultType(Type(Kind.TEXT, nullable), strays=grows)
 
 
-def _position(call: Call, operands: Sequence[Type]) -> Outcome:
+def _position(call: Call, operands: Sequence[Type]) -> ResultType:
     expect(call, operands, {Kind.TEXT})
     nullable = any(of.nullable for of in operands)
-    return Outcome(Type(Kind.INTEGER, nullable, Range(0, math.inf)))
+    return ResultType(Type(Kind.INTEGER, nullable, Range(0, math.inf)))
 
 
 def substring_limits(call: Call) -> tuple[int, int]:

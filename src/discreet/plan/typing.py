@@ -32,7 +32,7 @@ from discreet.plan.expressions import (
 from discreet.plan.functions import call_type, common_kind, either, is_null
 from discreet.plan.keylists import few, listed, truth
 from discreet.plan.kinds import Kind, Range, Type, Value
-from discreet.plan.numeric import Outcome
+from discreet.plan.numeric import ResultType
 from discreet.plan.patterns import tokens
 from discreet.plan.remembered import remember
 
@@ -107,25 +107,27 @@ def parts_of(expression: Expression) -> tuple[Expression, ...]:
             assert_never(expression)
 
 
-def deduce(expression: Expression, parts: Sequence[Type], columns: Mapping[str, Type]) -> Outcome:
+def deduce(
+    expression: Expression, parts: Sequence[Type], columns: Mapping[str, Type]
+) -> ResultType:
     """The type of an expression whose parts have these types; ranges may be open to one side."""
     match expression:
         case Literal():
-            return Outcome(literal_type(expression))
+            return ResultType(literal_type(expression))
         case Column(name):
-            return Outcome(settled(_column(name, columns)))
+            return ResultType(settled(_column(name, columns)))
         case Call():
             return call_type(expression, parts)
         case Case():
-            return Outcome(_case_type(expression, parts))
+            return ResultType(_case_type(expression, parts))
         case Cast(_, kind):
             return cast_type(parts[0], kind)
         case IsIn(_, values):
-            return Outcome(_is_in_type(parts[0], values))
+            return ResultType(_is_in_type(parts[0], values))
         case Like(_, pattern, escape):
-            return Outcome(_like_type(parts[0], pattern, escape))
+            return ResultType(_like_type(parts[0], pattern, escape))
         case Truncate(_, unit):
-            return Outcome(_truncated(parts[0], unit))
+            return ResultType(_truncated(parts[0], unit))
         case _:
             assert_never(expression)
 

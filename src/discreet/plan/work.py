@@ -29,7 +29,7 @@ from discreet.plan.query import Aggregate, Query, key_types, parts_in
 from discreet.plan.reads import fetched
 from discreet.plan.relations import (
     MOST_JOINED,
-    Filter,
+    FilterRows,
     JoinPerson,
     JoinPublic,
     PerPerson,
@@ -235,7 +235,7 @@ class _Plan:
                     name: max(below[0].get(name, 0), below[1].get(other, 0))
                     for name, other in pairs
                 }
-            case Filter():
+            case FilterRows():
                 return below[0]
         return found
 
@@ -327,7 +327,7 @@ _SUMMARY: Final = {Summary.COUNT_DISTINCT: 200, Summary.MIN: 60, Summary.MAX: 60
 
 _BULK: Final = {
     "Scan": (12, "reading a table"),
-    "Filter": (5, "a condition"),
+    "FilterRows": (5, "a condition"),
     "Project": (5, "a subquery"),
     "Union": (20, "UNION ALL"),
     "JoinPublic": (80, "a join"),

@@ -1,35 +1,35 @@
 """What a guarantee is, how guarantees compose, and the budgets that guard them; knows no data."""
 
-from discreet.privacy.advanced import advanced_epsilon
-from discreet.privacy.approximate import Approximate
-from discreet.privacy.basic import basic_epsilon
-from discreet.privacy.bound import Bound
-from discreet.privacy.bounded_range import BoundedRange
-from discreet.privacy.calibration import Calibration, Request, calibrate
-from discreet.privacy.charges import EPSILON, MU_SQUARED, RHO, Charge, Measure, renyi
-from discreet.privacy.composition import Composed, compose
-from discreet.privacy.contour import Contour
-from discreet.privacy.discrete_gaussian import DiscreteGaussianNoise
-from discreet.privacy.discrete_laplace import DiscreteLaplaceNoise
-from discreet.privacy.filters import Filter
-from discreet.privacy.gaussian import GDP, GaussianNoise
-from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.heterogeneous import heterogeneous_epsilon
-from discreet.privacy.individual import IndividualFilter
-from discreet.privacy.laplace import LaplaceNoise
-from discreet.privacy.neighbours import Neighbours
-from discreet.privacy.odometer import Odometer
-from discreet.privacy.optimal import optimal_delta, optimal_epsilon
-from discreet.privacy.plan import Plan
-from discreet.privacy.pure import Pure
-from discreet.privacy.randomized_response import RandomizedResponse
-from discreet.privacy.ranges import Ranges
-from discreet.privacy.reading import Region, odds_after, read
-from discreet.privacy.renyi import RDP
-from discreet.privacy.shuffled import Shuffled
-from discreet.privacy.subsampled import Scheme, Subsampled
-from discreet.privacy.tabulated import Tabulated
-from discreet.privacy.zcdp import ZCDP
+from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, RHO, Charge, Measure, renyi
+from discreet.privacy.budgets.filters import Filter
+from discreet.privacy.budgets.individual import IndividualFilter
+from discreet.privacy.budgets.odometer import Odometer
+from discreet.privacy.composition.advanced import advanced_epsilon
+from discreet.privacy.composition.basic import basic_epsilon
+from discreet.privacy.composition.calibration import Calibration, CalibrationStep, calibrate
+from discreet.privacy.composition.composed import Composed, compose
+from discreet.privacy.composition.heterogeneous import heterogeneous_epsilon
+from discreet.privacy.composition.optimal import optimal_delta, optimal_epsilon
+from discreet.privacy.composition.plan import Plan
+from discreet.privacy.contour.contour import Contour
+from discreet.privacy.guarantees.approximate import Approximate
+from discreet.privacy.guarantees.bounded_range import BoundedRange
+from discreet.privacy.guarantees.bounded_ranges import Ranges
+from discreet.privacy.guarantees.discrete_gaussian import DiscreteGaussianNoise
+from discreet.privacy.guarantees.discrete_laplace import DiscreteLaplaceNoise
+from discreet.privacy.guarantees.gaussian import GDP, GaussianNoise
+from discreet.privacy.guarantees.guarantee import Guarantee
+from discreet.privacy.guarantees.interpretation import Region, odds_after, read
+from discreet.privacy.guarantees.laplace import LaplaceNoise
+from discreet.privacy.guarantees.neighbours import Neighbours
+from discreet.privacy.guarantees.pure import Pure
+from discreet.privacy.guarantees.randomized_response import RandomizedResponseNoise
+from discreet.privacy.guarantees.renyi import RDP
+from discreet.privacy.guarantees.shuffled import Shuffled
+from discreet.privacy.guarantees.subsampled import Scheme, Subsampled
+from discreet.privacy.guarantees.tabulated import Tabulated
+from discreet.privacy.guarantees.zcdp import ZCDP
+from discreet.privacy.numerics.bound import Bound
 
 __all__ = [
     "EPSILON",
@@ -42,6 +42,7 @@ __all__ = [
     "Bound",
     "BoundedRange",
     "Calibration",
+    "CalibrationStep",
     "Charge",
     "Composed",
     "Contour",
@@ -57,10 +58,9 @@ __all__ = [
     "Odometer",
     "Plan",
     "Pure",
-    "RandomizedResponse",
+    "RandomizedResponseNoise",
     "Ranges",
     "Region",
-    "Request",
     "Scheme",
     "Shuffled",
     "Subsampled",

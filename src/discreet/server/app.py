@@ -16,15 +16,15 @@ from fastapi import APIRouter, FastAPI
 from discreet.curator.curator import Curator
 from discreet.errors import DiscreetError
 from discreet.server.access import FILE, AccessStore
-from discreet.server.bodies import Bodies
-from discreet.server.describe import describe
-from discreet.server.door import Door, gates
-from discreet.server.house import House
-from discreet.server.limits import Slots
+from discreet.server.app_state import AppState
+from discreet.server.auth_middleware import AuthMiddleware, route_accesses
+from discreet.server.body_limits import BodyLimitMiddleware
+from discreet.server.error_replies import FAULTS, handle_errors
 from discreet.server.logs import Logs, to_stderr
 from discreet.server.metrics import Metrics
+from discreet.server.openapi import describe
 from discreet.server.protocol import HEADER_TIMEOUT
-from discreet.server.replies import FAULTS, handle_errors
+from discreet.server.rate_limits import Slots
 from discreet.server.revocations import Revocations
 from discreet.server.routes import (
     access,
@@ -40,8 +40,8 @@ from discreet.server.routes import (
     releases,
     uploads,
 )
+from discreet.server.security_headers import SecurityHeadersMiddleware
 from discreet.server.settings import Settings
-from discreet.server.shield import Shield
 from discreet.server.ticks import Ticks
 from discreet.server.timetable import Timetable
 from discreet.server.uploads import Uploads
@@ -85,7 +85,7 @@ def build_app(
     metrics = Metrics()
     timetable = Timetable(chosen.steps, chosen.quantum, metrics.overrun)
     curator.keep_time(timetable.pace())
-    house = House(
+    app_state = AppState(
         curator,
         folder,
         store or AccessStore(None if folder is None else folder / FILE),
@@ -112,14 +112,14 @@ def build_app(
         redirect_slashes=False,
         lifespan=_lifespan,
     )
-    house.access.revoked = Revocations(curator.ledger)
-    app.state.house = house
-    app.state.gates = gates(_routers())
+    app_state.access.revoked = Revocations(curator.ledger)
+    app.state.app_state = app_state
+    app.state.gates = route_accesses(_routers())
     for prefix, router in _routers():
         app.include_router(router, prefix=prefix, responses=FAULTS if prefix else None)
     handle_errors(app)
     app.openapi = partial(describe, app, app.openapi)  # type: ignore[method-assign]
-    _add_layers(app, house)
+    _add_layers(app, app_state)
     return app
 
 
@@ -128,53 +128,53 @@ def _routers() -> list[tuple[str, APIRouter]]:
     return [*(("/v1", part.router) for part in _PARTS), ("", pages.router)]
 
 
-def _add_layers(app: FastAPI, house: House) -> None:
+def _add_layers(app: FastAPI, app_state: AppState) -> None:
     """The innermost first."""
-    app.add_middleware(Ticks, quantum=house.settings.quantum)
-    app.add_middleware(Waits, patience=house.settings.patience)
-    app.add_middleware(Bodies, settings=house.settings)
-    app.add_middleware(Door, house=house, table=app.state.gates)
-    app.add_middleware(Shield, hosts=house.settings.hosts)
-    app.add_middleware(Logs, house=house)
+    app.add_middleware(Ticks, quantum=app_state.settings.quantum)
+    app.add_middleware(Waits, patience=app_state.settings.patience)
+    app.add_middleware(BodyLimitMiddleware, settings=app_state.settings)
+    app.add_middleware(AuthMiddleware, app_state=app_state, table=app.state.gates)
+    app.add_middleware(SecurityHeadersMiddleware, hosts=app_state.settings.hosts)
+    app.add_middleware(Logs, app_state=app_state)
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, float]]:
-    house: House = app.state.house
-    threads = house.settings.threads + _SPARE
+    app_state: AppState = app.state.app_state
+    threads = app_state.settings.threads + _SPARE
     anyio.to_thread.current_default_thread_limiter().total_tokens = threads
     stopping = threading.Event()
-    recovery = threading.Thread(target=_recover, args=(house, stopping), daemon=True)
+    recovery = threading.Thread(target=_recover, args=(app_state, stopping), daemon=True)
     recovery.start()
-    threading.Thread(target=_look_around, args=(house, stopping), daemon=True).start()
+    threading.Thread(target=_look_around, args=(app_state, stopping), daemon=True).start()
     sys.setswitchinterval(_SWITCH)
-    yield {HEADER_TIMEOUT: house.settings.header_timeout}
+    yield {HEADER_TIMEOUT: app_state.settings.header_timeout}
     stopping.set()
-    await anyio.to_thread.run_sync(_finish, house)
+    await anyio.to_thread.run_sync(_finish, app_state)
 
 
-def _look_around(house: House, stopping: threading.Event) -> None:
+def _look_around(app_state: AppState, stopping: threading.Event) -> None:
     """Stop what was cancelled through another worker; remove what a crash left of uploads."""
-    window, looks = house.curator.window(None), 0
+    window, looks = app_state.curator.window(None), 0
     while not stopping.wait(_LOOK):
-        if looks % _SWEEP == 0 and house.folder is not None:
+        if looks % _SWEEP == 0 and app_state.folder is not None:
             with suppress(OSError):
-                house.uploads.sweep()
+                app_state.uploads.sweep()
         looks += 1
         with suppress(DiscreetError):
             window.stop_cancelled()
 
 
-def _recover(house: House, stopping: threading.Event) -> None:
+def _recover(app_state: AppState, stopping: threading.Event) -> None:
     """Finish what a crash interrupted: at once, and when its worker's claim has lapsed."""
     for _ in range(2):
-        with suppress(DiscreetError), house.work.taken(patience=house.settings.patience):
-            house.curator.recover()
+        with suppress(DiscreetError), app_state.work.taken(patience=app_state.settings.patience):
+            app_state.curator.recover()
         if stopping.wait(CLAIM + 1):
             return
 
 
-def _finish(house: House) -> None:
+def _finish(app_state: AppState) -> None:
     """Wait for what is charged and being computed."""
-    house.work.close(grace=house.settings.grace)
-    house.uploads.close()
+    app_state.work.close(grace=app_state.settings.grace)
+    app_state.uploads.close()

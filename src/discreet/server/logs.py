@@ -13,8 +13,8 @@ from typing import Any, Final
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from discreet.server.house import House
-from discreet.server.replies import broken, reply
+from discreet.server.app_state import AppState
+from discreet.server.error_replies import broken, reply
 
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _GONE: Final = 499
@@ -30,9 +30,9 @@ def to_stderr(line: str) -> None:
 class Logs:
     """The outermost layer: logs and counts each request, and catches what nobody else did."""
 
-    def __init__(self, app: ASGIApp, *, house: House) -> None:
+    def __init__(self, app: ASGIApp, *, app_state: AppState) -> None:
         self._app = app
-        self._house = house
+        self._app_state = app_state
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -61,10 +61,10 @@ class Logs:
         self._write(scope, status or _GONE, time.monotonic() - begun, wrong)
 
     def _write(self, scope: Scope, status: int, seconds: float, wrong: dict[str, str]) -> None:
-        state, quantum = scope["state"], self._house.settings.quantum
+        state, quantum = scope["state"], self._app_state.settings.quantum
         method = scope["method"] if scope["method"] in _METHODS else "other"
         template, caller = state.get("template", "-"), state.get("caller")
-        self._house.metrics.count(template, method, status)
+        self._app_state.metrics.count(template, method, status)
         line = {
             "time": _now(),
             "id": secrets.token_hex(8),
@@ -75,7 +75,7 @@ class Logs:
             "ms": math.ceil(seconds / quantum) * round(quantum * 1000),
             **wrong,
         }
-        self._house.log(json.dumps(line))
+        self._app_state.log(json.dumps(line))
 
 
 def place(error: BaseException) -> dict[str, str]:
@@ -86,7 +86,7 @@ def place(error: BaseException) -> dict[str, str]:
     return {"error": type(error).__name__, "where": where}
 
 
-class Line(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """Lines of other packages in the same form; of an exception its class and place alone."""
 
     def format(self, record: logging.LogRecord) -> str:

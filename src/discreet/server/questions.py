@@ -10,18 +10,19 @@ from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
 
-from discreet.answer.release import Release
-from discreet.curator import telling, wire
-from discreet.curator.filing import Filed
-from discreet.curator.pace import Pace
-from discreet.curator.plans import read_plan
+from discreet.answer.present.release import Release
+from discreet.curator.async_session import AsyncSession
+from discreet.curator.client import wire
+from discreet.curator.client.plan_json import read_plan
+from discreet.curator.ledger.charge_index import ChargedOrder
 from discreet.curator.pricing import Terms
-from discreet.curator.window import Window
+from discreet.curator.release_schedule import ReleaseSchedule
+from discreet.curator.reports import json_views
 from discreet.errors import InputError
 from discreet.plan.query import Query
 from discreet.plan.schema import Schema
-from discreet.server.guard import Caller
-from discreet.server.house import House, house_of
+from discreet.server.app_state import AppState, app_state_of
+from discreet.server.permissions import Caller
 from discreet.server.sending import LARGE, send_file, write_json
 
 Number = StrictInt | StrictFloat | Annotated[str, Field(max_length=400)]
@@ -45,7 +46,7 @@ class AccuracyBody(BaseModel):
     rows: StrictInt | None = Field(None, description="How many rows the smallest group has.")
 
 
-class Question(BaseModel):
+class QuestionBody(BaseModel):
     """A question and what it is asked for: an epsilon, or an accuracy that decides it."""
 
     model_config = ConfigDict(
@@ -86,7 +87,7 @@ class Question(BaseModel):
         return wire.read_terms(self.model_dump(exclude_none=True))
 
 
-class Column(BaseModel):
+class ReleasedColumn(BaseModel):
     """A released column."""
 
     name: str
@@ -94,14 +95,14 @@ class Column(BaseModel):
     key: bool
 
 
-class Price(BaseModel):
+class PriceReply(BaseModel):
     """What was paid."""
 
     epsilon: float
     delta: float
 
 
-class Told(BaseModel):
+class ReleaseReply(BaseModel):
     """A release: noisy numbers, and how far noise has moved each, 95 times in 100."""
 
     id: int = Field(description="The number of its charge in the ledger.")
@@ -110,12 +111,12 @@ class Told(BaseModel):
     dataset: str
     sql: str | None
     charged: bool = Field(description="Whether it was bought now; false where it was found.")
-    columns: list[Column]
+    columns: list[ReleasedColumn]
     rows: list[list[Any]]
     half_widths: dict[str, list[float | None]]
     confidence: float
     how: dict[str, str]
-    price: Price
+    price: PriceReply
     protects: str | None
     neighbours: str
     notes: list[str]
@@ -131,7 +132,7 @@ class Pending(BaseModel):
 
 _BINARY: Final = {"schema": {"type": "string", "format": "binary"}}
 TELLS: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"model": Told, "content": {wire.ARROW: _BINARY}, "description": "The answer."},
+    200: {"model": ReleaseReply, "content": {wire.ARROW: _BINARY}, "description": "The answer."},
     202: {
         "model": Pending,
         "description": "It is charged and not computed yet; ask for it under Location.",
@@ -141,33 +142,35 @@ TELLS: Final[dict[int | str, dict[str, Any]]] = {
 """Replies of routes that answer questions."""
 
 
-def window_of(request: Request, caller: Caller) -> Window:
+def async_session_of(request: Request, caller: Caller) -> AsyncSession:
     """The curator as a caller sees it: an analyst what they were told, owners everything."""
     sees = caller.name if caller.role == "analyst" else None
-    return house_of(request).curator.window(sees, caller.datasets)
+    return app_state_of(request).curator.window(sees, caller.datasets)
 
 
-def pace_of(request: Request, caller: Caller) -> Pace:
+def release_schedule_of(request: Request, caller: Caller) -> ReleaseSchedule:
     """Compute in turn, and let an answer be known just before a tick of whoever asked."""
-    house = house_of(request)
+    app_state = app_state_of(request)
     arrived: float = getattr(request.state, "arrived", time.monotonic())
-    return house.timetable.pace(
+    return app_state.timetable.pace(
         caller.name,
-        lambda seconds: house.work.taken(
-            patience=_forever(house),
+        lambda seconds: app_state.work.taken(
+            patience=_forever(app_state),
             caller=caller.name,
             seconds=seconds,
-            held=house.timetable.steps(caller.name, seconds)[0],
+            held=app_state.timetable.steps(caller.name, seconds)[0],
         ),
-        _settle(arrived, house.settings.quantum),
+        _settle(arrived, app_state.settings.quantum),
     )
 
 
-def planning(question: Question, request: Request, caller: Caller) -> AbstractContextManager[None]:
+def planning(
+    question: QuestionBody, request: Request, caller: Caller
+) -> AbstractContextManager[None]:
     """Read and price inside: few at a time, one of each name, and short ones not after long."""
-    house = house_of(request)
-    return house.planning.taken(
-        patience=house.settings.patience,
+    app_state = app_state_of(request)
+    return app_state.planning.taken(
+        patience=app_state.settings.patience,
         caller=caller.name,
         seconds=len(question.sql or question.plan or "") * _PLANNING,
     )
@@ -177,9 +180,9 @@ _PLANNING: Final = 1 / 4096
 """Seconds that planning may take for each character of a question."""
 
 
-def _forever(house: House) -> float:
+def _forever(app_state: AppState) -> float:
     """What is charged waits for its turn as long as anybody may wait for it."""
-    return max(600.0, 20 * house.settings.patience)
+    return max(600.0, 20 * app_state.settings.patience)
 
 
 def _settle(arrived: float, quantum: float) -> Callable[[], None]:
@@ -211,7 +214,7 @@ def pending(sequence: int) -> JSONResponse:
 
 
 def tell(
-    release: Release, filed: Filed, caller: Caller, accept: str | None, *, charged: bool
+    release: Release, filed: ChargedOrder, caller: Caller, accept: str | None, *, charged: bool
 ) -> Response:
     """A release in the form that was asked for."""
     large = release.table.nbytes > LARGE
@@ -225,10 +228,10 @@ def tell(
     facts["charged"] = charged
     if large:
         return send_file(partial(write_json, release, facts), "application/json")
-    return JSONResponse({**facts, **telling.release_facts(release)})
+    return JSONResponse({**facts, **json_views.release_facts(release)})
 
 
-def about_charge(filed: Filed, caller: Caller) -> dict[str, Any]:
+def about_charge(filed: ChargedOrder, caller: Caller) -> dict[str, Any]:
     """A charge as a caller may know it: an analyst sees nobody else's name."""
-    facts = telling.filed_facts(filed)
+    facts = json_views.filed_facts(filed)
     return facts if caller.role == "owner" else {**facts, "analyst": caller.name}

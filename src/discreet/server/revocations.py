@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Final
 
-from discreet.curator.ledger import Ledger
+from discreet.curator.ledger.ledger import Ledger
 from discreet.errors import LedgerError
 
 FRESH: Final = 5.0

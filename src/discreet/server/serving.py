@@ -14,8 +14,8 @@ from discreet.curator.curator import Curator
 from discreet.errors import DiscreetError
 from discreet.server.app import build_app
 from discreet.server.protocol import Protocol
+from discreet.server.security_headers import HEADER_LIMIT
 from discreet.server.settings import Settings
-from discreet.server.shield import HEADER_LIMIT
 from discreet.server.timetable import Timetable
 
 _FOLDER: Final = "DISCREET_SERVED_FOLDER"
@@ -28,7 +28,7 @@ _HEALTH: Final = 60
 LOGGING: Final[dict[str, Any]] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"()": "discreet.server.logs.Line"}},
+    "formatters": {"line": {"()": "discreet.server.logs.JsonFormatter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {"uvicorn": {"level": "WARNING"}},

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Final
 
-from discreet.curator.pace import Pace
-from discreet.server.limits import LONG
+from discreet.curator.release_schedule import ReleaseSchedule
+from discreet.server.rate_limits import LONG
 
 RESERVE: Final = 0.4
 """The part of a quantum that is left to store, present and send an answer on its tick."""
@@ -63,10 +63,12 @@ class Timetable:
         caller: str = "",
         turn: Callable[[float], AbstractContextManager[object]] = nullcontext,
         settle: Callable[[], None] = lambda: None,
-    ) -> Pace:
+    ) -> ReleaseSchedule:
         """The pace of one caller's questions."""
         steps, late = partial(self.steps, caller), partial(self.late, caller)
-        return Pace(turn, settle, steps, late, self._steps[-1] - self._reserve, self._engine)
+        return ReleaseSchedule(
+            turn, settle, steps, late, self._steps[-1] - self._reserve, self._engine
+        )
 
     @contextmanager
     def _engine(self, seconds: float) -> Iterator[None]:

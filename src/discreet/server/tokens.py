@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from discreet.curator.confusables import confusable
 from discreet.curator.curator import OWNER
-from discreet.curator.ledger import Ledger
+from discreet.curator.ledger.ledger import Ledger
 from discreet.errors import InputError, LedgerError
 from discreet.server.access import AccessStore, failure
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from discreet.errors import InputError
-from discreet.server.replies import Refusal, missing
+from discreet.server.error_replies import HttpError, missing
 
 _ENDINGS: Final = (".csv.gz", ".csv", ".parquet")
 _NAME: Final = re.compile(r"[0-9a-f]{32}\Z")
@@ -122,11 +122,11 @@ class Uploads:
                     path.unlink()
 
 
-def full(wrong: OSError) -> Refusal:
+def full(wrong: OSError) -> HttpError:
     """The disk did not take it."""
     error = InputError(
         "the file could not be kept",
         why=wrong.strerror or type(wrong).__name__,
         fix="make room on the server's disk",
     )
-    return Refusal(413, error)
+    return HttpError(413, error)

@@ -6,7 +6,7 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.errors import ServiceError
-from discreet.server.replies import Refusal, reply
+from discreet.server.error_replies import HttpError, reply
 
 _LONG: Final = (
     *("/v1/uploads", "/v1/datasets", "/v1/public-tables", "/v1/preview", "/v1/lab"),
@@ -66,10 +66,10 @@ class Waits:
             task.exception()
 
 
-def _stuck() -> Refusal:
+def _stuck() -> HttpError:
     error = ServiceError(
         "there is no answer in time",
         why="the ledger or the machine does not answer; whether anything was charged is not known",
         fix="ask the same again later: it is charged once, and found if it was charged",
     )
-    return Refusal(503, error, {"Retry-After": "10"})
+    return HttpError(503, error, {"Retry-After": "10"})

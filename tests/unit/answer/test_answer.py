@@ -5,16 +5,16 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from discreet.answer import post
+from discreet.answer.estimate import postprocessing
 from discreet.answer.measurement_plan import answer
-from discreet.answer.price import Price
+from discreet.answer.plan.price import Price
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import EngineError, InputError, QueryRefused
-from discreet.plan.bounding import Law
+from discreet.plan.bounding import NoiseKind
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Bounds, Person, Schema, Table, column_type
 from discreet.privacy import Neighbours
-from discreet.sql.read import read
+from discreet.sql.reader.read import read
 from visits import CITIES, EachRow, Limits, ask, clinic, engine_of, schema
 
 
@@ -57,12 +57,12 @@ def test_counts_sums_means_and_spreads_are_near_the_truth(engine):
 
 
 @pytest.mark.parametrize("unit", [Person("person"), EachRow()], ids=["by person", "by row"])
-@pytest.mark.parametrize("law", list(Law))
+@pytest.mark.parametrize("law", list(NoiseKind))
 def test_constants_are_added_up_like_any_values(unit, law):
     about = schema(unit)
     text = "SELECT COUNT(*) AS n, SUM(1) AS s, AVG(5) AS m, VAR_POP(2) AS v FROM visits"
     (row,) = rows(
-        answer(read(text, about), engine_of(clinic(), about), Price(50, 1e-6), laws=(law,))
+        answer(read(text, about), engine_of(clinic(), about), Price(50, 1e-6), noise_kinds=(law,))
     )
     assert row["s"] == pytest.approx(6000, abs=50)
     assert (row["m"], row["v"]) == (pytest.approx(5, abs=0.1), pytest.approx(0, abs=0.1))
@@ -221,8 +221,8 @@ def test_errors_of_the_engine_say_nothing_about_data(engine):
 
 def test_changing_one_person_costs_more_noise_for_the_same_price(engine):
     from discreet.answer.measurement_plan import answer
-    from discreet.answer.price import Price
-    from discreet.sql.read import read
+    from discreet.answer.plan.price import Price
+    from discreet.sql.reader.read import read
 
     query = read("SELECT COUNT(*) AS n FROM visits", schema())
     one = answer(query, engine, Price(1, 0))
@@ -270,7 +270,7 @@ def test_subtotals_are_told_from_keys_that_are_null():
     assert set(release.half_widths) == {"n"}
 
 
-@pytest.mark.parametrize("law", list(Law))
+@pytest.mark.parametrize("law", list(NoiseKind))
 @pytest.mark.parametrize("what", ["COUNT(*)", "COUNT(DISTINCT person)", "AVG(amount)"])
 def test_no_group_that_is_shown_is_no_error_whatever_the_noise(law, what):
     about = schema()
@@ -278,7 +278,7 @@ def test_no_group_that_is_shown_is_no_error_whatever_the_noise(law, what):
         "SELECT street, what AS n FROM visits GROUP BY street".replace("what", what), about
     )
     for table in (clinic(0), clinic(1)):
-        release = answer(query, engine_of(table, about), Price(1, 1e-6), laws=(law,))
+        release = answer(query, engine_of(table, about), Price(1, 1e-6), noise_kinds=(law,))
         assert release.table.num_rows == 0
         assert release.table.column_names == ["street", "n"]
 
@@ -323,6 +323,6 @@ def test_what_computes_with_released_numbers_can_read_no_files(tmp_path):
     secret = tmp_path / "secret.csv"
     secret.write_text("n\n1\n")
     with pytest.raises(duckdb.Error, match="disabled by configuration"):
-        post._run(pa.table({"n": [1]}), f"SELECT * FROM read_csv('{secret}')")  # noqa: S608 - a made-up break-in
+        postprocessing._run(pa.table({"n": [1]}), f"SELECT * FROM read_csv('{secret}')")  # noqa: S608 - a made-up break-in
     with pytest.raises(duckdb.Error, match="locked"):
-        post._run(pa.table({"n": [1]}), "SET enable_external_access = true")
+        postprocessing._run(pa.table({"n": [1]}), "SET enable_external_access = true")

@@ -12,7 +12,7 @@ from discreet.attacks.census import (
     solve,
     tabulate,
 )
-from discreet.attacks.simulation import Draws
+from discreet.attacks.simulation import SplitMix64
 from discreet.errors import InputError
 
 OFFICE = tabulate(BLOCK)
@@ -46,7 +46,10 @@ def test_the_attack_rebuilds_seven_of_seven():
 def test_a_block_drawn_blindly_finds_as_few_as_the_baseline_says():
     # As many draws from 928 kinds of people as an office may say there are; three standard errors
     # of 4000 blocks. Against seven draws, a noisy office that says ten would seem to tell more.
-    draws, people = Draws(1), sorted((age, kind) for kind in KINDS for age in range(OLDEST + 1))
+    draws, people = (
+        SplitMix64(1),
+        sorted((age, kind) for kind in KINDS for age in range(OLDEST + 1)),
+    )
     blocks = draws.below(len(people), 4000, LARGEST)
     wanted = [people.index(person) for person in BLOCK]
     rate = np.mean([np.isin(wanted, block).mean() for block in blocks])
@@ -113,7 +116,7 @@ def counts():
 def test_success_on_noisy_counts_rises_with_epsilon_and_nearly_meets_the_bound():
     found = []
     for epsilon in (0.1, 1, 3, 5, 10, 50):
-        draws = Draws(3)
+        draws = SplitMix64(3)
         outcome = CensusCounts(promise=Promise(epsilon)).run(
             lambda d=draws, e=epsilon: counts() + d.laplace(1 / e, OLDEST + 1, len(KINDS)), 300
         )

@@ -3,7 +3,7 @@ import pytest
 
 from discreet.attacks import CensusTables, Promise
 from discreet.attacks.census_tables import AGES, STARTS, Residents, Tables, _matched
-from discreet.attacks.simulation import Draws
+from discreet.attacks.simulation import SplitMix64
 from discreet.errors import InputError
 
 
@@ -12,9 +12,9 @@ def residents(*rows):
 
 
 def test_the_people_who_are_rebuilt_have_every_published_count():
-    people = Residents.drawn(20, Draws(1))
+    people = Residents.drawn(20, SplitMix64(1))
     tables = Tables.of(people, 20)
-    again = Tables.of(tables.rebuilt(Draws(2)), 20)
+    again = Tables.of(tables.rebuilt(SplitMix64(2)), 20)
 
     assert (again.blocks == tables.blocks).all()
     assert (again.tract == tables.tract).all()
@@ -39,7 +39,7 @@ def test_one_is_found_for_one_and_a_year_off_is_near():
 def test_success_rises_with_epsilon_within_the_bound():
     gains = []
     for epsilon in (0.2, 2, 20):
-        draws = Draws(5)
+        draws = SplitMix64(5)
 
         def noisy(tables, d=draws, scale=2 / epsilon):
             return Tables(*(t + d.laplace(scale, *t.shape) for t in (tables.blocks, tables.tract)))
@@ -53,7 +53,7 @@ def test_success_rises_with_epsilon_within_the_bound():
 
 
 def test_names_are_found_for_most_and_chance_alone_does_not_explain_it():
-    found = CensusTables().rebuild(lambda tables: tables, Draws(0))
+    found = CensusTables().rebuild(lambda tables: tables, SplitMix64(0))
 
     assert found.exactly < found.within_a_year
     assert found.rightly < found.named < 0.75

@@ -6,7 +6,7 @@ import pytest
 
 from discreet.attacks import Exposure, Promise
 from discreet.attacks.exposure import name_and_shame, random_record
-from discreet.attacks.simulation import Draws
+from discreet.attacks.simulation import SplitMix64
 from discreet.errors import InputError
 
 SECRET = np.array([3, 1, 2, 0])
@@ -14,7 +14,7 @@ OTHER = np.array([7, 1, 2, 0])
 
 
 def law(make, secret, runs=4000):
-    release = make(Draws(5))
+    release = make(SplitMix64(5))
     return Counter(frozenset(release(secret).items()) for _ in range(runs))
 
 
@@ -38,7 +38,9 @@ def test_name_and_shame_keeps_its_ratio_but_for_a_chance_of_one_in_n():
 
 def test_both_expose_somebody():
     attack = Exposure(promise=Promise(1))
-    additive, by_chance = (attack.run(make(Draws(2))) for make in (random_record, name_and_shame))
+    additive, by_chance = (
+        attack.run(make(SplitMix64(2))) for make in (random_record, name_and_shame)
+    )
 
     assert additive.success == 1.0
     assert abs(by_chance.success - (1 - math.exp(-1))) < 0.06
@@ -60,7 +62,7 @@ def respond(epsilon, codes, draws):
 def test_success_rises_with_epsilon_and_nearly_meets_the_bound():
     found = []
     for epsilon in (0.1, 1, 3, 10):
-        outcome = Exposure(promise=Promise(epsilon)).run(respond(epsilon, 100, Draws(4)), 3000)
+        outcome = Exposure(promise=Promise(epsilon)).run(respond(epsilon, 100, SplitMix64(4)), 3000)
         found.append(outcome.success)
         assert not outcome.refutes
 

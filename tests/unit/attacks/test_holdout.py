@@ -4,7 +4,7 @@ import pytest
 from discreet.attacks import Holdout, HoldoutLabel, Leaderboard, Promise
 from discreet.attacks.holdout import Examples, agreement, majority
 from discreet.attacks.holdout_label import Untrained
-from discreet.attacks.simulation import Draws
+from discreet.attacks.simulation import SplitMix64
 from discreet.errors import InputError
 from discreet.lab import Setting, samples
 
@@ -18,7 +18,7 @@ def test_a_plain_holdout_reports_skill_that_is_not_there():
 
 
 def test_a_fresh_judge_is_not_fooled():
-    judge = Examples.drawn(2000, 800, Draws(77))
+    judge = Examples.drawn(2000, 800, SplitMix64(77))
     outcome = Holdout(2000, 800, 160).run(
         lambda _, hold: (
             lambda query: (judge if "Major" in type(query).__name__ else hold).mean(query)
@@ -76,7 +76,7 @@ def test_who_hears_the_training_mean_alone_learns_nothing():
 
 
 def test_the_question_that_makes_a_holdout_speak_says_nothing_of_training_examples():
-    train, hold = (Examples.drawn(30, 40, Draws(seed)) for seed in (1, 2))
+    train, hold = (Examples.drawn(30, 40, SplitMix64(seed)) for seed in (1, 2))
     query = Untrained.on(train)
 
     assert train.mean(query) == 0

@@ -3,12 +3,12 @@ import pytest
 
 from discreet.attacks import InstanceHiding, Promise
 from discreet.attacks.instance_hiding import Encoded, masked
-from discreet.attacks.simulation import Draws
+from discreet.attacks.simulation import SplitMix64
 from discreet.errors import InputError
 
 
 def test_masked_mixtures_are_taken_apart():
-    outcome = InstanceHiding(promise=Promise(1)).run(masked(Draws(1)), 2)
+    outcome = InstanceHiding(promise=Promise(1)).run(masked(SplitMix64(1)), 2)
 
     assert outcome.success >= 0.95
     assert outcome.refutes
@@ -22,7 +22,7 @@ def test_mixtures_whose_mixing_is_public_are_solved():
 
 def test_pixels_of_images_are_within_one_and_masks_hide_signs_alone():
     def check(images, mixing):
-        encoded = masked(Draws(3))(images, mixing)
+        encoded = masked(SplitMix64(3))(images, mixing)
         assert np.abs(images).max() <= 1
         assert np.allclose(mixing.sum(axis=1), 1)
         assert ((mixing > 0).sum(axis=1) == 2).all()
@@ -35,7 +35,7 @@ def test_pixels_of_images_are_within_one_and_masks_hide_signs_alone():
 
 def test_masks_of_nothing_tell_nothing():
     """Somebody else's images: whatever is found in them says nothing about these."""
-    draws = Draws(9)
+    draws = SplitMix64(9)
 
     def others(images, mixing):
         return masked(draws)(2 * draws.uniform(*images.shape) - 1, mixing)
@@ -48,7 +48,7 @@ def test_masks_of_nothing_tell_nothing():
 def test_success_rises_as_the_noise_falls():
     found = []
     for sigma in (100.0, 10.0, 3.0, 0.1):
-        draws = Draws(4)
+        draws = SplitMix64(4)
         outcome = InstanceHiding().run(
             lambda images, how, d=draws, s=sigma: Encoded(
                 how @ images + s * d.normal(len(how), images.shape[1]), how

@@ -14,7 +14,7 @@ from discreet.attacks.k_anonymity import (
     k_of,
     l_of,
 )
-from discreet.attacks.simulation import Draws
+from discreet.attacks.simulation import SplitMix64
 from discreet.errors import InputError
 from pycanon_answers import MISSING, SENSITIVE, asked, kept, tables
 
@@ -95,7 +95,7 @@ def test_a_table_without_rows_is_refused():
 
 @pytest.mark.parametrize("k", [1, 2, 5, 20])
 def test_mondrian_keeps_k_people_in_every_class(k):
-    draws = Draws(1)
+    draws = SplitMix64(1)
     places, conditions = draws.uniform(500, 2), draws.below(30, 500)
     counts = mondrian(k)(places, conditions, 30)(places)
 

@@ -6,7 +6,7 @@ import pytest
 
 from discreet.attacks import Linkage, Promise
 from discreet.attacks.linkage import DAYS, STARS, Ratings, Scoreboard, Suspicion
-from discreet.attacks.simulation import Draws
+from discreet.attacks.simulation import SplitMix64
 from discreet.errors import InputError
 
 
@@ -45,7 +45,7 @@ def test_a_system_that_counts_who_fits_gives_them_away():
 def test_success_rises_with_epsilon_and_nearly_meets_the_bound():
     found = []
     for epsilon in (0.1, 1, 3, 10):
-        noise = Draws(6)
+        noise = SplitMix64(6)
         outcome = Linkage(500, 300, promise=Promise(epsilon)).run(
             counting(lambda n, d=noise, e=epsilon: d.laplace(1 / e, n)), 400
         )
@@ -77,7 +77,7 @@ def test_counts_that_are_not_numbers_are_refused():
 
 
 def test_somebody_elses_ratings_tell_nothing():
-    others = Ratings.drawn(1000, 800, Draws(99))
+    others = Ratings.drawn(1000, 800, SplitMix64(99))
     outcome = Linkage(1000, 800, promise=Promise(0.1)).run(lambda _: others, 200)
 
     assert not outcome.refutes
@@ -91,7 +91,7 @@ def test_a_stricter_match_recognises_fewer_strangers():
 
 
 def test_drawn_ratings_are_in_range_and_never_double():
-    ratings = Ratings.drawn(200, 300, Draws(1))
+    ratings = Ratings.drawn(200, 300, SplitMix64(1))
     pairs = set(zip(ratings.person.tolist(), ratings.film.tolist(), strict=True))
 
     assert len(pairs) == ratings.person.size

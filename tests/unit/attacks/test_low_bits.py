@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 
 from discreet.attacks import LowBits, Promise, RepeatedZero
-from discreet.attacks.simulation import Draws
+from discreet.attacks.simulation import SplitMix64
 from discreet.errors import InputError
 from discreet.mechanisms import Laplace
 
 
 def textbook(scale=1.0, seed=1):
-    draws = Draws(seed)
+    draws = SplitMix64(seed)
     return lambda count, runs: count + draws.laplace(scale, runs)
 
 
@@ -22,7 +22,7 @@ def test_textbook_noise_is_recognised_by_its_low_order_bits(scale):
 
 
 def test_a_proof_that_it_was_zero_is_never_wrong_about_textbook_noise():
-    draws = Draws(2)
+    draws = SplitMix64(2)
 
     assert not LowBits().proves_zero(1 + draws.laplace(1.0, 5000)).any()
 

@@ -5,7 +5,7 @@ import pytest
 
 from discreet.attacks import LowBits, Outcome, Promise
 from discreet.attacks.outcome import pool
-from discreet.attacks.simulation import Draws
+from discreet.attacks.simulation import SplitMix64
 from discreet.errors import InputError
 
 
@@ -88,7 +88,7 @@ def test_a_measured_rate_is_three_standard_errors_below_what_it_may_be(hits):
 def test_a_system_that_just_keeps_its_promise_is_not_accused_by_chance():
     # About 0 it says 0 as often as epsilon 1 allows, given how often it does about 1. Held against
     # the measured rate itself it would be accused in 6 of 100 runs; 200 runs, fixed draws.
-    draws = Draws(5)
+    draws = SplitMix64(5)
 
     def honest(count, runs):
         return np.where(draws.uniform(runs) < 0.05 * (math.e if count == 0 else 1), 0.0, 0.5)

@@ -7,7 +7,7 @@ import pytest
 from discreet.attacks import Exponential, LeastSquares, LinearProgram, Posterior, Promise, Robust
 from discreet.attacks import linear_program as program
 from discreet.attacks.robust import lying
-from discreet.attacks.simulation import Draws
+from discreet.attacks.simulation import SplitMix64
 from discreet.errors import InputError
 
 EVERY = [Exponential, Posterior, LeastSquares, LinearProgram, Robust]
@@ -19,7 +19,7 @@ def exact(secret):
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_exact_answers_give_everybody_away(kind):
-    secret = Draws(1).bits(12)
+    secret = SplitMix64(1).bits(12)
     outcome = kind(secret, Promise(1)).run(exact(secret), 60)
 
     assert outcome.success == 1.0
@@ -31,7 +31,7 @@ def test_exact_answers_give_everybody_away(kind):
 def test_answers_that_know_nothing_give_chance(kind):
     rights = []
     for seed in range(20):
-        draws = Draws(seed)
+        draws = SplitMix64(seed)
         secret = draws.bits(12)
         rights.append(kind(secret, seed=seed).run(lambda _, d=draws: d.below(7, 1)[0], 60).success)
 
@@ -40,15 +40,15 @@ def test_answers_that_know_nothing_give_chance(kind):
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_the_guess_does_not_look_at_the_secret(kind):
-    answers = exact(Draws(1).bits(10))
+    answers = exact(SplitMix64(1).bits(10))
     guesses = [kind(np.full(10, bit)).guess(answers, 50).tolist() for bit in (0, 1)]
 
-    assert guesses[0] == guesses[1] == Draws(1).bits(10).tolist()
+    assert guesses[0] == guesses[1] == SplitMix64(1).bits(10).tolist()
 
 
 @pytest.mark.parametrize("error", [0.5, 1.0, 1.5, 2.0])
 def test_errors_within_e_leave_at_most_4e_bits_wrong_however_they_are_chosen(error):
-    secret = Draws(2).bits(10)
+    secret = SplitMix64(2).bits(10)
     other = secret.copy()
     other[: int(2 * error)] ^= 1
 
@@ -64,7 +64,7 @@ def test_errors_within_e_leave_at_most_4e_bits_wrong_however_they_are_chosen(err
 
 def test_random_errors_within_3_leave_nothing_hidden():
     for seed in range(3):
-        draws = Draws(seed)
+        draws = SplitMix64(seed)
         secret = draws.bits(12)
         outcome = Exponential(secret).run(
             lambda people, s=secret, d=draws: s[people].sum() + 6 * d.uniform(1)[0] - 3, 1 << 12
@@ -77,7 +77,7 @@ def noisy_sums(kind, sigma, systems=20, people=10, prior=0.5):
     """All subset sums with normal noise, of several systems: the share of bits that are right."""
     rights = []
     for seed in range(systems):
-        draws = Draws(seed)
+        draws = SplitMix64(seed)
         secret = (draws.uniform(people) < prior).astype(np.int64)
         attack = kind(secret, seed=seed, prior=prior)
         sums = iter(attack.questions(1 << people) @ secret + sigma * draws.normal(1 << people))
@@ -112,7 +112,7 @@ def test_the_posterior_knows_that_a_secret_is_rare():
 
 
 def test_the_l1_program_shrugs_at_garbage_that_ruins_least_squares():
-    draws = Draws(3)
+    draws = SplitMix64(3)
     secret = draws.bits(50)
     liar = [lying(exact(secret), 0.2, 50, seed=4) for _ in range(2)]
 
@@ -139,7 +139,7 @@ def test_a_secret_that_is_no_list_of_bits_is_refused(secret):
 
 
 def skewed(people=200, share=0.1):
-    return (Draws(3).uniform(people) < share).astype(np.int64)
+    return (SplitMix64(3).uniform(people) < share).astype(np.int64)
 
 
 def test_a_skewed_secret_that_is_called_fair_is_refused():
@@ -203,5 +203,5 @@ def test_which_answers_are_lies_does_not_come_from_the_draws_of_the_questions():
     system = lying(lambda _: -1.0, 0.5, people=10, seed=3)
     lies = [system(None) != -1.0 for _ in range(100)]
 
-    assert lies != (Draws(3).uniform(100, 2)[:, 0] < 0.5).tolist()
+    assert lies != (SplitMix64(3).uniform(100, 2)[:, 0] < 0.5).tolist()
     assert 30 < sum(lies) < 70

@@ -4,10 +4,10 @@ import pytest
 from discreet.attacks import Promise, Refusals
 from discreet.attacks.exponential import databases
 from discreet.attacks.refusals import Auditor, SimulatableAuditor
-from discreet.attacks.simulation import Draws
+from discreet.attacks.simulation import SplitMix64
 from discreet.errors import InputError
 
-SECRET = Draws(1).bits(300, 7)
+SECRET = SplitMix64(1).bits(300, 7)
 
 
 def exact(who):
@@ -57,7 +57,7 @@ def test_an_auditor_who_refuses_by_the_questions_alone_tells_nothing():
 def test_success_rises_with_epsilon_up_to_exact_answers():
     found = []
     for epsilon in (0.1, 1, 3, 10, 50):
-        draws = Draws(7)
+        draws = SplitMix64(7)
         outcome = attack(
             lambda who, d=draws, e=epsilon: exact(who) + d.laplace(3 / e, len(SECRET)), epsilon
         )

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from discreet.attacks.simulation import Draws
+from discreet.attacks.simulation import SplitMix64
 
 
 def test_the_first_words_are_those_of_splitmix64():
@@ -20,23 +20,23 @@ def test_the_first_words_are_those_of_splitmix64():
     start = mixed(1234567)
     expected = [mixed((start + i * golden) & mask) for i in (1, 2, 3)]
 
-    assert Draws(1234567).words(3).tolist() == expected
+    assert SplitMix64(1234567).words(3).tolist() == expected
     assert mixed((1234567 + golden) & mask) == 6457827717110365317
 
 
 def test_the_same_seed_draws_the_same_and_another_one_others():
-    assert Draws(3).words(5).tolist() == Draws(3).words(5).tolist()
-    assert not set(Draws(3).words(1000)) & set(Draws(4).words(1000))
+    assert SplitMix64(3).words(5).tolist() == SplitMix64(3).words(5).tolist()
+    assert not set(SplitMix64(3).words(1000)) & set(SplitMix64(4).words(1000))
 
 
 def test_draws_go_on_where_they_stopped():
-    stream = Draws(5)
+    stream = SplitMix64(5)
 
-    assert [*stream.words(2), *stream.words(3)] == Draws(5).words(5).tolist()
+    assert [*stream.words(2), *stream.words(3)] == SplitMix64(5).words(5).tolist()
 
 
 def test_a_split_has_draws_of_its_own():
-    stream = Draws(6)
+    stream = SplitMix64(6)
 
     assert not set(stream.split().words(1000)) & set(stream.split().words(1000))
 
@@ -52,19 +52,19 @@ def test_a_split_has_draws_of_its_own():
     ],
 )
 def test_laws_have_their_mean_and_spread(draw, mean, spread):
-    sample = draw(Draws(7), 40_000)
+    sample = draw(SplitMix64(7), 40_000)
 
     assert abs(sample.mean() - mean) < 6 * spread / 200
     assert abs(sample.std() / spread - 1) < 0.05
 
 
 def test_an_order_is_a_permutation():
-    order = Draws(8).order(100)
+    order = SplitMix64(8).order(100)
 
     assert sorted(order) == list(range(100))
     assert list(order) != list(range(100))
 
 
 def test_shapes_are_as_asked():
-    assert Draws(9).bits(2, 3).shape == (2, 3)
-    assert np.all(Draws(9).uniform(1000) < 1)
+    assert SplitMix64(9).bits(2, 3).shape == (2, 3)
+    assert np.all(SplitMix64(9).uniform(1000) < 1)

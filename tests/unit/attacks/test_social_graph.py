@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.attacks import Promise, SocialGraph
-from discreet.attacks.simulation import Draws
+from discreet.attacks.simulation import SplitMix64
 from discreet.errors import InputError
 
 SMALL = SocialGraph(people=120, planted=12, pairs=10, promise=Promise(1))
@@ -32,7 +32,7 @@ def test_success_rises_with_epsilon_within_the_bound():
     found = []
     for epsilon in (0.1, 3, 5, 10):
         attack = SocialGraph(120, 12, 10, promise=Promise(epsilon))
-        outcome = attack.run(responding(epsilon, Draws(3)), 10)
+        outcome = attack.run(responding(epsilon, SplitMix64(3)), 10)
         found.append(outcome.success)
         assert not outcome.refutes
 
@@ -42,7 +42,7 @@ def test_success_rises_with_epsilon_within_the_bound():
 
 
 def test_an_unrelated_network_tells_nothing():
-    draws = Draws(8)
+    draws = SplitMix64(8)
 
     def other(links):
         drawn = np.triu(draws.uniform(*links.shape) < links.mean(), 1)

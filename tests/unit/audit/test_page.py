@@ -43,5 +43,5 @@ def test_refuted_claims_come_first_with_a_number_and_a_reason():
 def test_a_page_says_about_whom_a_claim_is():
     one = audit_claim("r", RandomizedResponse(epsilon=1).claim, samples=1000, alpha=0.01)
 
-    assert "RandomizedResponse, change-one" in as_page([one], samples=1000, alpha=0.01)
+    assert "RandomizedResponseNoise, change-one" in as_page([one], samples=1000, alpha=0.01)
     assert "1 claim, 0 refuted" in as_page([one], samples=1000, alpha=0.01)

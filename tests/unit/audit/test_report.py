@@ -12,7 +12,7 @@ from discreet.audit.report import as_facts, audit_all, audit_claim, audit_mechan
 from discreet.cli.audit import audit
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.randomized_response import RandomizedResponse
-from discreet.mechanisms.sparse_vector import Run, SparseVector
+from discreet.mechanisms.sparse_vector import SparseVector, SparseVectorRun
 from discreet.privacy import GaussianNoise, Pure
 
 
@@ -76,7 +76,7 @@ class Skipping(SparseVector):
     """Has another threshold for questions that are asked one by one."""
 
     def start(self):
-        return Run(SparseVector(threshold=9, epsilon=1))
+        return SparseVectorRun(SparseVector(threshold=9, epsilon=1))
 
 
 def test_what_shows_beside_a_release_refutes_a_mechanism(capsys):

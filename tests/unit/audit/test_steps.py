@@ -11,7 +11,7 @@ from discreet.errors import InvariantBroken
 from discreet.mechanisms.continual import FactorizedCount, Stream, TreeCount
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.reusable_holdout import ReusableHoldout
-from discreet.mechanisms.sparse_vector import AboveThreshold, Run, SparseVector
+from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector, SparseVectorRun
 
 ALARM = SparseVector(threshold=5, epsilon=1, hits=3)
 STREAMS = [TreeCount(horizon=9, epsilon=1), FactorizedCount(horizon=9, rho=0.5)]
@@ -155,13 +155,13 @@ def test_examples_in_several_arrays_are_counted_by_example():
     assert not replay(apart, np.zeros(6), np.eye(6)[0])
 
 
-class LazyRun(Run):
+class LazyRun(SparseVectorRun):
     """Planted: draws no noise for questions that are far from the threshold."""
 
     __slots__ = ()
 
     def _answer(self, value):
-        return False if value < -100 else Run._answer(self, value)
+        return False if value < -100 else SparseVectorRun._answer(self, value)
 
 
 class LooseStream(Stream):
@@ -197,7 +197,7 @@ class Elsewhere(SparseVector):
     __slots__ = ()
 
     def start(self):
-        return Run(SparseVector(threshold=9, epsilon=1))
+        return SparseVectorRun(SparseVector(threshold=9, epsilon=1))
 
 
 def test_noise_that_is_drawn_where_it_is_needed_is_noticed():
@@ -241,5 +241,5 @@ def test_nobody_listens_when_nothing_is_recorded():
         noise.below(2)
 
     assert first.ask(10**6) is True
-    assert Run._answer.__qualname__ == "Run._answer"
-    assert not hasattr(Run._answer, "__wrapped__")
+    assert SparseVectorRun._answer.__qualname__ == "SparseVectorRun._answer"
+    assert not hasattr(SparseVectorRun._answer, "__wrapped__")

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import discreet as dp
-from desk import add_visits
+from clinic_curator import add_visits
 from discreet.cli import main
 from visits import clinic
 

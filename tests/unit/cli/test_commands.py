@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 import discreet as dp
-from desk import BY_CITY, COUNT
+from clinic_curator import BY_CITY, COUNT
 from discreet.cli import _COMMANDS, main
 from discreet.cli.budget import gauge
 from discreet.cli.options import read_number
-from discreet.curator.accounts import Account, dataset
+from discreet.curator.ledger.accounts import Account, dataset
 from visits import clinic
 
 
@@ -170,14 +170,14 @@ def test_groups_and_links_from_the_command_line(discreet):
 def test_an_engine_that_cannot_be_opened_is_status_4_and_asking_again_finishes(
     discreet, clinic_folder, monkeypatch
 ):
-    from discreet.curator.holdings import Holdings
+    from discreet.curator.data.data_store import DataStore
     from discreet.errors import EngineError
 
     def fail(_):
         raise EngineError("the data cannot be opened", why="it is gone", fix="put it back")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Holdings, "open", fail)
+        patch.setattr(DataStore, "open", fail)
         assert discreet("query", COUNT, "--epsilon", "0.1").exit_code == 4
     assert json.loads(discreet("ledger", "verify", "--json").stdout)["pending"] == 1
     charged = discreet("budget", "--json").stdout
@@ -270,7 +270,7 @@ def test_a_second_table_a_key_path_and_a_public_table(discreet, tmp_path):
         [
             "people",
             "people.parquet",
-            "--within",
+            "--dataset",
             "visits",
             "--unit",
             "id",
@@ -278,7 +278,7 @@ def test_a_second_table_a_key_path_and_a_public_table(discreet, tmp_path):
             "grade",
             "0,1,2",
         ],
-        ["bills", "bills.parquet", "--within", "visits", "--path", "owner", "people", "id"],
+        ["bills", "bills.parquet", "--dataset", "visits", "--path", "owner", "people", "id"],
         ["cities", "cities.parquet", "--public-key", "name", "--keys", "sea", "true,false"],
         ["rows", "bills.parquet", "--each-row", "--epsilon", "1"],
     ):
@@ -339,7 +339,7 @@ def test_a_parquet_file_is_read_in_place_or_copied_in(discreet, clinic_folder, t
     file = tmp_path / "more.parquet"
     pq.write_table(clinic(50), file)
     before = sorted((clinic_folder / "data").iterdir())
-    said = ["--unit", "person", "--within", "visits", "--copy"]
+    said = ["--unit", "person", "--dataset", "visits", "--copy"]
     refused = discreet("add", "visits", str(file), *said)
     assert refused.exit_code == 2
     assert sorted((clinic_folder / "data").iterdir()) == before
@@ -355,10 +355,10 @@ def test_one_of_a_budget_and_a_dataset_is_said(discreet, tmp_path):
 
     pq.write_table(clinic(5), tmp_path / "v.parquet")
     words = ["add", "v", str(tmp_path / "v.parquet"), "--unit", "person"]
-    for more in ([], ["--epsilon", "1", "--within", "visits"]):
+    for more in ([], ["--epsilon", "1", "--dataset", "visits"]):
         told = discreet(*words, *more)
         assert told.exit_code == 2
-        assert "--within DATASET; one of them" in told.stderr
+        assert "--dataset DATASET; one of them" in told.stderr
 
 
 def test_a_record_for_the_registry_says_what_is_still_missing(discreet, tmp_path):

@@ -10,11 +10,11 @@ import pyarrow.csv
 import pytest
 
 import discreet as dp
-from desk import BUDGET, add_visits
-from discreet.curator import verify as verifying
-from discreet.curator.intake import take
+from clinic_curator import BUDGET, add_visits
+from discreet.curator.data.intake import take
+from discreet.curator.data.registry import fingerprint
+from discreet.curator.ledger import verify as verifying
 from discreet.curator.progress import open_watched, watched
-from discreet.curator.registry import fingerprint
 from visits import clinic
 
 
@@ -52,7 +52,7 @@ def in_a_terminal(*words, folder):
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
 def test_adding_shows_a_bar_in_a_terminal_and_nothing_in_a_pipe(clinic_folder, shell, tmp_path):
     pyarrow.csv.write_csv(clinic(2000), tmp_path / "more.csv")
-    said = ["--unit", "person", "--within", "visits", "--kind", "person", "integer"]
+    said = ["--unit", "person", "--dataset", "visits", "--kind", "person", "integer"]
     words = ["add", "more", str(tmp_path / "more.csv"), *said]
     bar, done = in_a_terminal(*words, folder=clinic_folder)
     assert done.returncode == 0, bar

@@ -8,7 +8,7 @@ import click
 import pyarrow.parquet as pq
 import pytest
 
-from desk import COUNT
+from clinic_curator import COUNT
 from discreet.cli import _COMMANDS, main
 from discreet.cli.rows import write_csv
 from visits import clinic

@@ -3,9 +3,9 @@
 import pytest
 
 import postgres_server
-from discreet.curator.accounts import dataset
-from discreet.curator.ledger import Ledger
-from discreet.curator.orders import Order
+from discreet.curator.ledger.accounts import dataset
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Order
 from discreet.privacy import Filter, Pure
 
 BUDGET = Filter.basic(epsilon=1)

@@ -3,7 +3,7 @@
 import pytest
 
 import discreet as dp
-from desk import ABOUT, BUDGET, COUNT, add_visits
+from clinic_curator import ABOUT, BUDGET, COUNT, add_visits
 from discreet.errors import InputError
 from discreet.privacy import Neighbours
 from visits import clinic

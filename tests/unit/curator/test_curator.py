@@ -7,8 +7,8 @@ from contextlib import closing, suppress
 import pytest
 
 import discreet as dp
-from desk import ABOUT, BUDGET, BY_CITY, COUNT, add_cities, add_visits, spent
-from discreet.answer.accuracy import Accuracy
+from clinic_curator import ABOUT, BUDGET, BY_CITY, COUNT, add_cities, add_visits, spent
+from discreet.answer.plan.accuracy import Accuracy
 from discreet.errors import BudgetError, EngineError, InputError, LedgerError, QueryRefused
 from visits import clinic
 
@@ -25,7 +25,7 @@ class Stopped(BaseException):
 
 def stop_engine(curator, monkeypatch):
     """Stop the process while data is read."""
-    engine = curator._holdings.open()
+    engine = curator._data_store.open()
 
     def stop(*_):
         raise Stopped
@@ -87,7 +87,7 @@ def test_the_charge_is_on_disk_before_the_engine_is_opened(tmp_path, monkeypatch
             seen.extend(other.execute("SELECT sequence FROM charges").fetchall())
         raise EngineError("stop", why="this is as far as it goes", fix="none")
 
-    monkeypatch.setattr(type(curator._holdings), "open", look)
+    monkeypatch.setattr(type(curator._data_store), "open", look)
     with curator, pytest.raises(EngineError):
         curator.sql(COUNT, epsilon=0.1)
 
@@ -115,7 +115,7 @@ def test_what_cannot_be_recovered_stays_charged_and_stops_nobody(tmp_path, monke
 
     with add_visits(dp.Curator(tmp_path / "c")) as curator:
         with monkeypatch.context() as patch:
-            patch.setattr(type(curator._holdings), "open", missing)
+            patch.setattr(type(curator._data_store), "open", missing)
             with pytest.raises(EngineError):
                 curator.sql(COUNT, epsilon=0.1)
             assert curator.recover(patience=0) == 0
@@ -247,12 +247,12 @@ def test_a_key_path_leads_to_the_person_and_shares_the_budget(curator):
 
     people = pa.table({"id": range(200), "born": [1950 + i % 50 for i in range(200)]})
     bills = pa.table({"owner": [i % 200 for i in range(600)], "sum": [5.0] * 600})
-    curator.add("people", people, unit="id", within="visits", limits=dp.Limits(1, 1))
+    curator.add("people", people, unit="id", dataset="visits", limits=dp.Limits(1, 1))
     curator.add(
         "bills",
         bills,
-        unit=dp.Path("owner", "people", "id"),
-        within="visits",
+        unit=dp.KeyPath("owner", "people", "id"),
+        dataset="visits",
         columns={"sum": dp.Bounds(0, 10)},
         limits=dp.Limits(1, 3),
     )
@@ -268,17 +268,17 @@ def test_a_key_path_between_keys_of_different_kinds_is_refused(curator):
 
     people = pa.table({"id": [str(i) for i in range(9)]})
     with pytest.raises(InputError, match="visits by integer and people by text"):
-        curator.add("people", people, unit="id", within="visits")
+        curator.add("people", people, unit="id", dataset="visits")
     curator.add("people", people, unit="id", budget=BUDGET)
     with pytest.raises(InputError, match=r"owner is integer and people\.id is text"):
         curator.add(
             "bills",
             pa.table({"owner": range(9)}),
-            unit=dp.Path("owner", "people", "id"),
-            within="people",
+            unit=dp.KeyPath("owner", "people", "id"),
+            dataset="people",
         )
     assert "bills" not in curator.schema.tables
-    assert set(curator._holdings._frames) == {"visits", "people"}
+    assert set(curator._data_store._frames) == {"visits", "people"}
     curator.sql(COUNT, epsilon=0.1)
 
 
@@ -297,8 +297,8 @@ def test_a_public_key_that_repeats_is_refused_and_nothing_is_kept(curator):
     ("said", "match"),
     [
         ({"budget": None}, "neither a budget nor a dataset"),
-        ({"within": "visits"}, "both"),
-        ({"budget": None, "within": "nowhere"}, "no dataset nowhere"),
+        ({"dataset": "visits"}, "both"),
+        ({"budget": None, "dataset": "nowhere"}, "no dataset nowhere"),
         ({"unit": "nobody"}, "no column nobody"),
         ({"columns": {"agee": dp.Bounds(0, 1)}}, "no column agee"),
         ({"required": ["agee"]}, "no column agee"),
@@ -393,7 +393,7 @@ def test_a_key_path_into_another_dataset_is_refused(curator):
 
     notes = pa.table({"visit": range(9)})
     with pytest.raises(InputError, match="leads to visits, which is another dataset's"):
-        curator.add("notes", notes, unit=dp.Path("visit", "visits", "person"), budget=BUDGET)
+        curator.add("notes", notes, unit=dp.KeyPath("visit", "visits", "person"), budget=BUDGET)
     assert list(curator.datasets()) == ["visits"]
 
 
@@ -402,11 +402,11 @@ def test_rows_that_name_nobody_do_not_mix_with_people(curator):
 
     rows = pa.table({"k": range(9)})
     with pytest.raises(InputError, match="protects others than the tables of visits do"):
-        curator.add("rows", rows, unit=dp.EachRow(), within="visits")
+        curator.add("rows", rows, unit=dp.EachRow(), dataset="visits")
     curator.add("rows", rows, unit=dp.EachRow(), budget=BUDGET)
     with pytest.raises(InputError, match="ends at rows, which names nobody"):
-        curator.add("more", rows, unit=dp.Path("k", "rows", "k"), within="rows")
-    curator.add("others", rows, unit=dp.EachRow(), within="rows")
+        curator.add("more", rows, unit=dp.KeyPath("k", "rows", "k"), dataset="rows")
+    curator.add("others", rows, unit=dp.EachRow(), dataset="rows")
     assert curator.datasets()["rows"] == ["rows", "others"]
 
 
@@ -414,11 +414,11 @@ def test_a_table_that_was_added_before_it_was_refused_is_not_asked_about(curator
     import pyarrow as pa
 
     with monkeypatch.context() as past:
-        past.setattr("discreet.curator.holdings.check_people", lambda *_: None)
+        past.setattr("discreet.curator.data.data_store.check_people", lambda *_: None)
         people = pa.table({"id": range(9), "person": range(9)})
         curator.add("people", people, unit="person", budget=BUDGET)
         notes = pa.table({"visit": range(9)})
-        curator.add("notes", notes, unit=dp.Path("visit", "people", "id"), budget=BUDGET)
+        curator.add("notes", notes, unit=dp.KeyPath("visit", "people", "id"), budget=BUDGET)
     before = curator.ledger.head()
     with pytest.raises(InputError, match="another dataset's"):
         curator.sql("SELECT COUNT(*) AS n FROM notes", epsilon=0.1)

@@ -5,7 +5,7 @@ import io
 import pytest
 
 import discreet as dp
-from desk import ABOUT, BUDGET, BY_CITY, COUNT, add_visits, spent
+from clinic_curator import ABOUT, BUDGET, BY_CITY, COUNT, add_visits, spent
 from discreet.errors import BudgetError, InputError
 from visits import clinic
 

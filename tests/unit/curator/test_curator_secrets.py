@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dp
-from desk import BY_CITY, COUNT, add_visits
+from clinic_curator import BY_CITY, COUNT, add_visits
 from discreet.audit import replay
 from discreet.errors import (
     DiscreetError,
@@ -103,12 +103,12 @@ def test_no_value_of_the_data_reaches_errors_logs_or_the_folder(tmp_path, caplog
 
 
 def test_an_error_of_the_database_is_not_passed_on(tmp_path, monkeypatch):
-    monkeypatch.setattr("discreet.curator.registry.stamp", lambda _: "a change is not noticed")
+    monkeypatch.setattr("discreet.curator.data.registry.stamp", lambda _: "a change is not noticed")
     file = canaries(tmp_path)
     curator = add_visits(dp.Curator(tmp_path / "c"), file)
     broken = file.read_bytes()[:-300] + CANARY.encode() * 25
     file.write_bytes(broken)
-    curator._holdings.close()
+    curator._data_store.close()
     with curator, pytest.raises(EngineError) as error:
         curator.sql(COUNT, epsilon=0.1)
 

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from desk import BY_CITY, COUNT, add_visits, spent
-from discreet.answer.price import Price
-from discreet.answer.release import Cost, Release
+from clinic_curator import BY_CITY, COUNT, add_visits, spent
+from discreet.answer.plan.price import Price
+from discreet.answer.present.release import Cost, Release
 from discreet.curator import remeasure
-from discreet.curator.columns import _weighted
+from discreet.curator.merge_columns import _weighted
 from discreet.curator.remeasure import merge
-from discreet.sql.read import read
+from discreet.sql.reader.read import read
 from visits import schema
 
 
@@ -156,7 +156,7 @@ def test_groups_that_are_hidden_are_merged_before_they_are_hidden(curator, text)
 
 def stored_before(monkeypatch):
     """Answers are stored as they were before what was measured was kept with them."""
-    monkeypatch.setattr("discreet.answer.presenting.kept", lambda _: ())
+    monkeypatch.setattr("discreet.answer.present.present.kept", lambda _: ())
 
 
 def test_answers_stored_without_parts_are_merged_column_by_column(curator, monkeypatch):
@@ -196,12 +196,12 @@ def test_another_weighting_of_the_same_question_is_merged(curator):
 def test_limits_that_were_chosen_apart_are_said():
     with dp.Curator.in_memory() as curator:
         add_visits(curator, budget=dp.Budget(rho=5000, delta=1e-3), limits=None)
-        weighings = set()
+        all_contributions = set()
         for epsilon in (0.001, 40):
-            weighings.add(curator.sql(COUNT, epsilon=epsilon).parts[0].weighing)
+            all_contributions.add(curator.sql(COUNT, epsilon=epsilon).parts[0].contributions)
         merged = curator.remeasure(COUNT, epsilon=41)
 
-    assert len(weighings) == 2
+    assert len(all_contributions) == 2
     assert merged.notes[-1] == "their limits on what one person weighs were not the same"
 
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from desk import COUNT, add_visits
-from discreet.curator.holdings import Holdings
+from clinic_curator import COUNT, add_visits
+from discreet.curator.data.data_store import DataStore
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError
 
@@ -101,7 +101,7 @@ def test_a_table_is_not_called_like_another_place(name):
 
 def test_data_that_a_killed_process_left_is_swept_and_lost_tables_stay(tmp_path, monkeypatch):
     with add_visits(dp.Curator(tmp_path / "c")) as curator:
-        assert isinstance(curator._holdings, Holdings)
+        assert isinstance(curator._data_store, DataStore)
     data = tmp_path / "c" / "data"
     (kept,) = data.iterdir()
     (data / "half.parquet").write_bytes(b"PAR1 half")

@@ -13,17 +13,17 @@ import pytest
 
 import discreet
 from discreet.answer.measurement_plan import answer
-from discreet.answer.price import Price
+from discreet.answer.plan.price import Price
 from discreet.engines import check_engine, conformance
 from discreet.engines.cases import SCHEMA, arrow_of, rows_of, stored
 from discreet.engines.duckdb import DuckDBEngine
-from discreet.engines.duckdb_dialect import DuckDB
+from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.engines.duckdb_types import read_stored
 from discreet.errors import InvariantBroken
 from discreet.plan.expressions import Case, Cast, Function, IsIn, Like, Truncate, Unit
 from discreet.plan.kinds import Kind
 from discreet.plan.relations import (
-    Filter,
+    FilterRows,
     JoinPerson,
     JoinPublic,
     Keep,
@@ -34,8 +34,8 @@ from discreet.plan.relations import (
     Union,
 )
 from discreet.plan.statistics import Distinct, People, Ranks, Rows, Total, needed
-from discreet.sql.compile import Compiled
-from discreet.sql.read import read
+from discreet.sql.reader.read import read
+from discreet.sql.writer.compile import CompiledQuery
 from postgres_engine import PostgresEngine
 from postgres_server import empty_database, start
 from reference.engine_cases import answered
@@ -94,7 +94,9 @@ def test_nobody_but_the_default_engine_names_its_database():
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Import | ast.ImportFrom) and "duckdb" in ast.unparse(node)
     }
-    grammar = "sql/parse.py"  # the SQL that analysts write is read with the grammar of DuckDB
+    grammar = (
+        "sql/reader/parse.py"  # the SQL that analysts write is read with the grammar of DuckDB
+    )
     assert {name for name in naming if not name.startswith("engines/duckdb")} == {
         "engines/default.py",
         grammar,
@@ -125,41 +127,45 @@ def test_every_part_of_the_plan_is_asked():
     asked = [read(case["sql"], SCHEMA) for case in stored()["questions"]]
     found = set(parts((*queries, *asked)))
     found |= {type(statistic) for query in asked for statistic in needed(query)}
-    found |= {kept for query in asked for kept in [Compiled(query, needed(query), DuckDB()).known]}
+    found |= {
+        kept
+        for query in asked
+        for kept in [CompiledQuery(query, needed(query), DuckDBDialect()).known]
+    }
     assert found >= {*Function, *Unit, *Summary, *Keep, *Kind, True, False}
     assert found >= {Case, Cast, IsIn, Like, Truncate, Rows, Total, People, Ranks, Distinct}
-    assert found >= {Scan, Filter, Project, JoinPublic, JoinPerson, PerPerson, Union}
+    assert found >= {Scan, FilterRows, Project, JoinPublic, JoinPerson, PerPerson, Union}
 
 
 # --- planted bugs ---------------------------------------------------------------------------------
 
 
-class Unsalted(DuckDB):
+class Unsalted(DuckDBDialect):
     def encoded(self, text, kind):  # as the engine likes to write it
         return f"CAST({text} AS VARCHAR)"
 
 
-class Equal(DuckDB):
+class Equal(DuckDBDialect):
     def same(self, x, y):  # NULL meets nothing
         return f"{x} = {y}"
 
 
-class Unmatched(DuckDB):
+class Unmatched(DuckDBDialect):
     def matching(self, rows, others, condition, *, some=True):
         return rows
 
 
-class Anyone(DuckDB):
+class Anyone(DuckDBDialect):
     def first(self, each, columns, of, order, most):  # whichever come first
         return super().first(each, columns, of, "1", most)
 
 
-class Saturating(DuckDB):
+class Saturating(DuckDBDialect):
     def wide(self, text, kind=Kind.INTEGER):  # of the double's rounded digits
         return f"CAST(CAST({text} AS DOUBLE) AS HUGEINT)"
 
 
-class HalfEven(DuckDB):
+class HalfEven(DuckDBDialect):
     def whole(self, function, text):
         return (
             f"round_even({text}, 0)"
@@ -168,42 +174,42 @@ class HalfEven(DuckDB):
         )
 
 
-class Unicode(DuckDB):
+class Unicode(DuckDBDialect):
     def recase(self, function, text):
         return f"{function.value}({text})"
 
 
-class Blank(DuckDB):
+class Blank(DuckDBDialect):
     def trim(self, function, text):
         return f"{function.value}({text})"
 
 
-class Unescaped(DuckDB):
+class Unescaped(DuckDBDialect):
     def text(self, value):
         return super().text(value.replace("\\", "\\\\"))
 
 
-class Bytes(DuckDB):
+class Bytes(DuckDBDialect):
     def length(self, text):
         return f"strlen({text})"
 
 
-class Raising(DuckDB):
+class Raising(DuckDBDialect):
     def to_integer(self, text):
         return f"CAST({text} AS BIGINT)"
 
 
-class Infinite(DuckDB):
+class Infinite(DuckDBDialect):
     def is_finite(self, text):  # as if nothing strayed
         return f"({text} IS NOT NULL)"
 
 
-class Lenient(DuckDB):
+class Lenient(DuckDBDialect):
     def parse(self, text, kind):
         return f"TRY_CAST({text} AS {self.types[kind]})"
 
 
-class Collated(DuckDB):
+class Collated(DuckDBDialect):
     def stored(self, text, physical, wanted):
         sql, kind, strays = read_stored(text, physical, wanted)
         return (f"({text} COLLATE NOCASE)" if kind is Kind.TEXT else sql), kind, strays

@@ -11,9 +11,9 @@ from discreet.mechanisms import (
     INTEGERS,
     FactorizedCount,
     Gaussian,
-    Grid,
     Histogram,
     Laplace,
+    PowerOfTwoGrid,
     RandomizedResponse,
     TreeCount,
 )
@@ -136,7 +136,7 @@ def test_more_confidence_never_means_less_width(mechanism):
 
 def test_integers_live_on_the_grid_of_ones_alone():
     with pytest.raises(InputError, match="grid 1 alone"):
-        Grid(Fraction(1, 2), integers=True)
+        PowerOfTwoGrid(Fraction(1, 2), integers=True)
 
 
 def test_widths_of_certain_and_even_coins():

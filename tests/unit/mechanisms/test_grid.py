@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from discreet.errors import InputError
-from discreet.mechanisms.grid import INTEGERS, Grid, add, choose_grid, grid_below, sqrt_up
+from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid, add, choose_grid, grid_below, sqrt_up
 
-QUARTERS = Grid(Fraction(1, 4))
+QUARTERS = PowerOfTwoGrid(Fraction(1, 4))
 
 
 def test_values_are_rounded_to_the_nearest_point_and_halves_go_up():
@@ -18,8 +18,11 @@ def test_values_are_rounded_to_the_nearest_point_and_halves_go_up():
 
 
 def test_the_float_just_below_a_half_is_rounded_down_where_adding_a_half_would_round_it_up():
-    assert Grid(Fraction(1)).index(0.49999999999999994) == 0
-    assert Grid(Fraction(1)).index(np.array([0.49999999999999994, 0.5])).tolist() == [0, 1]
+    assert PowerOfTwoGrid(Fraction(1)).index(0.49999999999999994) == 0
+    assert PowerOfTwoGrid(Fraction(1)).index(np.array([0.49999999999999994, 0.5])).tolist() == [
+        0,
+        1,
+    ]
 
 
 def test_arrays_lists_and_numbers_are_put_on_the_same_points():
@@ -62,10 +65,10 @@ def test_the_type_of_a_sum_depends_on_the_sum_alone():
 
 
 def test_coarse_grids_give_ints_and_fine_grids_floats():
-    assert Grid(Fraction(8)).value(Grid(Fraction(8)).index(13)) == 16
+    assert PowerOfTwoGrid(Fraction(8)).value(PowerOfTwoGrid(Fraction(8)).index(13)) == 16
     assert isinstance(QUARTERS.value(3), float)
     assert QUARTERS.value(np.array([3, -1])).tolist() == [0.75, -0.25]
-    assert Grid(Fraction(8)).value(np.array([2**62])).tolist() == [2**65]
+    assert PowerOfTwoGrid(Fraction(8)).value(np.array([2**62])).tolist() == [2**65]
 
 
 def test_a_result_beyond_all_floats_is_the_largest_one():
@@ -74,7 +77,7 @@ def test_a_result_beyond_all_floats_is_the_largest_one():
 
 
 def test_huge_floats_on_a_fine_grid_stay_exact():
-    fine = Grid(Fraction(1, 1 << 40))
+    fine = PowerOfTwoGrid(Fraction(1, 1 << 40))
     assert fine.index(np.array([1e300])).tolist() == [int(1e300) << 40]
 
 
@@ -161,4 +164,4 @@ def test_what_lists_something_else_than_numbers_is_refused(value):
     with pytest.raises(InputError, match="where numbers belong"):
         INTEGERS.index(value)
     with pytest.raises(InputError, match="where numbers belong"):
-        Grid(Fraction(1, 4)).index(value)
+        PowerOfTwoGrid(Fraction(1, 4)).index(value)

@@ -11,7 +11,7 @@ from discreet.audit.enumerate import check_law, views
 from discreet.mechanisms.claim import View
 from discreet.mechanisms.comparison_laws import law_of_largest, law_of_marks
 from discreet.mechanisms.laplace_tail import upper_tail
-from discreet.mechanisms.listed import Bins, at_least
+from discreet.mechanisms.listed_law import Bins, at_least
 
 LISTED = [name for name in CATALOGUE if not name.startswith("thresholdout")]
 

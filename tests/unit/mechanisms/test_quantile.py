@@ -11,7 +11,7 @@ import pytest
 from discreet.audit import replay
 from discreet.errors import InputError
 from discreet.mechanisms.quantile import Quantile, Quantiles
-from discreet.mechanisms.ranks import Ranks
+from discreet.mechanisms.ranks import CellCounts
 from discreet.privacy import BoundedRange, Neighbours
 
 TOP = 3
@@ -87,7 +87,7 @@ def test_the_sensitivity_is_what_one_person_moves():
 def test_values_and_counts_give_the_same_law():
     mechanism = Quantile(0.5, 0, 9, epsilon=1)
     values = [2, 2, 5, 9, 40, -3]
-    counts = Ranks.of_counts({0: 1, 2: 2, 5: 1, 9: 2})
+    counts = CellCounts.of_counts({0: 1, 2: 2, 5: 1, 9: 2})
     assert mechanism.claim.law(values) == mechanism.claim.law(counts)
 
 

@@ -11,7 +11,7 @@ import pytest
 from discreet.errors import InputError
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.privacy import Neighbours
-from discreet.privacy.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval
 
 
 def test_warners_gamma_is_the_distance_of_truth_from_a_half():

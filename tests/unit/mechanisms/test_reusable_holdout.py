@@ -8,7 +8,7 @@ import pytest
 from discreet.audit import replay
 from discreet.errors import BudgetError, InputError
 from discreet.mechanisms import reusable_holdout
-from discreet.mechanisms.reusable_holdout import ReusableHoldout, Said, Thresholdout
+from discreet.mechanisms.reusable_holdout import HoldoutAnswer, ReusableHoldout, Thresholdout
 from discreet.privacy import Neighbours, Pure
 
 
@@ -135,7 +135,7 @@ def test_a_list_of_queries_is_answered_up_to_the_last_hit():
     answers = rule.release((train, holdout, [quiet, identity, quiet, identity, quiet]))
 
     assert [one.contradicted for one in answers] == [False, True, False, True]
-    assert answers[0] == Said(0.5, contradicted=False)
+    assert answers[0] == HoldoutAnswer(0.5, contradicted=False)
     assert abs(answers[1].mean - 1) <= rule.error(0.999)
 
 

@@ -8,8 +8,8 @@ import pytest
 from discreet.errors import InputError
 from discreet.mechanisms import INTEGERS, RoundedGaussian
 from discreet.privacy import GDP, RHO
-from discreet.privacy.charges import price
-from discreet.privacy.rounding import total
+from discreet.privacy.budgets.charges import price
+from discreet.privacy.numerics.rounding import total
 
 
 def test_mu_squared_is_the_squared_sensitivity_over_the_variance():

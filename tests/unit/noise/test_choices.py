@@ -9,7 +9,7 @@ import pytest
 from discreet.errors import InputError
 from discreet.noise import selection as choices
 from discreet.noise.bits import replaced
-from scripted import Scripted
+from scripted_bits import Scripted
 
 
 def chosen_by(word, scores, multiplicities=None):

@@ -8,7 +8,7 @@ from discreet import noise
 from discreet.errors import InputError
 from discreet.noise.bits import replaced
 from discreet.noise.coins import exponential_coin, rational_coin
-from scripted import Scripted
+from scripted_bits import Scripted
 
 
 def test_a_coin_compares_the_whole_uniform_and_not_its_first_word():

@@ -14,8 +14,8 @@ from discreet.errors import InputError
 from discreet.noise import exponential
 from discreet.noise.bits import Keystream, replaced
 from discreet.noise.certified import contexts, exact, floor
-from discreet.noise.shape import Request
-from scripted import Scripted, Silent
+from discreet.noise.shape import DrawRequest
+from scripted_bits import Scripted, Silent
 
 SCALES = [Fraction(1, 1 << 20), Fraction(7, 10), Fraction(10), Fraction(10**6, 7), Fraction(3**25)]
 
@@ -75,7 +75,7 @@ def test_the_scalar_path_agrees_with_the_array_path():
     for scale in SCALES:
         law = exponential.law(scale, two_sided=True)
         words = Keystream(bytes(32)).words(4000)
-        together = exponential.many(Request((law,), None, (2000,)), Scripted(words)).values
+        together = exponential.many(DrawRequest((law,), None, (2000,)), Scripted(words)).values
         # The array path reads all first words of a block, then all second ones.
         seconds = words[2000:] if law.low_bits else words[:0]
         for i in range(2000):

@@ -9,8 +9,8 @@ from discreet.errors import InputError
 from discreet.noise import exponential, gaussian
 from discreet.noise.bits import Keystream, replaced
 from discreet.noise.certified import contexts, exact, exp_minus, floor
-from discreet.noise.exponential import Draws
-from scripted import Scripted
+from discreet.noise.exponential import IntegerDraws
+from scripted_bits import Scripted
 
 VARIANCES = [Fraction(1, 1 << 40), Fraction(1, 3), Fraction(2), Fraction(10**4, 7), Fraction(3**50)]
 
@@ -80,14 +80,14 @@ def test_a_proposal_beyond_64_bits_is_judged_exactly_and_kept_as_a_python_int(mo
     law = gaussian.law(Fraction(1 << 112))
 
     def propose(request, _):
-        return Draws(np.zeros(request.count, dtype=np.int64), {0: huge})
+        return IntegerDraws(np.zeros(request.count, dtype=np.int64), {0: huge})
 
     monkeypatch.setattr(exponential, "many", propose)
-    monkeypatch.setattr(gaussian.Law, "keeps", lambda *_: True)
-    some = gaussian.Request((law,), None, (15,))
+    monkeypatch.setattr(gaussian.GaussianLaw, "keeps", lambda *_: True)
+    some = gaussian.DrawRequest((law,), None, (15,))
     many = gaussian.many(some, Keystream(bytes(32)), gaussian.propose)
     mixed = gaussian.many(
-        gaussian.Request((law,), np.zeros(20, dtype=np.intp), (20,)),
+        gaussian.DrawRequest((law,), np.zeros(20, dtype=np.intp), (20,)),
         Keystream(bytes(32)),
         gaussian.propose,
     )

@@ -11,7 +11,7 @@ from discreet.noise import selection
 from discreet.noise.bits import Keystream, replaced
 from discreet.noise.certified import Uniform
 from discreet.noise.selection import locate, outlast, read_scores
-from scripted import Scripted
+from scripted_bits import Scripted
 
 SCORES = [
     np.array([0, 3, -2, 3, 1]),

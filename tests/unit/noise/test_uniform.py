@@ -5,7 +5,7 @@ from discreet import noise
 from discreet.errors import InputError
 from discreet.noise.bits import replaced
 from discreet.noise.uniform import _one
-from scripted import Scripted
+from scripted_bits import Scripted
 
 
 def test_words_beyond_the_last_whole_multiple_are_drawn_again():

@@ -21,7 +21,7 @@ from discreet.plan.builder import (
     variance,
 )
 from discreet.plan.relations import Scan
-from discreet.sql.read import read
+from discreet.sql.reader.read import read
 
 VISITS = From(Scan(CLINIC.tables["visits"]))
 

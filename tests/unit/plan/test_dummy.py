@@ -9,11 +9,11 @@ import pytest
 
 from clinic import CLINIC
 from discreet.answer.measurement_plan import answer
-from discreet.answer.price import Price
+from discreet.answer.plan.price import Price
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError
 from discreet.plan.calendar import position
-from discreet.plan.dummy import Draws, dummy, nth
+from discreet.plan.dummy import DummyDraws, dummy, nth
 from discreet.plan.kinds import INT64, Kind, Range, Type
 from discreet.plan.schema import (
     Bounds,
@@ -25,7 +25,7 @@ from discreet.plan.schema import (
     Table,
     column_type,
 )
-from discreet.sql.read import read
+from discreet.sql.reader.read import read
 
 MADE = dummy(CLINIC, rows=500)
 
@@ -50,7 +50,7 @@ def test_the_same_schema_gives_the_same_rows_and_others_differ():
 
 
 def test_these_very_rows_never_change():
-    assert Draws("t\0x").below(1000, 5).tolist() == [557, 352, 309, 217, 844]
+    assert DummyDraws("t\0x").below(1000, 5).tolist() == [557, 352, 309, 217, 844]
 
 
 def test_values_lie_in_their_bounds_and_among_their_keys():

@@ -2,13 +2,13 @@ from dataclasses import replace
 
 import pytest
 
-from discreet.answer.price import Price
+from discreet.answer.plan.price import Price
 from discreet.errors import InputError
 from discreet.plan import canonical
-from discreet.plan.bounding import Law
+from discreet.plan.bounding import NoiseKind
 from discreet.plan.builder import From, count, maximum, mean, median, minimum
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.query import Measure, Query, weighted
+from discreet.plan.query import AggregateFunction, Query, weighted
 from discreet.plan.relations import Scan
 from discreet.plan.schema import Limits, Person, Schema, Table
 from discreet.plan.statistics import needed
@@ -23,7 +23,7 @@ SCHEMA = Schema({"visits": VISITS})
 
 
 def shares(query):
-    costs = plan_set(replace(query, limits=Limits(1, 1)), Price(1), Law.LAPLACE).costs
+    costs = plan_set(replace(query, limits=Limits(1, 1)), Price(1), NoiseKind.LAPLACE).costs
     return {one.statistics: cost for one, cost in costs.items()}
 
 
@@ -65,7 +65,10 @@ def test_a_weight_of_one_is_not_written_so_that_older_texts_mean_the_same():
 def test_extremes_can_be_asked_for_in_python():
     query = From(Scan(VISITS)).agg(low=minimum("age"), high=maximum("age")).query()
 
-    assert [one.measure for one in query.aggregates] == [Measure.MIN, Measure.MAX]
+    assert [one.measure for one in query.aggregates] == [
+        AggregateFunction.MIN,
+        AggregateFunction.MAX,
+    ]
 
 
 @pytest.mark.parametrize("sets", [((1,),), ((0, 0),), ((-1,),)])
@@ -77,7 +80,12 @@ def test_a_grouping_set_names_keys_that_are_there(sets):
 
 @pytest.mark.parametrize(
     ("measure", "level"),
-    [(Measure.QUANTILE, None), (Measure.QUANTILE, 2), (Measure.MIN, 0.5), (Measure.SUM, 0.5)],
+    [
+        (AggregateFunction.QUANTILE, None),
+        (AggregateFunction.QUANTILE, 2),
+        (AggregateFunction.MIN, 0.5),
+        (AggregateFunction.SUM, 0.5),
+    ],
 )
 def test_a_level_belongs_to_quantiles_alone(measure, level):
     """A quantile without one, or MIN with one, would be found out when it is measured."""

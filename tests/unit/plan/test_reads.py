@@ -17,10 +17,10 @@ from discreet.plan.expressions import (
     Unit,
 )
 from discreet.plan.kinds import Kind
-from discreet.plan.query import Aggregate, Measure, Query
+from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.reads import mentions, reads
 from discreet.plan.relations import (
-    Filter,
+    FilterRows,
     JoinPerson,
     JoinPublic,
     Keep,
@@ -63,7 +63,7 @@ def test_keys_conditions_and_filters_are_read():
     question = From(Scan(VISITS)).where(col("urgent")).group_by("city")
     query = question.agg(n=count(), m=mean("cost")).query()
     assert columns(query) == ["visits.city", "visits.cost", "visits.urgent"]
-    filtered = Aggregate("n", Measure.COUNT, (), where=Column("urgent"))
+    filtered = Aggregate("n", AggregateFunction.COUNT, (), where=Column("urgent"))
     assert columns(Query(Scan(VISITS), (), (filtered,))) == ["visits.urgent"]
 
 
@@ -92,7 +92,7 @@ def test_both_sides_of_a_join_are_read():
 
 def test_a_summary_of_a_person_is_read_only_where_it_is_used():
     each = PerPerson(
-        Filter(Scan(VISITS), Column("urgent")),
+        FilterRows(Scan(VISITS), Column("urgent")),
         (Named("city", Column("city")),),
         (
             PersonAggregate("top", Summary.MAX, Column("cost"), where=Column("urgent")),

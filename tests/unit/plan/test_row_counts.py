@@ -10,7 +10,7 @@ import discreet as dp
 from clinic import CLINIC, VISITS
 from discreet.errors import QueryRefused
 from discreet.plan.schema import Limits, Schema
-from discreet.sql.read import read
+from discreet.sql.reader.read import read
 from plan_text import plan_text
 
 STATED = Schema({**CLINIC.tables, "visits": replace(VISITS, limits=Limits(max_rows=5))})

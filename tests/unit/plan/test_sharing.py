@@ -7,17 +7,17 @@ import json
 import pytest
 
 from clinic import CLINIC
-from discreet.engines.duckdb_dialect import DuckDB
+from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.errors import InputError, QueryRefused
 from discreet.plan import canonical, relations
 from discreet.plan.expressions import Call, Column, Function, Literal
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import MOST_AGGREGATES, MOST_KEYS
 from discreet.plan.reads import reads
-from discreet.plan.relations import DEEPEST, LARGEST, Filter, Scan, Union, nodes_of
+from discreet.plan.relations import DEEPEST, LARGEST, FilterRows, Scan, Union, nodes_of
 from discreet.plan.schema import Person, Table
-from discreet.sql.read import read
-from discreet.sql.relations import render_relation
+from discreet.sql.reader.read import read
+from discreet.sql.writer.relations import render_relation
 
 VISITS = Table("visits", {"who": Type(Kind.INTEGER), "x": Type(Kind.INTEGER)}, Person("who"))
 
@@ -56,9 +56,9 @@ def test_what_is_nested_too_deep_is_refused_at_its_birth():
     relation = Scan(VISITS)
     positive = Call(Function.GREATER, (Column("x"), Literal(0, Kind.INTEGER)))
     for _ in range(DEEPEST - 1):
-        relation = Filter(relation, positive)
+        relation = FilterRows(relation, positive)
     with pytest.raises(InputError, match="nested"):
-        Filter(relation, positive)
+        FilterRows(relation, positive)
 
 
 def test_an_expression_that_doubles_is_refused_at_its_birth():
@@ -77,7 +77,7 @@ def test_a_text_that_doubles_is_refused_at_the_place_where_it_gets_too_large():
 
 
 def test_a_shared_relation_is_one_part_of_the_sql():
-    text = render_relation(read(doubling(8), CLINIC).relation, DuckDB(), "salt")
+    text = render_relation(read(doubling(8), CLINIC).relation, DuckDBDialect(), "salt")
     assert text.startswith("WITH ")
     assert text.count('data."visits"') == 1
     assert len(text) < 2000
@@ -85,7 +85,7 @@ def test_a_shared_relation_is_one_part_of_the_sql():
 
 def test_a_tree_is_written_as_ever():
     query = read("SELECT COUNT(*) FROM (SELECT * FROM visits WHERE age > 3) x", CLINIC)
-    assert "WITH" not in render_relation(query.relation, DuckDB(), "salt")
+    assert "WITH" not in render_relation(query.relation, DuckDBDialect(), "salt")
     assert canonical.write(query).startswith('{"aggregates":')
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer.measurement_plan import MeasurementPlan
-from discreet.answer.price import Price
+from discreet.answer.plan.price import Price
 from discreet.engines.duckdb import LONGEST_STORED, DuckDBEngine
 from discreet.errors import InputError, QueryRefused
 from discreet.plan import work
@@ -21,8 +21,8 @@ from discreet.plan.schema import Keys, Person, Schema, Table, column_type
 from discreet.plan.statistics import needed
 from discreet.plan.texts import LONGEST_TEXT, longest_stored
 from discreet.plan.work import MOST_STEPS, bound_work
-from discreet.sql.compile import Compiled
-from discreet.sql.read import read
+from discreet.sql.reader.read import read
+from discreet.sql.writer.compile import CompiledQuery
 
 NOTES = Table("notes", {"who": Type(Kind.INTEGER), "note": Type(Kind.TEXT)}, Person("who"))
 SCHEMA = Schema({"notes": NOTES})
@@ -65,7 +65,7 @@ def taken(query, text):
     notes = [f"{row:03d}"[: len(text)] + text[3:] for row in range(ROWS)]
     engine.store("notes", pa.table({"who": range(ROWS), "note": notes}))
     engine.open(SCHEMA)
-    kept = Compiled(query, needed(query), engine.dialect).pairs()
+    kept = CompiledQuery(query, needed(query), engine.dialect).pairs()
     best = float("inf")
     for _ in range(3):
         with engine.snapshot() as session:
@@ -151,7 +151,7 @@ def test_the_columns_that_a_join_hashes_take_no_longer_than_their_bound():
     values = [COIN.random() for _ in range(rows)]
     engine.store("wide", pa.table({"who": [1] * rows, **{f"x{i}": values for i in range(60)}}))
     engine.open(WIDE)
-    kept = Compiled(query, needed(query), engine.dialect).pairs()
+    kept = CompiledQuery(query, needed(query), engine.dialect).pairs()
     with engine.snapshot() as session:
         before = time.process_time()
         session.keep(*kept)

@@ -15,7 +15,7 @@ from discreet.privacy import (
     GaussianNoise,
     LaplaceNoise,
     Pure,
-    RandomizedResponse,
+    RandomizedResponseNoise,
     Tabulated,
 )
 
@@ -67,7 +67,7 @@ def moment(g, s):
         case BoundedRange():
             e = number(g.epsilon0)
             return sinh(u * e) / (2 * u * sinh(e / 2))
-        case RandomizedResponse():
+        case RandomizedResponseNoise():
             e, k = number(g.epsilon0), g.k
             top = gmpy2.exp(s * e) + gmpy2.exp(-(s + 1) * e) + (k - 2) * gmpy2.exp(-e)
             return top / (1 + (k - 1) * gmpy2.exp(-e))

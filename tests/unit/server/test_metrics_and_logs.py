@@ -3,7 +3,7 @@
 import json
 import logging
 
-from discreet.server.logs import Line, place
+from discreet.server.logs import JsonFormatter, place
 from discreet.server.metrics import Metrics
 
 
@@ -35,7 +35,7 @@ def test_of_an_exception_its_class_and_place_are_logged():
         found = place(error)
         record = logging.LogRecord("x", 40, "f", 1, "told %s", ("4711",), (None, error, None))
 
-    line = json.loads(Line().format(record))
+    line = json.loads(JsonFormatter().format(record))
 
     assert found["error"] == "ValueError"
     assert "4711" not in json.dumps(line)
@@ -45,7 +45,7 @@ def test_of_an_exception_its_class_and_place_are_logged():
 def test_messages_of_other_packages_are_lines_of_json():
     record = logging.LogRecord("x", 30, "f", 1, "a\nb %s", ("c",), None)
 
-    line = Line().format(record)
+    line = JsonFormatter().format(record)
 
     assert "\n" not in line
     assert json.loads(line)["event"] == "a\nb c"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from discreet.curator.ledger import Ledger
+from discreet.curator.ledger.ledger import Ledger
 from discreet.errors import LedgerError
 from discreet.server import revocations, tokens
 from discreet.server.access import AccessStore

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from discreet.errors import InputError
-from discreet.server.replies import Refusal
+from discreet.server.error_replies import HttpError
 from discreet.server.uploads import Uploads
 
 
@@ -48,7 +48,7 @@ def test_an_upload_is_found_by_its_whole_name(uploads):
 
     assert uploads.find(made) == path
     for wrong in ("", "*", made[:-1], made + "\n", made.upper() + "x", f"{made}.csv", "../uploads"):
-        with pytest.raises(Refusal) as refused:
+        with pytest.raises(HttpError) as refused:
             uploads.find(wrong)
         assert refused.value.status == 404
 
@@ -62,7 +62,7 @@ def test_what_was_made_of_an_upload_keeps_it(uploads, tmp_path):
     assert place.parent == tmp_path / "data"
     assert place.exists()
     assert not path.exists()
-    with pytest.raises(Refusal):
+    with pytest.raises(HttpError):
         uploads.find(made)
     with uploads.kept(made) as again:
         assert again == place
@@ -75,7 +75,7 @@ def test_what_was_made_of_an_upload_keeps_it(uploads, tmp_path):
 def test_only_whole_names_of_uploads_are_looked_for(uploads, name):
     put(uploads)
     assert uploads.used(name) is None
-    with pytest.raises(Refusal), uploads.kept(name):
+    with pytest.raises(HttpError), uploads.kept(name):
         pass
 
 
@@ -132,7 +132,7 @@ def test_a_file_is_found_once_it_is_whole(uploads):
     name, path = uploads.place("a.csv")
     with uploads.arriving(path) as part:
         part.write_bytes(b"a,b")
-        with pytest.raises(Refusal):
+        with pytest.raises(HttpError):
             uploads.find(name)
     assert uploads.find(name).read_bytes() == b"a,b"
     with pytest.raises(TypeError), uploads.arriving(path) as part:

@@ -7,8 +7,9 @@ from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, Field
 
 from discreet.server import sessions, tokens
-from discreet.server.described import Name, Strict
-from discreet.server.guard import (
+from discreet.server.app_state import AppState, app_state_of
+from discreet.server.error_replies import missing
+from discreet.server.permissions import (
     COOKIE,
     SECURE_COOKIE,
     Member,
@@ -18,14 +19,13 @@ from discreet.server.guard import (
     session_cookie,
     unknown,
 )
-from discreet.server.house import House, house_of
-from discreet.server.replies import missing
+from discreet.server.table_models import Name, StrictBody
 from discreet.server.tokens import LONGEST, Role, Token
 
 router = APIRouter(tags=["access"])
 
 
-class Login(Strict):
+class Login(StrictBody):
     """A token, to be exchanged for a cookie."""
 
     token: str = Field(min_length=1, max_length=300)
@@ -41,7 +41,7 @@ class Me(BaseModel):
     csrf: str | None = None
 
 
-class Wanted(Strict):
+class TokenBody(StrictBody):
     """A token to make."""
 
     name: Name
@@ -78,18 +78,18 @@ class Tokens(BaseModel):
 @router.post("/session", dependencies=[Depends(anyone)])
 def log_in(login: Login, request: Request, response: Response) -> Me:
     """Exchange a token for a cookie of the page."""
-    house = house_of(request)
-    token = tokens.find(house.access, login.token)
+    app_state = app_state_of(request)
+    token = tokens.find(app_state.access, login.token)
     if token is None:
         raise unknown()
     if before := session_cookie(request.headers):
-        sessions.end(house.access, before)
-    cookie = sessions.begin(house.access, token, house.settings)
+        sessions.end(app_state.access, before)
+    cookie = sessions.begin(app_state.access, token, app_state.settings)
     secure = needs_tls(request.headers)
     response.set_cookie(
         SECURE_COOKIE if secure else COOKIE,
         cookie,
-        max_age=round(house.settings.session_life),
+        max_age=round(app_state.settings.session_life),
         path="/",
         secure=secure,
         httponly=True,
@@ -101,7 +101,7 @@ def log_in(login: Login, request: Request, response: Response) -> Me:
 @router.delete("/session", status_code=204)
 def log_out(request: Request, caller: Member) -> Response:
     """End the session of the cookie that came with this request."""
-    sessions.end(house_of(request).access, caller.cookie)
+    sessions.end(app_state_of(request).access, caller.cookie)
     gone, secure = Response(status_code=204), needs_tls(request.headers)
     name = SECURE_COOKIE if secure else COOKIE
     gone.delete_cookie(name, path="/", secure=secure, httponly=True, samesite="strict")
@@ -124,35 +124,35 @@ def me(caller: Member) -> Me:
 def list_tokens(request: Request, caller: Owner) -> Tokens:
     """List every token that was ever made; secrets are not kept."""
     del caller
-    return Tokens(tokens=[_known(one) for one in tokens.all_tokens(house_of(request).access)])
+    return Tokens(tokens=[_known(one) for one in tokens.all_tokens(app_state_of(request).access)])
 
 
 @router.post("/tokens", status_code=201)
-def make_token(wanted: Wanted, request: Request, caller: Owner) -> Made:
+def make_token(wanted: TokenBody, request: Request, caller: Owner) -> Made:
     """Make a token; its secret is in this reply and nowhere else."""
-    house = house_of(request)
+    app_state = app_state_of(request)
     made = tokens.issue(
-        house.access, wanted.name, wanted.role, datasets=wanted.datasets, days=wanted.days
+        app_state.access, wanted.name, wanted.role, datasets=wanted.datasets, days=wanted.days
     )
-    record(house, "token made", caller.name, made.token)
+    record(app_state, "token made", caller.name, made.token)
     return Made(**_known(made.token).model_dump(), token=made.text)
 
 
 @router.delete("/tokens/{token_id}", status_code=204)
 def revoke_token(token_id: str, request: Request, caller: Owner) -> Response:
     """Revoke a token and end its sessions, at once and for ever."""
-    house = house_of(request)
-    token = tokens.by_id(house.access, token_id)
+    app_state = app_state_of(request)
+    token = tokens.by_id(app_state.access, token_id)
     if token is None:
         raise missing("token with this id")
-    if tokens.revoke(house.access, token_id):
-        record(house, "token revoked", caller.name, token)
+    if tokens.revoke(app_state.access, token_id):
+        record(app_state, "token revoked", caller.name, token)
     return Response(status_code=204)
 
 
-def record(house: House, kind: str, by: str, token: Token) -> None:
+def record(app_state: AppState, kind: str, by: str, token: Token) -> None:
     """Let the ledger prove who was let in, and by whom."""
-    house.curator.ledger.record(kind, by=by, facts=token.said)
+    app_state.curator.ledger.record(kind, by=by, facts=token.said)
 
 
 def _me(token: Token, csrf: str) -> Me:

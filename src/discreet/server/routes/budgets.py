@@ -6,18 +6,19 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
-from discreet.curator import telling, wire
-from discreet.curator.accounts import Account, Holder
-from discreet.curator.filing import Filed
-from discreet.privacy.charges import UNITS
-from discreet.server.guard import Caller, Member
-from discreet.server.questions import window_of
-from discreet.server.replies import missing
+from discreet.curator.client import wire
+from discreet.curator.ledger.accounts import Account, Holder
+from discreet.curator.ledger.charge_index import ChargedOrder
+from discreet.curator.reports import json_views
+from discreet.privacy.budgets.charges import UNITS
+from discreet.server.error_replies import missing
+from discreet.server.permissions import Caller, Member
+from discreet.server.questions import async_session_of
 
 router = APIRouter(tags=["budgets"])
 
 
-class Whose(BaseModel):
+class HolderReply(BaseModel):
     """Who an account belongs to."""
 
     kind: Literal["dataset", "analyst", "group", "link"]
@@ -36,7 +37,7 @@ class Odds(BaseModel):
 class AccountReply(BaseModel):
     """An account; `exact` is its row in the ledger, in whole units."""
 
-    holder: Whose
+    holder: HolderReply
     measure: Literal["epsilon", "rho", "mu-squared"]
     neighbours: str
     cap: float | None
@@ -65,7 +66,7 @@ class Accounts(BaseModel):
     accounts: list[AccountReply]
 
 
-class History(Accounts):
+class HistoryReply(Accounts):
     """The accounts of one dataset, and its newest charges, oldest first."""
 
     history: list[Spent]
@@ -78,22 +79,22 @@ def budgets(
     odds: Annotated[bool, Query(description="Work out what they mean for one person.")] = True,  # noqa: FBT002 - a choice of the client's
 ) -> JSONResponse:
     """Show all budgets: an analyst sees those of datasets and their own."""
-    write = telling.account_facts if odds else wire.write_account
-    found = window_of(request, caller).accounts()
+    write = json_views.account_facts if odds else wire.write_account
+    found = async_session_of(request, caller).accounts()
     return JSONResponse({"accounts": [write(one) for one in found]})
 
 
-@router.get("/budgets/{dataset:path}", response_model=History)
+@router.get("/budgets/{dataset:path}", response_model=HistoryReply)
 def budget(dataset: str, request: Request, caller: Member) -> JSONResponse:
     """Show the budgets of one dataset, and what each question took from it."""
-    window = window_of(request, caller)
+    window = async_session_of(request, caller)
     if dataset not in window.curator.datasets():
         raise missing(f"dataset {dataset}")
     account, filed = window.history(dataset)
     inside = [one for one in window.accounts() if _is_about(one.holder, dataset)]
     return JSONResponse(
         {
-            "accounts": [telling.account_facts(one) for one in inside],
+            "accounts": [json_views.account_facts(one) for one in inside],
             "history": _history(account, filed, caller),
         }
     )
@@ -103,7 +104,9 @@ def _is_about(holder: Holder, dataset: str) -> bool:
     return dataset in {holder.within, holder.name if holder.kind == "dataset" else None}
 
 
-def _history(account: Account, filed: tuple[Filed, ...], caller: Caller) -> list[dict[str, Any]]:
+def _history(
+    account: Account, filed: tuple[ChargedOrder, ...], caller: Caller
+) -> list[dict[str, Any]]:
     """Newest last; totals are worked out backwards from what is spent now."""
     after, told = account.spent[0], []
     for one in filed:

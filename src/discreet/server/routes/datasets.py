@@ -7,17 +7,17 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
 from discreet.curator.curator import Curator
-from discreet.curator.holdings import Said
-from discreet.curator.intake import Incoming
+from discreet.curator.data.data_store import ColumnDeclarations
+from discreet.curator.data.intake import Incoming
 from discreet.errors import InputError
 from discreet.plan.dummy import dummy
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Limits, Person, PublicTable, Schema, Table
-from discreet.server.described import PublicSaid, TableSaid, kinds_of
-from discreet.server.guard import Owner
-from discreet.server.house import House, house_of
-from discreet.server.promise import promise
-from discreet.server.routes.public import Rows, in_rows
+from discreet.server.app_state import AppState, app_state_of
+from discreet.server.permissions import Owner
+from discreet.server.privacy_statement import promise
+from discreet.server.routes.public import DummyRowsReply, in_rows
+from discreet.server.table_models import PublicTableBody, TableBody, kinds_of
 
 router = APIRouter(tags=["owner"])
 
@@ -38,37 +38,37 @@ class Tried(BaseModel):
     sql: str
     epsilon: str
     text: str
-    answer: Rows
+    answer: DummyRowsReply
 
 
 class Preview(BaseModel):
     """How a table would look to analysts; nothing of the file but its header was read."""
 
-    rows: Rows
+    rows: DummyRowsReply
     question: Tried
     statement: str
 
 
 @router.post("/datasets", status_code=201)
-def add(said: TableSaid, request: Request, caller: Owner) -> Added:
+def add(said: TableBody, request: Request, caller: Owner) -> Added:
     """Protect a table: a new dataset with a budget, or one more table within a dataset."""
-    house = house_of(request)
-    curator, again = house.curator.as_owner(caller.name), house.uploads.used(said.upload)
+    app_state = app_state_of(request)
+    curator, again = app_state.curator.as_owner(caller.name), app_state.uploads.used(said.upload)
     with (
-        house.work.taken(patience=house.settings.patience),
-        house.uploads.kept(said.upload) as path,
+        app_state.work.taken(patience=app_state.settings.patience),
+        app_state.uploads.kept(said.upload) as path,
     ):
         try:
             curator.add(said.name, path, **said.facts(kinds_of(path, said)))
         except InputError:
             if again is None or not _was_added(curator, said, path):
                 raise
-    return Added(name=said.name, dataset=said.within or said.name)
+    return Added(name=said.name, dataset=said.dataset or said.name)
 
 
-def _was_added(curator: Curator, said: TableSaid, path: Path) -> bool:
+def _was_added(curator: Curator, said: TableBody, path: Path) -> bool:
     """Whether the table is there in just these words: then the first reply was lost."""
-    if said.name not in curator.datasets().get(said.within or said.name, ()):
+    if said.name not in curator.datasets().get(said.dataset or said.name, ()):
         return False
     same = curator.schema.tables[said.name] == _table(said, kinds_of(path, said))
     if said.budget is None or not same:
@@ -78,20 +78,20 @@ def _was_added(curator: Curator, said: TableSaid, path: Path) -> bool:
 
 
 @router.post("/public-tables", status_code=201)
-def add_public(said: PublicSaid, request: Request, caller: Owner) -> Added:
+def add_public(said: PublicTableBody, request: Request, caller: Owner) -> Added:
     """Add a table that belongs to nobody."""
-    house = house_of(request)
-    curator, again = house.curator.as_owner(caller.name), house.uploads.used(said.upload)
+    app_state = app_state_of(request)
+    curator, again = app_state.curator.as_owner(caller.name), app_state.uploads.used(said.upload)
     with (
-        house.work.taken(patience=house.settings.patience),
-        house.uploads.kept(said.upload) as path,
+        app_state.work.taken(patience=app_state.settings.patience),
+        app_state.uploads.kept(said.upload) as path,
     ):
         kinds = kinds_of(path, said)
         columns, spelled = said.read_columns(kinds), dict(said.kinds)
         try:
             curator.add_public(said.name, path, key=said.key, columns=columns, kinds=spelled)
         except InputError:
-            types = Said(columns, spelled, frozenset(said.key)).types(Incoming(kinds))
+            types = ColumnDeclarations(columns, spelled, frozenset(said.key)).types(Incoming(kinds))
             made = PublicTable(said.name, types, tuple(said.key))
             if again is None or curator.schema.tables.get(said.name) != made:
                 raise
@@ -99,38 +99,40 @@ def add_public(said: PublicSaid, request: Request, caller: Owner) -> Added:
 
 
 @router.post("/preview")
-def preview(said: TableSaid, request: Request, caller: Owner) -> Preview:
+def preview(said: TableBody, request: Request, caller: Owner) -> Preview:
     """Try a description on made-up rows before any data is added."""
     del caller
-    house = house_of(request)
-    kinds = kinds_of(house.uploads.find(said.upload), said)
-    with house.work.taken(patience=house.settings.patience):
-        made, rows = _made_up(house, said, kinds)
+    app_state = app_state_of(request)
+    kinds = kinds_of(app_state.uploads.find(said.upload), said)
+    with app_state.work.taken(patience=app_state.settings.patience):
+        made, rows = _made_up(app_state, said, kinds)
         with made:
             return Preview(
                 rows=in_rows(rows.slice(0, _SHOWN)),
                 question=_tried(made, said),
-                statement=promise(made, said.within or said.name),
+                statement=promise(made, said.dataset or said.name),
             )
 
 
-def _made_up(house: House, said: TableSaid, kinds: dict[str, Kind]) -> tuple[Curator, pa.Table]:
+def _made_up(
+    app_state: AppState, said: TableBody, kinds: dict[str, Kind]
+) -> tuple[Curator, pa.Table]:
     """A curator over made-up rows that has the table too."""
-    made = house.curator.dummy()
+    made = app_state.curator.dummy()
     rows = dummy(Schema({**made.schema.tables, said.name: _table(said, kinds)}))[said.name]
     made.add(said.name, rows, **said.facts(kinds))
     return made, rows
 
 
-def _table(said: TableSaid, kinds: dict[str, Kind]) -> Table:
+def _table(said: TableBody, kinds: dict[str, Kind]) -> Table:
     """The table that is described."""
-    columns = Said(said.read_columns(kinds), said.kinds, frozenset(said.required))
+    columns = ColumnDeclarations(said.read_columns(kinds), said.kinds, frozenset(said.required))
     unit = said.read_unit()
     whose = Person(unit) if isinstance(unit, str) else unit
     return Table(said.name, columns.types(Incoming(kinds)), whose, said.limits.read() or Limits())
 
 
-def _tried(made: Curator, said: TableSaid) -> Tried:
+def _tried(made: Curator, said: TableBody) -> Tried:
     """Count the rows of each public key, or all of them, for a tenth of the budget."""
     table = made.schema.tables[said.name]
     group = next((name for name, of in table.columns.items() if of.keys), None)

@@ -5,9 +5,9 @@ from typing import Any, Literal
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel
 
-from discreet.server.guard import Reader, anyone
-from discreet.server.house import house_of
+from discreet.server.app_state import app_state_of
 from discreet.server.metrics import CONTENT_TYPE
+from discreet.server.permissions import Reader, anyone
 
 router = APIRouter(tags=["health"])
 
@@ -32,7 +32,7 @@ async def health() -> Health:
 async def metrics(request: Request, caller: Reader) -> Response:
     """Count replies by route, method and class of status, for Prometheus."""
     del caller
-    return Response(house_of(request).metrics.text(), media_type=CONTENT_TYPE)
+    return Response(app_state_of(request).metrics.text(), media_type=CONTENT_TYPE)
 
 
 @router.get("/openapi.json", dependencies=[Depends(anyone)], include_in_schema=False)

@@ -20,9 +20,9 @@ from discreet.lab.curves import ALARMS, NOISES, Curves, Noise, curves
 from discreet.lab.curves import EPSILONS as STOPS
 from discreet.lab.stories import STORIES
 from discreet.rationals import rational
-from discreet.server.guard import anyone
-from discreet.server.house import House, house_of
-from discreet.server.replies import Refusal, missing
+from discreet.server.app_state import AppState, app_state_of
+from discreet.server.error_replies import HttpError, missing
+from discreet.server.permissions import anyone
 
 router = APIRouter(prefix="/lab", tags=["lab"], dependencies=[Depends(anyone)])
 
@@ -33,7 +33,7 @@ _drawn: Final = lru_cache(maxsize=len(NOISES) * len(STOPS))(curves)
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class Asked(BaseModel):
+class LabBody(BaseModel):
     """A body: known fields only, numbers as numbers."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -42,7 +42,7 @@ class Asked(BaseModel):
 # --- noise --------------------------------------------------------------------------------------
 
 
-class NoiseDrawn(BaseModel):
+class NoiseReply(BaseModel):
     """Two laws of an answer, with and without one person, and the errors of attackers."""
 
     noise: Noise
@@ -69,7 +69,7 @@ def noise(
     epsilon: Annotated[
         float, Query(ge=float(STOPS[0]), le=float(STOPS[-1]), description="One of the stops.")
     ],
-) -> NoiseDrawn:
+) -> NoiseReply:
     """Draw the noise of a count, and what it leaves every attacker."""
     exact = rational(epsilon, "epsilon")
     among("epsilon", exact, STOPS)
@@ -78,9 +78,9 @@ def noise(
     return _told(drawn)
 
 
-def _told(drawn: Curves) -> NoiseDrawn:
+def _told(drawn: Curves) -> NoiseReply:
     same = ("noise", "answers", "without", "joined", "alarms", "misses", "floor", "half_width")
-    return NoiseDrawn(
+    return NoiseReply(
         **{name: getattr(drawn, name) for name in same},
         epsilon=float(drawn.epsilon),
         delta=float(drawn.delta),
@@ -94,7 +94,7 @@ def _told(drawn: Curves) -> NoiseDrawn:
 # --- the classroom ------------------------------------------------------------------------------
 
 
-class ClassAsked(Asked):
+class ClassroomBody(LabBody):
     """A made-up class, and the coins it tosses."""
 
     heads: float = Field(0.5, ge=0.05, le=0.95, description="How often coins call for the truth.")
@@ -103,7 +103,7 @@ class ClassAsked(Asked):
     population: int = Field(0, ge=0, lt=2**32)
 
 
-class ClassHeld(BaseModel):
+class ClassroomReply(BaseModel):
     """What the class said, a digit a pupil (1 is yes), and what the coins give away."""
 
     truth: Share = Field(description="How often a report is the true answer.")
@@ -120,12 +120,12 @@ class ClassHeld(BaseModel):
 
 
 @router.post("/classroom")
-def classroom(asked: ClassAsked) -> ClassHeld:
+def classroom(asked: ClassroomBody) -> ClassroomReply:
     """Ask a made-up class by coins; what the coins fall is new on every call."""
     coins = Coins(rational(asked.heads, "heads"))
     lesson = Lesson.held(coins, pupils=asked.pupils, share=asked.share, seed=asked.population)
     after_no, after_yes = coins.after
-    return ClassHeld(
+    return ClassroomReply(
         truth=float(coins.survey.truth),
         lie=float(coins.survey.lie),
         epsilon=coins.epsilon,
@@ -171,7 +171,7 @@ class Attacks(BaseModel):
     populations: int
 
 
-class RunAsked(Asked):
+class AttackBody(LabBody):
     """One run: whose answers, under which promise, how hard, and with which made-up people."""
 
     against: Against
@@ -180,7 +180,7 @@ class RunAsked(Asked):
     population: int = Field(0, ge=0, lt=POPULATIONS)
 
 
-class Run(BaseModel):
+class AttackReply(BaseModel):
     """What an attacker found out, beside what was to be had without answers and the bound."""
 
     name: str
@@ -225,12 +225,14 @@ def _attack(name: str) -> Attack:
 
 
 @router.post("/attacks/{name}")
-def attack(request: Request, name: Annotated[str, Path(max_length=40)], asked: RunAsked) -> Run:
+def attack(
+    request: Request, name: Annotated[str, Path(max_length=40)], asked: AttackBody
+) -> AttackReply:
     """Run an attack against raw, rounded or private answers about made-up people."""
     if name not in WATCHED:
         raise missing("attack of that name")
-    outcome = _run(name, asked, house_of(request))
-    return Run(
+    outcome = _run(name, asked, app_state_of(request))
+    return AttackReply(
         name=name,
         against=asked.against,
         epsilon=asked.epsilon,
@@ -244,7 +246,7 @@ def attack(request: Request, name: Annotated[str, Path(max_length=40)], asked: R
     )
 
 
-def _run(name: str, asked: RunAsked, house: House) -> Outcome:
+def _run(name: str, asked: AttackBody, app_state: AppState) -> Outcome:
     try:
         return _bench.run(
             name,
@@ -252,7 +254,7 @@ def _run(name: str, asked: RunAsked, house: House) -> Outcome:
             epsilon=asked.epsilon,
             effort=asked.effort,
             population=asked.population,
-            within=house.work.taken(patience=1.0),
+            within=app_state.work.taken(patience=1.0),
         )
     except ServiceError as busy:
-        raise Refusal(503, busy, {"Retry-After": "1"}) from busy
+        raise HttpError(503, busy, {"Retry-After": "1"}) from busy

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
-from discreet.curator import wire
-from discreet.server.guard import Reader
-from discreet.server.house import house_of
+from discreet.curator.client import wire
+from discreet.server.app_state import app_state_of
+from discreet.server.permissions import Reader
 
 router = APIRouter(tags=["ledger"])
 
@@ -19,14 +19,14 @@ _PART = 1 << 16
 _LINES = "application/x-ndjson"
 
 
-class Head(BaseModel):
+class HeadReply(BaseModel):
     """The newest entry."""
 
     sequence: int
     hash: str
 
 
-class Entry(BaseModel):
+class EntryReply(BaseModel):
     """One entry of the chain."""
 
     sequence: int
@@ -40,11 +40,11 @@ class Entry(BaseModel):
 class Entries(BaseModel):
     """Entries in order, and where the chain ends."""
 
-    entries: list[Entry]
-    head: Head
+    entries: list[EntryReply]
+    head: HeadReply
 
 
-class Problem(BaseModel):
+class ProblemReply(BaseModel):
     """What is wrong first, and in which entry; 0 where no one entry is to blame."""
 
     sequence: int
@@ -56,9 +56,9 @@ class Verified(BaseModel):
 
     ok: bool
     entries: int
-    head: Head
+    head: HeadReply
     pending: int
-    problem: Problem | None
+    problem: ProblemReply | None
 
 
 @router.get("/ledger")
@@ -70,12 +70,12 @@ def entries(
 ) -> Entries:
     """Read entries in order, those that follow number `after`."""
     del caller
-    ledger = house_of(request).curator.ledger
+    ledger = app_state_of(request).curator.ledger
     head = ledger.head()
     found = ledger.entries(after=after, limit=limit)
     return Entries(
-        entries=[Entry(**wire.write_entry(one)) for one in found],
-        head=Head(sequence=head.sequence, hash=head.hash),
+        entries=[EntryReply(**wire.write_entry(one)) for one in found],
+        head=HeadReply(sequence=head.sequence, hash=head.hash),
     )
 
 
@@ -83,9 +83,9 @@ def entries(
 def verify(request: Request, caller: Reader) -> Verified:
     """Read everything and compare; names the first entry that is wrong."""
     del caller
-    house = house_of(request)
-    with house.work.taken(patience=house.settings.patience):
-        return Verified(**wire.write_report(house.curator.ledger.verify()))
+    app_state = app_state_of(request)
+    with app_state.work.taken(patience=app_state.settings.patience):
+        return Verified(**wire.write_report(app_state.curator.ledger.verify()))
 
 
 @router.get(
@@ -96,12 +96,12 @@ def verify(request: Request, caller: Reader) -> Verified:
 def export(request: Request, caller: Reader) -> StreamingResponse:
     """Write every entry as a line of JSON with its hash."""
     del caller
-    house = house_of(request)
+    app_state = app_state_of(request)
     # Kept in a file of no name first: a reader who is slow holds no transaction.
     file = tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n")  # noqa: SIM115 - closed by _parts
     try:
-        with house.work.taken(patience=house.settings.patience):
-            house.curator.ledger.export(file)
+        with app_state.work.taken(patience=app_state.settings.patience):
+            app_state.curator.ledger.export(file)
         file.seek(0)
     except BaseException:
         file.close()

@@ -15,8 +15,8 @@ from typing import Final
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from discreet.server.guard import anyone
-from discreet.server.replies import missing
+from discreet.server.error_replies import missing
+from discreet.server.permissions import anyone
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(anyone)])
 

@@ -6,12 +6,12 @@ import pyarrow as pa
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel
 
-from discreet.curator import declarations
+from discreet.curator.client import declarations
 from discreet.plan.dummy import dummy
-from discreet.server.guard import Caller, Member
-from discreet.server.house import House, house_of
-from discreet.server.promise import promise
-from discreet.server.replies import missing
+from discreet.server.app_state import AppState, app_state_of
+from discreet.server.error_replies import missing
+from discreet.server.permissions import Caller, Member
+from discreet.server.privacy_statement import promise
 
 router = APIRouter(tags=["data"])
 
@@ -19,7 +19,7 @@ ARROW = "application/vnd.apache.arrow.stream"
 Name = Annotated[str, Path(min_length=1, max_length=200)]
 
 
-class Described(BaseModel):
+class SchemaReply(BaseModel):
     """All tables that the caller may ask about, as the owner described them."""
 
     neighbours: Literal["add-remove", "change-one"]
@@ -41,7 +41,7 @@ class Datasets(BaseModel):
     datasets: list[Dataset]
 
 
-class Rows(BaseModel):
+class DummyRowsReply(BaseModel):
     """Made-up rows."""
 
     columns: list[str]
@@ -49,32 +49,32 @@ class Rows(BaseModel):
 
 
 @router.get("/schema")
-def schema(request: Request, caller: Member) -> Described:
+def schema(request: Request, caller: Member) -> SchemaReply:
     """Describe every table for programs."""
-    return Described(**_described(house_of(request), caller))
+    return SchemaReply(**_described(app_state_of(request), caller))
 
 
 @router.get("/datasets")
 def datasets(request: Request, caller: Member) -> Datasets:
     """Describe every dataset for people."""
-    house = house_of(request)
-    said = _described(house, caller)
-    return Datasets(datasets=[_dataset(house, said, name) for name in said["datasets"]])
+    app_state = app_state_of(request)
+    said = _described(app_state, caller)
+    return Datasets(datasets=[_dataset(app_state, said, name) for name in said["datasets"]])
 
 
 @router.get("/datasets/{name:path}")
 def dataset(name: Name, request: Request, caller: Member) -> Dataset:
     """Describe one dataset for people."""
-    house = house_of(request)
-    said = _described(house, caller)
+    app_state = app_state_of(request)
+    said = _described(app_state, caller)
     if name not in said["datasets"]:
         raise missing("dataset of this name")
-    return _dataset(house, said, name)
+    return _dataset(app_state, said, name)
 
 
 @router.get(
     "/tables/{table:path}/dummy",
-    response_model=Rows,
+    response_model=DummyRowsReply,
     responses={200: {"content": {ARROW: {"schema": {"type": "string", "format": "binary"}}}}},
 )
 def made_up(
@@ -84,35 +84,37 @@ def made_up(
     rows: Annotated[int, Query(ge=0, le=10_000)] = 100,
 ) -> Any:
     """Make up rows from the description of a table alone, to try questions on."""
-    house = house_of(request)
-    if table not in _described(house, caller)["tables"]:
+    app_state = app_state_of(request)
+    if table not in _described(app_state, caller)["tables"]:
         raise missing("table of this name")
-    made = dummy(house.curator.schema, rows)[table]
+    made = dummy(app_state.curator.schema, rows)[table]
     if ARROW in request.headers.get("accept", ""):
         return Response(_stream(made), media_type=ARROW)
     return in_rows(made)
 
 
-def in_rows(table: pa.Table) -> Rows:
+def in_rows(table: pa.Table) -> DummyRowsReply:
     """A table as JSON has it; dates are texts."""
     columns = [
         [one if one is None or isinstance(one, plain) else one.isoformat() for one in column]
         for column in (table.column(name).to_pylist() for name in table.column_names)
     ]
-    return Rows(columns=table.column_names, rows=[list(row) for row in zip(*columns, strict=True)])
+    return DummyRowsReply(
+        columns=table.column_names, rows=[list(row) for row in zip(*columns, strict=True)]
+    )
 
 
 plain = (str, bool, int, float)
 
 
-def _described(house: House, caller: Caller) -> dict[str, Any]:
-    desk = house.curator.as_analyst(caller.name, datasets=caller.datasets)
+def _described(app_state: AppState, caller: Caller) -> dict[str, Any]:
+    desk = app_state.curator.as_analyst(caller.name, datasets=caller.datasets)
     return declarations.write_schema(desk)
 
 
-def _dataset(house: House, said: dict[str, Any], name: str) -> Dataset:
+def _dataset(app_state: AppState, said: dict[str, Any], name: str) -> Dataset:
     tables = {one: said["tables"][one] for one in said["datasets"][name]}
-    return Dataset(name=name, tables=tables, statement=promise(house.curator, name))
+    return Dataset(name=name, tables=tables, statement=promise(app_state.curator, name))
 
 
 def _stream(table: pa.Table) -> bytes:

@@ -7,24 +7,25 @@ from fastapi import APIRouter, Header, Path, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 
-from discreet.answer.release import Release
-from discreet.curator import telling, wire
-from discreet.curator.filing import NEWEST
-from discreet.curator.orders import Receipt, State, request_name
-from discreet.curator.portable import write_explanation
-from discreet.curator.window import Window
-from discreet.server.guard import Asker, Caller
-from discreet.server.house import house_of
+from discreet.answer.present.release import Release
+from discreet.curator.async_session import AsyncSession
+from discreet.curator.client import wire
+from discreet.curator.client.explanation_json import write_explanation
+from discreet.curator.ledger.charge_index import NEWEST
+from discreet.curator.ledger.orders import Receipt, State, request_name
+from discreet.curator.reports import json_views
+from discreet.server.app_state import app_state_of
+from discreet.server.error_replies import missing
+from discreet.server.permissions import Asker, Caller
 from discreet.server.questions import (
     TELLS,
-    Question,
-    pace_of,
+    QuestionBody,
+    async_session_of,
     pending,
     planning,
+    release_schedule_of,
     tell,
-    window_of,
 )
-from discreet.server.replies import missing
 from discreet.server.sending import LARGE, few_at_a_time
 
 router = APIRouter(tags=["questions"])
@@ -54,13 +55,13 @@ class Explained(BaseModel):
 
 
 @router.post("/explain", response_model=Explained)
-def explain(question: Question, request: Request, caller: Asker) -> JSONResponse:
+def explain(question: QuestionBody, request: Request, caller: Asker) -> JSONResponse:
     """Tell price and error of a question; no data is read."""
-    window = window_of(request, caller)
+    window = async_session_of(request, caller)
     with planning(question, request, caller):
         offer = window.offer(question.read(window.curator.schema), question.terms(), caller.name)
         told, bill = window.explain(offer), offer.bill()
-    facts = {**telling.explanation_facts(told, bill), "before": window.before(offer)}
+    facts = {**json_views.explanation_facts(told, bill), "before": window.before(offer)}
     return JSONResponse(
         {
             "facts": facts,
@@ -73,7 +74,7 @@ def explain(question: Question, request: Request, caller: Asker) -> JSONResponse
 
 @router.post("/queries", responses=TELLS, response_class=Response)
 def ask(
-    question: Question,
+    question: QuestionBody,
     request: Request,
     caller: Asker,
     key: Key = None,
@@ -84,7 +85,7 @@ def ask(
 
     The reply is 202 where it was asked for by `Prefer: respond-async`, or took too long.
     """
-    window = window_of(request, caller)
+    window = async_session_of(request, caller)
     receipt = _charged(window, question, request, caller, request_name(caller.name, key))
     waits = "respond-async" not in (prefer or "").lower()
     if receipt.release is not None and len(receipt.release) > LARGE:
@@ -98,12 +99,12 @@ def ask(
 @router.get("/queries/{charge}", responses=TELLS, response_class=Response)
 def look(charge: Charge, request: Request, caller: Asker, accept: Accept = None) -> Response:
     """Look whether an answer is there; whoever asks finishes what a stopped worker left."""
-    window = window_of(request, caller)
+    window = async_session_of(request, caller)
     filed = window.find(charge)
     if filed is None:
         raise missing(f"question {charge}")
-    with few_at_a_time(filed.size, house_of(request).settings.patience):
-        release = window.resume(charge, pace=pace_of(request, caller))
+    with few_at_a_time(filed.size, app_state_of(request).settings.patience):
+        release = window.resume(charge, pace=release_schedule_of(request, caller))
         if release is None:
             return pending(charge)
         return tell(release, filed, caller, accept, charged=False)
@@ -111,13 +112,13 @@ def look(charge: Charge, request: Request, caller: Asker, accept: Accept = None)
 
 @router.post("/remeasure", responses=TELLS, response_class=Response)
 def remeasure(
-    question: Question, request: Request, caller: Asker, accept: Accept = None
+    question: QuestionBody, request: Request, caller: Asker, accept: Accept = None
 ) -> Response:
     """Ask again for a further price, and merge with what the caller was told before.
 
     After 202, wait for the answer under Location and send the same again: it is charged once.
     """
-    window = window_of(request, caller)
+    window = async_session_of(request, caller)
     receipt = _charged(window, question, request, caller, None)
     fresh = _pursued(window, receipt, request, caller, waits=True)
     merged = None if fresh is None else window.merged(receipt.order, fresh, caller.name)
@@ -130,7 +131,7 @@ def cancel(charge: Charge, request: Request, caller: Asker) -> Response:
 
     Whoever asked it first may, and owners.
     """
-    window = window_of(request, caller)
+    window = async_session_of(request, caller)
     filed = window.find(charge)
     if filed is None or (caller.role != "owner" and filed.order.analyst != caller.name):
         raise missing(f"question {charge}")
@@ -139,27 +140,31 @@ def cancel(charge: Charge, request: Request, caller: Asker) -> Response:
 
 
 def _charged(
-    window: Window, question: Question, request: Request, caller: Caller, name: str | None
+    window: AsyncSession, question: QuestionBody, request: Request, caller: Caller, name: str | None
 ) -> Receipt:
     """Charge a question; a caller who has many under way is refused before that."""
-    house = house_of(request)
+    app_state = app_state_of(request)
     with planning(question, request, caller):
         asked = question.read(window.curator.schema)
-        house.work.check(caller.name, house.settings.at_once)
+        app_state.work.check(caller.name, app_state.settings.at_once)
         offer = window.offer(asked, question.terms(), caller.name)
     return window.charge(offer, name, asked if isinstance(asked, str) else None)
 
 
 def _pursued(
-    window: Window, receipt: Receipt, request: Request, caller: Caller, *, waits: bool
+    window: AsyncSession, receipt: Receipt, request: Request, caller: Caller, *, waits: bool
 ) -> Release | None:
     elapsed = time.monotonic() - getattr(request.state, "arrived", time.monotonic())
-    patience = max(0.0, house_of(request).settings.patience - elapsed) if waits else 0.0
-    return window.pursue(receipt, patience=patience, pace=pace_of(request, caller))
+    patience = max(0.0, app_state_of(request).settings.patience - elapsed) if waits else 0.0
+    return window.pursue(receipt, patience=patience, pace=release_schedule_of(request, caller))
 
 
 def _told(
-    window: Window, receipt: Receipt, release: Release | None, caller: Caller, accept: str | None
+    window: AsyncSession,
+    receipt: Receipt,
+    release: Release | None,
+    caller: Caller,
+    accept: str | None,
 ) -> Response:
     filed = None if release is None else window.find(receipt.sequence)
     if release is None or filed is None:  # and the ledger, which may be stuck, is not asked

@@ -9,16 +9,16 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 
-from discreet.answer.frames import inert
-from discreet.answer.release import Release
-from discreet.curator import wire
-from discreet.curator.charging import final_failure
-from discreet.curator.filing import NEWEST, Filed
+from discreet.answer.present.frames import inert
+from discreet.answer.present.release import Release
+from discreet.curator.client import wire
+from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
+from discreet.curator.ledger.charging import final_failure
 from discreet.curator.stored_orders import StoredOrder
-from discreet.server.guard import Asker
-from discreet.server.house import house_of
-from discreet.server.questions import TELLS, about_charge, pending, tell, window_of
-from discreet.server.replies import missing
+from discreet.server.app_state import app_state_of
+from discreet.server.error_replies import missing
+from discreet.server.permissions import Asker
+from discreet.server.questions import TELLS, about_charge, async_session_of, pending, tell
 from discreet.server.routes.questions import Charge
 from discreet.server.sending import few_at_a_time, send_file
 
@@ -69,7 +69,7 @@ def listed(
     limit: Annotated[int, Query(gt=0, le=200)] = 50,
 ) -> JSONResponse:
     """List what was asked, newest first: one's own, or for owners everybody's."""
-    found = window_of(request, caller).newest(before=before, limit=limit)
+    found = async_session_of(request, caller).newest(before=before, limit=limit)
     return JSONResponse([about_charge(one, caller) for one in found])
 
 
@@ -87,7 +87,7 @@ def again(
     accept: Annotated[str | None, Header(include_in_schema=False)] = None,
 ) -> Response:
     """Read an answer again: as JSON, Arrow, CSV, Parquet, a chart, a statement, or Python."""
-    window = window_of(request, caller)
+    window = async_session_of(request, caller)
     filed = window.find(charge)
     if filed is None:
         raise missing(f"release {charge}")
@@ -96,7 +96,7 @@ def again(
     chosen = form or _accepted(accept or "")
     if chosen == "python":
         return Response(_snippet(filed, str(request.base_url)), media_type="text/x-python")
-    with few_at_a_time(filed.size, house_of(request).settings.patience):
+    with few_at_a_time(filed.size, app_state_of(request).settings.patience):
         release = window.release(charge)
         if release is None:
             return pending(charge)
@@ -112,7 +112,7 @@ def _accepted(accept: str) -> Format:
     return next((kind for media, kind in _FORMATS.items() if media in accept), "json")
 
 
-def _csv(release: Release, filed: Filed) -> Response:
+def _csv(release: Release, filed: ChargedOrder) -> Response:
     import pyarrow.csv  # noqa: PLC0415 - for those who download one
 
     table = inert(release.to_arrow())
@@ -120,24 +120,24 @@ def _csv(release: Release, filed: Filed) -> Response:
     return _file(write, "text/csv", f"release-{filed.sequence}.csv")
 
 
-def _parquet(release: Release, filed: Filed) -> Response:
+def _parquet(release: Release, filed: ChargedOrder) -> Response:
     import pyarrow.parquet as pq  # noqa: PLC0415 - for those who download one
 
     write = partial(pq.write_table, release.to_arrow())
     return _file(write, _PARQUET, f"release-{filed.sequence}.parquet")
 
 
-def _chart(release: Release, filed: Filed) -> Response:
+def _chart(release: Release, filed: ChargedOrder) -> Response:
     del filed
     return JSONResponse(release.chart().to_dict(), media_type=_CHART)
 
 
-def _statement(release: Release, filed: Filed) -> Response:
+def _statement(release: Release, filed: ChargedOrder) -> Response:
     del filed
     return Response(release.statement(), media_type="text/plain")
 
 
-_WRITERS: dict[str, Callable[[Release, Filed], Response]] = {
+_WRITERS: dict[str, Callable[[Release, ChargedOrder], Response]] = {
     "csv": _csv,
     "parquet": _parquet,
     "chart": _chart,
@@ -149,7 +149,7 @@ def _file(write: Callable[[IO[bytes]], object], media: str, name: str) -> Respon
     return send_file(write, media, {"Content-Disposition": f'attachment; filename="{name}"'})
 
 
-def _snippet(filed: Filed, address: str) -> str:
+def _snippet(filed: ChargedOrder, address: str) -> str:
     """Python that asks the same question of the same server, for nothing."""
     asked = StoredOrder.parse(filed.order.plan)
     epsilon, delta = _typed(asked.price.epsilon), _typed(asked.price.delta)

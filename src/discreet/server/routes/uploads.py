@@ -10,8 +10,8 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 
 from discreet.engines.default import describe
-from discreet.server.guard import Owner
-from discreet.server.house import house_of
+from discreet.server.app_state import app_state_of
+from discreet.server.permissions import Owner
 from discreet.server.uploads import full
 
 router = APIRouter(tags=["owner"])
@@ -19,7 +19,7 @@ router = APIRouter(tags=["owner"])
 _PART = 1 << 20
 
 
-class Column(BaseModel):
+class UploadedColumn(BaseModel):
     """A column by its name; `kind` is null where its values cannot be read or the file has none."""
 
     name: str
@@ -31,7 +31,7 @@ class Upload(BaseModel):
     """A file that was kept, and what its header says."""
 
     upload: str
-    columns: list[Column]
+    columns: list[UploadedColumn]
     typed: bool
 
 
@@ -50,7 +50,7 @@ async def upload(
 ) -> Upload:
     """Keep a file (.parquet, .csv, .csv.gz) and tell the columns that its header names."""
     del caller
-    uploads = house_of(request).uploads
+    uploads = app_state_of(request).uploads
     made, path = uploads.place(name)
     try:
         with uploads.arriving(path) as part:
@@ -76,10 +76,10 @@ async def _write(parts: AsyncIterator[bytes], path: Path) -> None:
         await file.write(bytes(held))
 
 
-def _columns(path: Path) -> tuple[list[Column], bool]:
+def _columns(path: Path) -> tuple[list[UploadedColumn], bool]:
     found = describe(path)
     columns = [
-        Column(name=one.name, kind=one.kind and one.kind.value, stored=one.stored)
+        UploadedColumn(name=one.name, kind=one.kind and one.kind.value, stored=one.stored)
         for one in found.columns
     ]
     return columns, found.typed

@@ -14,10 +14,10 @@ export function worst(epsilon, delta) {
 }
 
 export function budgetStep(draft, { heading, next, changed }) {
-  if (draft.within) {
+  if (draft.dataset) {
     return [
       heading("How much may ever be told?"),
-      h("p", {}, `It shares the budget of ${draft.within}, because it is about the same people.`),
+      h("p", {}, `It shares the budget of ${draft.dataset}, because it is about the same people.`),
       next(() => null, "Look at it"),
     ];
   }

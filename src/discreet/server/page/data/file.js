@@ -85,7 +85,7 @@ export function fileStep(draft, { schema, heading, next, changed, restart }) {
       class: "wide",
       onchange: () => {
         draft.isPublic = whose.value === PUBLIC;
-        draft.within = draft.isPublic ? "" : whose.value;
+        draft.dataset = draft.isPublic ? "" : whose.value;
         restart();
       },
     },
@@ -93,7 +93,7 @@ export function fileStep(draft, { schema, heading, next, changed, restart }) {
     Object.keys(schema.datasets).map((one) =>
       h(
         "option",
-        { value: one, selected: one === draft.within },
+        { value: one, selected: one === draft.dataset },
         `The same people as ${one}: it shares that budget`,
       ),
     ),

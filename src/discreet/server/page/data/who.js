@@ -20,7 +20,7 @@ function pick(label, value, options) {
 export function whoStep(draft, { schema, heading, next, changed }) {
   const names = draft.found.map(({ name }) => [name, name]),
     unit = draft.unit ?? {};
-  const tables = Object.values(schema.tables).filter((table) => table.unit && table.dataset === draft.within);
+  const tables = Object.values(schema.tables).filter((table) => table.unit && table.dataset === draft.dataset);
   const keys = tables.flatMap((table) =>
     table.columns.map((column) => [
       JSON.stringify([table.name, column.name]),

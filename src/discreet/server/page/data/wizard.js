@@ -27,7 +27,7 @@ const blank = () => ({
   file: null,
   upload: null,
   found: [],
-  within: "",
+  dataset: "",
   isPublic: false,
   key: [],
   unit: null,
@@ -47,8 +47,8 @@ export function request(draft) {
   const unit = kind === "Person" ? where.column : kind === "EachRow" ? { each_row: true } : where;
   const limit = (text) => (text && kind !== "EachRow" ? Number(text) : null);
   const limits = { max_groups: limit(draft.max_groups), max_rows: limit(draft.max_rows) };
-  const paid = draft.within
-    ? { within: draft.within }
+  const paid = draft.dataset
+    ? { dataset: draft.dataset }
     : { budget: { epsilon: draft.epsilon, delta: draft.delta || "0" } };
   return { ...told, unit, limits, required, ...paid };
 }
@@ -186,8 +186,8 @@ function chosen(draft, reached) {
       "Budget",
       !draft.isPublic &&
         reached > 4 &&
-        (draft.within
-          ? `shared with ${draft.within}`
+        (draft.dataset
+          ? `shared with ${draft.dataset}`
           : `at most ${worst(Number(draft.epsilon), Number(draft.delta) || 0)} in 100 instead of 10`),
     ),
   ].filter(Boolean);

@@ -1,0 +1,1 @@
+"""From noisy measurements to aggregates and their intervals."""

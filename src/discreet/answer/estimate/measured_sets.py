@@ -1,0 +1,241 @@
+"""What was measured, kept with a release: noisy statistics of each group, and their noise.
+
+They came out of the same mechanisms as the numbers that are shown, so they are as private and cost
+nothing more. With them the same question, asked again, can be merged with what was told before.
+"""
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.answer.estimate.clipping import cut_off
+from discreet.answer.estimate.error_bars import CONFIDENCE
+from discreet.answer.estimate.noisy_statistics import NoisyStatistics
+from discreet.answer.estimate.quantile_intervals import QuantileInterval
+from discreet.answer.plan.expected_error import rank_error
+from discreet.answer.plan.limits import ClippedShare
+from discreet.answer.plan.measure import StatisticNoise
+from discreet.answer.plan.set_plan import ROWS
+from discreet.answer.present.frames import blanked, streamed
+from discreet.mechanisms import Gaussian, Laplace
+from discreet.plan.bounding import ContributionBounds, NoiseKind
+from discreet.plan.query import Aggregate
+from discreet.plan.relations import columns_of
+from discreet.plan.statistics import Statistic, statistics_of
+
+Floats = NDArray[np.float64]
+
+MOST_GROUPS: Final = 200_000
+"""Answers with more groups are stored without their parts, which would double them."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyStatistic:
+    """One statistic of all groups in its own unit (rows, people, values), and its noise.
+
+    `scale` is b of Laplace and sigma of Gaussian noise. It is a sum, with these `signs`, of noises
+    that all statistics of one `source` share. `excess` is how much wider than the noise
+    the interval of each group is: where groups are shown because their noise was high, and where
+    limits that the system chose cut something off.
+    """
+
+    values: Floats
+    noise_kind: NoiseKind
+    scale: float
+    excess: Floats | None = None
+    signs: tuple[int, ...] = (1,)
+    source: int = 0
+
+    @property
+    def variance(self) -> float:
+        """Of the noise on each group."""
+        terms = sum(map(abs, self.signs))
+        return terms * self.scale**2 * (2 if self.noise_kind is NoiseKind.LAPLACE else 1)
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyQuantile:
+    """One quantile of all groups, and how many rows it is off at most, 95 times in 100.
+
+    `widths` are half-widths in values, where what was released beside it gives them.
+    """
+
+    values: Floats
+    off: float
+    widths: Floats | None = None
+
+    def sliced(self, first: int, size: int) -> "NoisyQuantile":
+        """The same of some of the groups."""
+        some = slice(first, first + size)
+        widths = None if self.widths is None else self.widths[some]
+        return NoisyQuantile(self.values[some], self.off, widths)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredSet:
+    """What was measured of one grouping set.
+
+    `keys` are called k0, k1 and so on, `statistics` by `called`, `quantiles` as the aggregates are.
+    `beyond` is about the share of people with more rows than count in full, where that was bought;
+    `clipped` is what limits on rows and on groups that the system chose cut off: answers stored by
+    older versions have none.
+    """
+
+    keys: Mapping[str, pa.Array]
+    groups: int
+    statistics: Mapping[str, NoisyStatistic]
+    quantiles: Mapping[str, NoisyQuantile]
+    contributions: ContributionBounds
+    beyond: float | None = None
+    clipped: Mapping[str, ClippedShare] = field(default_factory=dict)
+
+
+def called(statistic: Statistic) -> str:
+    """A name for a statistic: what it is, and a digest of what it is made of."""
+    digest = hashlib.sha256(repr(statistic).encode()).hexdigest()[:16]
+    return f"{type(statistic).__name__} {digest}"
+
+
+def kept(measured: Sequence[NoisyStatistics]) -> tuple[MeasuredSet, ...]:
+    """The parts of an answer that are stored with it; none where there are very many groups."""
+    small = sum(one.groups for one in measured) <= MOST_GROUPS
+    return tuple(part_of(one) for one in measured) if small else ()
+
+
+def part_of(measured: NoisyStatistics) -> MeasuredSet:
+    """What is kept of a measurement."""
+    noisy = {
+        called(statistic): _noisy(statistic, values, measured)
+        for statistic, values in measured.statistics.items()
+    }
+    ranked = {
+        one.name: NoisyQuantile(
+            measured.quantiles[one.name], _off(one, measured), _widths(one, measured)
+        )
+        for one in measured.query.aggregates
+        if one.name in measured.quantiles
+    }
+    keys = {name: blanked(column) for name, column in measured.keys.items()}
+    clipped = measured.clipped
+    beyond = clipped[ROWS].share if ROWS in clipped else None
+    return MeasuredSet(
+        keys, measured.groups, noisy, ranked, measured.contributions, beyond, clipped
+    )
+
+
+def _noisy(statistic: Statistic, values: Floats, measured: NoisyStatistics) -> NoisyStatistic:
+    measurement, showing = measured.measurements[statistic], measured.showing
+    excess = cut_off(measured).get(statistic)
+    if showing is not None and showing.count.statistic == statistic and values.size:
+        plain = measurement.error(CONFIDENCE)
+        shown = showing.half_widths(values, plain) - plain
+        excess = shown if excess is None else shown + excess
+    strategies = [one.measurement.strategy for one in measured.measurements.values()]
+    source = strategies.index(measurement.measurement.strategy)
+    return NoisyStatistic(
+        values, measurement.noise_kind, _scale(measurement), excess, measurement.signs, source
+    )
+
+
+def _scale(measurement: StatisticNoise) -> float:
+    match measurement.measurement.mechanism(1):
+        case Laplace() as noise_kind:
+            return float(noise_kind.scale) / measurement.unit
+        case Gaussian() as noise_kind:
+            return math.sqrt(noise_kind.variance) / measurement.unit
+
+
+def _widths(aggregate: Aggregate, measured: NoisyStatistics) -> Floats | None:
+    bracket = QuantileInterval.of(aggregate, measured)
+    return None if bracket is None else bracket.half_widths(aggregate)
+
+
+def _off(aggregate: Aggregate, measured: NoisyStatistics) -> float:
+    query = measured.query
+    scope = columns_of(query.relation)
+    (ranks,) = statistics_of(aggregate, scope)
+    sharing = sum(ranks in statistics_of(other, scope) for other in query.aggregates)
+    return rank_error(measured.measurements[ranks], aggregate, sharing, 1 - CONFIDENCE)
+
+
+# --- as text inside a stored release --------------------------------------------------------------
+
+
+def pack(parts: tuple[MeasuredSet, ...]) -> bytes:
+    """Parts as a text: a JSON list of Arrow streams."""
+    return json.dumps([base64.b64encode(_stream(part)).decode() for part in parts]).encode()
+
+
+def unpack(stored: bytes) -> tuple[MeasuredSet, ...]:
+    """The parts that `pack` wrote."""
+    return tuple(_part(base64.b64decode(one)) for one in json.loads(stored))
+
+
+def _stream(part: MeasuredSet) -> bytes:
+    columns: dict[str, Any] = dict(part.keys)
+    noisy, ranked = [], []
+    for i, (name, one) in enumerate(part.statistics.items()):
+        columns[f"s{i}"] = one.values
+        if one.excess is not None:
+            columns[f"e{i}"] = one.excess
+        noisy.append([name, one.noise_kind.value, one.scale, one.signs, one.source])
+    for i, (name, quantile) in enumerate(part.quantiles.items()):
+        columns[f"q{i}"] = quantile.values
+        if quantile.widths is not None:
+            columns[f"w{i}"] = quantile.widths
+        ranked.append([name, quantile.off])
+    contributions = part.contributions
+    clipped = {what: astuple(one) for what, one in part.clipped.items()}
+    about = {
+        "keys": len(part.keys),
+        "groups": part.groups,
+        "statistics": noisy,
+        "quantiles": ranked,
+        "weighing": [contributions.noise_kind.value, contributions.rows, contributions.groups],
+        **({} if part.beyond is None else {"beyond": part.beyond}),
+        **({"clipped": clipped} if clipped else {}),
+    }
+    return streamed(columns, about)
+
+
+def _part(stream: bytes) -> MeasuredSet:
+    table = pa.ipc.open_stream(stream).read_all()
+    about = json.loads(table.schema.metadata[b"about"])
+    noise_kind, rows, groups = about["weighing"]
+    return MeasuredSet(
+        {f"k{i}": table.column(f"k{i}").combine_chunks() for i in range(about["keys"])},
+        about["groups"],
+        {
+            name: NoisyStatistic(
+                _floats(table, f"s{i}"),
+                NoiseKind(noise_kind),
+                scale,
+                _perhaps(table, f"e{i}"),
+                *((tuple(more[0]), more[1]) if more else ((1,), i)),  # older versions have none
+            )
+            for i, (name, noise_kind, scale, *more) in enumerate(about["statistics"])
+        },
+        {
+            name: NoisyQuantile(_floats(table, f"q{i}"), off, _perhaps(table, f"w{i}"))
+            for i, (name, off) in enumerate(about["quantiles"])
+        },
+        ContributionBounds(NoiseKind(noise_kind), rows, groups),
+        about.get("beyond"),
+        {what: ClippedShare(*one) for what, one in about.get("clipped", {}).items()},
+    )
+
+
+def _floats(table: pa.Table, name: str) -> Floats:
+    return np.asarray(table.column(name).to_numpy(), dtype=np.float64)
+
+
+def _perhaps(table: pa.Table, name: str) -> Floats | None:
+    return _floats(table, name) if name in table.column_names else None

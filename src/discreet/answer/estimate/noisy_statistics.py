@@ -1,0 +1,91 @@
+"""Noisy measurements, read as statistics: their units, their noise, and what bounds cut off."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.answer.execute.noisy_measurements import NoisyMeasurements
+from discreet.answer.execute.totals import known_keys
+from discreet.answer.plan.limits import ClippedShare
+from discreet.answer.plan.measure import StatisticNoise
+from discreet.answer.plan.set_plan import SetPlan
+from discreet.answer.plan.thresholded_count import ThresholdedCount
+from discreet.plan.bounding import ContributionBounds, has_known_keys
+from discreet.plan.query import Aggregate, Query
+from discreet.plan.relations import columns_of
+from discreet.plan.statistics import Ranks, Statistic, statistics_of
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyStatistics:
+    """What measuring gave: the groups, noisy statistics in their own units, and what it cost.
+
+    `clipped` is what the limits on rows and on groups cut off, where the system chose them, from
+    what was `learnt` about people.
+    """
+
+    query: Query
+    keys: Mapping[str, pa.Array]
+    groups: int
+    statistics: Mapping[Statistic, NDArray[np.float64]]
+    quantiles: Mapping[str, NDArray[np.float64]]
+    measurements: Mapping[Statistic, StatisticNoise]
+    contributions: ContributionBounds
+    showing: ThresholdedCount | None = None
+    clipped: Mapping[str, ClippedShare] = field(default_factory=dict)
+    learnt: tuple[str, ...] = ()
+
+    @property
+    def finds_groups(self) -> bool:
+        """Whether groups had to be found."""
+        return not has_known_keys(self.query)
+
+    def sliced(self, first: int, count: int) -> "NoisyStatistics":
+        """The same of some of the groups."""
+        some = slice(first, first + count)
+        return replace(
+            self,
+            keys={name: column.slice(first, count) for name, column in self.keys.items()},
+            groups=min(count, self.groups - first),
+            statistics={of: values[some] for of, values in self.statistics.items()},
+            quantiles={name: values[some] for name, values in self.quantiles.items()},
+        )
+
+
+def interpret(plan: SetPlan, drawn: NoisyMeasurements) -> NoisyStatistics:
+    """What was drawn for a grouping set, with the units and the noise of each number."""
+    query, noises = plan.query, plan.noises(drawn.contributions)
+    selection = plan.selection(drawn.contributions)
+    statistics, numbers = {}, iter(drawn.numbers)
+    for strategy in plan.added:
+        own = [next(numbers) for _ in strategy.combinations]
+        statistics.update({one: noises[one].values(own) for one in strategy.statistics})
+    return NoisyStatistics(
+        query,
+        known_keys(query)[0] if has_known_keys(query) else drawn.keys,
+        drawn.groups,
+        statistics,
+        {name: _middles(query, name, cells) for name, cells in drawn.cells.items()},
+        noises,
+        drawn.contributions,
+        selection if isinstance(selection, ThresholdedCount) else None,
+        drawn.clipped,
+        plan.histograms,
+    )
+
+
+def ranks_of(query: Query, aggregate: Aggregate) -> Ranks | None:
+    """The statistic of a quantile; None for other aggregates."""
+    first = statistics_of(aggregate, columns_of(query.relation))[0]
+    return first if isinstance(first, Ranks) else None
+
+
+def _middles(query: Query, name: str, cells: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The middle of each cell that was chosen for a quantile."""
+    (ranks,) = (ranks_of(query, one) for one in query.aggregates if one.name == name)
+    assert ranks is not None  # noqa: S101 - narrowing: cells are of quantiles
+    width = (ranks.high - ranks.low) / ranks.cells
+    return np.asarray(ranks.low + (cells + 0.5) * width, dtype=np.float64)

@@ -1,0 +1,88 @@
+"""Intervals of quantiles in values, where other numbers that are released bound them.
+
+A quantile's own error is in ranks. Of several quantiles of the same values, those to its sides are
+far enough away in ranks, once there are enough rows, to lie on their sides of the true one too.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.answer.estimate.aggregates import Floats
+from discreet.answer.estimate.clipping import lost_share
+from discreet.answer.estimate.error_bars import CONFIDENCE
+from discreet.answer.estimate.noisy_statistics import NoisyStatistics
+from discreet.answer.plan.expected_error import rank_error
+from discreet.plan.kinds import Type
+from discreet.plan.query import Aggregate, level_of
+from discreet.plan.relations import columns_of
+from discreet.plan.statistics import Ranks, Rows, statistics_of
+
+_FAILURE = (1 - CONFIDENCE) / 3
+"""Of the count, of the quantile below, of the quantile above."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileInterval:
+    """Quantiles of one group of values, and what is known of how many values each group has.
+
+    Why: a released quantile of level p misses by t ranks at most, but for failures; so it is no
+    higher than the true quantile of level p + t/n, and that is no higher than the true one of level
+    q where p + t/n <= q. The count gives the least n. Noises are independent, so which neighbour is
+    taken (the nearest that n allows) says nothing about its own noise. Limits that the system chose
+    take a share of all rows at most, and move levels by no more.
+    """
+
+    ranks: Ranks
+    siblings: tuple[Aggregate, ...]
+    part: NoisyStatistics
+
+    @staticmethod
+    def of(aggregate: Aggregate, part: NoisyStatistics) -> "QuantileInterval | None":
+        """What stands beside a quantile; None where nobody counted, or none stands there."""
+        scope = columns_of(part.query.relation)
+        (ranks,) = statistics_of(aggregate, scope)
+        assert isinstance(ranks, Ranks)  # noqa: S101 - narrowing: a quantile needs nothing else
+        siblings = tuple(a for a in part.query.aggregates if _ranked(a, scope) == ranks)
+        shown = part.showing is not None and part.showing.count.statistic == Rows(ranks.where)
+        if shown or Rows(ranks.where) not in part.statistics or len(siblings) == 1:
+            return None
+        return QuantileInterval(ranks, siblings, part)
+
+    def half_widths(self, aggregate: Aggregate) -> Floats:
+        """How far the true quantile is from the released one at most, 95 times in 100."""
+        middle = self.part.quantiles[aggregate.name]
+        low = np.full(middle.size, self.ranks.low)
+        high = np.full(middle.size, self.ranks.high)
+        half_cell = (self.ranks.high - self.ranks.low) / self.ranks.cells / 2
+        fewest = self._fewest()
+        for other in self._from_far(aggregate):  # the nearest that is far enough has the last word
+            apart = float(level_of(aggregate) - level_of(other))
+            sure = (abs(apart) - lost_share(self.part)) * fewest >= self._missed(other)
+            value = self.part.quantiles[other.name]
+            low = np.where(sure & (apart > 0), value - half_cell, low)
+            high = np.where(sure & (apart < 0), value + half_cell, high)
+        return np.asarray(np.maximum(np.abs(middle - low), np.abs(high - middle)))
+
+    def _from_far(self, aggregate: Aggregate) -> list[Aggregate]:
+        level = level_of(aggregate)
+        return sorted(self.siblings, key=lambda other: -abs(level_of(other) - level))
+
+    def _missed(self, other: Aggregate) -> float:
+        """The ranks that a neighbour misses at most."""
+        plan = self.part.measurements[self.ranks]
+        return rank_error(plan, other, len(self.siblings), _FAILURE)
+
+    def _fewest(self) -> Floats:
+        """The least number of values each group has."""
+        count = Rows(self.ranks.where)
+        one_sided = Fraction(1 - 2 * _FAILURE).limit_denominator(10**6)
+        off = self.part.measurements[count].error(one_sided)
+        return np.maximum(self.part.statistics[count] - off, 0.0)
+
+
+def _ranked(aggregate: Aggregate, scope: Mapping[str, Type]) -> Ranks | None:
+    first = statistics_of(aggregate, scope)[0]
+    return first if isinstance(first, Ranks) else None

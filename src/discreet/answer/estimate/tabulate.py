@@ -1,0 +1,267 @@
+"""Noisy statistics of all grouping sets as one table of keys and aggregates."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.answer.estimate.aggregates import Floats, estimate
+from discreet.answer.estimate.clipping import cut_off, lost_share
+from discreet.answer.estimate.error_bars import (
+    CONFIDENCE,
+    EXACT,
+    POINTS,
+    RANKED,
+    SAME_EVERYWHERE,
+    SLICE,
+    draws_for,
+    half_width,
+    lay_out,
+    simulate,
+)
+from discreet.answer.estimate.noisy_statistics import NoisyStatistics
+from discreet.answer.estimate.nonlinear_error import furthest
+from discreet.answer.estimate.postprocessing import evaluate, outputs_of
+from discreet.answer.estimate.quantile_intervals import QuantileInterval
+from discreet.answer.estimate.selection_bias import is_picked
+from discreet.answer.plan.expected_error import rank_error
+from discreet.answer.present.number_text import counted
+from discreet.engines.engine import ARROW
+from discreet.plan.expressions import Column
+from discreet.plan.kinds import Kind
+from discreet.plan.query import (
+    Aggregate,
+    Query,
+    grouping_name,
+    groupings,
+    key_types,
+    released_columns,
+    released_kind,
+)
+from discreet.plan.reads import mentions
+from discreet.plan.relations import Named, columns_of
+from discreet.plan.statistics import Rows, Statistic, behind, statistics_of
+
+_LARGEST = 2.0**62
+"""Counts are whole numbers of 64 bits; noise beyond that is too rare to matter and stays here."""
+
+
+def tabulate(query: Query, part: NoisyStatistics, draws: int = 1) -> pa.Table:
+    """Keys and aggregates of one grouping set; `draws` simulated tables below each other."""
+    columns: dict[str, pa.Array] = {}
+    places = {key.name: f"k{i}" for i, key in enumerate(part.query.keys)}
+    for key, of in zip(query.keys, key_types(query), strict=True):
+        if key.name in places:
+            columns[key.name] = pa.concat_arrays([part.keys[places[key.name]]] * draws)
+        else:
+            columns[key.name] = pa.nulls(part.groups * draws, ARROW[of.kind])
+    if groupings(query):
+        for key in query.keys:
+            left_out = np.full(part.groups * draws, key.name not in places, dtype=np.int64)
+            columns[grouping_name(key.name)] = pa.array(left_out)
+    for aggregate in query.aggregates:
+        columns[aggregate.name] = _values(aggregate, part, draws)
+    return pa.table(columns)
+
+
+def _values(aggregate: Aggregate, part: NoisyStatistics, draws: int) -> pa.Array:
+    if aggregate.name in part.quantiles:
+        found = part.quantiles[aggregate.name]
+    else:
+        found = estimate(aggregate, part.statistics, columns_of(part.query.relation))
+    flat = np.broadcast_to(found, (draws, part.groups)).ravel()
+    if released_kind(aggregate) is Kind.INTEGER:
+        return pa.array(np.clip(np.rint(flat), -_LARGEST, _LARGEST).astype(np.int64))
+    return pa.array(flat)
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """Many tables as they might have come out: what error bars are read off.
+
+    `many` holds, for each grouping set, statistics with a row a draw; it is empty where there are
+    too many groups to simulate all at once. Numbers that are computed from aggregates which also
+    pick the rows are computed from noise that is so many `times` as wide.
+    """
+
+    query: Query
+    parts: Sequence[NoisyStatistics]
+    many: Sequence[NoisyStatistics]
+    draws: int
+    times: float = 1.0
+
+    @staticmethod
+    def of(query: Query, parts: Sequence[NoisyStatistics], times: float = 1.0) -> "Simulation":
+        """Simulate as often as the number of groups allows."""
+        draws = draws_for(sum(part.groups for part in parts))
+        many = [replace(part, statistics=_drawn(query, part, draws)) for part in parts if draws]
+        return Simulation(query, parts, many, draws, times)
+
+    def half_widths(self, central: pa.Table) -> tuple[dict[str, Floats], dict[str, str]]:
+        """Half-widths of all shown numbers that have one, and how each was found."""
+        if not self.many:
+            return self._by_slices(central)
+        aggregates = {aggregate.name: aggregate for aggregate in self.query.aggregates}
+        widths: dict[str, Floats] = {}
+        how: dict[str, str] = {}
+        ranked = {name for name, one in aggregates.items() if one.measure in RANKED}
+        derived: list[Named] = []
+        for output in outputs_of(self.query):
+            match output.expression:
+                case Column(name) if name in aggregates:
+                    width, how[output.name] = self._plain(aggregates[name])
+                    widths |= {} if width is None else {output.name: width}
+                case other if mentions(other) & ranked:
+                    how[output.name] = "it is computed from a quantile, whose error is in rows"
+                case other if mentions(other) & aggregates.keys():
+                    derived.append(output)
+        if derived and central.num_rows:
+            for name, width in self.derived(tuple(derived), central).items():
+                widths[name], how[name] = width, "by simulation"
+        return widths, how
+
+    def _by_slices(self, central: pa.Table) -> tuple[dict[str, Floats], dict[str, str]]:
+        """The same for very many groups: some at a time, with one layout of the noise for all."""
+        found: dict[str, list[Floats]] = {}
+        how: dict[str, str] = {}
+        row = 0
+        for part in self.parts:
+            for first in range(0, part.groups, SLICE):
+                some = part.sliced(first, SLICE)
+                drawn = some if self._varies(part) else some.sliced(0, 1)
+                laid = lay_out(drawn.statistics, some.measurements, some.showing, cut_off(drawn))
+                one = Simulation(
+                    self.query, [some], [replace(some, statistics=laid)], POINTS, self.times
+                )
+                widths, how = one.half_widths(central.slice(row, some.groups))
+                row += some.groups
+                for name, width in widths.items():
+                    found.setdefault(name, []).append(width)
+        return {name: np.concatenate(widths) for name, widths in found.items()}, how
+
+    def _varies(self, part: NoisyStatistics) -> bool:
+        """Whether an error bar differs from group to group for what was measured of them."""
+        same = {a.name for a in self.query.aggregates if a.measure in SAME_EVERYWHERE}
+        keys = {*(key.name for key in self.query.keys), *groupings(self.query)}
+        shown = (output.expression for output in outputs_of(self.query))
+        plain = all(
+            (isinstance(one, Column) and one.name in same) or mentions(one) <= keys for one in shown
+        )
+        found = part.showing is not None and isinstance(part.showing.count.statistic, Rows)
+        return not plain or found or bool(part.clipped)
+
+    def _plain(self, aggregate: Aggregate) -> tuple[Floats | None, str]:
+        """The error bar of an aggregate that is shown as it is."""
+        if aggregate.measure in RANKED:
+            width, how = self._bracketed(aggregate), self._ranked(aggregate)
+            return width, how if width is None else f"by the quantiles beside it; {how}"
+        found = [
+            half_width(
+                aggregate,
+                part.statistics,
+                self.many[i].statistics,
+                part.measurements,
+                columns_of(part.query.relation),
+                part.showing,
+                cut_off(part),
+            )
+            for i, part in enumerate(self.parts)
+        ]
+        known = [width for width, _ in found if width is not None]
+        return (np.concatenate(known) if len(known) == len(found) else None), found[0][1]
+
+    def _bracketed(self, aggregate: Aggregate) -> Floats | None:
+        """The error bar of a quantile in values, where its neighbours and a count give one."""
+        brackets = [QuantileInterval.of(aggregate, part) for part in self.parts]
+        known = [bracket.half_widths(aggregate) for bracket in brackets if bracket is not None]
+        return np.concatenate(known) if len(known) == len(brackets) else None
+
+    def _ranked(self, aggregate: Aggregate) -> str:
+        """How far a quantile is off, in rows: in values it depends on the data."""
+        scope = columns_of(self.query.relation)
+        (ranks,) = statistics_of(aggregate, scope)
+        sharing = sum(ranks in statistics_of(other, scope) for other in self.query.aggregates)
+        plans = (part.measurements[ranks] for part in self.parts)
+        off = max(rank_error(plan, aggregate, sharing, 1 - CONFIDENCE) for plan in plans)
+        most = counted(math.ceil(off), "row")
+        lost = max(lost_share(part) for part in self.parts)
+        more = f", and by {100 * lost:.2g} % of all rows for what limits cut off" if lost else ""
+        return f"it is off by {most}{more} in sorted order at most, 95 times in 100"
+
+    def derived(self, outputs: tuple[Named, ...], central: pa.Table) -> dict[str, Floats]:
+        """The error bars of numbers that are computed from several aggregates."""
+        picked = tuple(one for one in outputs if is_picked(self.query, one.expression))
+        if self.times == 1 or not picked:
+            return self.computed(outputs, central)
+        plain = tuple(one for one in outputs if one not in picked)
+        widths = self._wider().computed(picked, central)
+        return widths | (self.computed(plain, central) if plain else {})
+
+    def _wider(self) -> "Simulation":
+        """The same with noise that is so many times as wide."""
+        many = [
+            replace(
+                more,
+                statistics={
+                    of: _from(part, of, draws, self.times) for of, draws in more.statistics.items()
+                },
+            )
+            for part, more in zip(self.parts, self.many, strict=True)
+        ]
+        return replace(self, many=many, times=1.0)
+
+    def computed(self, outputs: tuple[Named, ...], central: pa.Table) -> dict[str, Floats]:
+        """The same with the noise as it is."""
+        columns = released_columns(self.query)
+        middle = evaluate(central, outputs, columns)
+        around = [
+            evaluate(tabulate(self.query, part, self.draws), outputs, columns) for part in self.many
+        ]
+        widths = {}
+        for output in outputs:
+            kind = middle.schema.field(output.name).type
+            if pa.types.is_floating(kind) or pa.types.is_integer(kind):
+                rows = [_floats(table, output.name).reshape(self.draws, -1) for table in around]
+                truths = np.split(_floats(middle, output.name), np.cumsum(self._sizes)[:-1])
+                widths[output.name] = np.concatenate(
+                    [
+                        furthest(many - truth, self._noises(i, output))
+                        for i, (many, truth) in enumerate(zip(rows, truths, strict=True))
+                    ]
+                )
+        return widths
+
+    def _noises(self, place: int, output: Named) -> list[Floats]:
+        """The noises that an output is computed from, of one grouping set."""
+        part, many = self.parts[place].statistics, self.many[place].statistics
+        used = behind(self.query, [output.expression])
+        return [many[statistic] - part[statistic] for statistic in used]
+
+    @property
+    def _sizes(self) -> list[int]:
+        """How many groups each grouping set has."""
+        return [part.groups for part in self.parts]
+
+
+def _from(part: NoisyStatistics, of: Statistic, draws: Floats, times: float) -> Floats:
+    """Draws of a statistic, so many times as far from what was measured."""
+    measured = part.statistics[of]
+    return np.asarray(measured + times * (draws - measured))
+
+
+def _drawn(query: Query, part: NoisyStatistics, draws: int) -> dict[Statistic, Floats]:
+    """Statistics as they might have come out; as they are where no error bar asks for more."""
+    same = EXACT | RANKED if part.showing is not None else SAME_EVERYWHERE
+    plain = {a.name for a in query.aggregates if a.measure in same}
+    shown = (output.expression for output in outputs_of(query))
+    bent = [one for one in shown if not (isinstance(one, Column) and one.name in plain)]
+    used = {of: part.statistics[of] for of in behind(query, bent) if of in part.statistics}
+    as_they_are = {of: values[None] for of, values in part.statistics.items()}
+    return as_they_are | simulate(used, part.measurements, draws, part.showing, cut_off(part))
+
+
+def _floats(table: pa.Table, name: str) -> Floats:
+    """A released column as doubles; NULL is NaN. Whole numbers past 2^53 are rounded."""
+    return np.asarray(table.column(name).cast(pa.float64(), safe=False).to_numpy())

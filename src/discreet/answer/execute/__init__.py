@@ -1,0 +1,1 @@
+"""From the engine's exact integers to noisy measurements."""

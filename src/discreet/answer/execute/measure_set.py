@@ -1,0 +1,176 @@
+"""Run the plan of a grouping set: exact integers of the engine meet their noise, and no more.
+
+Nothing flows backwards: everything was decided before data is touched, and what the engine returns
+goes through a mechanism before anything else sees it.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.answer.estimate.noisy_statistics import ranks_of
+from discreet.answer.execute.noisy_measurements import NoisyMeasurements, Spent
+from discreet.answer.execute.totals import found_totals, known_totals, put_domains
+from discreet.answer.plan.chosen_limits import choose, clipped, unit_scale
+from discreet.answer.plan.contribution_histogram import ContributionHistogram
+from discreet.answer.plan.feasible import check_feasible, widest
+from discreet.answer.plan.limits import ClippedShare, GroupNorm, Norm
+from discreet.answer.plan.measure import (
+    Measurement,
+    quantile_cells,
+    quantile_guarantee,
+    quantile_scale,
+)
+from discreet.answer.plan.planning import public_bounds
+from discreet.answer.plan.set_plan import EXACT, FINDING, GROUPS, ROWS, SetPlan, histogram_of, words
+from discreet.answer.plan.sql_statements import SetStatements
+from discreet.engines.engine import Deadline, Engine, Session
+from discreet.plan.bounding import ContributionBounds, group_count
+from discreet.plan.query import Aggregate, level_of
+from discreet.plan.statistics import Distinct, Ranks, Statistic
+from discreet.privacy import Guarantee
+
+
+def measure_set(plan: SetPlan, engine: Engine, until: Deadline | None = None) -> NoisyMeasurements:
+    """Measure one grouping set; at `until` the engine is stopped."""
+    statements = SetStatements.of(plan, engine.dialect, os.urandom(16).hex())
+    with engine.snapshot(until) as session:
+        put_domains(plan.query, session)
+        for kept in statements.people():
+            session.keep(*kept)
+        bounded = bound_contributions(plan, statements, session)
+        contributions, spent = bounded.contributions, list(bounded.spent)
+        check_feasible(plan, contributions)
+        for kept in statements.bounding(contributions):
+            session.keep(*kept)
+        measurements, selection = plan.measurements(contributions), plan.selection(contributions)
+        if selection is None:
+            totals = known_totals(statements, measurements, session)
+        else:
+            totals = found_totals(statements, measurements, session, selection)
+            spent.append(Spent(FINDING, EXACT, selection.guarantee))
+        if any(isinstance(one, Ranks | Distinct) for one in statements.compiled.statistics):
+            places = pa.array(np.arange(totals.groups, dtype=np.int64))
+            session.put("groups", pa.table({"place": places, **totals.keys}))
+        cells, chosen = _cells(statements, measurements, session, totals.groups)
+        return NoisyMeasurements(
+            contributions,
+            {} if selection is None else totals.keys,  # what is public need not be stored
+            totals.groups,
+            (*totals.numbers, *_distincts(statements, measurements, session, totals.groups)),
+            cells,
+            (*spent, *(_paid(one, chosen) for one in measurements)),
+            bounded.clipped,
+        )
+
+
+# --- bounds -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedContributions:
+    """Bounds on people; what learning them cost, and what they cut off."""
+
+    contributions: ContributionBounds
+    spent: tuple[Spent, ...] = ()
+    clipped: Mapping[str, ClippedShare] = field(default_factory=dict)
+
+
+def bound_contributions(
+    plan: SetPlan, statements: SetStatements, session: Session
+) -> BoundedContributions:
+    """The bounds of the plan, else what noisy histograms of people suggest."""
+    if plan.contributions is not None:
+        return BoundedContributions(plan.contributions)
+    mechanism, most, found, told = plan.histogram, widest(plan), {}, {}
+    for name, norm in plan.norms.items():
+        people = np.zeros(len(norm.bounds) + 1, dtype=np.int64)
+        for batch in session.stream(statements.histogram(norm)):
+            people[batch.column(0).to_numpy()] = batch.column(1).to_numpy()
+        noisy = np.asarray(mechanism.release(people), dtype=np.float64)
+        spread = ContributionHistogram(noisy, float(mechanism.scale), norm.steps, _top(norm))
+        limit = choose(spread, norm, unit_scale(plan, norm), group_count(plan.query))
+        found[name] = min(limit, most if name == ROWS else plan.findable(most))
+        told[name] = clipped(spread, norm, found[name])
+    public = public_bounds(plan.query, plan.noise_kind)
+    return BoundedContributions(
+        ContributionBounds(
+            plan.noise_kind, found.get(ROWS, public.rows), found.get(GROUPS, public.groups)
+        ),
+        tuple(Spent(histogram_of(name), EXACT, mechanism.guarantee) for name in plan.histograms),
+        {name: one for name, one in told.items() if one is not None},
+    )
+
+
+def _top(norm: Norm) -> int | None:
+    """The highest norm that a person can have, where it is public."""
+    return norm.groups if isinstance(norm, GroupNorm) and not norm.found else None
+
+
+# --- different values, and quantiles ------------------------------------------------------------
+
+
+def _distincts(
+    statements: SetStatements, measurements: list[Measurement], session: Session, groups: int
+) -> Iterator[NDArray[Any]]:
+    """Noisy numbers of different values."""
+    for one in measurements:
+        statistic = one.strategy.statistics[0]
+        if isinstance(statistic, Distinct):
+            totals = np.zeros(groups, dtype=np.int64)
+            for batch in session.stream(statements.distincts(statistic, one.contributions)):
+                totals[batch.column(0).to_numpy()] = batch.column(1).to_numpy()
+            yield from one.release([totals])
+
+
+def _cells(
+    statements: SetStatements, measurements: list[Measurement], session: Session, groups: int
+) -> tuple[dict[str, NDArray[np.int64]], dict[Statistic, Guarantee]]:
+    """The cell of each private quantile of every group, by aggregate; what each gave away."""
+    query = statements.plan.query
+    wanted: dict[Ranks, list[Aggregate]] = {}
+    for aggregate in query.aggregates:
+        if (ranks := ranks_of(query, aggregate)) is not None:
+            wanted.setdefault(ranks, []).append(aggregate)
+    found = {a.name: np.empty(groups, dtype=np.int64) for some in wanted.values() for a in some}
+    plans = {one.strategy.statistics[0]: one for one in measurements}
+    spent: dict[Statistic, Guarantee] = {}
+    for statistic, aggregates in wanted.items():
+        one, count = plans[statistic], len(aggregates)
+        scales = [quantile_scale(one, level_of(a), count) for a in aggregates]
+        levels = [level_of(a) for a in aggregates]
+        spent[statistic] = quantile_guarantee(one, list(zip(levels, scales, strict=True)))
+        for place, ranked in enumerate(_ranked(statements.ranks(statistic), session, groups)):
+            for aggregate, scale in zip(aggregates, scales, strict=True):
+                level = level_of(aggregate)
+                cell = quantile_cells(*ranked, statistic.cells, level, scale)
+                found[aggregate.name][place] = cell
+    return found, spent
+
+
+def _paid(one: Measurement, chosen: Mapping[Statistic, Guarantee]) -> Spent:
+    """What a measurement gave away, as the mechanism that was used says."""
+    first = one.strategy.statistics[0]
+    paid = chosen[first] if first in chosen else one.mechanism(2).guarantee
+    return Spent(words(one.strategy), one.noise_kind.value, paid)
+
+
+def _ranked(
+    statement: str, session: Session, groups: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """The occupied cells of every group and the weight in each, in the order of the groups."""
+    columns: list[list[NDArray[np.int64]]] = [[], [], []]
+    for batch in session.stream(statement):
+        for column, part in zip(columns, batch.columns, strict=True):
+            column.append(part.to_numpy())
+    empty = np.empty(0, dtype=np.int64)
+    places, cells, weights = (np.concatenate([empty, *column]) for column in columns)
+    ends = np.searchsorted(places, np.arange(groups + 1))
+    for first, end in pairwise(ends):
+        yield cells[first:end], weights[first:end]

@@ -1,0 +1,125 @@
+"""Noisy measurements as they are stored with their charge, before anything is computed from them.
+
+Exact integers have met their noise; nothing here was estimated, scaled or shown yet. Whatever
+follows (`discreet.answer.present`) is a function of these bytes and of the question, so a second
+attempt sees the same noise.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.answer.plan.limits import ClippedShare
+from discreet.answer.present.frames import blanked, streamed
+from discreet.errors import InputError
+from discreet.plan.bounding import ContributionBounds, NoiseKind
+from discreet.privacy import Guarantee
+
+_VERSION = 2
+
+
+class Spent(NamedTuple):
+    """One thing that was measured, in words: what, the noise, and what it gave away."""
+
+    what: str
+    noise: str
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyMeasurements:
+    """What was measured of one grouping set, as noisy integers.
+
+    `keys` are called k0, k1 and so on. `numbers` has an array for each number of each strategy that
+    noise is added to, in the order of `SetPlan.added`; `cells` the chosen cell of each quantile by
+    the name of its aggregate. `spent` is what each part gave away, as its mechanism says.
+    `clipped` is what limits on rows and on groups that the system chose cut off.
+    """
+
+    contributions: ContributionBounds
+    keys: Mapping[str, pa.Array]
+    groups: int
+    numbers: tuple[NDArray[Any], ...]
+    cells: Mapping[str, NDArray[np.int64]]
+    spent: tuple[Spent, ...] = ()
+    clipped: Mapping[str, ClippedShare] = field(default_factory=dict)
+
+
+def pack(drawn: Sequence[NoisyMeasurements]) -> bytes:
+    """All grouping sets of a question as bytes: one Arrow stream after another."""
+    streams = [_stream(one) for one in drawn]
+    sizes = json.dumps({"version": _VERSION, "sizes": [len(stream) for stream in streams]})
+    return b"\n".join([sizes.encode(), b"".join(streams)])
+
+
+def unpack(stored: bytes) -> list[NoisyMeasurements]:
+    """The measurements that `pack` wrote."""
+    try:
+        head, _, rest = stored.partition(b"\n")
+        about = json.loads(head)
+        if about["version"] != _VERSION:
+            raise _unreadable()
+        ends = np.cumsum([0, *about["sizes"]])
+        return [_read(memoryview(rest)[first:end]) for first, end in pairwise(ends)]
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, IndexError) as wrong:
+        raise _unreadable() from wrong
+
+
+def _unreadable() -> InputError:
+    return InputError(
+        "stored measurements cannot be read",
+        why="they are damaged, or another version of the package wrote them",
+        fix="use the version that wrote them, or a later one",
+    )
+
+
+def _stream(drawn: NoisyMeasurements) -> bytes:
+    columns: dict[str, pa.Array] = {name: blanked(key) for name, key in drawn.keys.items()}
+    columns |= {f"s{i}": _integers(totals) for i, totals in enumerate(drawn.numbers)}
+    columns |= {f"c{i}": pa.array(cells) for i, cells in enumerate(drawn.cells.values())}
+    contributions = drawn.contributions
+    about = {
+        "keys": list(drawn.keys),
+        "groups": drawn.groups,
+        "numbers": len(drawn.numbers),
+        "cells": list(drawn.cells),
+        "weighing": [contributions.noise_kind.value, contributions.rows, contributions.groups],
+        "spent": [[what, noise, paid.to_dict()] for what, noise, paid in drawn.spent],
+        "clipped": {what: astuple(one) for what, one in drawn.clipped.items()},
+    }
+    return streamed(columns, about)
+
+
+def _read(stream: memoryview) -> NoisyMeasurements:
+    table = pa.ipc.open_stream(pa.py_buffer(stream)).read_all()
+    about = json.loads(table.schema.metadata[b"about"])
+    noise_kind, rows, groups = about["weighing"]
+    return NoisyMeasurements(
+        ContributionBounds(NoiseKind(noise_kind), rows, groups),
+        {name: table.column(name).combine_chunks() for name in about["keys"]},
+        about["groups"],
+        tuple(_numbers(table.column(f"s{i}")) for i in range(about["numbers"])),
+        {name: _numbers(table.column(f"c{i}")) for i, name in enumerate(about["cells"])},
+        tuple(
+            Spent(what, noise, Guarantee.from_dict(paid)) for what, noise, paid in about["spent"]
+        ),
+        {what: ClippedShare(*one) for what, one in about["clipped"].items()},
+    )
+
+
+def _integers(totals: NDArray[Any]) -> pa.Array:
+    """Whole numbers; as text where one is too long for 64 bits."""
+    return pa.array(totals if totals.dtype == np.int64 else [str(one) for one in totals.tolist()])
+
+
+def _numbers(column: pa.ChunkedArray) -> NDArray[Any]:
+    if pa.types.is_string(column.type):
+        return np.array([int(one) for one in column.to_pylist()], dtype=object)
+    numbers: NDArray[np.int64] = column.to_numpy()
+    return numbers

@@ -1,0 +1,73 @@
+"""The limits that the system chooses where nobody has stated them, and what they cut off."""
+
+import math
+
+import numpy as np
+
+from discreet.answer.plan.contribution_histogram import ContributionHistogram
+from discreet.answer.plan.limits import BLIND, ClippedShare, GroupNorm, Norm
+from discreet.answer.plan.set_plan import SetPlan
+from discreet.plan.bounding import ContributionBounds, NoiseKind
+from discreet.plan.schema import Limits
+from discreet.plan.statistics import People
+
+_BIAS = 0.5
+"""The most that clipping may take from a typical group, in scales of its noise."""
+
+_FAR = 8
+"""How many times further than the last step seen a limit may be."""
+
+_DOUBTED = 1.0
+"""Noise scales of people by which the tail may be longer than it seems, for intervals."""
+
+
+def choose(spread: ContributionHistogram, norm: Norm, noise: float, groups: int) -> int:
+    """The least limit whose bias in a typical group is small beside its noise.
+
+    `noise` is the scale of the noise for a limit of 1.
+
+    Why: the error is least where one person more below the limit saves as much bias as it adds
+    noise; there bias and noise are alike. A bias of half the scale of the noise is cheaper than a
+    wrong guess of the tail: at worst a quarter more error for a tail that falls as 1/x^2.
+    """
+    if not spread.is_seen:  # wide error bars are honest; leaving people out is not
+        return min(BLIND, spread.steps[-1])
+    found, last = spread.estimate(), _FAR * spread.steps[spread.end]
+    candidates = [step for step in spread.steps if step <= last]
+    allowed = _BIAS * groups * noise * norm.noise(np.array(candidates, dtype=np.float64))
+    for step, most in zip(candidates, allowed, strict=True):
+        if float(found.people @ norm.lost(found.norms, step)) <= most:
+            return step
+    return candidates[-1]
+
+
+def clipped(spread: ContributionHistogram, norm: Norm, limit: int) -> ClippedShare | None:
+    """What a limit cuts off; None where the histogram shows nothing.
+
+    Guarantee:
+        Post-processing of the released histogram: it costs nothing more.
+    """
+    if not spread.is_seen:
+        return None
+    found = spread.estimate(_DOUBTED)
+    whole = float(found.people @ norm.counted(found.norms))
+    lost = float(found.people @ norm.lost(found.norms, limit)) / whole
+    return ClippedShare(*spread.beyond(limit), min(lost, 1.0), max(found.most, limit))
+
+
+def unit_scale(plan: SetPlan, norm: Norm) -> float:
+    """The scale of the noise for a limit of 1, of the statistic that is measured best."""
+    people = isinstance(norm, GroupNorm)
+    costs = [
+        float(cost)
+        for strategy, cost in plan.costs.items()
+        if isinstance(strategy.statistics[0], People) == people
+    ]
+    if not costs:  # nobody is counted: the limit on groups decides which of them are found
+        return 1 / float(plan.keys.epsilon) if plan.keys is not None else 1.0
+    return 1 / max(costs) if plan.noise_kind is NoiseKind.LAPLACE else 1 / math.sqrt(2 * max(costs))
+
+
+def typical(noise_kind: NoiseKind, groups: int) -> ContributionBounds:
+    """What a person may weigh, as far as nothing is known: four rows in each of four groups."""
+    return ContributionBounds.stated(Limits(min(groups, 4), 4), noise_kind)

@@ -1,0 +1,282 @@
+"""What a question will cost and how well it will be answered, told before it is asked.
+
+The query, the schema and the price are read, and nothing else: there is no way from here to a row.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from discreet.answer.estimate.measured_sets import MeasuredSet as Answered
+from discreet.answer.plan.expected_error import ExpectedError, expect
+from discreet.answer.plan.measure import Measurement, StatisticNoise
+from discreet.answer.plan.price import Price
+from discreet.answer.plan.public_facts import PublicFacts, facts_of
+from discreet.answer.plan.set_plan import ROWS, SetPlan, amount_for
+from discreet.answer.plan.sql_statements import SetStatements
+from discreet.answer.plan.thresholded_count import ThresholdedCount
+from discreet.answer.present.explanation_text import render_explanation
+from discreet.answer.present.number_text import cost, counted
+from discreet.answer.present.release import Release
+from discreet.plan.bounding import (
+    ContributionBounds,
+    NoiseKind,
+    group_count,
+    has_known_keys,
+    is_by_row,
+    is_stated,
+    limits_of,
+    within_groups,
+)
+from discreet.plan.query import Query
+from discreet.plan.relations import columns_of, tables_of
+from discreet.plan.schema import Limits, Person
+from discreet.plan.sensitivity import Strategy
+from discreet.plan.statistics import Ranks, Rows, Statistic, statistics_in
+from discreet.privacy import Neighbours
+from discreet.sql.writer.dialect import Dialect
+
+EXAMPLES = (1, 10, 100)
+"""Limits for which noise is told where they are to be chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedMeasurement:
+    """One statistic: what, for which columns, its share of the price and its noise.
+
+    A share of 0 says that it is measured together with the one before it, for nothing more.
+    `moves` is how far one person moves it at most, `scale` the scale of its noise, both in rows,
+    people or values.
+    """
+
+    what: str
+    columns: tuple[str, ...]
+    share: Fraction
+    noise_kind: NoiseKind
+    cost: Fraction
+    moves: float
+    scale: float
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """How groups that nobody listed will be found.
+
+    A group with `people` people is shown with probability 95 % or more; a single person shows one
+    with probability `delta` at most. Both hold for a person in one group. `epsilon` is 0 where a
+    count that is measured anyway decides; `people` then holds for the limits of the first option.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    people: int
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A law of noise with limits, and what to expect of each column under them."""
+
+    contributions: ContributionBounds
+    lines: tuple[ExplainedMeasurement, ...]
+    expected: Mapping[str, ExpectedError]
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedSet:
+    """One grouping set: its groups, limits and noise.
+
+    `groups` is None where groups have to be found. There is one option where the limits are stated,
+    and several, for examples, where they are chosen: `choice` of epsilon then buys what is `learnt`
+    about people, their rows, their groups, or both. `clipped` is the share of people who are
+    expected to have more than the limits: 0 where public facts prove it, else what an earlier
+    answer told, off by `clipped_error` at most, None where nothing is known. `hints` tell what
+    would make the question cheaper, or tell more.
+    """
+
+    keys: tuple[str, ...]
+    groups: int | None
+    finding: Finding | None
+    limits: Limits | None
+    choice: Fraction
+    options: tuple[Option, ...]
+    sql: tuple[str, ...]
+    clipped: float | None = None
+    hints: tuple[str, ...] = ()
+    clipped_error: float | None = None
+    learnt: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation:
+    """A question's plan and price, in public facts alone."""
+
+    price: Price
+    neighbours: Neighbours
+    facts: PublicFacts
+    parts: tuple[ExplainedSet, ...]
+
+    @property
+    def sql(self) -> tuple[str, ...]:
+        """All statements that will run."""
+        return tuple(statement for part in self.parts for statement in part.sql)
+
+    def half_width(self, column: str) -> float | None:
+        """The half-width to expect of a column; None where limits have yet to be chosen."""
+        found = [part.options[0].expected.get(column) for part in self.parts]
+        if any(len(part.options) > 1 for part in self.parts):
+            return None
+        return max((one.half_width for one in found if one is not None), default=None)
+
+    def __repr__(self) -> str:
+        return render_explanation(self)
+
+
+def explain(
+    query: Query,
+    price: Price,
+    neighbours: Neighbours,
+    sets: Sequence[SetPlan],
+    dialect: Dialect,
+) -> Explanation:
+    """Explain the plan of a question; the dialect writes its SQL."""
+    parts = tuple(_part(one, dialect, price.over(len(sets))) for one in sets)
+    return Explanation(price, neighbours, facts_of(query), parts)
+
+
+def recall(explanation: Explanation, earlier: Sequence[Release]) -> Explanation:
+    """The same, with what earlier answers to the question told of how many people are clipped.
+
+    The newest comes first. Only limits that are chosen again are like those of an earlier answer.
+    """
+    told = [one.parts for one in earlier if len(one.parts) == len(explanation.parts)]
+    parts = (
+        _recalled(part, [parts[i] for parts in told]) if part.choice else part
+        for i, part in enumerate(explanation.parts)
+    )
+    return replace(explanation, parts=tuple(parts))
+
+
+def _recalled(part: ExplainedSet, earlier: Sequence[Answered]) -> ExplainedSet:
+    for one in earlier:
+        if one.beyond is not None:
+            error = one.clipped[ROWS].error if ROWS in one.clipped else None
+            return replace(part, clipped=one.beyond, clipped_error=error)
+    return part
+
+
+def _part(plan: SetPlan, dialect: Dialect, price: Price) -> ExplainedSet:
+    query, limits = plan.query, limits_of(plan.query)
+    if plan.contributions is None:
+        all_contributions = [
+            ContributionBounds(plan.noise_kind, limit, within_groups(limit, query))
+            for limit in EXAMPLES
+        ]
+    else:
+        all_contributions = [plan.contributions]
+    statements = SetStatements.of(plan, dialect)
+    return ExplainedSet(
+        tuple(key.name for key in query.keys),
+        group_count(query) if has_known_keys(query) else None,
+        _finding(plan, all_contributions[0]),
+        None if is_by_row(query) or plan.histograms else _findable(plan, limits),
+        plan.choice,
+        _options(plan, all_contributions),
+        tuple(statements.all(all_contributions[1 % len(all_contributions)])),
+        _clipped(plan),
+        tuple(_offers(plan, dialect, price)),
+        learnt=plan.histograms,
+    )
+
+
+def _findable(plan: SetPlan, limits: Limits) -> Limits:
+    """Limits as they hold: where groups are found, one person helps to find so many at most."""
+    if limits.max_groups is None or not plan.finds_keys:
+        return limits
+    return replace(limits, max_groups=plan.findable(limits.max_groups))
+
+
+def _clipped(plan: SetPlan) -> float | None:
+    """The share of people who are clipped, where public facts prove that nobody is."""
+    limits = limits_of(plan.query)
+    once = not plan.histograms and not is_stated(limits)  # people count once, whatever they have
+    return 0.0 if plan.whole or once else None
+
+
+def _offers(plan: SetPlan, dialect: Dialect, price: Price) -> Iterator[str]:
+    """Where limits are stated: a question that tells how many people have more, and its price."""
+    tables = tables_of(plan.query.relation)
+    if plan.histograms or _clipped(plan) == 0 or len(tables) != 1:
+        return
+    if isinstance(tables[0].unit, Person):
+        limits = limits_of(plan.query)
+        most = (limits.max_groups or 1) * (limits.max_rows or 1)
+        column, table = map(dialect.identifier, (tables[0].unit.column, tables[0].name))
+        each = " ".join(
+            ["SELECT", column, "FROM", table, "GROUP BY", column, f"HAVING COUNT(*) > {most}"]
+        )
+        question = f"COUNT(*) AS n FROM ({each}) AS p"
+        yield (
+            f"how many people have more than {counted(most, 'row')} in all is told by"
+            f" SELECT {question}, {_offer(price, plan.noise_kind)}"
+        )
+
+
+def _offer(price: Price, noise_kind: NoiseKind) -> str:
+    """How well a count of people is told for a tenth of a price, where noise is made for that."""
+    epsilon = price.epsilon / 10
+    paid = amount_for(epsilon, price.delta, noise_kind) / (
+        1 if noise_kind is NoiseKind.LAPLACE else 2
+    )
+    if not paid:
+        return "the more is paid, the better"
+    rows = Rows(None)
+    alone, contributions, about = (
+        Strategy.of((rows,)),
+        ContributionBounds(noise_kind, 1, 1),
+        Neighbours.ADD_REMOVE,
+    )
+    count = Measurement(alone, contributions, paid, about, whole=True)
+    width = math.ceil(count.view(rows).error())
+    return f"for epsilon {cost(epsilon)} to within {width:,}"
+
+
+def _finding(plan: SetPlan, contributions: ContributionBounds) -> Finding | None:
+    selection = plan.selection(replace(contributions, groups=1) if plan.keys else contributions)
+    if isinstance(selection, ThresholdedCount):
+        return Finding(Fraction(0), plan.hidden, selection.certain_people(Fraction(19, 20)))
+    if selection is None:
+        return None
+    return Finding(selection.epsilon, selection.delta, int(selection.error(0.95)) + 1)
+
+
+def _options(plan: SetPlan, all_contributions: list[ContributionBounds]) -> tuple[Option, ...]:
+    scope = columns_of(plan.query.relation)
+    needs = statistics_in(plan.query)
+    users: dict[Statistic, list[str]] = {}
+    for aggregate, statistics in needs.items():
+        for statistic in statistics:
+            users.setdefault(statistic, []).append(aggregate.name)
+    options = []
+    for contributions in all_contributions:
+        noises = plan.noises(contributions)
+        expected = {
+            one.name: expect(one, noises, scope, all_, sharing=len(users[all_[0]]))
+            for one, all_ in needs.items()
+        }
+        lines = tuple(_line(plan, one, users[s]) for s, one in noises.items())
+        options.append(Option(contributions, lines, expected))
+    return tuple(options)
+
+
+def _line(plan: SetPlan, noise: StatisticNoise, users: list[str]) -> ExplainedMeasurement:
+    statistic, cost = noise.statistic, noise.measurement.cost
+    return ExplainedMeasurement(
+        type(statistic).__name__.lower(),
+        tuple(users),
+        plan.share(statistic),
+        noise.noise_kind,
+        cost,
+        noise.moves,
+        0.0 if isinstance(statistic, Ranks) else noise.scale * math.sqrt(noise.terms),
+    )

@@ -1,0 +1,249 @@
+"""Measurements: exact integers meet exact noise, through an audited mechanism."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.mechanisms import Laplace, RoundedGaussian
+from discreet.mechanisms.grid import INTEGERS, sqrt_up
+from discreet.mechanisms.quantile import draw_cells, rank_sensitivity
+from discreet.mechanisms.ranks import CellCounts as RankCounts
+from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
+from discreet.plan.sensitivity import Strategy, sensitivity
+from discreet.plan.statistics import Distinct, Statistic, Total
+from discreet.privacy import Guarantee, Neighbours, Pure, Ranges
+from discreet.rationals import Real
+
+_LARGEST = 1 << 62
+"""Exact numbers are held to this, as engines hold theirs: two are no further apart for it."""
+
+_FINEST = 32
+"""The largest epsilon for which counts have whole-number noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What a strategy measures in all groups: the law of its noise, its sensitivity and its cost.
+
+    `cost` is epsilon for Laplace noise and rho for Gaussian noise. `whole` says that all
+    weights are full, so that all numbers are multiples of FULL and noise is too.
+    """
+
+    strategy: Strategy
+    contributions: ContributionBounds
+    cost: Fraction
+    neighbours: Neighbours
+    whole: bool = False
+
+    @property
+    def noise_kind(self) -> NoiseKind:
+        """The law of the noise."""
+        return self.contributions.noise_kind
+
+    @property
+    def reach(self) -> Fraction:
+        """The sensitivity over all groups, in the norm of the law.
+
+        Changing a person is removing one and adding one, and norms add up.
+        """
+        people = 1 if self.neighbours is Neighbours.ADD_REMOVE else 2
+        return people * sensitivity(self.strategy, self.contributions)
+
+    @property
+    def step(self) -> int:
+        """The step of the noise: FULL where all exact numbers are multiples of it.
+
+        Noise that would hardly ever be a whole row is made on the finer grid.
+        """
+        whole = self.whole or isinstance(self.strategy.statistics[0], Distinct)
+        fine = _FINEST if self.noise_kind is NoiseKind.LAPLACE else (self.reach / FULL) ** 2 / 2
+        return FULL if whole and self.cost <= fine else 1
+
+    def mechanism(self, numbers: int) -> Laplace | RoundedGaussian:
+        """The mechanism for so many numbers at once; the noise of each is the same."""
+        moved = self.reach / self.step
+        if self.noise_kind is NoiseKind.LAPLACE:
+            return Laplace(
+                epsilon=self.cost, sensitivity=moved, grid=INTEGERS, neighbours=self.neighbours
+            )
+        return RoundedGaussian(
+            mu_squared=2 * self.cost,
+            sensitivity=moved,
+            grid=INTEGERS,
+            dimension=numbers,
+            neighbours=self.neighbours,
+        )
+
+    def release(self, totals: Sequence[NDArray[np.int64]]) -> list[NDArray[Any]]:
+        """Noisy combinations of exact totals of some groups; of no groups there are none."""
+        size = totals[0].size
+        if not size:
+            return [totals[0] for _ in self.strategy.combinations]
+        exact = np.concatenate([self._combined(row, totals) for row in self.strategy.combinations])
+        noisy: NDArray[Any] = self.mechanism(exact.size).release(exact // self.step)
+        return [noisy[i : i + size] for i in range(0, noisy.size, size)]
+
+    def _combined(
+        self, row: tuple[int, ...], totals: Sequence[NDArray[np.int64]]
+    ) -> NDArray[np.int64]:
+        """One combination, held to 62 bits."""
+        used = [(times, total) for times, total in zip(row, totals, strict=True) if times]
+        if len(used) == 1 and used[0][0] == 1:
+            return used[0][1]
+        farthest = sum(abs(times) * int(np.abs(total).max(initial=0)) for times, total in used)
+        if farthest < _LARGEST:
+            return np.asarray(sum(times * total for times, total in used))
+        exact = sum(times * total.astype(object) for times, total in used)
+        held = np.clip(exact, -_LARGEST, _LARGEST)
+        return np.asarray(held.astype(np.int64))
+
+    def view(self, statistic: Statistic) -> "StatisticNoise":
+        """One of the statistics, as a sum of noisy numbers."""
+        place = self.strategy.statistics.index(statistic)
+        return StatisticNoise(self, statistic, self.strategy.inverse[place])
+
+    def typical(self) -> float:
+        """The median size of the noise, relative to what one row or person adds at most."""
+        if self.noise_kind is NoiseKind.LAPLACE:
+            size = math.log(2) / float(self.cost)
+        else:
+            size = 0.6745 / math.sqrt(2 * float(self.cost))
+        return float(self.reach) * size / (FULL * self.strategy.each)
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticNoise:
+    """One statistic of a measurement: the sum, with these signs, of numbers that have one noise."""
+
+    measurement: Measurement
+    statistic: Statistic
+    signs: tuple[int, ...]
+
+    @property
+    def noise_kind(self) -> NoiseKind:
+        """The law of each noise."""
+        return self.measurement.noise_kind
+
+    @property
+    def terms(self) -> int:
+        """How many noises it has in it."""
+        return sum(map(abs, self.signs))
+
+    @property
+    def unit(self) -> float:
+        """How many steps are worth one row, one person, or 1 of a value."""
+        strategy, step = self.measurement.strategy, self.measurement.step
+        divisor = strategy.divisors[strategy.statistics.index(self.statistic)]
+        worth = self.statistic.grid.step if isinstance(self.statistic, Total) else 1.0
+        return divisor * (FULL // step) / worth
+
+    @property
+    def moves(self) -> float:
+        """How far one person moves it at most, in rows, people or values."""
+        most = self.statistic.grid if isinstance(self.statistic, Total) else None
+        each = 1.0 if most is None else most.reach * most.step
+        return float(self.measurement.reach) / (FULL * self.measurement.strategy.each) * each
+
+    @property
+    def scale(self) -> float:
+        """Of each noise in rows, people or values: b of Laplace, sigma of Gaussian noise."""
+        moved = float(self.measurement.reach) / self.measurement.step / self.unit
+        cost = float(self.measurement.cost)
+        return moved / cost if self.noise_kind is NoiseKind.LAPLACE else moved / math.sqrt(2 * cost)
+
+    @property
+    def variance(self) -> float:
+        """Of all noise in it."""
+        return self.terms * self.scale**2 * (2 if self.noise_kind is NoiseKind.LAPLACE else 1)
+
+    def values(self, numbers: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+        """The statistic in rows, people or values, from the noisy numbers of its strategy."""
+        used = [sign * number for sign, number in zip(self.signs, numbers, strict=True) if sign]
+        return np.asarray(sum(used[1:], used[0]), dtype=np.float64) / self.unit
+
+    def combine(self, noises: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Noise of scale 1 on each number, as the noise of the statistic."""
+        used = [sign * noise for sign, noise in zip(self.signs, noises, strict=True) if sign]
+        return np.asarray(self.scale * sum(used[1:], used[0]))
+
+    def error(self, confidence: Real = 0.95) -> float:
+        """The half-width of one group's noise, in rows, people or values."""
+        if self.terms == 1:
+            return self.measurement.mechanism(1).error(confidence) / self.unit
+        # Whole steps may miss the quantile of the continuous law by one each.
+        return self.quantile(float(confidence)) + self.terms / self.unit
+
+    def quantile(self, confidence: float) -> float:
+        """The half-width of noise that is not rounded to a grid."""
+        if self.noise_kind is NoiseKind.GAUSSIAN:
+            normal = NormalDist().inv_cdf((1 + confidence) / 2)
+            return self.scale * math.sqrt(self.terms) * normal
+        return self.scale * laplace_quantile(self.terms, 1 - confidence)
+
+
+def laplace_quantile(terms: int, failure: float) -> float:
+    """How far the sum of 1, 2 or 3 Laplace noises of scale 1 reaches, but for failures.
+
+    Why: the sum of k has the density of a difference of two Gamma(k). Integrated, |sum| > x has
+    probability e^-x, e^-x (1 + x/2) and e^-x (1 + 5x/8 + x^2/8).
+
+    Example:
+        >>> [round(laplace_quantile(k, 0.05), 3) for k in (1, 2, 3)]
+        [2.996, 3.992, 4.799]
+    """
+    tails = {1: (1.0, 0.0, 0.0), 2: (1.0, 0.5, 0.0), 3: (1.0, 0.625, 0.125)}
+    one, linear, square = tails[terms]
+    low, high = 0.0, 800.0
+    for _ in range(64):
+        middle = (low + high) / 2
+        tail = math.exp(-middle) * (one + linear * middle + square * middle**2)
+        low, high = (middle, high) if tail > failure else (low, middle)
+    return high
+
+
+def quantile_scale(measurement: Measurement, level: Fraction, levels: int) -> Fraction:
+    """The temperature of the exponential mechanism for one of `levels` quantiles of a group.
+
+    Why: one person's weights w_g in the groups move the score of group g by range r w_g / scale,
+    r = 2 max(q, 1 - q). In all that is epsilon = r sum(w_g)/scale, or rho = r^2 sum(w_g^2)/(8
+    scale^2), and the limits hold sum(w_g), or the root of sum(w_g^2), to `reach`.
+    """
+    width = 2 * rank_sensitivity(level, Neighbours.ADD_REMOVE) * measurement.reach
+    if measurement.noise_kind is NoiseKind.LAPLACE:
+        return width * levels / measurement.cost
+    return width * sqrt_up(levels / (8 * measurement.cost))
+
+
+def quantile_guarantee(
+    measurement: Measurement, levels: Sequence[tuple[Fraction, Fraction]]
+) -> Guarantee:
+    """What quantiles at these levels, drawn at these scales, give away together."""
+    moved = [2 * rank_sensitivity(q, Neighbours.ADD_REMOVE) * measurement.reach for q, _ in levels]
+    parts = [width / scale for width, (_, scale) in zip(moved, levels, strict=True)]
+    if measurement.noise_kind is NoiseKind.LAPLACE:
+        return Pure(sum(parts, Fraction(0)), neighbours=measurement.neighbours)
+    rho = sum((part * part for part in parts), Fraction(0)) / 8
+    return Ranges(rho, neighbours=measurement.neighbours)
+
+
+def quantile_cells(
+    cells: NDArray[np.int64],
+    weights: NDArray[np.int64],
+    size: int,
+    level: Fraction,
+    scale: Fraction,
+) -> int:
+    """The cell of one private quantile of one group, from the weight in each cell.
+
+    Edge cases: people far over the limit weigh nothing, and a cell that only they are in counts as
+    empty; so does a group of nobody else.
+    """
+    occupied = weights > 0
+    ranks = RankCounts(cells[occupied], weights[occupied])
+    return int(draw_cells(ranks, (0, size - 1), level, scale, 1)[0])

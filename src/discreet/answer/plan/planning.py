@@ -1,0 +1,251 @@
+"""From a question and a price to the plan of its measurements: public facts alone.
+
+A price is split three ways by basic composition: bounds that have to be chosen, groups that have to
+be found, and all statistics of all grouping sets, which are one vector.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.answer.plan.chosen_limits import typical
+from discreet.answer.plan.feasible import InfeasiblePriceError, check_feasible, widest
+from discreet.answer.plan.grouping_sets import single_sets
+from discreet.answer.plan.influence import Influence, best_shares, influences
+from discreet.answer.plan.price import Price
+from discreet.answer.plan.set_plan import GROUPS, LEAST_KEYS, ROWS, SetPlan, amount_for, cost_of
+from discreet.answer.plan.thresholded_count import shared_count
+from discreet.errors import InputError
+from discreet.mechanisms.unknown_keys import read_delta
+from discreet.plan.bounding import (
+    ContributionBounds,
+    NoiseKind,
+    group_count,
+    has_known_keys,
+    is_by_row,
+    is_stated,
+    limits_of,
+)
+from discreet.plan.query import Query
+from discreet.plan.sensitivity import Strategy, apart, together
+from discreet.plan.statistics import People, Statistic, needed, statistics_in
+from discreet.plan.work import MOST_ROWS_EACH, bound_work, check_work
+from discreet.privacy import Neighbours
+from discreet.privacy.budgets.charges import Measure
+
+CHOICE = Fraction(1, 10)
+"""The share of epsilon that buys limits which nobody has stated."""
+
+FEW = 10
+"""With fewer groups twice that share is paid.
+
+Why: a limit suits many groups if it leaves as many people over it as noise is wide in all of them
+together; with few groups those people are few, and seeing them takes a better histogram.
+"""
+
+KEYS = Fraction(1, 4)
+"""The share of epsilon that buys a list of groups which nobody has stated."""
+
+_PARTS = 1 << 12
+"""Shares are multiples of one part in so many, or nearly, so that every machine has the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """One grouping set's part of the price: for bounds, for keys, and the rest."""
+
+    query: Query
+    histograms: tuple[str, ...]
+    choice: Fraction
+    keys: Price | None
+    shared: Statistic | None
+    hidden: Fraction
+    epsilon: Fraction
+    delta: Fraction
+
+
+def plan_sets(
+    query: Query,
+    price: Price,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    noise_kinds: Iterable[NoiseKind] = tuple(NoiseKind),
+    measure: Measure | None = None,
+) -> tuple[SetPlan, ...]:
+    """Plan every grouping set, with noise of whichever of the laws is expected to err less.
+
+    Noise of either law takes as much of an account that counts in `measure`.
+    """
+    check_work(bound_work(query, MOST_ROWS_EACH))
+    sets = single_sets(query)
+    splits = [_split(one, price.over(len(sets))) for one in sets]
+    amounts = _possible(splits, noise_kinds, measure)
+    plans = {
+        noise_kind: _plans(splits, noise_kind, amount, neighbours)
+        for noise_kind, amount in amounts.items()
+    }
+    noise_kind = min(plans, key=lambda noise_kind: sum(error for _, error in plans[noise_kind]))
+    for one, _ in plans[noise_kind]:
+        if one.histograms:
+            widest(one)  # refused now, where hardly any limit could be chosen
+        elif one.contributions is not None:
+            check_feasible(one, one.contributions)
+    return tuple(one for one, _ in plans[noise_kind])
+
+
+def histograms_of(query: Query) -> tuple[str, ...]:
+    """What has to be learnt about people before limits can be chosen: by public facts alone.
+
+    Nothing where limits are stated; nothing about rows where people alone are counted; nothing
+    about groups where there is one, or where nobody is counted and all groups are public.
+    """
+    limits = limits_of(query)
+    if is_by_row(query) or is_stated(limits):
+        return ()
+    known = has_known_keys(query)
+    people = [isinstance(statistic, People) for statistic in needed(query)]
+    several = not known or group_count(query) > 1
+    wanted = several and limits.max_groups is None and (any(people) or not known)
+    return (*([] if all(people) else [ROWS]), *([GROUPS] if wanted else []))
+
+
+# --- the price ----------------------------------------------------------------------------------
+
+
+def _split(query: Query, price: Price) -> _Split:
+    find = not has_known_keys(query)
+    shared = shared_count(query) if find else None
+    if find:
+        _check_findable(price, shared)
+    histograms = histograms_of(query)
+    twice = 2 if group_count(query) < FEW else 1
+    choice = price.epsilon * CHOICE * twice if histograms else Fraction(0)
+    keys = Price(price.epsilon * KEYS, price.delta / 2) if find and shared is None else None
+    return _Split(
+        query,
+        histograms,
+        choice,
+        keys,
+        shared,
+        price.delta / 2 if shared is not None else Fraction(0),
+        price.epsilon - choice - (keys.epsilon if keys else 0),
+        price.delta / 2 if find else price.delta,
+    )
+
+
+def _check_findable(price: Price, shared: Statistic | None) -> None:
+    if not price.delta:
+        raise InputError(
+            "the groups of this question are not public and delta is 0",
+            why="which groups exist can only be told with a small probability of telling too much",
+            fix="pass a delta such as 1e-6, or declare Keys for the columns that are grouped by",
+        )
+    read_delta(price.delta / 2)  # refused now where it is too small for any threshold
+    if shared is None and price.epsilon * KEYS < LEAST_KEYS:
+        raise InputError(
+            "the groups of this question are not public and epsilon is very small",
+            why="nothing can be told about which groups exist for so little",
+            fix=f"pass epsilon >= {float(LEAST_KEYS / KEYS):g}, or declare Keys for the columns",
+        )
+
+
+def _possible(
+    splits: Sequence[_Split], noise_kinds: Iterable[NoiseKind], measure: Measure | None
+) -> dict[NoiseKind, Fraction]:
+    """The laws that the price can pay for, and what all statistics of all sets cost together."""
+    epsilon = sum((one.epsilon for one in splits), Fraction(0))
+    delta = sum((one.delta for one in splits), Fraction(0))
+    amounts = {
+        noise_kind: amount_for(epsilon, delta, noise_kind, measure) for noise_kind in noise_kinds
+    }
+    possible = {noise_kind: amount for noise_kind, amount in amounts.items() if amount}
+    if possible:
+        return possible
+    if not delta:
+        raise InputError(
+            "Gaussian noise alone is allowed and delta is 0",
+            why="Gaussian noise always leaves a small probability of telling more",
+            fix="pass a delta such as 1e-6",
+        )
+    raise InfeasiblePriceError(
+        "epsilon or delta is too small for Gaussian noise",
+        why="no noise of finite width would meet them",
+        fix="raise epsilon or delta",
+    )
+
+
+# --- the statistics -----------------------------------------------------------------------------
+
+
+def _plans(
+    splits: Sequence[_Split], noise_kind: NoiseKind, amount: Fraction, neighbours: Neighbours
+) -> list[tuple[SetPlan, float]]:
+    """The plan of each set, and the error to expect of it."""
+    epsilon = sum((one.epsilon for one in splits), Fraction(0))
+    return [_plan(one, amount * one.epsilon / epsilon, noise_kind, neighbours) for one in splits]
+
+
+def _plan(
+    split: _Split, amount: Fraction, noise_kind: NoiseKind, neighbours: Neighbours
+) -> tuple[SetPlan, float]:
+    """One set, with its statistics measured apart or together, whichever errs less."""
+    query, found = split.query, []
+    contributions = None if split.histograms else public_bounds(query, noise_kind)
+    for strategies in _strategies(needed(query), noise_kind, split.shared):
+        on = influences(statistics_in(query), noise_kind, strategies)
+        shares = _shares(on, noise_kind, split.shared)
+        plan = SetPlan(
+            query,
+            noise_kind,
+            neighbours,
+            {one: cost_of(one, amount * share, noise_kind) for one, share in shares.items()},
+            contributions,
+            split.histograms,
+            split.choice,
+            split.keys,
+            split.shared,
+            split.hidden,
+        )
+        found.append((plan, _expected(plan, on)))
+    return min(found, key=lambda one: one[1])
+
+
+def public_bounds(query: Query, noise_kind: NoiseKind) -> ContributionBounds:
+    """Bounds as far as public facts have them; 1 for what no statistic depends on."""
+    return (
+        ContributionBounds(noise_kind, 1, 1)
+        if is_by_row(query)
+        else ContributionBounds.stated(limits_of(query), noise_kind)
+    )
+
+
+def _strategies(
+    statistics: tuple[Statistic, ...], noise_kind: NoiseKind, shared: Statistic | None
+) -> list[tuple[Strategy, ...]]:
+    """Ways to measure statistics, each once: each alone, or some together."""
+    ways = (
+        apart(statistics),
+        together(statistics, NoiseKind.GAUSSIAN, shared),
+        together(statistics, noise_kind, shared),
+    )
+    return list(dict.fromkeys(ways))
+
+
+def _shares(
+    on: tuple[Influence, ...], noise_kind: NoiseKind, shared: Statistic | None
+) -> dict[Strategy, Fraction]:
+    """The share of each strategy; one that finds the groups has what finding them is worth."""
+    best = best_shares(on, noise_kind)
+    parts = {one: Fraction(max(1, round(_PARTS * best[one]))) for one in best}
+    finding = next((one for one in parts if one.statistics == (shared,)), None)
+    rest = sum((part for one, part in parts.items() if one != finding), Fraction(0))
+    if finding is not None and rest:
+        parts[finding] = max(parts[finding], rest * KEYS / (1 - KEYS))
+    whole = sum(parts.values(), Fraction(0))
+    return {one: part / whole for one, part in parts.items()}
+
+
+def _expected(plan: SetPlan, on: tuple[Influence, ...]) -> float:
+    """How far noise moves all aggregates, relative to what one row or person adds."""
+    contributions = plan.contributions or typical(plan.noise_kind, group_count(plan.query))
+    sizes = {one.strategy: one.typical() for one in plan.measurements(contributions)}
+    return sum(one.weight * one.error(sizes) for one in on)

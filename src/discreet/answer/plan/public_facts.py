@@ -1,0 +1,119 @@
+"""Public facts about a question that its answer carries: who is protected, what was clamped."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from discreet.answer.estimate.postprocessing import outputs_of
+from discreet.answer.estimate.selection_bias import REMARK, picks
+from discreet.answer.present.number_text import counted
+from discreet.plan.calendar import moment
+from discreet.plan.kinds import Kind, Range
+from discreet.plan.query import AggregateFunction, Query, groupings, level_of
+from discreet.plan.reads import mentions, reads
+from discreet.plan.relations import JoinPerson, join_caps, nodes_of, tables_of, unit_of
+from discreet.plan.row_counts import held_counts
+from discreet.plan.schema import EachRow, KeyPath, Person, Table
+
+
+@dataclass(frozen=True, slots=True)
+class PublicFacts:
+    """What readers of an answer have to know about its question.
+
+    `unit` says in words whom one unit of protection is, `keys` which shown columns are keys,
+    `clamped` which columns were held to which range, `remarks` what else was done.
+    """
+
+    unit: str
+    by_row: bool
+    keys: tuple[str, ...]
+    clamped: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def facts_of(query: Query) -> PublicFacts:
+    """The facts of a query; nothing but the query and its schema is read."""
+    keys = {*(key.name for key in query.keys), *groupings(query)}
+    shown = [out.name for out in outputs_of(query) if mentions(out.expression) <= keys]
+    return PublicFacts(
+        _unit(tables_of(query.relation)),
+        isinstance(unit_of(query.relation), EachRow),
+        tuple(shown),
+        tuple(_clamped(query)),
+        tuple(_remarks(query)),
+    )
+
+
+def _unit(tables: Sequence[Table]) -> str:
+    if isinstance(tables[0].unit, EachRow):
+        names = " or ".join(table.name for table in tables)
+        return f"one row of {names}, and nobody's other rows"
+    owners = " and ".join(dict.fromkeys(_owner(table) for table in tables))
+    return f"one person with all of their rows, as {owners} tells people apart"
+
+
+def _owner(table: Table) -> str:
+    match table.unit:
+        case Person(column):
+            return f"{table.name}.{column}"
+        case KeyPath(column, target, key):
+            return f"{table.name}.{column} by way of {target}.{key}"
+        case EachRow():
+            return f"each row of {table.name}"
+
+
+def _clamped(query: Query) -> list[str]:
+    found = []
+    for table, column in reads(query):
+        of = table.columns[column]
+        if of.range is not None:
+            found.append(f"{table.name}.{column} to {range_words(of.range, of.kind)}")
+    return found
+
+
+def range_words(bounds: Range, kind: Kind) -> str:
+    """A range as people write it.
+
+    Example:
+        >>> range_words(Range(0, 120), Kind.INTEGER), range_words(Range(0, 31), Kind.DATE)
+        ('0 .. 120', '1970-01-01 .. 1970-02-01')
+    """
+    ends = (bounds.low, bounds.high)
+    if kind.is_time:
+        return " .. ".join(str(moment(end, kind)) for end in ends)
+    return " .. ".join(f"{end:.15g}" if isinstance(end, float) else str(end) for end in ends)
+
+
+def left_out(query: Query) -> list[str]:
+    """Which rows of one person do not count, so that the answer is not quite what was asked."""
+    return [*_joined(query), *_counted_rows(query)]
+
+
+def _counted_rows(query: Query) -> list[str]:
+    """That counts of one person's rows are held to the limits."""
+    return [
+        f"{name} counts at most {counted(rows, 'row')} of one person, as the limits state"
+        for name, rows in held_counts(query).items()
+    ]
+
+
+def _joined(query: Query) -> list[str]:
+    """That joins keep a public number of rows a person, where the question has one."""
+    nodes, _ = nodes_of(query.relation)
+    caps = [cap for node in nodes if isinstance(node, JoinPerson) for cap in join_caps(node) if cap]
+    if not caps:
+        return []
+    return [
+        f"Of a person with more than {min(caps):,} rows, so many enter a join, chosen at random"
+    ]
+
+
+def _remarks(query: Query) -> list[str]:
+    extremes = [
+        a for a in query.aggregates if a.measure in {AggregateFunction.MIN, AggregateFunction.MAX}
+    ]
+    picked = [REMARK] if picks(query) else []
+    return [*left_out(query), *picked] + [
+        f"{a.name} is the {float(100 * level_of(a)):g} % quantile: the one person at the very "
+        f"{'bottom' if a.measure is AggregateFunction.MIN else 'top'} cannot be shown"
+        for a in extremes
+    ]

@@ -1,0 +1,268 @@
+"""How one grouping set is measured: decided once, before anything is charged.
+
+Whoever prices, explains, runs or audits a question reads this value; nobody derives it again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from discreet.answer.plan.limits import GroupNorm, Norm, RowNorm
+from discreet.answer.plan.measure import Measurement, StatisticNoise
+from discreet.answer.plan.price import Price
+from discreet.answer.plan.thresholded_count import ThresholdedCount
+from discreet.mechanisms import KeySelection, Laplace
+from discreet.plan.bounding import (
+    ContributionBounds,
+    NoiseKind,
+    counts_whole,
+    group_count,
+    has_known_keys,
+)
+from discreet.plan.query import Query
+from discreet.plan.sensitivity import Strategy
+from discreet.plan.statistics import Distinct, Ranks, Statistic, needed
+from discreet.privacy import GDP, Approximate, Neighbours, Pure, Ranges
+from discreet.privacy.budgets.buying import amount_within, buys
+from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, Measure
+
+ROWS, GROUPS = "rows", "groups"
+"""What histograms count people by."""
+
+LEAST_KEYS = Fraction(1, 1000)
+"""The least epsilon for finding one of a person's groups."""
+
+Charged: TypeAlias = Pure | Approximate | GDP | Ranges
+"""Guarantees that filters take."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetPlan:
+    """What is measured of one grouping set, how people are bounded, and what each part costs.
+
+    `costs` are epsilon for Laplace and rho for Gaussian noise. `contributions` bounds people; None
+    where a first stage chooses the bounds: it pays `choice` of epsilon, in equal parts, for
+    `histograms` of people. Groups that are not public are found for the price `keys`; or, where the count
+    `shared` is measured anyway, by that count, for a delta of `hidden`.
+    """
+
+    query: Query
+    noise_kind: NoiseKind
+    neighbours: Neighbours
+    costs: Mapping[Strategy, Fraction]
+    contributions: ContributionBounds | None = None
+    histograms: tuple[str, ...] = ()
+    choice: Fraction = Fraction(0)
+    keys: Price | None = None
+    shared: Statistic | None = None
+    hidden: Fraction = Fraction(0)
+    whole: bool = field(init=False)
+    """Whether nobody counts for less than one."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "whole", counts_whole(self.query))
+
+    @property
+    def finds_keys(self) -> bool:
+        """Whether groups have to be found."""
+        return self.keys is not None or self.shared is not None
+
+    @property
+    def added(self) -> list[Strategy]:
+        """The strategies whose numbers noise is added to: totals first, then different values."""
+        numbers = [one for one in self.costs if not is_ranked(one)]
+        return sorted(numbers, key=lambda one: isinstance(one.statistics[0], Distinct))
+
+    # --- what is measured -------------------------------------------------------------------------
+
+    def measurements(self, contributions: ContributionBounds) -> list[Measurement]:
+        """How each strategy is measured, once people are bounded."""
+        return [
+            Measurement(strategy, contributions, cost, self.neighbours, self.whole)
+            for strategy, cost in self.costs.items()
+        ]
+
+    def noises(self, contributions: ContributionBounds) -> dict[Statistic, StatisticNoise]:
+        """The noise of each statistic, once people are bounded."""
+        return {
+            statistic: measurement.view(statistic)
+            for measurement in self.measurements(contributions)
+            for statistic in measurement.strategy.statistics
+        }
+
+    def selection(
+        self, contributions: ContributionBounds
+    ) -> KeySelection | ThresholdedCount | None:
+        """How groups are found; None where all of them are public."""
+        if self.shared is not None:
+            return ThresholdedCount(
+                self.noises(contributions)[self.shared], self.hidden, contributions.groups
+            )
+        if self.keys is None:
+            return None
+        return KeySelection(
+            epsilon=self.keys.epsilon,
+            delta=self.keys.delta,
+            max_groups_per_unit=self.findable(contributions.groups),
+            neighbours=self.neighbours,
+        )
+
+    def findable(self, groups: int) -> int:
+        """How many groups one person can help to find; more would leave too little for each."""
+        if self.keys is None:
+            return groups
+        return min(groups, int(self.keys.epsilon / LEAST_KEYS))
+
+    def share(self, statistic: Statistic) -> Fraction:
+        """The share of the statistics' price that a statistic takes; 0 if it goes with another."""
+        amounts = {
+            one: cost / cost_of(one, Fraction(1), self.noise_kind)
+            for one, cost in self.costs.items()
+        }
+        first = {one.statistics[0]: amount for one, amount in amounts.items()}
+        return first.get(statistic, Fraction(0)) / sum(amounts.values(), Fraction(0))
+
+    # --- the first stage --------------------------------------------------------------------------
+
+    @property
+    def histogram(self) -> Laplace:
+        """The mechanism of each histogram of people that bounds are chosen by.
+
+        Why: a person is in one bucket. Adding or removing one moves one count by 1, and changing
+        one moves two counts by 1 each.
+        """
+        buckets = 1 if self.neighbours is Neighbours.ADD_REMOVE else 2
+        each = self.choice / len(self.histograms)
+        return Laplace(epsilon=each, sensitivity=buckets, neighbours=self.neighbours)
+
+    @property
+    def norms(self) -> dict[str, Norm]:
+        """The norms of people that histograms are made of."""
+        count, found = group_count(self.query), not has_known_keys(self.query)
+        all_: dict[str, Norm]
+        all_ = {
+            ROWS: RowNorm(self.noise_kind, count),
+            GROUPS: GroupNorm(self.noise_kind, count, found),
+        }
+        return {name: all_[name] for name in self.histograms}
+
+    # --- what it costs ----------------------------------------------------------------------------
+
+    @property
+    def guarantees(self) -> tuple[tuple[str, Charged], ...]:
+        """What each part gives away, in words and as a guarantee, whatever bounds are chosen."""
+        about = self.neighbours
+        found: list[tuple[str, Charged]] = []
+        if self.histograms:
+            each = self.choice / len(self.histograms)
+            names = (histogram_of(name) for name in self.histograms)
+            found += [(name, Pure(each, neighbours=about)) for name in names]
+        if self.keys is not None:
+            price = Approximate(self.keys.epsilon, self.keys.delta, neighbours=about)
+            found.append((FINDING, price))
+        if self.shared is not None:
+            found.append((FINDING, Approximate(0, self.hidden, neighbours=about)))
+        for strategy, cost in self.costs.items():
+            found.append((words(strategy), self._paid(strategy, cost)))
+        return tuple(found)
+
+    def _paid(self, strategy: Strategy, cost: Fraction) -> Charged:
+        """What a strategy gives away for its cost."""
+        if self.noise_kind is NoiseKind.LAPLACE:
+            return Pure(cost, neighbours=self.neighbours)
+        if is_ranked(strategy):
+            return Ranges(cost, neighbours=self.neighbours)
+        return GDP.of_square(2 * cost, neighbours=self.neighbours)
+
+    # --- as text ----------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON: what was decided, beside the question; `from_dict` reads it back."""
+        names = needed(self.query)
+        contributions, keys = self.contributions, self.keys
+        return {
+            "noise": _NOISES[self.noise_kind],
+            "bounds": None if contributions is None else [contributions.rows, contributions.groups],
+            "histograms": list(self.histograms),
+            "histogram_epsilon": str(self.choice),
+            "keys": None if keys is None else [str(keys.epsilon), str(keys.delta)],
+            "count": None if self.shared is None else names.index(self.shared),
+            "count_delta": str(self.hidden),
+            "measured": [
+                [[names.index(one) for one in strategy.statistics], str(cost)]
+                for strategy, cost in self.costs.items()
+            ],
+        }
+
+    @staticmethod
+    def from_dict(stored: Mapping[str, Any], query: Query, neighbours: Neighbours) -> "SetPlan":
+        """What `to_dict` wrote of a question."""
+        statistics = needed(query)
+        noise_kind = {name: one for one, name in _NOISES.items()}[stored["noise"]]
+        bounds, keys, shared = stored["bounds"], stored["keys"], stored["count"]
+        measured = [
+            (Strategy.of(tuple(statistics[place] for place in places)), Fraction(cost))
+            for places, cost in stored["measured"]
+        ]
+        return SetPlan(
+            query,
+            noise_kind,
+            neighbours,
+            dict(measured),
+            None if bounds is None else ContributionBounds(noise_kind, *bounds),
+            tuple(stored["histograms"]),
+            Fraction(stored["histogram_epsilon"]),
+            None if keys is None else Price(Fraction(keys[0]), Fraction(keys[1])),
+            None if shared is None else statistics[shared],
+            Fraction(stored["count_delta"]),
+        )
+
+
+FINDING, EXACT = "which groups there are", "exact choice"
+
+
+_BELOW_PI = Fraction(113, 355)
+"""Just below 1/pi: choices of rho are Gaussian-private with mu^2 = pi rho (see `Ranges`)."""
+
+
+def amount_for(
+    epsilon: Fraction, delta: Fraction, noise_kind: NoiseKind, measure: Measure | None = None
+) -> Fraction:
+    """What a price buys of noise of a kind: epsilon, or the largest mu^2; 0 where it buys none.
+
+    An account that counts in a `measure` pays as much for either kind; without one, the price is
+    (epsilon, delta)-privacy itself.
+    """
+    square = amount_within(epsilon, delta, MU_SQUARED) if delta else Fraction(0)
+    if noise_kind is NoiseKind.GAUSSIAN:
+        return square
+    if measure is None or measure == EPSILON or not delta:
+        return epsilon
+    return buys(MU_SQUARED, square).epsilon
+
+
+def cost_of(strategy: Strategy, amount: Fraction, noise_kind: NoiseKind) -> Fraction:
+    """The cost of a strategy that has so much of the price: epsilon, or rho for its mu^2."""
+    if noise_kind is NoiseKind.LAPLACE:
+        return amount
+    return amount * (_BELOW_PI if is_ranked(strategy) else Fraction(1, 2))
+
+
+def histogram_of(name: str) -> str:
+    """What a histogram is called where costs are told."""
+    return f"people by {name}"
+
+
+_NOISES = {NoiseKind.LAPLACE: "laplace", NoiseKind.GAUSSIAN: "gaussian"}
+"""How kinds of noise are stored; never changed."""
+
+
+def words(strategy: Strategy) -> str:
+    """What is measured, in words."""
+    return " and ".join(type(one).__name__ for one in strategy.statistics)
+
+
+def is_ranked(strategy: Strategy) -> bool:
+    """Whether cells of quantiles are chosen instead of adding noise."""
+    return isinstance(strategy.statistics[0], Ranks)

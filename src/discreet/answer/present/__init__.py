@@ -1,0 +1,1 @@
+"""The release, and the forms in which people and programs read it."""

@@ -1,0 +1,192 @@
+"""An explanation as a text."""
+
+import textwrap
+from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from discreet.answer.plan.expected_error import GROUP, ExpectedError
+from discreet.answer.present.number_text import columns, cost, counted, half, pad, plain
+from discreet.plan.bounding import NoiseKind
+
+if TYPE_CHECKING:
+    from discreet.answer.plan.explain import ExplainedSet, Explanation, Option
+
+_SIGN = "\N{PLUS-MINUS SIGN}"
+_WIDE = 11
+_LONG = 200
+_READ = 85
+
+
+def render_explanation(explanation: "Explanation") -> str:
+    """Price, protection, groups, limits, measurements, what to expect, and the SQL."""
+    price, facts = explanation.price, explanation.facts
+    clamped = facts.clamped or ("nothing: no column that is read has bounds",)
+    lines = [
+        "What this question will do (made from public facts: no data was read)",
+        "",
+        _item("price", f"epsilon {cost(price.epsilon)}, delta {cost(price.delta)}"),
+        _item("protects", f"{facts.unit} ({explanation.neighbours.value})"),
+        *(_item("clamps" if i == 0 else "", what) for i, what in enumerate(clamped)),
+        *_notes(facts.remarks),
+    ]
+    for part in explanation.parts:
+        title = ", ".join(plain(key) for key in part.keys) or "all rows"
+        lines += ["", f"by {title}" if part.keys else title, *_part(part)]
+    return "\n".join([*lines, "", *_sql(explanation)])
+
+
+def _item(name: str, text: str) -> str:
+    return f"  {pad(name, _WIDE)}{text}"
+
+
+def _part(part: "ExplainedSet") -> list[str]:
+    return [
+        *_groups(part),
+        *_limits(part),
+        *_noise(part),
+        *_notes(part.hints),
+        "",
+        *_measured(part),
+        "",
+        *_columns(part),
+    ]
+
+
+def _notes(notes: Sequence[str]) -> list[str]:
+    return [
+        _item("" if i else "note", line)
+        for note in notes
+        for i, line in enumerate(textwrap.wrap(note, _READ))
+    ]
+
+
+def _groups(part: "ExplainedSet") -> list[str]:
+    if part.finding is not None:
+        found = part.finding
+        price = f"epsilon {cost(found.epsilon)} and delta {cost(found.delta)}"
+        how = f"not public: found for {price}"
+        if not found.epsilon:
+            how = (
+                f"not public: shown where their noisy count is high, for delta {cost(found.delta)}"
+            )
+        by_row = part.limits is None and not part.choice
+        many = "rows" if by_row else "people"
+        more = "" if by_row else " (more where people are in several groups)"
+        return [
+            _item("groups", how),
+            _item("", f"from about {found.people} {many} on a group is shown{more}"),
+        ]
+    if not part.keys:
+        return [_item("groups", "one, of all rows")]
+    return [
+        _item(
+            "groups", f"{part.groups:,}, all public: each is answered, also where nobody is in it"
+        ),
+        _item("", "rows with other keys are left out"),
+    ]
+
+
+_UNLESS = "(unless people are too few to be seen for that: then a limit is a guess, and it says so)"
+
+
+def _limits(part: "ExplainedSet") -> list[str]:
+    if part.choice:
+        told = (
+            "the answer tells about what share of people has more, and its intervals allow for it"
+        )
+        if part.clipped is not None:
+            told = f"an earlier answer told that {_share(part)} of people have more rows"
+        return [
+            _item(
+                "limits",
+                f"not stated: {' and '.join(part.learnt)} of one person are limited to what noisy",
+            ),
+            _item("", f"histograms of people suggest, for epsilon {cost(part.choice)}"),
+            _item("", told),
+            *([] if part.clipped is not None else [_item("", _UNLESS)]),
+        ]
+    if part.limits is None:
+        return [_item("limits", "each row counts by itself: none is cut off")]
+    if part.clipped == 0 and part.limits.max_rows is None:
+        return [_item("limits", "each person counts once: nobody is cut off")]
+    groups, rows = part.limits.max_groups or 1, part.limits.max_rows or 1
+    where = "it" if groups == 1 else "each"
+    most = f"{counted(groups, 'group')} with {counted(rows, 'row')} in {where}"
+    more = "whoever has more counts for less; how many have is not public"
+    if part.clipped == 0:
+        more = "nobody has more: a subquery leaves each person one row"
+    return [_item("limits", f"one person weighs at most {most};"), _item("", more)]
+
+
+def _share(part: "ExplainedSet") -> str:
+    """What share of people is clipped, with its error where an answer told it."""
+    share = 100 * (part.clipped or 0.0)
+    if part.clipped_error is None:
+        return f"about {share:.1f} %"
+    return f"{share:.1f} % {_SIGN} {100 * part.clipped_error:.1f} %"
+
+
+def _noise(part: "ExplainedSet") -> list[str]:
+    return [_item("noise", part.options[0].contributions.noise_kind.value)]
+
+
+def _measured(part: "ExplainedSet") -> list[str]:
+    """The measurements, for the limits that hold or for a limit of 1."""
+    rows = [["measured", "for", "share", "noise", "one person moves it by", "scale"]]
+    for line in part.options[0].lines:
+        unit = "epsilon" if line.noise_kind is NoiseKind.LAPLACE else "rho"
+        scale = f"{line.scale:,.4g}" if line.scale else "in ranks"
+        noise_kind = line.noise_kind.value if line.scale else "exponential"
+        noise = f"{noise_kind}, {unit} {cost(line.cost)}"
+        users = ", ".join(plain(name) for name in line.columns)
+        share = f"{float(line.share):.0%}" if line.share else "with it"
+        rows.append([line.what, users, share, noise, f"{line.moves:,.4g}", scale])
+    note = ["    for a limit of 1; both grow with the limit"] if len(part.options) > 1 else []
+    return _table(rows) + note
+
+
+def _columns(part: "ExplainedSet") -> list[str]:
+    """What noise does to each column, for each option."""
+    options = part.options
+    heads = [_head(option) if len(options) > 1 else "noise, 95 times in 100" for option in options]
+    rows = [["column", *heads]] + [
+        [plain(name), *(_expected(option.expected[name]) for option in options)]
+        for name in options[0].expected
+    ]
+    notes = []
+    shown = list(chain.from_iterable(option.expected.values() for option in options))
+    if len(options) > 1:
+        notes.append("    the columns are examples of limits: rows, and groups, of one person")
+    if any(one.rows for one in shown):
+        notes.append(f"    * in a group of {GROUP:,} rows; smaller groups are less certain")
+    return _table(rows) + notes
+
+
+def _head(option: "Option") -> str:
+    return f"{option.contributions.noise_kind.value}, {option.contributions.rows}"
+
+
+def _expected(expected: ExpectedError) -> str:
+    mark = "*" if expected.rows else ""
+    unit = f" {expected.unit}" if expected.unit else ""
+    return f"{_SIGN} {half(expected.half_width)}{unit}{mark}"
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    widths = [max(columns(row[i]) for row in rows) for i in range(len(rows[0]))]
+    cells = [[pad(text, width) for text, width in zip(row, widths, strict=True)] for row in rows]
+    return [f"  {'  '.join(row).rstrip()}" for row in cells]
+
+
+def _sql(explanation: "Explanation") -> list[str]:
+    chosen = any(len(part.options) > 1 for part in explanation.parts)
+    title = "SQL that will run" + (", shown for a limit of 10" if chosen else "")
+    return [
+        f"{title} (in full in .sql)",
+        *(f"  {i}. {_short(text)}" for i, text in enumerate(explanation.sql, 1)),
+    ]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONG else f"{text[:_LONG]} \N{HORIZONTAL ELLIPSIS}"

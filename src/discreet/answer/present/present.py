@@ -1,0 +1,119 @@
+"""Noisy measurements in, a release out: a function of what was released, and nothing else."""
+
+import math
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from discreet.answer.estimate.measured_sets import kept
+from discreet.answer.estimate.noisy_statistics import NoisyStatistics, interpret
+from discreet.answer.estimate.postprocessing import arrange, evaluate, outputs_of, shows_all
+from discreet.answer.estimate.selection_bias import widened, wider_by
+from discreet.answer.estimate.tabulate import Simulation, tabulate
+from discreet.answer.execute.noisy_measurements import NoisyMeasurements
+from discreet.answer.plan.limits import ALLOWED
+from discreet.answer.plan.price import Price
+from discreet.answer.plan.public_facts import facts_of, left_out
+from discreet.answer.plan.set_plan import GROUPS, ROWS, SetPlan
+from discreet.answer.present.number_text import counted
+from discreet.answer.present.release import Cost, Release
+from discreet.plan.bounding import NoiseKind
+from discreet.plan.query import Query, released_columns
+from discreet.plan.relations import unit_of
+from discreet.plan.schema import EachRow
+from discreet.plan.statistics import People
+from discreet.privacy import compose
+
+
+def present(
+    query: Query, price: Price, sets: Sequence[SetPlan], drawn: Sequence[NoisyMeasurements]
+) -> Release:
+    """Estimates, error bars and the table to show.
+
+    Guarantee:
+        Post-processing: the same measurements give the same release, bit by bit on one machine.
+        No randomness and no data goes in, so a failure here is a fact about released numbers.
+    """
+    parts = [interpret(one, noisy) for one, noisy in zip(sets, drawn, strict=True)]
+    central = pa.concat_tables([tabulate(query, part) for part in parts])
+    rows = None if shows_all(query) else arrange(central, query)
+    shown_rows = central.num_rows if rows is None else len(rows)
+    times = wider_by(
+        query, shown_rows, central.num_rows, [part.contributions.noise_kind for part in parts]
+    )
+    widths, how = Simulation.of(query, parts, times).half_widths(central)
+    shown = evaluate(central, outputs_of(query), released_columns(query))
+    half_widths = {name: pa.array(width) for name, width in widths.items()}
+    if rows is not None:  # nothing is copied where nothing moves
+        shown = shown.take(rows)
+        wider = widened(query, widths, times)
+        half_widths = {name: pa.array(width).take(rows) for name, width in wider.items()}
+    costs = tuple(Cost(*one) for noisy in drawn for one in noisy.spent)
+    return Release(
+        table=shown,
+        half_widths=half_widths,
+        how=how,
+        price=price,
+        guarantee=compose([cost.guarantee for cost in costs]),
+        costs=costs,
+        notes=(*(_note(part) for part in parts), *left_out(query)),
+        facts=facts_of(query),
+        parts=kept(parts),
+    )
+
+
+def _note(part: NoisyStatistics) -> str:
+    contributions = part.contributions
+    if isinstance(unit_of(part.query.relation), EachRow):
+        return f"{contributions.noise_kind.value} noise; one row is in one group{_shown(part)}"
+    people = [isinstance(statistic, People) for statistic in part.measurements]
+    limits = []
+    if not all(people):
+        limits.append(
+            f"{counted(contributions.rows, 'row')}{_l2(part)}{_over(part, ROWS, 'have more')}"
+        )
+    if any(people) or part.finds_groups:
+        limits.append(counted(contributions.groups, "group") + _over(part, GROUPS, "are in more"))
+    most = (
+        f"{contributions.noise_kind.value} noise; one person weighs at most {' and '.join(limits)}"
+    )
+    return f"{most}{_about(part)}{_shown(part)}"
+
+
+def _l2(part: NoisyStatistics) -> str:
+    """Gaussian noise bounds the root of a person's squared rows over all groups."""
+    spread = part.contributions.noise_kind is NoiseKind.GAUSSIAN and bool(part.query.keys)
+    return " in l2 norm" if spread and ROWS in part.clipped else ""
+
+
+def _over(part: NoisyStatistics, what: str, more: str) -> str:
+    """How many people count for less, as the histogram that chose the limit has it."""
+    if what in part.clipped:
+        return f" ({part.clipped[what]} of people {more})"
+    if what not in part.learnt:
+        return ""
+    return (
+        f" (a guess: too little was paid to learn how many people {more};"
+        " intervals do not allow for them)"
+    )
+
+
+def _about(part: NoisyStatistics) -> str:
+    """What intervals allow for, and what no private interval can."""
+    if not part.clipped:
+        return ""
+    most = " and ".join(
+        f"{one.most:,} {what}{_l2(part) if what == ROWS else ''}"
+        for what, one in part.clipped.items()
+    )
+    return (
+        f"; {ALLOWED}, and are about at most"
+        f" {most} a person: what a few people have beyond is not in them"
+    )
+
+
+def _shown(part: NoisyStatistics) -> str:
+    """From which noisy count on groups are shown."""
+    if part.showing is None:
+        return ""
+    return f"; groups are shown from a noisy count of {math.ceil(part.showing.people):,} on"

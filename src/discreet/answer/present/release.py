@@ -1,0 +1,138 @@
+"""What comes back: a table of private numbers, their error bars, and what they cost."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from discreet.answer.estimate.measured_sets import MeasuredSet
+from discreet.answer.plan.price import Price
+from discreet.answer.plan.public_facts import PublicFacts
+from discreet.answer.present import frames, release_bytes
+from discreet.answer.present.chart import draw
+from discreet.answer.present.privacy_statement import statement
+from discreet.answer.present.release_html import render_page
+from discreet.answer.present.release_text import render_text
+from discreet.errors import InputError
+from discreet.privacy import Guarantee
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """One thing that was measured, in words, and its guarantee."""
+
+    what: str
+    noise: str
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Release:
+    """A released table; reading it again never changes it.
+
+    `table` holds keys and answers, `half_widths` for each answer how far it is from what it would
+    be without noise, 95 times in 100, NULL where that is not known. `how` tells for each answer
+    whether that was computed exactly or by simulation. `parts` are the measurements behind it,
+    where they are kept. Two releases are equal when their bytes are.
+    """
+
+    table: pa.Table
+    half_widths: Mapping[str, pa.Array]
+    how: Mapping[str, str]
+    price: Price
+    guarantee: Guarantee
+    costs: tuple[Cost, ...]
+    notes: tuple[str, ...] = field(default=())
+    facts: PublicFacts | None = None
+    parts: tuple[MeasuredSet, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check(self.table, self.half_widths)
+        widths = {name: frames.known(width) for name, width in self.half_widths.items()}
+        cleaned = {name: frames.blanked(width) for name, width in widths.items()}
+        object.__setattr__(self, "table", frames.cleaned(self.table))
+        object.__setattr__(self, "half_widths", MappingProxyType(cleaned))
+        object.__setattr__(self, "how", MappingProxyType(dict(self.how)))
+
+    # --- tables ---------------------------------------------------------------------------------
+
+    def to_arrow(self, *, intervals: bool = True) -> pa.Table:
+        """The answers, each beside its 95 % noise interval in columns `_low` and `_high`."""
+        return frames.with_intervals(self.table, self.half_widths) if intervals else self.table
+
+    def to_pandas(self, *, intervals: bool = True) -> "pd.DataFrame":
+        """As `to_arrow`, for pandas."""
+        return self.to_arrow(intervals=intervals).to_pandas()
+
+    def to_polars(self, *, intervals: bool = True) -> "pl.DataFrame":
+        """As `to_arrow`, for polars."""
+        import polars as pl  # noqa: PLC0415 - for those who use it
+
+        return pl.DataFrame(self.to_arrow(intervals=intervals))
+
+    def to_csv(self, path: str | Path | None = None, *, intervals: bool = True) -> str:
+        """As `to_arrow`, as the text of a CSV file; written to `path` where there is one."""
+        return frames.to_csv(self, path, intervals=intervals)
+
+    # --- for people -----------------------------------------------------------------------------
+
+    def statement(self) -> str:
+        """What was protected, how well, and what the numbers do not say: a paragraph to sign."""
+        return statement(self)
+
+    def chart(self) -> "alt.TopLevelMixin":
+        """The numbers with their noise intervals: bars, or lines over dates and numbers.
+
+        `.save("answer.png")` works without a network.
+        """
+        chart: alt.TopLevelMixin = draw(self)
+        return chart
+
+    def __repr__(self) -> str:
+        return render_text(self)
+
+    def _repr_html_(self) -> str:
+        return render_page(self)
+
+    # --- storage --------------------------------------------------------------------------------
+
+    def to_bytes(self) -> bytes:
+        """An Arrow stream with everything in it; the same release gives the same bytes."""
+        return release_bytes.pack(self)
+
+    @staticmethod
+    def from_bytes(packed: bytes) -> "Release":
+        """The release that `to_bytes` wrote."""
+        fields = release_bytes.unpack(packed)
+        costs = tuple(Cost(*parts) for parts in fields.pop("costs"))
+        return Release(**fields, costs=costs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Release) and self.to_bytes() == other.to_bytes()
+
+    def __hash__(self) -> int:
+        return hash(self.to_bytes())
+
+
+def _check(table: pa.Table, half_widths: Mapping[str, pa.Array]) -> None:
+    if len(set(table.column_names)) < table.num_columns:
+        raise InputError(
+            "two released columns have the same name",
+            why="a number has to be told from the next",
+            fix="rename one of them with AS",
+        )
+    for name, width in half_widths.items():
+        if name not in table.column_names or len(width) != table.num_rows:
+            raise InputError(
+                f"half-widths of {name} do not fit the released table",
+                why=f"it has {table.num_rows} rows and columns {', '.join(table.column_names)}",
+                fix="give one half-width for each row of a column",
+            )

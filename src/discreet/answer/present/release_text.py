@@ -1,0 +1,102 @@
+"""A release as a text table."""
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from discreet.answer.plan.limits import ALLOWED
+from discreet.answer.present.number_text import columns, cost, half, number, pad, plain
+
+if TYPE_CHECKING:
+    from discreet.answer.present.release import Release
+
+_ROWS = 10
+_SIGN = "\N{PLUS-MINUS SIGN}"
+
+
+def render_text(release: "Release") -> str:
+    """The first rows, each number with its half-width, and what it cost."""
+    shown = release.table.slice(0, _ROWS)
+    blocks = [_block(release, name, shown) for name in shown.column_names]
+    lines = ["  ".join(cells).rstrip() for cells in zip(*blocks, strict=True)]
+    return "\n".join([*lines, "", *footer(release, _ROWS)])
+
+
+def footer(release: "Release", rows: int) -> list[str]:
+    """What belongs under every table of released numbers."""
+    lines = [f"{release.table.num_rows:,} row{'s' if release.table.num_rows != 1 else ''}"]
+    if release.table.num_rows > rows:
+        lines[0] += f", the first {rows} shown"
+    if release.half_widths:
+        what = "noise and what chosen limits cut off" if allows(release) else "noise alone"
+        lines.append(f"{_SIGN} is {what}, 95 times in 100; sampling error is not in it")
+    lines += [f"{name} has no {_SIGN}: {why}" for name, why in _missing(release)]
+    return [
+        *lines,
+        price_line(release),
+        *(plain_note(note) for note in dict.fromkeys(release.notes)),
+    ]
+
+
+def allows(release: "Release") -> bool:
+    """Whether intervals allow for what chosen limits cut off.
+
+    They do not where a limit is a guess, nor in answers that were stored before they did: what the
+    notes of an answer say was written with its intervals.
+    """
+    return any(ALLOWED in note for note in release.notes)
+
+
+def price_line(release: "Release") -> str:
+    """The price of a release in one line."""
+    price = f"price: epsilon {cost(release.price.epsilon)}"
+    if release.price.delta:
+        price += f", delta {cost(release.price.delta)}"
+    unit = "one person" if release.facts is None else release.facts.unit
+    return f"{price}; protects {unit} ({release.guarantee.neighbours.value})"
+
+
+def plain_note(note: str) -> str:
+    """A note on one line."""
+    return "".join(c if c.isprintable() else " " for c in note)
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a column holds numbers."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def is_key(release: "Release", name: str) -> bool:
+    """Whether a column was asked by, and not for."""
+    return name in release.facts.keys if release.facts is not None else name not in release.how
+
+
+def _missing(release: "Release") -> list[tuple[str, str]]:
+    return [(plain(n), how) for n, how in release.how.items() if n not in release.half_widths]
+
+
+def _block(release: "Release", name: str, shown: pa.Table) -> list[str]:
+    """One column as texts of one width: title, rule, cells."""
+    cells, right = _cells(release, name, shown)
+    title = plain(name)
+    width = max(columns(text) for text in (title, *cells))
+    rule = "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * width
+    return [pad(title, width, right=right), rule, *(pad(c, width, right=right) for c in cells)]
+
+
+def _cells(release: "Release", name: str, shown: pa.Table) -> tuple[list[str], bool]:
+    values: list[Any] = shown.column(name).to_pylist()
+    kind = shown.schema.field(name).type
+    if not is_number(kind):
+        return [plain(value) for value in values], False
+    if name not in release.half_widths:
+        grouped = not is_key(release, name)
+        return [number(v) if grouped else plain(v) for v in values], True
+    widths = release.half_widths[name].slice(0, len(values)).to_pylist()
+    whole = bool(pa.types.is_integer(kind))
+    right = [half(width, whole=whole) for width in widths]
+    most = max((len(text) for text in right), default=0)
+    return [
+        f"{number(value, width)} {_SIGN} {text.rjust(most)}"
+        for value, width, text in zip(values, widths, right, strict=True)
+    ], True

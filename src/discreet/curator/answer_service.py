@@ -1,0 +1,279 @@
+"""Where a question is paid for and answered: the one path from a price to a release.
+
+offer (public facts) -> charge (durable) -> measure (noisy, stored) -> present -> release (stored)
+"""
+
+import logging
+import math
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from discreet.answer.present.release import Release
+from discreet.curator.data import registry
+from discreet.curator.data.data_store import DataStore, check_people
+from discreet.curator.data.registry import Registration, Registry
+from discreet.curator.ledger.charging import final_failure
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Order, Receipt, State
+from discreet.curator.order_kinds import PlannedOrder, kind_of
+from discreet.curator.pricing import Offer, QuoteContext, Terms, plan_query
+from discreet.curator.release_schedule import AT_ONCE, ReleaseSchedule
+from discreet.curator.stored_orders import names_of
+from discreet.errors import DiscreetError, InputError, InvariantBroken, LedgerError, QueryRefused
+from discreet.plan import canonical
+from discreet.plan.query import Query
+from discreet.plan.relations import tables_of
+from discreet.plan.remembered import remember
+from discreet.privacy import Neighbours
+
+if TYPE_CHECKING:
+    from discreet.engines.engine import Deadline
+
+_WAIT = 600.0
+_LOG = logging.getLogger("discreet")
+
+
+@remember(64)  # plans may be large, and are read thrice, one soon after the other
+def _planned(tables: Registry, order: Order, _: int) -> PlannedOrder:
+    """Read the plan of a charge against the tables as they are described."""
+    return kind_of(order).read(order, tables.schema)
+
+
+def _check_planned(receipt: Receipt, planned: PlannedOrder) -> None:
+    """Refuse a charge that would be measured otherwise than it was charged for.
+
+    Why: another version of the package may have made the charge, and planned it otherwise.
+    """
+    parts = [part.to_dict() for part in planned.guarantees]
+    prices = [planned.charge(price.measure) for price in receipt.order.prices]
+    if parts != list(receipt.order.measurements) or prices != list(receipt.order.prices):
+        raise LedgerError(
+            f"charge {receipt.sequence} was planned by another version of this package",
+            why="it would be measured with guarantees that were not charged",
+            fix="finish it with the version that made the charge, or ask the question anew",
+        )
+
+
+def _unsaid(table: str) -> LedgerError:
+    return LedgerError(
+        f"what is said about {table} is not what the ledger has",
+        why="answers rest on what was said, and on which data, when it was added",
+        fix="put back tables.json from an intact copy",
+    )
+
+
+class AnswerService:
+    """Prices, charges and answers questions, in this order.
+
+    Guarantee:
+        Data is read after the charge that pays for it is durable, and from the version it was made
+        for. Noisy measurements are stored before anything is computed from them, and the answer is
+        a function of what is stored: no charge buys a second draw.
+    Edge cases:
+        What fails while data is read has failed for good, in one way whatever the data. What fails
+        later is tried again by the next to ask, from the same measurements. A crash before they
+        were stored told nobody anything: the next to ask measures again.
+    """
+
+    def __init__(self, ledger: Ledger, data_store: DataStore, neighbours: Neighbours) -> None:
+        self._ledger = ledger
+        self._data_store = data_store
+        self._neighbours = neighbours
+        self._unfinished: set[int] = set()
+        self._looked = False
+        self._proved: dict[str, object] = {}
+        self._running: dict[int, Deadline | None] = {}
+        self.pace = AT_ONCE
+        """The pace at which recovery computes."""
+
+    def offer(self, query: Query, terms: Terms, analyst: str) -> Offer:
+        """Price a question, from public facts."""
+        dataset = self._dataset_of(query)
+        tables = self._data_store.tables
+        for one in tables_of(query.relation):  # they may have been added before this was refused
+            check_people(tables, tables.tables[one.name])
+        touched = self._ledger.touched(dataset, analyst)
+        used = self._data_store.check(names_of(canonical.write(query)))
+        self.check_said(used)
+        self._check_work(query)
+        at = QuoteContext(analyst, dataset, registry.version(used), touched, self._neighbours)
+        return Offer(plan_query(query, terms, at), at)
+
+    def _check_work(self, query: Query) -> None:
+        """Refuse a question that could take longer than anybody waits for an answer."""
+        work = self._data_store.bound_work(query)
+        if work.seconds > self.pace.longest:
+            raise QueryRefused(
+                f"{work.costliest} could take {math.ceil(work.seconds):,} seconds",
+                why=f"an answer is computed within {self.pace.longest:g} seconds or not at all",
+                fix="ask about fewer rows or groups at a time, or ask the owner of the data for "
+                "lower public bounds on its tables",
+                code="expensive",
+            )
+
+    def check_said(self, used: Iterable[Registration]) -> None:
+        """Refuse tables that are not what the ledger says was added."""
+        for one in used:
+            if self._proved.get(one.table.name) is not one.table:
+                entry = self._ledger.added(one.table.name, at=one.entry)
+                if entry is None or not one.is_said(entry.facts):
+                    raise _unsaid(one.table.name)
+                self._proved[one.table.name] = one.table
+
+    def answer(self, offer: Offer, request: str | None = None, asked: str | None = None) -> Release:
+        """Charge a question durably, compute it, store it; or find the stored answer."""
+        return self.collect(self.charge(offer, request, asked))
+
+    def charge(self, offer: Offer, request: str | None = None, asked: str | None = None) -> Receipt:
+        """Charge a question durably; no data is touched yet."""
+        if not self._looked and self.pace is AT_ONCE:  # with a pace others wait: see keep_time
+            self._looked = True
+            self.recover()
+        return self._ledger.charge(offer.order(request, asked))
+
+    def collect(self, receipt: Receipt) -> Release:
+        """The answer of a charge: stored, computed by another, or computed here."""
+        if receipt.state is State.PENDING and not self.is_mine(receipt):
+            receipt = self._ledger.wait(receipt.order, timeout=_WAIT)
+        return self.finish(receipt)
+
+    def recover(self, *, patience: float | None = None) -> int:
+        """Finish charges whose worker is gone; how many could be finished."""
+        done = 0
+        for receipt in self._ledger.recover(patience=patience):
+            with suppress(DiscreetError):
+                self.finish(receipt, self.pace)
+                done += 1
+        return done
+
+    def is_mine(self, receipt: Receipt) -> bool:
+        """Whether computing a charge is this process's turn, for the first time or again."""
+        return receipt.state is State.CHARGED or (
+            receipt.state is State.PENDING and receipt.sequence in self._unfinished
+        )
+
+    def finish(self, receipt: Receipt, pace: ReleaseSchedule = AT_ONCE) -> Release:
+        """Whatever a charge still lacks: measure, store, present, store; the answer that counts."""
+        try:
+            release = self._finish(receipt, pace)
+        except BaseException as wrong:
+            # It is still this worker's to finish: the next to ask here need not wait.
+            self._unfinished.add(receipt.sequence)
+            wrong.__context__ = wrong.__cause__ = None  # an engine's error may quote data
+            raise
+        self._unfinished.discard(receipt.sequence)
+        return release
+
+    def _finish(self, receipt: Receipt, pace: ReleaseSchedule) -> Release:
+        now = receipt
+        if now.state in {State.CHARGED, State.PENDING} and now.measured is None:
+            now = self._measured(now, pace)
+        if now.state is State.FAILED:
+            raise final_failure()
+        if now.release is not None:
+            return kind_of(now.order).release(now.release)
+        try:
+            release = self._present(now)
+        finally:
+            pace.settle()
+        stored = self._ledger.complete(now, release.to_bytes())
+        return kind_of(now.order).release(stored)
+
+    def _measured(self, receipt: Receipt, pace: ReleaseSchedule) -> Receipt:
+        """Measure a charge and store what came of it, at a moment that was fixed before."""
+        planned = self._planned(receipt)
+        self._check_version(receipt, planned)
+        _check_planned(receipt, planned)
+        if self._ledger.failed((receipt.sequence,)):  # it was cancelled while it waited
+            return replace(receipt, state=State.FAILED)
+        self._ledger.check_failures(receipt.order)
+        engine, seconds = self._data_store.open(), planned.seconds(self._data_store.bound_work)
+        began, steps = time.monotonic(), pace.steps(seconds)
+        until, measured = pace.stop(began, steps), None
+        self._running[receipt.sequence] = until
+        try:
+            # Whatever goes wrong once data is read may depend on data: it all ends in one way, and
+            # nothing of it is passed on.
+            with suppress(Exception), pace.engine(seconds):
+                measured = planned.measure(engine, until)
+            overran = until is not None and time.monotonic() > until.moment
+            self._check_version(receipt, planned)  # nobody swapped a file meanwhile
+        finally:
+            self._running.pop(receipt.sequence, None)
+            if until is None or until.cancelled is None:
+                pace.hold(began, steps)
+            else:
+                pace.let_go(until.cancelled)
+        if measured is None or overran:
+            return self._give_up(receipt)
+        return self._ledger.keep(receipt, measured)
+
+    def cancel(self, receipt: Receipt, *, by: str) -> None:
+        """Give up a charge whose measurements are not stored, for ever; the charge stays.
+
+        Whether it still can be cancelled follows from its step, which no data moves.
+        """
+        if self._ledger.cancel(receipt, by=by).state is not State.FAILED:
+            raise InputError(
+                f"question {receipt.sequence} is answered already",
+                why="its measurements are stored",
+                fix="read its answer: it is charged and free to read",
+            )
+        self._stop(receipt.sequence)
+
+    def stop_cancelled(self) -> None:
+        """Stop what is computed here and was cancelled through another worker."""
+        for sequence in self._ledger.failed(tuple(self._running)):
+            self._stop(sequence)
+
+    def _stop(self, sequence: int) -> None:
+        until = self._running.get(sequence)
+        if until is not None and until.cancelled is None:
+            until.cancel()
+
+    def bound_seconds(self, receipt: Receipt) -> float:
+        """What computing a charge may take, by public bounds."""
+        return self._planned(receipt).seconds(self._data_store.bound_work)
+
+    def _give_up(self, receipt: Receipt) -> Receipt:
+        _LOG.error("charge %d failed while data was read; this is final", receipt.sequence)
+        return self._ledger.fail(receipt)
+
+    def _present(self, receipt: Receipt) -> Release:
+        """The answer that stored measurements make, always the same; reads no data."""
+        planned = self._planned(receipt)
+        with suppress(Exception):
+            assert receipt.measured is not None  # noqa: S101 - narrowing: it was kept
+            return planned.present(receipt.measured)
+        raise InvariantBroken(
+            "an answer could not be computed from what was measured",
+            why="it came to something that it is not made for, and nothing was released",
+            fix="tell whoever runs this; the charge stays, and a later version may finish it",
+        )
+
+    def _planned(self, receipt: Receipt) -> PlannedOrder:
+        return _planned(self._data_store.tables, receipt.order, receipt.sequence)
+
+    def _check_version(self, receipt: Receipt, planned: PlannedOrder) -> None:
+        used = self._data_store.check(planned.tables)
+        if registry.version(used) != receipt.order.version:
+            raise LedgerError(
+                f"charge {receipt.sequence} was made for another version of the data",
+                why="an answer is computed from the data it was charged for",
+                fix="put that version of the data back",
+            )
+
+    def _dataset_of(self, query: Query) -> str:
+        tables = self._data_store.tables.tables
+        found = {tables[table.name].dataset for table in tables_of(query.relation)}
+        if len(found) == 1 and (name := found.pop()):
+            return name
+        raise QueryRefused(
+            "a question about several datasets",
+            why="each has people and a budget of its own",
+            fix="ask about one of them at a time",
+            code="datasets",
+        )

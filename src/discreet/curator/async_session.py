@@ -1,0 +1,193 @@
+"""One caller's dealings with a curator where asking and being answered are two steps.
+
+    submit (durable charge) -> pursue (a while) -> release, or come again with the charge's number
+
+Charges live in the ledger: whoever opens the same folder can be asked for the answer, and what a
+worker left unfinished is finished by the next one that is asked.
+"""
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from discreet.answer.plan.explain import Explanation
+from discreet.answer.present.release import Release
+from discreet.curator.answer_service import AnswerService
+from discreet.curator.jobs import Jobs
+from discreet.curator.ledger.accounts import Account, Holder
+from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Order, Receipt, State
+from discreet.curator.pricing import Offer, Terms
+from discreet.curator.release_schedule import AT_ONCE, ReleaseSchedule
+from discreet.curator.remeasure import explain_offer, merge, told_before
+from discreet.curator.stored_orders import StoredOrder
+from discreet.plan.query import Query
+
+if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
+
+_PAUSE: Final = 0.01
+_LONGEST_PAUSE: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncSession:
+    """A curator as one caller sees it.
+
+    `caller` None sees what everybody asked; a name sees what this one was told. `datasets` bounds
+    what can be asked and seen; None for all.
+    """
+
+    curator: "Curator"
+    caller: str | None
+    datasets: frozenset[str] | None
+    _price: Callable[[str | Query, Terms, str | None], Offer]
+    _answer_service: AnswerService
+    _jobs: Jobs
+    _ledger: Ledger
+
+    # --- asking ---------------------------------------------------------------------------------
+
+    def offer(self, question: str | Query, terms: Terms, analyst: str) -> Offer:
+        """Price a question, from public facts."""
+        return self._price(question, terms, analyst)
+
+    def explain(self, offer: Offer) -> Explanation:
+        """How good the answer to an offer will be."""
+        return explain_offer(self._ledger, offer)
+
+    def submit(
+        self,
+        question: str | Query,
+        terms: Terms,
+        analyst: str,
+        request: str | None = None,
+    ) -> Receipt:
+        """Charge a question durably; no data is touched yet."""
+        asked = question if isinstance(question, str) else None
+        return self.charge(self.offer(question, terms, analyst), request, asked)
+
+    def charge(self, offer: Offer, request: str | None = None, asked: str | None = None) -> Receipt:
+        """Charge an offer durably; `asked` is the text that people wrote."""
+        return self._answer_service.charge(offer, request, asked)
+
+    def pursue(
+        self, receipt: Receipt, *, patience: float, pace: ReleaseSchedule = AT_ONCE
+    ) -> Release | None:
+        """The answer of a charge if it is there within `patience` seconds; computes it if need be.
+
+        What was begun goes on in the background, whether anybody waits or not.
+        """
+        end, pause = time.monotonic() + patience, _PAUSE
+        while True:
+            if receipt.state in {State.RELEASED, State.FAILED}:
+                return self._answer_service.finish(receipt)
+            left = end - time.monotonic()
+            if self._runs(receipt, pace):
+                return self._awaited(receipt, max(0.0, left))
+            if left <= 0:
+                return None
+            time.sleep(min(pause, left))
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            receipt = self._again(receipt)
+
+    def before(self, offer: Offer) -> int | None:
+        """The charge under which its analyst was told the answer to an offer, for nothing now."""
+        found = self._ledger.find_question(offer.order())
+        return None if found is None else found.sequence
+
+    def merged(self, order: Order, fresh: Release, analyst: str) -> Release:
+        """An answer, merged with what an analyst was told for the same question before."""
+        query = StoredOrder.parse(order.plan).question(self.curator.schema)
+        return merge(query, fresh, told_before(self._ledger, replace(order, analyst=analyst)))
+
+    def resume(
+        self, sequence: int, *, patience: float = 0.0, pace: ReleaseSchedule = AT_ONCE
+    ) -> Release | None:
+        """The answer of a charge by its number, as `pursue`; the charge has to be `find`able."""
+        stored = self._ledger.release(sequence)
+        if stored is not None:
+            return Release.from_bytes(stored)
+        found = self._ledger.find(sequence)
+        if found is None:
+            return None
+        pending = Receipt(sequence, found.order, State.PENDING)
+        return self.pursue(self._again(pending), patience=patience, pace=pace)
+
+    def cancel(self, sequence: int, *, by: str) -> None:
+        """Give up a charge by its number, for ever; it has to be `find`able. The charge stays."""
+        found = self._ledger.find(sequence)
+        if found is not None:
+            self._answer_service.cancel(Receipt(sequence, found.order, State.PENDING), by=by)
+
+    def stop_cancelled(self) -> None:
+        """Stop what this process computes and another one was told to cancel."""
+        self._answer_service.stop_cancelled()
+
+    def _runs(self, receipt: Receipt, pace: ReleaseSchedule) -> bool:
+        """Whether this process computes the charge, from now on if it is its turn."""
+        if self._answer_service.is_mine(receipt):
+            self._jobs.start(receipt, pace)
+        return self._jobs.knows(receipt.sequence)
+
+    def _awaited(self, receipt: Receipt, patience: float) -> Release | None:
+        future = self._jobs.find(receipt.sequence)
+        if future is None:  # it has just been finished
+            return self.resume(receipt.sequence)
+        try:
+            return future.result(patience)
+        except TimeoutError:
+            return None
+        except BaseException:
+            self._jobs.find(receipt.sequence)  # the failure is told, and need not be told again
+            raise
+
+    def _again(self, receipt: Receipt) -> Receipt:
+        """Where a charge stands now; a claim of a worker that is gone passes to this one."""
+        return self._ledger.charge(receipt.order)
+
+    # --- looking --------------------------------------------------------------------------------
+
+    def find(self, sequence: int) -> ChargedOrder | None:
+        """One charge, None if there is none of that number that the caller may know of."""
+        if not 0 < sequence < NEWEST:
+            return None
+        found = self._ledger.find(sequence, told=self.caller)
+        inside = self.curator.datasets()
+        return found if found is not None and found.order.dataset in inside else None
+
+    def newest(self, *, before: int = NEWEST, limit: int = 100) -> tuple[ChargedOrder, ...]:
+        """What was asked, newest first."""
+        return self._ledger.asked(
+            self.curator.datasets(), analyst=self.caller, before=before, limit=limit
+        )
+
+    def release(self, sequence: int) -> Release | None:
+        """The stored answer of a charge."""
+        stored = self._ledger.release(sequence)
+        return None if stored is None else Release.from_bytes(stored)
+
+    def history(
+        self, dataset: str, *, limit: int = 1000
+    ) -> tuple[Account, tuple[ChargedOrder, ...]]:
+        """A dataset's account and its newest charges, newest first."""
+        return self._ledger.history(dataset, limit=limit)
+
+    def accounts(self) -> tuple[Account, ...]:
+        """All accounts in sight: of datasets, and, within them, the caller's own or everybody's."""
+        inside = self.curator.datasets()
+        return tuple(one for one in self._ledger.accounts() if self._sees(one.holder, inside))
+
+    def _sees(self, holder: Holder, inside: Collection[str]) -> bool:
+        match holder.kind:
+            case "dataset":
+                return holder.name in inside
+            case "analyst":
+                mine = self.caller is None or holder.name == self.caller
+                return mine and holder.within in inside
+            case "group":
+                return self.caller is None and holder.within in inside
+            case "link":
+                return self.caller is None and self.datasets is None

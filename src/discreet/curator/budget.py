@@ -1,0 +1,171 @@
+"""What an owner allows to be given away, in the words of owners."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal, TypeAlias, get_args
+
+from discreet.errors import InputError
+from discreet.privacy import EPSILON, MU_SQUARED, RHO, Filter, Measure, Neighbours
+from discreet.privacy.budgets.buying import buys
+from discreet.privacy.budgets.charges import Charge
+from discreet.rationals import Real, non_negative, positive
+
+MeasureName: TypeAlias = Literal["epsilon", "rho", "mu-squared"]
+
+_MEASURES: Final[dict[str, Measure]] = {one.name: one for one in (EPSILON, RHO, MU_SQUARED)}
+_QUESTIONS: Final = (1, 10, 100, 1000)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Budget:
+    """A cap for ever: pure epsilon, (epsilon, delta), or rho.
+
+    Guarantee:
+        (epsilon, delta) is kept by a filter on Gaussian privacy, which lets far more questions
+        through than adding epsilons would; half of delta is for what questions need of it
+        themselves. With `measure="epsilon"` epsilons are added, and delta is for found keys alone:
+        better for a few precise questions. `measure="rho"` is a filter on zCDP. Pure epsilon adds
+        epsilons. `compare()` says what each of them buys.
+
+    Example:
+        >>> Budget(epsilon=3, delta=1e-6).cap().measure.name
+        'mu-squared'
+        >>> Budget(epsilon=3).cap().amount
+        Fraction(3, 1)
+
+    Reference: Smith, Thakurta 2022 (filters for Gaussian privacy); Whitehouse, Ramdas,
+    Rogers, Wu 2023, Theorem 1 (approximate zCDP filters); `docs/proofs/gaussian-accounts.md`.
+    """
+
+    epsilon: Fraction | None
+    delta: Fraction
+    rho: Fraction | None
+    measure: MeasureName | None
+
+    def __init__(
+        self,
+        epsilon: Real | None = None,
+        delta: Real = 0,
+        *,
+        rho: Real | None = None,
+        measure: MeasureName | None = None,
+    ) -> None:
+        if (epsilon is None) is (rho is None):
+            raise InputError(
+                "a budget in both epsilon and rho, or in neither",
+                why="one of them says how much may be given away",
+                fix="pass Budget(epsilon=3, delta=1e-6) or Budget(rho=0.5)",
+            )
+        read = non_negative(delta, "delta")
+        object.__setattr__(
+            self, "epsilon", None if epsilon is None else positive(epsilon, "epsilon")
+        )
+        object.__setattr__(self, "delta", read)
+        object.__setattr__(self, "rho", None if rho is None else positive(rho, "rho"))
+        object.__setattr__(self, "measure", measure)
+        self._check()
+
+    def _check(self) -> None:
+        known = self.measure is None or self.measure in get_args(MeasureName)
+        wanted = "rho" if self.epsilon is None else None if self.delta else "epsilon"
+        if known and (self.measure is None or wanted in (None, self.measure)):
+            return
+        raise InputError(
+            f"a budget in {'rho' if self.epsilon is None else 'epsilon'} counted in {self.measure}",
+            why="epsilon without delta adds epsilons, rho adds rho, and (epsilon, delta) may be "
+            f"kept in {', '.join(get_args(MeasureName))}",
+            fix="leave measure out, or pass a delta such as 1e-6",
+        )
+
+    def cap(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, *like: Charge) -> Charge:
+        """The cap of the account that keeps it.
+
+        Where no measure was chosen, that of the first cap in `like` which can keep it.
+        """
+        if self.rho is not None:
+            return Filter.zcdp(self.rho, self.delta, neighbours=neighbours).limit
+        assert self.epsilon is not None  # noqa: S101 - narrowing
+        if not self.delta:
+            return Filter.basic(self.epsilon, neighbours=neighbours).limit
+        other = next((one.measure.name for one in like if one.delta), MU_SQUARED.name)
+        by = _MEASURES[self.measure or other]
+        deltas = Fraction(0) if by == EPSILON else self.delta / 2
+        within = Filter.within(
+            self.epsilon, self.delta, by=by, deltas=deltas, neighbours=neighbours
+        )
+        return within.limit
+
+    def compare(self, questions: Sequence[int] = _QUESTIONS) -> "Comparison":
+        """How far off one count is, 95 times in 100, if so many share the budget equally.
+
+        Example:
+            >>> print(Budget(epsilon=1, delta=1e-6).compare())
+            questions       1     10    100   1000
+            epsilon       3.0   30.0  299.6 2995.7
+            rho           9.2   28.9   91.5  289.4
+            mu-squared    8.6   27.1   85.6  270.6
+            Up to 8 questions: measure="epsilon". More: measure="mu-squared".
+        """
+        names = get_args(MeasureName) if self.epsilon and self.delta else (self.cap().measure.name,)
+        caps = [
+            Budget(self.epsilon, self.delta, rho=self.rho, measure=name).cap() for name in names
+        ]
+        rows = {str(cap.measure.name): [_half_width(cap, n) for n in questions] for cap in caps}
+        return Comparison(tuple(questions), rows, _break_even(caps))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What a budget buys by each measure: 95 % half-widths of one count, by number of questions.
+
+    `few` is up to how many questions adding epsilons is best; None where there is no choice.
+    """
+
+    questions: tuple[int, ...]
+    half_widths: Mapping[str, list[float]]
+    few: int | None
+
+    def recommend(self, questions: int) -> str:
+        """The measure under which so many counts are told best."""
+        if self.few is None:
+            return next(iter(self.half_widths))
+        return EPSILON.name if questions <= self.few else MU_SQUARED.name
+
+    def __str__(self) -> str:
+        lines = ["questions " + "".join(f"{n:>7}" for n in self.questions)]
+        lines += [
+            f"{name:<10}" + "".join(f"{width:>7.1f}" for width in widths)
+            for name, widths in self.half_widths.items()
+        ]
+        if self.few is not None:
+            lines.append(
+                f'Up to {self.few} questions: measure="epsilon". More: measure="mu-squared".'
+            )
+        return "\n".join(lines)
+
+
+def _half_width(cap: Charge, questions: int) -> float:
+    """Of one count with the quieter noise that an equal share of a cap pays for."""
+    noise = buys(cap.measure, cap.amount / questions)
+    widths = [math.log(20) / float(noise.epsilon)] if noise.epsilon else []
+    if noise.mu_squared:
+        widths.append(1.959964 / math.sqrt(noise.mu_squared))
+    return min(widths, default=math.inf)
+
+
+def _break_even(caps: Sequence[Charge]) -> int | None:
+    """The most questions for which adding epsilons is no worse than any other measure."""
+    first, others = caps[0], caps[1:]
+    if first.measure != EPSILON or not others:
+        return None
+
+    def better(questions: int) -> bool:
+        own = _half_width(first, questions)
+        return all(own <= _half_width(one, questions) for one in others)
+
+    few = 0
+    while few < 10_000 and better(few + 1):
+        few += 1
+    return few

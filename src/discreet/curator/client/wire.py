@@ -1,0 +1,257 @@
+"""What travels between a server and its clients, as plain JSON: written and read here alone.
+
+Numbers that a price or a budget rests on travel as texts ("0.1", "1/3"), so that both ends mean the
+same rational; a JSON number is read as the decimal it prints as. Reading trusts nothing.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final, TypeVar
+
+import pyarrow as pa
+
+from discreet import errors
+from discreet.answer.plan.accuracy import Accuracy
+from discreet.answer.plan.price import Price
+from discreet.answer.present.release import Release
+from discreet.curator.ledger.accounts import Account
+from discreet.curator.ledger.entries import Entry, Head
+from discreet.curator.ledger.verify import Problem, Report
+from discreet.curator.pricing import Terms
+from discreet.errors import DiscreetError, InputError, ServiceError
+from discreet.privacy import Pure
+from discreet.privacy.budgets.charges import Charge
+from discreet.rationals import Real, rational
+
+T = TypeVar("T")
+
+ARROW: Final = "application/vnd.apache.arrow.stream"
+"""The media type of a release as `Release.to_bytes` writes it."""
+
+_DIGITS: Final = 400
+_DAY: Final = len("2024-12-31")
+
+
+# --- numbers ------------------------------------------------------------------------------------
+
+
+def read_number(value: object, name: str) -> Fraction:
+    """A number, or a text such as "0.1", "1e-6" or "1/3".
+
+    Edge cases: 1e999999999 has a billion digits and is nothing that anybody means.
+
+    Example:
+        >>> read_number(0.1, "epsilon"), read_number("1/3", "epsilon")
+        (Fraction(1, 10), Fraction(1, 3))
+    """
+    if not isinstance(value, str):
+        return rational(value, name)  # type: ignore[arg-type] # it judges any type
+    _, _, exponent = value.lower().partition("e")
+    try:
+        if len(value) <= _DIGITS and (not exponent or abs(int(exponent)) <= _DIGITS):
+            return Fraction(value)
+    except (ValueError, ZeroDivisionError):
+        pass
+    raise InputError(f"{name} is not a number", why="it is some other text", fix='write "0.1"')
+
+
+def write_number(value: Real | None, name: str) -> str | None:
+    """A number as the exact text that `read_number` reads."""
+    return None if value is None else str(rational(value, name))
+
+
+def _perhaps(value: object, read: Callable[[Any], T]) -> T | None:
+    return None if value is None else read(value)
+
+
+# --- questions ----------------------------------------------------------------------------------
+
+
+def write_terms(terms: Terms) -> dict[str, Any]:
+    """What a question is asked for."""
+    accuracy = None if terms.accuracy is None else _write_accuracy(terms.accuracy)
+    facts = {
+        "epsilon": write_number(terms.epsilon, "epsilon"),
+        "delta": write_number(terms.delta, "delta"),
+        "accuracy": accuracy,
+        "weights": _write_weights(terms.weights or {}),
+    }
+    return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def read_terms(facts: Mapping[str, Any]) -> Terms:
+    """The terms that `write_terms` wrote."""
+    return Terms(
+        _perhaps(facts.get("epsilon"), lambda value: read_number(value, "epsilon")),
+        _perhaps(facts.get("delta"), lambda value: read_number(value, "delta")),
+        _perhaps(facts.get("accuracy"), _read_accuracy),
+        _perhaps(facts.get("weights"), _read_weights),
+    )
+
+
+def _write_weights(weights: Mapping[str, Real]) -> dict[str, str] | None:
+    found = {name: str(rational(weight, "weight")) for name, weight in weights.items()}
+    return found or None
+
+
+def _read_weights(facts: Mapping[str, Any]) -> dict[str, Real]:
+    return {name: read_number(weight, "weight") for name, weight in facts.items()}
+
+
+def _write_accuracy(accuracy: Accuracy) -> dict[str, Any]:
+    of = accuracy.of
+    facts = {
+        "within": write_number(accuracy.within, "within"),
+        "of": _sizes(of) if isinstance(of, Release) else write_number(of, "of"),
+        "confidence": write_number(accuracy.confidence, "confidence"),
+        "columns": None if accuracy.columns is None else list(accuracy.columns),
+        "rows": accuracy.rows,
+    }
+    return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def _read_accuracy(facts: Mapping[str, Any]) -> Accuracy:
+    of, within = facts.get("of"), facts["within"]
+    is_share = isinstance(within, str) and within.rstrip().endswith("%")
+    known: dict[str, Any] = {"columns": facts.get("columns"), "rows": facts.get("rows")}
+    if facts.get("confidence") is not None:
+        known["confidence"] = read_number(facts["confidence"], "confidence")
+    if of is not None:
+        known["of"] = _sized(of) if isinstance(of, Mapping) else read_number(of, "of")
+    return Accuracy(within if is_share else read_number(within, "within"), **known)
+
+
+def _sizes(release: Release) -> dict[str, float]:
+    """Of an earlier release, the smallest size of each column is all that an accuracy asks for."""
+    found = {}
+    for name in release.table.column_names:
+        values = release.table.column(name).to_pylist()
+        known = [abs(v) for v in values if isinstance(v, int | float) and math.isfinite(v)]
+        if known:
+            found[name] = min(known)
+    return found
+
+
+def _sized(sizes: Mapping[str, Any]) -> Release:
+    """A release of one row with these sizes, to be measured against."""
+    table = pa.table({name: pa.array([_size(size)]) for name, size in sizes.items()})
+    return Release(table, {}, {}, Price(1), Pure(1), ())
+
+
+def _size(size: object) -> float:
+    if isinstance(size, int) and not isinstance(size, bool) and abs(size) < 1 << 63:
+        return size
+    if isinstance(size, float) and math.isfinite(size):
+        return size
+    raise InputError(
+        "a size that an accuracy is relative to cannot be read",
+        why="it has to be a finite number",
+        fix="pass a number for each column",
+    )
+
+
+# --- errors -------------------------------------------------------------------------------------
+
+_MORE: Final = ("code", "start", "end", "asked", "left")
+
+
+def write_error(error: DiscreetError) -> dict[str, Any]:
+    """An error, with the name of its class and its fields."""
+    facts = {"kind": type(error).__name__, "what": error.what, "why": error.why, "fix": error.fix}
+    found = {name: getattr(error, name, None) for name in _MORE}
+    return facts | {name: value for name, value in found.items() if value is not None}
+
+
+def read_error(facts: Any) -> DiscreetError:
+    """The error that `write_error` wrote; ServiceError for anything else."""
+    match facts:
+        case {"kind": str(kind), "what": str(), "why": str(), "fix": str()}:
+            found = getattr(errors, kind, None)
+            if isinstance(found, type) and issubclass(found, DiscreetError):
+                return _raised(found, facts)
+    return ServiceError(
+        "the server's reply cannot be read",
+        why="it is no error that this package knows",
+        fix="see that the address is that of a discreet server of this version",
+    )
+
+
+def _raised(kind: type[DiscreetError], facts: Mapping[str, Any]) -> DiscreetError:
+    said = {name: facts[name] for name in ("what", "why", "fix")}
+    if kind is errors.QueryRefused:
+        said |= {"code": str(facts.get("code", ""))}
+        said |= {name: facts.get(name) for name in ("start", "end")}
+    if kind is errors.BudgetError:
+        said |= {name: float(facts.get(name, math.nan)) for name in ("asked", "left")}
+    return kind(**said)
+
+
+# --- accounts and the ledger --------------------------------------------------------------------
+
+
+def write_account(account: Account) -> dict[str, Any]:
+    """An account: amounts to read, and under `exact` the units that they stand for."""
+    cap, left, spent, holder = account.limit, account.left, account.total, account.holder
+    return {
+        "holder": {"kind": holder.kind, "name": holder.name, "within": holder.within},
+        "measure": account.measure.name,
+        "neighbours": account.neighbours.value,
+        "cap": None if cap is None else float(cap.amount),
+        "spent": float(spent.amount),
+        "left": None if left is None else float(left.amount),
+        "exact": list(account.row()),
+    }
+
+
+def read_account(facts: Mapping[str, Any]) -> Account:
+    """The account that `write_account` wrote."""
+    return Account.read(facts["exact"])
+
+
+def write_bill(bill: Mapping[Account, Charge]) -> list[dict[str, Any]]:
+    """What each account would be charged."""
+    return [{"account": write_account(a), "cost": cost.to_dict()} for a, cost in bill.items()]
+
+
+def read_bill(facts: Sequence[Mapping[str, Any]]) -> dict[Account, Charge]:
+    """The bill that `write_bill` wrote."""
+    return {read_account(one["account"]): Charge.from_dict(one["cost"]) for one in facts}
+
+
+def write_entry(entry: Entry) -> dict[str, Any]:
+    """An entry of the ledger."""
+    return {
+        "sequence": entry.sequence,
+        "previous": entry.previous,
+        "time": entry.time,
+        "kind": entry.kind,
+        "by": entry.by,
+        "facts": dict(entry.facts),
+    }
+
+
+def read_entry(facts: Mapping[str, Any]) -> Entry:
+    """The entry that `write_entry` wrote."""
+    names = ("sequence", "previous", "time", "kind", "by", "facts")
+    return Entry(*(facts[name] for name in names))
+
+
+def write_report(report: Report) -> dict[str, Any]:
+    """What `verify` found."""
+    problem = report.problem
+    told = None if problem is None else {"sequence": problem.sequence, "what": problem.what}
+    return {
+        "ok": report.ok,
+        "entries": report.entries,
+        "head": {"sequence": report.head.sequence, "hash": report.head.hash},
+        "pending": report.pending,
+        "problem": told,
+    }
+
+
+def read_report(facts: Mapping[str, Any]) -> Report:
+    """The report that `write_report` wrote."""
+    problem = _perhaps(facts["problem"], lambda one: Problem(one["sequence"], one["what"]))
+    head = Head(facts["head"]["sequence"], facts["head"]["hash"])
+    return Report(facts["entries"], head, facts["pending"], problem)

@@ -1,0 +1,1 @@
+"""The curator's folder and the tables in it: reading, registering, opening."""

@@ -1,0 +1,338 @@
+"""The data that a curator holds: tables, where their rows are, and the engine that reads them."""
+
+import hashlib
+import re
+import secrets
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from discreet.curator.canonical_json import named
+from discreet.curator.data import intake, registry
+from discreet.curator.data.folder import Folder
+from discreet.curator.data.registry import Registration, Registry
+from discreet.curator.fork_safety import FORKS
+from discreet.curator.ledger.witness import sync_file
+from discreet.engines.default import DefaultEngine, save
+from discreet.engines.engine import Engine
+from discreet.errors import EngineError, InputError, LedgerError
+from discreet.plan.kinds import Kind, Type
+from discreet.plan.query import Query
+from discreet.plan.relations import tables_of
+from discreet.plan.schema import (
+    Bounds,
+    EachRow,
+    Keys,
+    PublicTable,
+    Schema,
+    Table,
+    column_type,
+)
+from discreet.plan.work import Work, bound_work
+from discreet.rationals import whole
+
+_MEMORY = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDeclarations:
+    """What an owner says about the columns of a table."""
+
+    columns: Mapping[str, Bounds | Keys] = field(default_factory=dict)
+    kinds: Mapping[str, Kind | str] = field(default_factory=dict)
+    required: frozenset[str] = frozenset()
+
+    def types(self, incoming: intake.Incoming) -> dict[str, Type]:
+        """The types of all columns; InputError if something is said of none of them."""
+        for name in (*self.columns, *self.kinds, *self.required):
+            if name not in incoming.kinds:
+                raise unknown("column", name, incoming.kinds)
+        return {
+            name: column_type(
+                name, kind, self.columns.get(name), nullable=name not in self.required
+            )
+            for name, kind in incoming.kinds.items()
+        }
+
+    def read_kinds(self) -> dict[str, Kind]:
+        """The kinds that are spelled out."""
+        known = {kind.value for kind in Kind}
+        for name, kind in self.kinds.items():
+            if not isinstance(kind, Kind) and kind not in known:
+                raise unknown(f"kind for {name} called", str(kind), known)
+        return {name: Kind(kind) for name, kind in self.kinds.items()}
+
+
+class DataStore:
+    """All tables of a curator, in a folder or in memory."""
+
+    def __init__(self, folder: Folder | None) -> None:
+        self._folder = folder
+        self._frames: dict[str, Any] = {}
+        self._tables = Registry({}) if folder is None else folder.tables()
+        self.renew()
+        FORKS.renew_in_child(self)
+
+    def renew(self) -> None:
+        """Look at the folder and open files when next needed; nothing of that outlives a fork."""
+        self._lock = threading.RLock()
+        self._engine: Engine | None = None
+        self._stamp: tuple[int, int, int] | None = None
+
+    @property
+    def tables(self) -> Registry:
+        """All tables, as they stand now: another process may have added one."""
+        with self._lock:
+            if self._folder is not None and self._folder.stamp() != self._stamp:
+                self._stamp = self._folder.stamp()
+                self._replace(self._folder.tables())
+            return self._tables
+
+    @property
+    def schema(self) -> Schema:
+        """What questions are read against."""
+        return self.tables.schema
+
+    def check(self, names: Iterable[str]) -> list[Registration]:
+        """The tables a question reads; InputError if the data of one is not what was added."""
+        used = self.tables.used(names)
+        for one in used:
+            if one.table.name not in self._frames:
+                fresh = registry.check_unchanged(one)
+                if fresh is not one:
+                    self._restamp(fresh)
+        return used
+
+    def check_content(self) -> None:
+        """Read all files through; LedgerError where one is not what was added."""
+        for one in self.tables.tables.values():
+            if one.table.name not in self._frames:
+                registry.check_content(one)
+
+    def _restamp(self, fresh: Registration) -> None:
+        """Remember that a file was read through, so that nobody has to read it again."""
+        with self._lock:
+            self._tables = self._tables.with_stamp(fresh)
+        if self._folder is not None:
+            with suppress(LedgerError, OSError):  # where nothing can be written, it is read again
+                self._folder.restamp(fresh)
+
+    def open(self) -> Engine:
+        """An engine over all tables, made when first needed.
+
+        While the file of one table is gone or damaged, those that do not need it are still there.
+        """
+        with self._lock:
+            if self._engine is not None:
+                return self._engine
+            tables = self.tables
+            try:
+                self._engine = self._opened(tables)
+            except EngineError:
+                sound = tables.sound(kept=self._frames)
+                if len(sound.tables) == len(tables.tables):
+                    raise
+                return self._opened(sound)  # and again next time, when all may be there
+            return self._engine
+
+    def close(self) -> None:
+        """Let go of files."""
+        with self._lock:
+            if self._engine is not None:
+                self._engine.close()
+                self._engine = None
+
+    def look(
+        self, name: str, source: Any, said: ColumnDeclarations, source_table: str | None
+    ) -> intake.Incoming:
+        """Look at a source without reading its values."""
+        if named(name, "table") in (".", ".."):
+            raise InputError(
+                f"a table called {name}",
+                why="in addresses and paths that is another place",
+                fix="give it a name with a letter in it",
+            )
+        return intake.take(source, said.columns, said.read_kinds(), source_table or name)
+
+    def add(
+        self,
+        table: Table | PublicTable,
+        incoming: intake.Incoming,
+        dataset: str | None,
+        settle: Callable[[Registration], int],
+        max_table_rows: int | None = None,
+    ) -> None:
+        """Keep one more table; one that cannot be read, or whose keys repeat, is refused.
+
+        `settle` is called once nothing is left to refuse, before the table can be asked about, and
+        gives the number of the entry that proves it. `max_table_rows` is a public bound on its
+        rows; None takes the next power of ten. Questions are answered meanwhile: only `settle`
+        keeps others out.
+        """
+        self.tables.check_free(table.name)
+        one = self._place(table, incoming, dataset)
+        frames = {table.name: incoming.rows} if one.source == _MEMORY else {}
+        try:
+            before = self.tables
+            engine = self._opened(_checked(before, one), frames)
+            engine.check_readable(table)
+            rows = _bound_rows(engine.row_count(table.name), max_table_rows, table.name)
+            with self._lock, nullcontext() if self._folder is None else self._folder.held():
+                fresh = self.tables
+                _checked(fresh, one)
+                known = replace(one, max_table_rows=rows)
+                known = replace(known, entry=settle(known))
+                self._keep(fresh.with_table(known), frames)
+                self._engine = engine if fresh is before else None
+        except BaseException:
+            if self._folder is not None and incoming.reference is None:
+                Path(one.source).unlink(missing_ok=True)  # nobody is told that it is here
+            raise
+
+    def max_table_rows(self, name: str) -> int:
+        """The public bound on the rows of a table."""
+        stated = self.tables.tables[name].max_table_rows
+        return stated or registry.table_rows(self.open().row_count(name))
+
+    def bound_work(self, query: Query) -> Work:
+        """What answering a question can take, by the public bounds on the rows of its tables."""
+        rows = max(self.max_table_rows(table.name) for table in tables_of(query.relation))
+        return bound_work(query, rows)
+
+    def _keep(self, tables: Registry, frames: Mapping[str, Any]) -> None:
+        self._frames |= frames
+        if self._folder is not None:
+            self._folder.save(tables)
+            self._stamp = self._folder.stamp()
+        self._replace(tables)
+
+    def _place(
+        self, table: Table | PublicTable, incoming: intake.Incoming, dataset: str | None
+    ) -> Registration:
+        path = incoming.reference
+        if path is None and self._folder is None:
+            return Registration(table, _MEMORY, _MEMORY, dataset)
+        if path is None:
+            assert self._folder is not None  # noqa: S101 - narrowing
+            path = (self._folder.data / file_name(table.name)).resolve()
+            try:
+                path.touch(exist_ok=False)
+            except FileExistsError:  # its table was lost and may be put back, so it stays
+                path = path.with_name(file_name(f"{table.name} {secrets.token_hex(8)}"))
+            _copy_in(incoming.rows, path, table.name)
+        before = registry.stamp(path)  # what changes meanwhile is read again when it is asked about
+        return Registration(table, str(path), registry.fingerprint(path), dataset, before)
+
+    def _opened(self, tables: Registry, new: Mapping[str, Any] | None = None) -> Engine:
+        engine, frames = DefaultEngine(), {**self._frames, **(new or {})}
+        sources = {name: frames.get(name, one.source) for name, one in tables.tables.items()}
+        try:
+            engine.open(tables.schema, sources)
+        except BaseException:
+            engine.close()
+            raise
+        return engine
+
+    def _replace(self, tables: Registry) -> None:
+        # An engine that still answers questions is let go of when it has answered them.
+        self._tables, self._engine = tables, None
+
+
+def _checked(before: Registry, one: Registration) -> Registry:
+    """The tables with one more, whose people have to be those of its dataset."""
+    fresh = before.with_table(one)
+    check_people(fresh, one)
+    _check_units(fresh, one)
+    return fresh
+
+
+def _bound_rows(rows: int, stated: int | None, name: str) -> int:
+    """The public bound on the rows of a table; one that does not hold is refused."""
+    if stated is None:
+        return registry.table_rows(rows)
+    if rows > whole(stated, "max_table_rows", at_least=1):
+        raise InputError(
+            f"{name} has more rows than max_table_rows={stated}",
+            why="how long a question may take is told by that bound",
+            fix="state a higher one, or none",
+        )
+    return stated
+
+
+def _copy_in(rows: Any, path: Path, table: str) -> None:
+    """Write rows durably; an error quotes none of them."""
+    with suppress(EngineError):
+        save(rows, path)
+        sync_file(path)
+        return
+    path.unlink(missing_ok=True)
+    raise InputError(  # here, where it carries no error along that may quote a value
+        f"{table} cannot be copied in",
+        why="a column holds values of several types, or there is no room on the disk",
+        fix="give each column one type, and see that its folder can be written to",
+    )
+
+
+def file_name(table: str) -> str:
+    """A file name for a table, whatever it is called and whatever the system allows.
+
+    Example:
+        >>> file_name("../visits: 2024")
+        'visits-2024-e0ff7716.parquet'
+    """
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", table).strip("-")[:40] or "table"
+    return f"{plain}-{hashlib.sha256(table.encode()).hexdigest()[:8]}.parquet"
+
+
+def check_people(tables: Registry, one: Registration) -> None:
+    """Refuse a private table whose people are not those of its dataset.
+
+    Why: a budget is about one kind of people. A key path into another dataset would tell of people
+    whose budget pays nothing, and rows that stand for themselves are nobody's.
+    """
+    if not isinstance(one.table, Table):
+        return
+    hops, unit = tables.schema.path(one.table)
+    outside = [hop.table for hop in hops if tables.tables[hop.table].dataset != one.dataset]
+    if outside:
+        raise InputError(
+            f"the key path of {one.table.name} leads to {outside[0]}, which is another dataset's",
+            why="its people would be told about, and their budget would not pay for it",
+            fix=f"add {one.table.name} within the dataset of {outside[0]}",
+        )
+    if hops and isinstance(unit, EachRow):
+        raise InputError(
+            f"the key path of {one.table.name} ends at {hops[-1].table}, which names nobody",
+            why="rows that are protected one by one belong to no person",
+            fix="lead it to a table with a unit, or protect each row of this one too",
+        )
+    tables.schema.check_same_people(other.name for other in _about_same(tables, one))
+
+
+def _about_same(tables: Registry, one: Registration) -> list[Table]:
+    """The private tables of a table's dataset."""
+    others = [other.table for other in tables.tables.values() if other.dataset == one.dataset]
+    return [other for other in others if isinstance(other, Table)]
+
+
+def _check_units(tables: Registry, one: Registration) -> None:
+    """Refuse to count people and single rows under one budget."""
+    same = _about_same(tables, one) if isinstance(one.table, Table) else []
+    if len({isinstance(tables.schema.path(other)[1], EachRow) for other in same}) > 1:
+        raise InputError(
+            f"{one.table.name} protects others than the tables of {one.dataset} do",
+            why="one budget cannot count people and single rows together",
+            fix="name the person in each of them, or add it as a dataset of its own",
+        )
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
+    """The error for a name that nobody has given."""
+    return InputError(
+        f"there is no {what} {name}",
+        why=f"known are: {', '.join(known) or 'none yet'}",
+        fix="name one of these",
+    )

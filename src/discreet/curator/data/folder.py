@@ -1,0 +1,261 @@
+"""What makes a folder a curator's, and nobody else's.
+
+curator.json     what was settled when the folder was made
+tables.json      what the owner said about data
+data/            tables that were copied in
+ledger.sqlite    accounts, charges and releases (or an address in curator.json)
+"""
+
+import json
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import unquote
+
+from discreet.curator.data import registry
+from discreet.curator.data.registry import Registration, Registry
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.witness import Witness
+from discreet.errors import InputError, LedgerError
+from discreet.privacy import Neighbours
+
+_FORMAT = 1
+_SETTINGS = "curator.json"
+_DATA = "data"
+_LEDGER = "ledger.sqlite"
+_HEAD = "ledger.head"
+_UNUSED = 86_400.0
+"""Seconds after which a file that no table was made of is removed."""
+
+_SECRETS = {"password", "sslpassword"}
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A curator's folder and what was settled when it was made.
+
+    `ledger` is the address of a ledger in Postgres, None for the one in the folder. `witness` is a
+    file elsewhere that remembers the ledger's newest head, None for one in the folder.
+    """
+
+    path: Path
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    ledger: str | None = None
+    witness: str | None = None
+
+    @property
+    def _head(self) -> Path:
+        name = f"{_LEDGER}.head" if self.ledger is None else _HEAD
+        return self.path / name if self.witness is None else Path(self.witness)
+
+    @property
+    def data(self) -> Path:
+        """Where tables are copied to."""
+        made = self.path / _DATA
+        made.mkdir(exist_ok=True)
+        return made
+
+    def open_ledger(self, address: str | None, patience: float) -> Ledger:
+        """The ledger; a full `address` may say how to log in, which is not kept."""
+        place = address or self.ledger
+        if place is None:
+            self._check_ledger()
+            return Ledger.open(self.path / _LEDGER, witness=self._head, patience=patience)
+        return Ledger.open(place, witness=self._head, patience=patience)
+
+    def unmake(self) -> None:
+        """Take back a beginning that led to no ledger, so that it can be made with another one."""
+        head = self._head
+        if self.ledger is not None and not (head.exists() and head.stat().st_size):
+            for file in (head, self.path / _SETTINGS):
+                file.unlink(missing_ok=True)
+
+    def adopt_ledger(self, *, by: str, reason: str) -> Ledger:
+        """Believe the ledger as it stands, after a loss that its owner answers for."""
+        if self.ledger is None:
+            return Ledger.adopt(self.path / _LEDGER, witness=self._head, by=by, reason=reason)
+        return Ledger.adopt(self.ledger, witness=self._head, by=by, reason=reason)
+
+    def _check_ledger(self) -> None:
+        """Refuse to begin a ledger for tables that have been asked about in another."""
+        if self.tables().tables and not (self.path / _LEDGER).exists():
+            raise LedgerError(
+                f"{_LEDGER} in {self.path.name} is gone",
+                why="the tables there have budgets, and what is spent of them is not known",
+                fix="put back the newest copy; to begin anew, use a new folder",
+            )
+
+    def tables(self) -> Registry:
+        """What the owner said about data, as it stands now."""
+        stored = registry.load(self.path / "tables.json")
+        return _located(stored, self._found)
+
+    def stamp(self) -> tuple[int, int, int]:
+        """Changes whenever another process changes the tables."""
+        try:
+            facts = (self.path / "tables.json").stat()
+        except FileNotFoundError:
+            if is_curator(self.path):
+                return 0, 0, 0  # nothing was said yet
+            raise LedgerError(
+                f"{self.path.name} is gone",
+                why="it was moved, renamed or removed while it was in use",
+                fix="open it where it is now",
+            ) from None
+        return facts.st_ino, facts.st_mtime_ns, facts.st_size
+
+    def save(self, tables: Registry) -> None:
+        """Keep what the owner said; what lies in this folder moves with it."""
+        registry.save(_located(tables, self._written), self.path / "tables.json")
+
+    def restamp(self, one: Registration) -> None:
+        """Keep the newest stamp of a file, unless its table is no longer what it was."""
+        with self.held():
+            tables = self.tables()
+            known = tables.tables.get(one.table.name)
+            if known is not None and replace(known, stamp=one.stamp) == one:
+                self.save(tables.with_stamp(one))
+
+    def is_littered(self) -> bool:
+        """Whether there are files among the data that no table names."""
+        named = {Path(one.source).name for one in self.tables().tables.values()}
+        data = self.path / _DATA
+        return data.is_dir() and any(path.name not in named for path in data.iterdir())
+
+    def sweep(self, added: Collection[str], *, unused: float = _UNUSED) -> None:
+        """Remove data that was being copied in when its process was killed.
+
+        A file stays that a table names, that is younger than a day (somebody may be adding it), or
+        whose content the ledger says was added: its table may be put back.
+        """
+        with suppress(OSError), self.held():
+            named = {Path(one.source).name for one in self.tables().tables.values()}
+            for path in (self.path / _DATA).iterdir():
+                old = path.stat().st_mtime < time.time() - unused
+                if old and path.name not in named and registry.fingerprint(path) not in added:
+                    path.unlink()
+
+    def _written(self, source: str) -> str:
+        inside = (self.path / _DATA).resolve()
+        name = Path(source).name
+        return f"{_DATA}/{name}" if Path(source).parent == inside else source
+
+    def _found(self, source: str) -> str:
+        """Where a source is now: one that was copied in may have moved with the folder."""
+        here = (self.path / _DATA / Path(source).name).resolve()
+        if source == f"{_DATA}/{Path(source).name}":
+            return str(here)
+        moved = Path(source).parent.name == _DATA and not Path(source).exists() and here.exists()
+        return str(here) if moved else source
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes from changing tables meanwhile."""
+        # A file that remembers nothing serves as a lock that works on every system.
+        with Witness(self.path / "tables.lock").held():
+            yield
+
+
+def _located(tables: Registry, where: Callable[[str], str]) -> Registry:
+    """The same tables with their sources named otherwise."""
+    return Registry(
+        {name: replace(one, source=where(one.source)) for name, one in tables.tables.items()}
+    )
+
+
+def is_curator(path: Path) -> bool:
+    """Whether a curator lives in a folder."""
+    with suppress(OSError, ValueError):  # no folder has such a name
+        return (path / _SETTINGS).is_file()
+    return False
+
+
+def open_folder(
+    path: Path,
+    *,
+    neighbours: Neighbours | None = None,
+    ledger: str | None = None,
+    witness: str | None = None,
+) -> Folder:
+    """Open a curator's folder; make one where there is nothing. Anything else is left alone."""
+    try:
+        place = path.absolute()  # the program may go to another folder while it is open
+        if is_curator(place):
+            return _check(_read(place), neighbours, ledger, witness)
+        _check_empty(place)
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)  # whoever reads it reads the data
+        made = Folder(
+            place, neighbours or Neighbours.ADD_REMOVE, ledger and without_password(ledger), witness
+        )
+        facts = {"format": _FORMAT, "neighbours": made.neighbours.value, "ledger": made.ledger}
+        facts |= {"witness": witness} if witness else {}
+        registry.write_whole(place / _SETTINGS, facts)
+    except (OSError, ValueError) as wrong:
+        raise InputError(
+            f"{path.name[:80]!r} cannot be a curator's folder",
+            why=getattr(wrong, "strerror", None) or "no file system has such a name",
+            fix="name a folder that can be written to",
+        ) from None
+    return made
+
+
+def _check_empty(path: Path) -> None:
+    """Refuse a place where something else is; what a crash left of a beginning is nothing."""
+    begun = {path / _SETTINGS.replace(".json", ".new")}
+    if path.exists() and not (path.is_dir() and set(path.iterdir()) <= begun):
+        raise LedgerError(
+            f"{path.name} is not a curator's folder",
+            why=f"it is {'full of other things' if path.is_dir() else 'a file'}",
+            fix="name the folder of a curator, or one that does not exist yet",
+        )
+
+
+def without_password(address: str) -> str:
+    """An address without the secret in it; libpq finds one in PGPASSWORD or .pgpass.
+
+    Example:
+        >>> without_password("postgresql://ann:secret@db/clinic?sslmode=require&password=secret")
+        'postgresql://ann@db/clinic?sslmode=require'
+    """
+    scheme, _, rest = address.partition("://")
+    before, _, query = rest.partition("?")
+    login, at, place = before.rpartition("@")
+    said = query.split("&") if query else []
+    kept = [one for one in said if unquote(one.partition("=")[0]).strip().lower() not in _SECRETS]
+    asked = f"?{'&'.join(kept)}" if kept else ""
+    return f"{scheme}://{login.partition(':')[0]}{at}{place}{asked}"
+
+
+def _read(path: Path) -> Folder:
+    try:
+        stored = json.loads((path / _SETTINGS).read_text(encoding="utf-8"))
+        if stored["format"] == _FORMAT:
+            kept = Neighbours(stored["neighbours"]), stored["ledger"], stored.get("witness")
+            return Folder(path, *kept)
+        why = f"it has format {int(stored['format'])}, and this release reads {_FORMAT}"
+    except (OSError, KeyError, TypeError, ValueError) as wrong:
+        why = f"it is damaged ({type(wrong).__name__})"
+    raise LedgerError(
+        f"{_SETTINGS} in {path.name} cannot be read",
+        why=why,
+        fix="restore it from a copy, or open it with the release that wrote it",
+    )
+
+
+def _check(
+    folder: Folder, neighbours: Neighbours | None, ledger: str | None, witness: str | None
+) -> Folder:
+    for what, said, kept in (
+        ("other neighbours", neighbours, folder.neighbours),
+        ("another ledger", ledger and without_password(ledger), folder.ledger),
+        ("another witness", witness, folder.witness),
+    ):
+        if said is not None and said != kept:
+            raise LedgerError(
+                f"{folder.path.name} was made with {what}",
+                why="what was spent there is counted there, and by them",
+                fix="open it without saying so, or make a curator in a new folder",
+            )
+    return folder

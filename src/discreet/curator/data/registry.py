@@ -1,0 +1,330 @@
+"""What the owner said about data, kept as one JSON file in the curator's folder.
+
+A dataset is a private table and whatever shares its people and its budget. Public tables belong to
+nobody and serve all datasets. Sources are files, by reference or copied in, and named with a
+fingerprint: data that has changed is another version, and has to be added again.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from discreet.curator.confusables import confusable
+from discreet.curator.ledger.witness import sync_folder
+from discreet.curator.progress import open_watched
+from discreet.errors import InputError, LedgerError
+from discreet.plan import canonical
+from discreet.plan.kinds import Kind, Range, Type
+from discreet.plan.schema import EachRow, KeyPath, Limits, Person, PublicTable, Schema, Table
+
+_FORMAT = 1
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Registration:
+    """A table, where its rows are, and the dataset whose budget it spends (None: public).
+
+    `entry` is the number of the entry in the ledger that proves it; 0 where that was not kept.
+    `max_table_rows` is a public bound on the rows of the table, which estimates of time rest on; 0
+    where it was added before there were any (`DataStore.max_table_rows` then derives it).
+    """
+
+    table: Table | PublicTable
+    source: str
+    fingerprint: str
+    dataset: str | None
+    stamp: str = ""
+    entry: int = 0
+    max_table_rows: int = 0
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What the ledger is told about it, to prove it later."""
+        about = canonical.table_digest(self.table)
+        named = {"table": self.table.name, "dataset": self.dataset}
+        rows = {"max_table_rows": self.max_table_rows} if self.max_table_rows else {}
+        return {**named, "about": about, "data": self.fingerprint, **rows}
+
+    def is_said(self, facts: Mapping[str, Any]) -> bool:
+        """Whether the ledger was told so; entries from before there were bounds have none."""
+        said = self.said
+        return all(said.get(name) == value for name, value in facts.items())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Registry:
+    """All tables of a curator, by name."""
+
+    tables: Mapping[str, Registration]
+
+    @property
+    def schema(self) -> Schema:
+        """What questions are read against."""
+        return Schema({name: one.table for name, one in self.tables.items()})
+
+    def with_table(self, registration: Registration) -> "Registry":
+        """One more table."""
+        self.check_free(registration.table.name)
+        return Registry({**self.tables, registration.table.name: registration})
+
+    def check_free(self, name: str) -> None:
+        """Refuse a name that is taken, or that only a very close look tells from one that is."""
+        if name in self.tables:
+            raise InputError(
+                f"there is a table {name} already",
+                why="a name that is given twice would let a budget be spent twice",
+                fix="give the new table another name",
+            )
+        alike = next((one for one in self.tables if confusable(one, name)), None)
+        if alike is not None:
+            raise InputError(
+                f"{name} reads like {alike}, which is there already",
+                why="names that differ in case, width, look-alike letters or what cannot be seen "
+                "are one name to people, and some of them to engines",
+                fix="give the new table another name",
+            )
+
+    def with_stamp(self, registration: Registration) -> "Registry":
+        """A table that was looked at again."""
+        return Registry({**self.tables, registration.table.name: registration})
+
+    def datasets(self) -> list[str]:
+        """The names of all datasets."""
+        found = [one.dataset for one in self.tables.values() if one.dataset]
+        return list(dict.fromkeys(found))
+
+    def within(self, datasets: Collection[str] | None) -> "Registry":
+        """The tables of some datasets and the public ones; None keeps all.
+
+        A table whose key path leads out of these datasets is left out with the others.
+        """
+        if datasets is None:
+            return self
+        return self._only(lambda one: one.dataset in {None, *datasets})
+
+    def sound(self, kept: Collection[str]) -> "Registry":
+        """The tables whose files are what was added; those in `kept` have none."""
+        return self._only(lambda one: one.table.name in kept or is_unchanged(one))
+
+    def _only(self, wanted: Callable[[Registration], bool]) -> "Registry":
+        """Some tables, without those whose key paths lead to others."""
+        inside = {name: one for name, one in self.tables.items() if wanted(one)}
+        schema = self.schema
+        return Registry(
+            {
+                name: one
+                for name, one in inside.items()
+                if isinstance(one.table, PublicTable)
+                or all(hop.table in inside for hop in schema.path(one.table)[0])
+            }
+        )
+
+    def used(self, names: Iterable[str]) -> list[Registration]:
+        """The tables that a question reads: those it names and those its key paths lead through."""
+        found: dict[str, Registration] = {}
+        for name in names:
+            found[name] = self.tables[name]
+            table = found[name].table
+            if isinstance(table, Table):
+                hops, _ = self.schema.path(table)
+                found |= {hop.table: self.tables[hop.table] for hop in hops}
+        return [found[name] for name in sorted(found)]
+
+
+def table_rows(rows: int) -> int:
+    """The public bound on the rows of a table of which the owner states none.
+
+    Example:
+        >>> table_rows(0), table_rows(10_000), table_rows(10_001)
+        (10000, 10000, 100000)
+    """
+    bound = _FEWEST_ROWS
+    while bound < rows:
+        bound *= 10
+    return bound
+
+
+_FEWEST_ROWS = 10_000
+
+
+def version(used: Iterable[Registration]) -> str:
+    """A digest of the data that a question reads; other tables may come without changing it."""
+    prints = [f"{one.table.name}:{one.fingerprint}" for one in used]
+    return hashlib.sha256("\n".join(prints).encode()).hexdigest()[:32]
+
+
+def fingerprint(path: Path) -> str:
+    """A digest of everything in a file."""
+    try:
+        with open_watched(path, f"checking {path.name}") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as wrong:
+        raise InputError(
+            f"{path.name} cannot be read",
+            why=wrong.strerror or type(wrong).__name__,
+            fix="name a file that can be read",
+        ) from None
+
+
+def stamp(path: Path) -> str:
+    """Which file it is, its size and times of change: while they stay, it is taken to be the same.
+
+    Programs set the first time (st_mtime) as they like; the second (st_ctime) is the system's own.
+    """
+    facts = path.stat()
+    return f"{facts.st_ino}-{facts.st_size}-{facts.st_mtime_ns}-{facts.st_ctime_ns}"
+
+
+def check_unchanged(registration: Registration) -> Registration:
+    """Refuse to answer from data that is not what was added; what is told is its newest stamp."""
+    path = Path(registration.source)
+    if path.is_file():
+        now = stamp(path)
+        if now == registration.stamp:
+            return registration
+        if fingerprint(path) == registration.fingerprint:
+            return dataclasses.replace(registration, stamp=now)
+    raise InputError(
+        f"the data behind {registration.table.name} has changed or is gone",
+        why="a new version of the data is new data, with a budget of its own to be decided",
+        fix="put the file back, or ask the owner to add the new data under a new name",
+    )
+
+
+def check_content(registration: Registration) -> None:
+    """Read a file through: disks forget bits without changing any stamp."""
+    path = Path(registration.source)
+    if not path.is_file() or fingerprint(path) != registration.fingerprint:
+        raise LedgerError(
+            f"the data behind {registration.table.name} is not what was added",
+            why="its file is gone, or its content has changed, on purpose or by its disk",
+            fix="put the file back from an intact copy; answers since then rest on other data",
+        )
+
+
+def is_unchanged(registration: Registration) -> bool:
+    """Whether data is what was added."""
+    try:
+        check_unchanged(registration)
+    except InputError:
+        return False
+    return True
+
+
+# --- storage ------------------------------------------------------------------------------------
+
+
+def load(path: Path) -> Registry:
+    """Read a registry; an absent file is an empty one."""
+    if not path.exists():
+        return Registry({})
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        [tables] = [stored["tables"]] if stored["format"] == _FORMAT else []
+        return Registry({name: _registration(facts) for name, facts in tables.items()})
+    except (OSError, KeyError, TypeError, ValueError, AttributeError) as wrong:
+        raise LedgerError(
+            f"{path.name} cannot be read",
+            why="it is damaged, or was not written by this program",
+            fix="restore it from a copy",
+        ) from wrong
+
+
+def save(registry: Registry, path: Path) -> None:
+    """Write a registry so that a crash leaves the old one or the new one, whole."""
+    tables = {name: _facts(one) for name, one in registry.tables.items()}
+    write_whole(path, {"format": _FORMAT, "tables": tables})
+
+
+def write_whole(path: Path, facts: Mapping[str, Any]) -> None:
+    """Write JSON so that a crash leaves the old file or the new one, whole."""
+    fresh = path.with_suffix(".new")
+    with fresh.open("w", encoding="utf-8") as file:
+        file.write(json.dumps(facts, indent=1, ensure_ascii=False))
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    sync_folder(path.parent)
+
+
+def _facts(one: Registration) -> dict[str, Any]:
+    kept: dict[str, Any] = {"source": one.source, "fingerprint": one.fingerprint}
+    kept |= {"stamp": one.stamp, "entry": one.entry, "max_table_rows": one.max_table_rows}
+    return {**kept, **table_facts(one.table, one.dataset)}
+
+
+def table_facts(table: Table | PublicTable, dataset: str | None) -> dict[str, Any]:
+    """What is said about a table as plain JSON; nothing about where its rows are."""
+    columns = [
+        {
+            "name": name,
+            "kind": of.kind.value,
+            "nullable": of.nullable,
+            "range": None if of.range is None else [of.range.low, of.range.high],
+            "keys": None if of.keys is None else [write_key(key) for key in of.keys],
+        }
+        for name, of in table.columns.items()
+    ]
+    facts: dict[str, Any] = {"dataset": dataset, "columns": columns, "name": table.name}
+    if isinstance(table, PublicTable):
+        return {**facts, "key": list(table.key)}
+    limits = {"max_groups": table.limits.max_groups, "max_rows": table.limits.max_rows}
+    unit = {"kind": canonical.tag(type(table.unit)), **dataclasses.asdict(table.unit)}
+    return {**facts, "unit": unit, "limits": limits}
+
+
+def _registration(facts: Mapping[str, Any]) -> Registration:
+    return Registration(
+        read_table(facts),
+        facts["source"],
+        facts["fingerprint"],
+        facts["dataset"],
+        facts["stamp"],
+        facts.get("entry", 0),
+        facts.get("max_table_rows", 0),
+    )
+
+
+def read_table(facts: Mapping[str, Any]) -> Table | PublicTable:
+    """The table that `table_facts` wrote."""
+    columns = {column["name"]: _type(column) for column in facts["columns"]}
+    if "key" in facts:
+        return PublicTable(facts["name"], columns, tuple(facts["key"]))
+    unit = dict(facts["unit"])
+    kinds = {"Person": Person, "Path": KeyPath, "EachRow": EachRow}
+    made = kinds[unit.pop("kind")](**unit)
+    return Table(facts["name"], columns, made, Limits(**facts["limits"]))
+
+
+def _type(column: Mapping[str, Any]) -> Type:
+    low_high = column["range"]
+    keys = column["keys"]
+    return Type(
+        Kind(column["kind"]),
+        column["nullable"],
+        None if low_high is None else Range(*low_high),
+        None if keys is None else tuple(read_key(key) for key in keys),
+    )
+
+
+def write_key(key: Any) -> Any:
+    """A key as JSON has it: dates and times are marked."""
+    if isinstance(key, str | bool | int | float) or key is None:
+        return key
+    return {type(key).__name__: key.isoformat()}
+
+
+def read_key(key: Any) -> Any:
+    """The key that `write_key` wrote."""
+    import datetime as dt  # noqa: PLC0415 - dates as keys are rare
+
+    match key:
+        case {"date": text}:
+            return dt.date.fromisoformat(text)
+        case {"datetime": text}:
+            return dt.datetime.fromisoformat(text)
+    return key

@@ -1,0 +1,1 @@
+"""Accounts, charges and the chain of entries, durable in SQLite or Postgres."""

@@ -1,0 +1,267 @@
+"""Opening accounts, setting their caps and letting members in. Each is an entry with its reason."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from discreet.curator.confusables import skeletons
+from discreet.curator.ledger.accounts import COLUMNS, Account, Holder
+from discreet.curator.ledger.accounts import dataset as dataset_holder
+from discreet.curator.ledger.amounts import cap_units
+from discreet.curator.ledger.attested import ATTESTED, BY_ENTRY, after, read_attested
+from discreet.curator.ledger.transaction import Transaction
+from discreet.errors import BudgetError, InputError
+from discreet.privacy.budgets.charges import Charge
+
+KINDS = {"dataset": "opened", "analyst": "granted", "group": "grouped", "link": "linked"}
+"""How the ledger calls the opening of an account."""
+
+
+def find(transaction: Transaction, holder: Holder) -> Account | None:
+    """The account of a holder."""
+    sql = f"SELECT {ATTESTED} FROM accounts {BY_ENTRY} WHERE key = ?"  # noqa: S608 - constants
+    rows = transaction.read(sql, (holder.key,))
+    return read_attested(rows[0]) if rows else None
+
+
+def existing(transaction: Transaction, holder: Holder) -> Account:
+    """The account of a holder; InputError if there is none."""
+    account = find(transaction, holder)
+    if account is not None:
+        return account
+    raise InputError(
+        f"{holder} has no account",
+        why="none was opened for it",
+        fix="open one, or look at the names in ledger.accounts()",
+    )
+
+
+def open_account(
+    transaction: Transaction,
+    account: Account,
+    members: Sequence[Holder],
+    *,
+    by: str,
+    reason: str,
+) -> Account:
+    """Open an account that starts with what its members have spent so far."""
+    holder, known = account.holder, find(transaction, account.holder)
+    check_members(holder, members)
+    if known is not None and (known.cap is not None or holder.kind != "analyst"):
+        raise _taken(holder)
+    if holder.within is not None:
+        existing(transaction, dataset_holder(holder.within))
+    check_unlike(transaction, [*([] if known else [holder]), *members])
+    before = [known] if known else [find(transaction, member) for member in members]
+    if holder.kind == "link" and None in before:
+        raise InputError(
+            f"{holder} names a dataset without an account",
+            why="only datasets of this ledger can be linked",
+            fix="open the dataset first",
+        )
+    opened = carry(account, [one for one in before if one is not None])
+    facts = _facts(opened, members, reason)
+    opened = _put(transaction, opened, KINDS[holder.kind], by, facts, new=known is None)
+    for member in members:
+        _admit(transaction, holder, member)
+    return opened
+
+
+def check_unlike(transaction: Transaction, holders: Sequence[Holder]) -> None:
+    """Refuse new names that only a close look tells from others: a cap would hold one of two.
+
+    The other one is not named: whoever asks may not know of it.
+    """
+    known, taken = _taken_names(transaction)
+    new: dict[tuple[str, str | None, int, str], str] = {}
+    for holder in holders:
+        read = _as_read(holder)
+        others = {taken.get(one) or new.setdefault(one, holder.key) for one in read}
+        if holder.key not in known and others != {holder.key}:
+            raise InputError(
+                f"{holder} reads like another one that is known",
+                why="names that differ in case, width, look-alike letters or what cannot be seen "
+                "are one name to people, and a cap would hold one of the two",
+                fix="use the name that is known, or quite another",
+            )
+
+
+_LEDGERS: Final = 8
+_TAKEN: dict[str, tuple[tuple[int, int], set[str], dict[Any, str]]] = {}
+"""The names of a ledger's accounts and members as they are read, by how many there are."""
+
+
+def _taken_names(transaction: Transaction) -> tuple[set[str], dict[Any, str]]:
+    """Who is known, and who has each name as it is read.
+
+    Why: accounts and members only grow, so they are counted first; reading ten thousand names
+    takes a tenth of a second, and whoever is new makes us do it.
+    """
+    [counts] = transaction.read(
+        "SELECT (SELECT count(*) FROM accounts), (SELECT count(*) FROM members)"
+    )
+    before, known, taken = _TAKEN.get(transaction.ledger, ((0, 0), set(), {}))
+    if counts == before:
+        return known, taken
+    rows = transaction.read("SELECT key FROM accounts UNION SELECT member FROM members")
+    keys = {key for (key,) in rows}
+    if known - keys:  # an older copy of the ledger was adopted
+        known, taken = set(), {}
+    taken = dict(taken)
+    for key in keys - known:
+        for one in _as_read(Holder.read(key)):
+            taken.setdefault(one, key)
+    while len(_TAKEN) >= _LEDGERS:
+        _TAKEN.pop(next(iter(_TAKEN)), None)
+    _TAKEN[transaction.ledger] = counts, keys, taken
+    return keys, taken
+
+
+def _as_read(holder: Holder) -> list[tuple[str, str | None, int, str]]:
+    read = enumerate(skeletons(holder.name))
+    return [(holder.kind, holder.within, way, name) for way, name in read]
+
+
+def uncapped(transaction: Transaction, holder: Holder, members: Sequence[Holder]) -> Account:
+    """An account that counts, as its dataset or its first member does, and never refuses."""
+    check_members(holder, members)
+    like = dataset_holder(holder.within) if holder.within else next(iter(members), holder)
+    if holder.kind in ("group", "link") and like != holder:
+        model = existing(transaction, like)
+        return Account(holder, model.measure, model.neighbours, None)
+    raise InputError(
+        f"{holder} without a cap",
+        why="datasets and analysts have accounts to be held to; only groups, and links of at "
+        "least one dataset, may merely count",
+        fix="pass a cap",
+    )
+
+
+def set_cap(
+    transaction: Transaction, holder: Holder, cap: Charge, *, by: str, reason: str
+) -> Account:
+    """Give an account another cap, not below what is spent."""
+    account = existing(transaction, holder)
+    if not account.counts_like(cap):
+        raise _otherwise(account, holder)
+    capped = replace(account, cap=cap_units(cap), stated=cap.stated)
+    _check_covers(capped)
+    grown = account.cap is not None and (capped.cap or account.cap) >= account.cap
+    facts = {"account": holder.key, "cap": cap.to_dict(), "reason": reason}
+    return _put(transaction, capped, "raised" if grown else "lowered", by, facts)
+
+
+def admit(
+    transaction: Transaction, holder: Holder, member: Holder, *, by: str, reason: str
+) -> Account:
+    """Let a member in, with what it has spent so far."""
+    check_members(holder, [member])
+    account = existing(transaction, holder)
+    spender = find(transaction, member)
+    if spender is None and member.kind == "dataset":
+        spender = existing(transaction, member)
+    sql = "SELECT 1 FROM members WHERE member = ? AND account = ?"
+    if transaction.read(sql, (member.key, holder.key)):
+        return account
+    check_unlike(transaction, [member])
+    grown = carry(account, [] if spender is None else [spender])
+    facts = {"account": holder.key, "member": member.key, "reason": reason}
+    grown = _put(transaction, grown, "admitted", by, facts)
+    _admit(transaction, holder, member)
+    return grown
+
+
+def check_members(holder: Holder, members: Sequence[Holder]) -> None:
+    """Groups have analysts of their dataset, links have datasets, others have nobody."""
+    match holder.kind:
+        case "group":
+            right = all(m.kind == "analyst" and m.within == holder.within for m in members)
+        case "link":
+            right = all(m.kind == "dataset" for m in members)
+        case _:
+            right = not members
+    if right and len(set(members)) == len(members):
+        return
+    raise InputError(
+        f"members of {holder}",
+        why="a group has analysts of its dataset and a link has datasets, each once",
+        fix="pass such holders",
+    )
+
+
+def carry(account: Account, spenders: Sequence[Account]) -> Account:
+    """The account with what was already spent; InputError if that cannot be counted or covered."""
+    spent = account.spent
+    for one in spenders:
+        if one.spent != (0, 0) and not account.counts_like(one):
+            raise _otherwise(one, account.holder)
+        spent = spent[0] + one.spent[0], spent[1] + one.spent[1]
+    carried = replace(account, spent=spent)
+    _check_covers(carried)
+    return carried
+
+
+def _check_covers(account: Account) -> None:
+    try:
+        _ = account.filter
+    except BudgetError:
+        raise InputError(
+            f"the cap of {account.holder} is below what is spent",
+            why=f"{float(account.total.amount):.6g} {account.measure.name} and delta "
+            f"{float(account.total.delta):.6g} are gone",
+            fix="set a cap of at least that",
+        ) from None
+
+
+def _put(
+    transaction: Transaction,
+    account: Account,
+    kind: str,
+    by: str,
+    facts: Mapping[str, object],
+    *,
+    new: bool = False,
+) -> Account:
+    """Write an account and the entry that says why it is so."""
+    entry = transaction.append(kind, by, {**facts, "after": after([account])})
+    account = replace(account, entry=entry.sequence)
+    if new:
+        transaction.insert(f"accounts ({COLUMNS})", account.row())
+    else:
+        key, *values = account.row()
+        columns = COLUMNS.removeprefix("key, ")
+        sql = f"UPDATE accounts SET ({columns}) = (?, ?, ?, ?, ?, ?, ?) WHERE key = ?"  # noqa: S608 - constants
+        transaction.update(sql, (*values, key))
+    return account
+
+
+def _admit(transaction: Transaction, holder: Holder, member: Holder) -> None:
+    transaction.insert("members (member, account)", (member.key, holder.key))
+
+
+def _facts(account: Account, members: Sequence[Holder], reason: str) -> dict[str, object]:
+    return {
+        "account": account.holder.key,
+        "measure": account.measure.name,
+        "neighbours": account.neighbours.value,
+        "cap": None if account.limit is None else account.limit.to_dict(),
+        "members": [member.key for member in members],
+        "reason": reason,
+    }
+
+
+def _taken(holder: Holder) -> InputError:
+    return InputError(
+        f"{holder} has an account already",
+        why="an account is opened once, so that what was spent stays spent",
+        fix="change its cap (raise_budget, or `discreet budget raise`), or use another name",
+    )
+
+
+def _otherwise(account: Account, holder: Holder) -> InputError:
+    return InputError(
+        f"{holder} would count otherwise than {account.holder}",
+        why=f"{account.holder} counts {account.measure.name} under {account.neighbours.value}, "
+        "and what is spent cannot be converted",
+        fix="state the budget in the same measure, for the same neighbours",
+    )

@@ -1,0 +1,253 @@
+"""Whose budget an account is, what it allows and what is gone.
+
+    dataset            the hard cap, against all analysts together
+    analyst            one analyst within a dataset
+    group              several analysts within a dataset
+    link               one person's total over several datasets that hold the same people
+
+Groups and links only grow, because what was learnt is not unlearnt.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from discreet.curator.canonical_json import canonical, digest, named
+from discreet.curator.ledger.amounts import cap_units, read_units, write_units
+from discreet.errors import BudgetError, InputError, InvariantBroken
+from discreet.privacy.budgets.charges import (
+    EPSILON,
+    MU_SQUARED,
+    RHO,
+    UNITS,
+    Charge,
+    Measure,
+    read_stated,
+)
+from discreet.privacy.budgets.filters import Filter
+from discreet.privacy.guarantees.neighbours import Neighbours
+
+Kind: TypeAlias = Literal["dataset", "analyst", "group", "link"]
+
+_KINDS: Final = frozenset(get_args(Kind))
+
+MEASURES: Final[dict[str, Measure]] = {one.name: one for one in (EPSILON, RHO, MU_SQUARED)}
+
+COLUMNS: Final = "key, measure, neighbours, cap, cap_delta, spent, spent_delta, stated, entry"
+"""The columns of the table `accounts`, in the order of `Account.row`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who an account belongs to; build it with `dataset`, `analyst`, `group` or `link`."""
+
+    kind: Kind
+    name: str
+    within: str | None = None
+
+    def __post_init__(self) -> None:
+        named(self.name, self.kind)
+        nested = self.kind in ("analyst", "group")
+        if self.kind not in _KINDS or nested is not isinstance(self.within, str):
+            raise InputError(
+                f"an account of kind {self.kind!r}",
+                why="analysts and groups have accounts within a dataset, datasets and links not",
+                fix="use dataset(name), analyst(name, within=), group(name, within=), link(name)",
+            )
+        if nested:
+            named(self.within, "dataset")
+
+    @property
+    def key(self) -> str:
+        """The text that stands for this holder in the ledger."""
+        return _write_key(self)
+
+    @staticmethod
+    def read(key: str) -> "Holder":
+        """Read a key."""
+        return _read_key(key)
+
+    def __str__(self) -> str:
+        inside = "" if self.within is None else f" within {self.within}"
+        return f"{self.kind} {self.name}{inside}"
+
+
+@lru_cache(maxsize=4096)
+def _write_key(holder: Holder) -> str:
+    return canonical([holder.kind, holder.name, holder.within])
+
+
+@lru_cache(maxsize=4096)
+def _read_key(key: str) -> Holder:
+    return Holder(*json.loads(key))
+
+
+def dataset(name: str) -> Holder:
+    """All analysts of a dataset together."""
+    return Holder("dataset", name)
+
+
+def analyst(name: str, *, within: str) -> Holder:
+    """One analyst of a dataset."""
+    return Holder("analyst", name, within)
+
+
+def group(name: str, *, within: str) -> Holder:
+    """Several analysts of a dataset together."""
+    return Holder("group", name, within)
+
+
+def link(name: str) -> Holder:
+    """Datasets that hold the same people."""
+    return Holder("link", name)
+
+
+def spender(within: str, analyst_name: str | None, group_name: str | None = None) -> Holder:
+    """All analysts of a dataset together, one of them, or a group."""
+    if analyst_name is not None and group_name is not None:
+        raise InputError(
+            "an analyst and a group at once",
+            why="each has a cap of its own",
+            fix="name one of them",
+        )
+    if group_name is not None:
+        return group(group_name, within=within)
+    return dataset(within) if analyst_name is None else analyst(analyst_name, within=within)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A running total in one measure, about one kind of neighbours, under a cap.
+
+    Guarantee:
+        What was spent is a sum of costs rounded up, the cap is rounded down, and a `Filter` keeps
+        the first from exceeding the second.
+    Edge cases:
+        `cap` None counts and never refuses; datasets always have a cap. `stated` is the (epsilon,
+        delta) that the owner typed; caps of older ledgers, and those in rho, have none.
+
+    Example:
+        >>> one = Account(dataset("visits"), EPSILON, Neighbours.ADD_REMOVE, cap=(2 * UNITS, 0))
+        >>> one.after((UNITS, 0)).left.amount
+        Fraction(1, 1)
+    """
+
+    holder: Holder
+    measure: Measure
+    neighbours: Neighbours
+    cap: tuple[int, int] | None
+    spent: tuple[int, int] = (0, 0)
+    stated: tuple[Fraction, Fraction] | None = None
+    entry: int = field(default=0, compare=False)
+    """The newest entry that changed it."""
+
+    @staticmethod
+    def under(holder: Holder, cap: Charge) -> "Account":
+        """A new account with a cap."""
+        if cap.measure.name in MEASURES:
+            units = cap_units(cap)
+            return Account(holder, cap.measure, cap.neighbours, units, stated=cap.stated)
+        raise InputError(
+            f"a budget in {cap.measure.name}",
+            why="the ledger adds up epsilon, rho or mu-squared",
+            fix="pass the limit of Filter.basic, Filter.zcdp, Filter.gdp or Filter.within",
+        )
+
+    @property
+    def limit(self) -> Charge | None:
+        """The cap as an amount, None where there is none."""
+        return None if self.cap is None else self._charge(*self.cap, self.stated)
+
+    @property
+    def filter(self) -> Filter | None:
+        """The filter that guards the cap, with what was spent taken; None where there is no cap."""
+        return None if self.limit is None else Filter(self.limit).charge(self.total)
+
+    @property
+    def total(self) -> Charge:
+        """What was spent as an amount."""
+        return self._charge(*self.spent)
+
+    @property
+    def left(self) -> Charge | None:
+        """What may still be spent, None where there is no cap."""
+        return None if self.filter is None else self.filter.left
+
+    def counts_like(self, other: "Account | Charge") -> bool:
+        """Whether amounts of both may be added."""
+        return self.measure == other.measure and self.neighbours is other.neighbours
+
+    def after(self, cost: tuple[int, int]) -> "Account":
+        """The account with a cost taken; BudgetError if it does not fit."""
+        spent = self.spent[0] + cost[0], self.spent[1] + cost[1]
+        if self.cap is None or _guard(self.measure, self.neighbours, self.cap).holds(*spent):
+            return replace(self, spent=spent)
+        assert self.filter is not None  # noqa: S101 - narrowing: it has a cap
+        try:
+            self.filter.charge(self._charge(*cost))
+        except BudgetError as refused:
+            raise self._refusal(refused) from None
+        raise InvariantBroken(
+            f"the budget of {self.holder} is in doubt",
+            why="its filter holds a charge that does not fit",
+            fix="stop asking, and run `discreet ledger verify`",
+        )
+
+    @property
+    def digest(self) -> str:
+        """What the entry that left the account so says of it."""
+        return digest(canonical(self.row()[:-1]))
+
+    def row(self) -> tuple[str | int | None, ...]:
+        """The values of COLUMNS."""
+        caps = (None, None) if self.cap is None else tuple(write_units(part) for part in self.cap)
+        spent = tuple(write_units(part) for part in self.spent)
+        stated = None if self.stated is None else " ".join(map(str, self.stated))
+        said = self.holder.key, self.measure.name, self.neighbours.value
+        return (*said, *caps, *spent, stated, self.entry)
+
+    @staticmethod
+    def read(row: Sequence[Any]) -> "Account":
+        """Read the values of COLUMNS."""
+        key, measure, neighbours, cap, cap_delta, spent, spent_delta, stated, entry = row
+        caps = None if cap is None else (read_units(cap), read_units(cap_delta))
+        total = read_units(spent), read_units(spent_delta)
+        typed = None if stated is None else read_stated(stated)
+        about = MEASURES[measure], Neighbours(neighbours)
+        return Account(Holder.read(key), *about, caps, total, typed, entry)
+
+    def _charge(
+        self, units: int, delta_units: int, stated: tuple[Fraction, Fraction] | None = None
+    ) -> Charge:
+        amounts, about = (Fraction(units, UNITS), Fraction(delta_units, UNITS)), self.neighbours
+        return Charge(*amounts, measure=self.measure, neighbours=about, stated=stated)
+
+    def _refusal(self, refused: BudgetError) -> BudgetError:
+        return BudgetError(
+            refused.what,
+            why=f"{refused.why} to {self.holder}",
+            fix=refused.fix,
+            asked=refused.asked,
+            left=refused.left,
+        )
+
+
+@lru_cache(maxsize=4096)
+def _guard(measure: Measure, neighbours: Neighbours, cap: tuple[int, int]) -> Filter:
+    """The filter of a cap, of which nothing is spent."""
+    amounts = (Fraction(units, UNITS) for units in cap)
+    return Filter(Charge(*amounts, measure=measure, neighbours=neighbours))
+
+
+def read_holder(value: object) -> Holder:
+    """Refuse anything but a holder."""
+    if isinstance(value, Holder):
+        return value
+    raise InputError(
+        f"an account named by a {type(value).__name__}",
+        why="an account belongs to a dataset, an analyst, a group or a link",
+        fix="use dataset(name), analyst(name, within=), group(name, within=) or link(name)",
+    )

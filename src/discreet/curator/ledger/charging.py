@@ -1,0 +1,295 @@
+"""Charge first, answer once: the operations that a guarantee rests on."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from discreet.curator.canonical_json import digest
+from discreet.curator.ledger.account_cache import FOUND, AccountCache, Found
+from discreet.curator.ledger.accounts import Account
+from discreet.curator.ledger.amounts import cost_units
+from discreet.curator.ledger.attested import after
+from discreet.curator.ledger.entries import Entry
+from discreet.curator.ledger.migrations import Statement
+from discreet.curator.ledger.orders import Order, Receipt, State
+from discreet.curator.ledger.store import damaged
+from discreet.curator.ledger.transaction import Transaction
+from discreet.curator.ledger.workers import is_gone
+from discreet.errors import AccessError, EngineError, InputError, LedgerError
+
+MOST_FAILURES: Final = 5
+"""Questions of one analyst about one dataset that may fail before an owner has to look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Who computes: a worker that claims a charge, and when.
+
+    Claims stand that were made after `lapsed` and up to `ahead`: one from later on was made by a
+    clock that has been set back since.
+    """
+
+    worker: str
+    now: int
+    lapsed: int
+    ahead: int
+
+
+def charge(transaction: Transaction, sheet: AccountCache, order: Order, turn: Turn) -> Receipt:
+    """Charge an order, unless its question was charged before.
+
+    Guarantee:
+        Every account that the order touches is debited, or none is. The second to ask the same
+        question debits only accounts of analysts that have not paid for the answer.
+    """
+    found = _look_up(sheet, order)
+    if found is not None:
+        _share(transaction, sheet, order, found)
+        return _receive(transaction, found, turn)
+    check_failures(transaction, order)
+    touched = sheet.touched(order.dataset, order.analyst)
+    entry, _ = _debit(transaction, sheet, order, touched, "charged", order.to_dict())
+    made = (entry.sequence, order.request, order.question, turn.worker, turn.now)
+    columns = "sequence, request, question, worker, claimed, analyst, dataset"
+    transaction.insert(f"charges ({columns})", (*made, order.analyst, order.dataset))
+    sheet.keep(Found(*made, None, None, None, None, digest(entry.text), entry.text))
+    return Receipt(entry.sequence, order, State.CHARGED)
+
+
+def keep(transaction: Transaction, receipt: Receipt, measured: bytes) -> Receipt:
+    """Store the noisy measurements of a charge; the first ones stay, and no others are ever used.
+
+    The receipt that comes back has the ones that count, or the outcome if there is one already.
+    """
+    found = _charged(transaction, receipt)
+    if found.outcome is None and found.measuring is None:
+        facts = {"charge": receipt.sequence, "digest": digest(measured), "size": len(measured)}
+        entry = transaction.append("measured", receipt.order.analyst, facts)
+        transaction.insert("measurements (charge, bytes)", (receipt.sequence, measured))
+        sql = "UPDATE charges SET measured = ? WHERE sequence = ?"
+        transaction.update(sql, (entry.sequence, receipt.sequence))
+        return replace(receipt, measured=measured)
+    return _stands(found, State.CHARGED)
+
+
+def fail(transaction: Transaction, receipt: Receipt) -> Receipt:
+    """Give up a charge for ever, unless another worker has measured it meanwhile.
+
+    Why: whether measuring fails may depend on data. Failing once is all that can be seen of it:
+    nobody is told when, or why, and nothing is drawn again.
+    """
+    found = _charged(transaction, receipt)
+    if found.outcome is None and found.measuring is None:
+        entry = transaction.append("failed", receipt.order.analyst, {"charge": receipt.sequence})
+        sql = "UPDATE charges SET released = ?, failed = 1 WHERE sequence = ?"
+        transaction.update(sql, (entry.sequence, receipt.sequence))
+        return replace(receipt, state=State.FAILED)
+    return _stands(found, State.CHARGED)
+
+
+def cancel(transaction: Transaction, receipt: Receipt, *, by: str) -> Receipt:
+    """Give up a charge for ever on somebody's word, unless it is measured; it is no failure.
+
+    Why: measurements are stored at a moment that was fixed before data was read, so whether a
+    charge can still be cancelled tells nothing about data.
+    """
+    found = _charged(transaction, receipt)
+    if found.outcome is None and found.measuring is None:
+        facts = {"charge": receipt.sequence, "cancelled": True}
+        entry = transaction.append("failed", by, facts)
+        sql = "UPDATE charges SET released = ?, failed = 2 WHERE sequence = ?"
+        transaction.update(sql, (entry.sequence, receipt.sequence))
+        return replace(receipt, state=State.FAILED)
+    return _stands(found, State.CHARGED)
+
+
+def complete(transaction: Transaction, receipt: Receipt, release: bytes) -> bytes:
+    """Store the answer to a charge; the first one stays, and everybody gets that one."""
+    found = _charged(transaction, receipt)
+    if found.outcome is not None:
+        return told(found.release, found.outcome)
+    facts = {"charge": receipt.sequence, "digest": digest(release), "size": len(release)}
+    entry = transaction.append("released", receipt.order.analyst, facts)
+    transaction.insert("releases (charge, bytes)", (receipt.sequence, release))
+    sql = "UPDATE charges SET released = ? WHERE sequence = ?"
+    transaction.update(sql, (entry.sequence, receipt.sequence))
+    if found.measuring is not None:  # the answer is made of them, and is here now
+        transaction.update("DELETE FROM measurements WHERE charge = ?", (receipt.sequence,))
+    return release
+
+
+def _charged(transaction: Transaction, receipt: Receipt) -> Found:
+    rows = [Found(*row) for row in transaction.read(*charge_of(receipt))]
+    if not rows or rows[0].question != receipt.order.question:
+        raise LedgerError(
+            f"there is no charge {receipt.sequence} for this answer",
+            why="an answer belongs to the charge that paid for it",
+            fix="charge the order first",
+        )
+    return rows[0]
+
+
+def charge_of(receipt: Receipt) -> Statement:
+    """What `keep`, `fail` and `complete` have to read."""
+    return f"{FOUND} c.sequence = ?", (receipt.sequence,)
+
+
+def told(release: Any, outcome: str) -> bytes:
+    """A stored answer, if it is the one that its entry speaks of."""
+    entry = Entry.read(outcome)
+    if entry.kind == "failed":
+        raise final_failure()
+    return _genuine(release, entry, "answer")
+
+
+def final_failure() -> EngineError:
+    """The error for a charge that failed, in words that are the same for all data."""
+    return EngineError(
+        "the answer to this question could not be computed",
+        why="it was cancelled, or the engine ran out of time, memory or disk, or came upon "
+        "something unforeseen; the charge stays, and asking the same again gives this error again",
+        fix="ask a cheaper question, or tell whoever runs the curator",
+    )
+
+
+def _genuine(stored: Any, entry: Entry, what: str) -> bytes:
+    """Bytes that were stored, if they are those that an entry speaks of."""
+    if stored is not None and entry.facts.get("digest") == digest(bytes(stored)):
+        return bytes(stored)
+    raise damaged(f"a stored {what} is lost, or is not the one that the ledger speaks of")
+
+
+def claim_pending(transaction: Transaction, turn: Turn, limit: int) -> tuple[Receipt, ...]:
+    """Take over charges whose answer nobody is computing any more."""
+    workers = transaction.read("SELECT DISTINCT worker FROM charges WHERE released IS NULL")
+    dead = [worker for (worker,) in workers if is_gone(worker)] or [""]
+    gone = f"""c.released IS NULL AND (c.claimed <= ? OR c.claimed > ?
+    OR c.worker IN ({", ".join("?" * len(dead))}))"""
+    values = (turn.lapsed, turn.ahead, *dead, limit)
+    rows = transaction.read(f"{FOUND} {gone} ORDER BY c.sequence LIMIT ?", values)
+    return tuple(_receive(transaction, Found(*row), turn) for row in rows)
+
+
+def _debit(
+    transaction: Transaction,
+    sheet: AccountCache,
+    order: Order,
+    accounts: Iterable[Account],
+    kind: str,
+    facts: Mapping[str, Any],
+) -> tuple[Entry, dict[str, tuple[str, str]]]:
+    """Take the price from all accounts, with the entry that says so; all of them pay or none."""
+    before = list(accounts)
+    costs = [cost_units(order.price(one.measure, one.neighbours)) for one in before]
+    paid = [one.after(cost) for one, cost in zip(before, costs, strict=True)]
+    debits = {
+        one.holder.key: (str(units), str(delta))
+        for one, (units, delta) in zip(before, costs, strict=True)
+    }
+    entry = transaction.append(
+        kind, order.analyst, {**facts, "debits": debits, "after": after(paid)}
+    )
+    for old, new in zip(before, paid, strict=True):
+        sheet.put(old, replace(new, entry=entry.sequence))
+    return entry, debits
+
+
+def _look_up(sheet: AccountCache, order: Order) -> Found | None:
+    attempt = None if order.request is None else sheet.requests.get(order.request)
+    if attempt is not None and attempt.question != order.question:
+        raise InputError(
+            "a request id was used again for another question",
+            why="it stands for the question, version and price it was first used with",
+            fix="use a new id for a new question",
+        )
+    return sheet.charges.get(order.question)
+
+
+def _share(transaction: Transaction, sheet: AccountCache, order: Order, found: Found) -> None:
+    """Debit the analyst's own accounts for an answer that others have paid for.
+
+    Why: the dataset's people lose nothing when a number is told twice, but the cap of an analyst
+    or a group bounds what they learn, from whomever.
+    """
+    entry = Entry.read(found.body)
+    if entry.by == order.analyst:
+        return
+    paid = set(entry.facts["debits"]) | _shares(transaction, entry.sequence)
+    owing = [
+        one
+        for one in sheet.touched(order.dataset, order.analyst)
+        if one.holder.kind in ("analyst", "group") and one.holder.key not in paid
+    ]
+    if owing:
+        facts = {"charge": entry.sequence, "request": order.request}
+        _, debits = _debit(transaction, sheet, order, owing, "shared", facts)
+        for key in debits:
+            transaction.insert("shares (charge, account)", (entry.sequence, key))
+
+
+def _shares(transaction: Transaction, sequence: int) -> set[str]:
+    rows = transaction.read("SELECT account FROM shares WHERE charge = ?", (sequence,))
+    return {key for (key,) in rows}
+
+
+def _receive(transaction: Transaction, found: Found, turn: Turn) -> Receipt:
+    """The receipt of a charge that was made before; a lapsed claim passes to this worker."""
+    claimed = turn.lapsed < found.claimed <= turn.ahead and not is_gone(found.worker)
+    if found.outcome is not None or claimed:
+        return _stands(found, State.PENDING)
+    sql = "UPDATE charges SET worker = ?, claimed = ? WHERE sequence = ?"
+    transaction.update(sql, (turn.worker, turn.now, found.sequence))
+    return _stands(found, State.CHARGED)
+
+
+def _stands(found: Found, unfinished: State) -> Receipt:
+    """Where a charge stands, with the stored bytes that go with it."""
+    if digest(found.body) != found.hash:
+        raise damaged(f"the text of entry {found.sequence} was changed")
+    entry = Entry.read(found.body)
+    order = Order.from_dict(entry.by, entry.facts)
+    if found.outcome is not None and Entry.read(found.outcome).kind == "failed":
+        return Receipt(found.sequence, order, State.FAILED)
+    if found.outcome is not None:
+        release = told(found.release, found.outcome)
+        return Receipt(found.sequence, order, State.RELEASED, release)
+    if found.measuring is None:
+        return Receipt(found.sequence, order, unfinished)
+    measured = _genuine(found.measured, Entry.read(found.measuring), "measurement")
+    return Receipt(found.sequence, order, unfinished, measured=measured)
+
+
+# --- failures -------------------------------------------------------------------------------------
+
+
+def failures_of(order: Order) -> Statement:
+    """What `charge` reads about an analyst whose questions may have failed."""
+    sql = "SELECT count(*) FROM charges WHERE failed = 1 AND analyst = ? AND dataset = ?"
+    return sql, (order.analyst, order.dataset)
+
+
+def check_failures(transaction: Transaction, order: Order) -> None:
+    """Refuse questions of an analyst too many of whose questions have failed.
+
+    Why: whether a question fails may depend on data. It happens seldom by itself; whoever makes it
+    happen learns a little each time, until an owner has looked.
+    """
+    [(failed,)] = transaction.read(*failures_of(order))
+    if failed >= MOST_FAILURES:
+        raise AccessError(
+            f"{failed} questions of {order.analyst} about {order.dataset} failed",
+            why="whether a question fails may depend on data, so it must not happen often",
+            fix="ask an owner to look into it and run `discreet ledger readmit`",
+        )
+
+
+def readmit(transaction: Transaction, analyst: str, dataset: str, *, by: str, reason: str) -> int:
+    """Count the failures of an analyst's questions from 0 again; how many there were."""
+    sql = "SELECT count(*) FROM charges WHERE failed = 1 AND analyst = ? AND dataset = ?"
+    [(failed,)] = transaction.read(sql, (analyst, dataset))
+    facts = {"analyst": analyst, "dataset": dataset, "failures": failed, "reason": reason}
+    transaction.append("readmitted", by, facts)
+    if failed:
+        sql = "UPDATE charges SET failed = 2 WHERE failed = 1 AND analyst = ? AND dataset = ?"
+        transaction.update(sql, (analyst, dataset), rows=failed)
+    return int(failed)

@@ -1,0 +1,135 @@
+"""Where a ledger begins: made whole or not at all, and never over something else."""
+
+import glob
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final
+
+from discreet.curator.fork_safety import FORKS
+from discreet.curator.ledger.accounts import COLUMNS, Account
+from discreet.curator.ledger.attested import after
+from discreet.curator.ledger.entries import NOTHING
+from discreet.curator.ledger.migrations import Dialect, Execute, climb, version
+from discreet.curator.ledger.sqlite_store import APPLICATION, connect, failure, prepare, within
+from discreet.curator.ledger.transaction import Transaction
+from discreet.curator.ledger.witness import Sighting, Witness, sync_folder
+from discreet.errors import LedgerError
+
+
+def found(execute: Execute, dialect: Dialect) -> Sighting:
+    """Make the tables and the first entry."""
+    climb(execute, dialect, start=0)
+    ledger = secrets.token_hex(16)
+    execute("INSERT INTO ledger VALUES (1, ?, ?, 0, ?)", (ledger, version(), NOTHING))
+    transaction = Transaction(execute)
+    transaction.append("founded", "ledger", {"ledger": ledger, "version": version()})
+    transaction.finish()
+    return transaction.sighting
+
+
+def bring_up_to_date(execute: Execute, dialect: Dialect) -> None:
+    """Run the steps that an older ledger lacks, and say so in it."""
+    [(start,)] = execute("SELECT version FROM ledger")
+    if start < version():
+        climb(execute, dialect, start=start)
+        execute("UPDATE ledger SET version = ?", (version(),))
+        transaction = Transaction(execute)
+        transaction.append("migrated", "ledger", {"from": start, "to": version()})
+        if start < _ATTESTED:
+            _attest(transaction)
+        transaction.finish()
+
+
+_ATTESTED: Final = 4
+"""From this version on each account names the entry that tells its total."""
+
+_AT_ONCE: Final = 500
+
+
+def _attest(transaction: Transaction) -> None:
+    """Say of all accounts how they stand, as every entry that changes one does from now on."""
+    rows = transaction.read(f"SELECT {COLUMNS} FROM accounts ORDER BY key")  # noqa: S608 - a constant
+    for start in range(0, len(rows), _AT_ONCE):
+        some = [Account.read(row) for row in rows[start : start + _AT_ONCE]]
+        entry = transaction.append("counted", "ledger", {"after": after(some)})
+        for one in some:
+            sql = "UPDATE accounts SET entry = ? WHERE key = ?"
+            transaction.update(sql, (entry.sequence, one.holder.key))
+
+
+def check_version(written: int) -> None:
+    """Refuse a ledger that a later package wrote."""
+    if written > version():
+        raise LedgerError(
+            f"the ledger is of version {written}",
+            why=f"this package reads up to version {version()} and will not guess",
+            fix="use the package that wrote it, or a later one",
+        )
+
+
+def make_file(path: Path, witness: Witness) -> None:
+    """Make a ledger at `path`, unless another process just did.
+
+    Why: it is built under another name and linked to its own when it is whole. The witness comes
+    first: a ledger without one would be refused, a witness of nothing but a beginning begins again.
+    """
+    with witness.held() as file:
+        if path.exists():
+            return
+        check_not_lost(path.name, witness.read())
+        _sweep(path)
+        with _temporary(path) as building:
+            witness.renew(file, _build(building))
+            _give_name(building, path)
+        sync_folder(path.parent)
+
+
+def _give_name(building: Path, path: Path) -> None:
+    """Give a file its name, and never take it from another."""
+    try:
+        os.link(building, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links; the lock keeps other processes out
+        building.rename(path)
+
+
+def check_not_lost(name: str, seen: Sighting | None) -> None:
+    """Refuse to begin again where a ledger is known to have been used."""
+    if seen is not None and seen.head.sequence > 1:
+        raise LedgerError(
+            f"{name} is gone",
+            why=f"a ledger with {seen.head.sequence} entries was here, and its budgets are spent",
+            fix="put back the newest copy; to begin anew, use a new folder",
+        )
+
+
+@contextmanager
+def _temporary(path: Path) -> Iterator[Path]:
+    building = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
+    try:
+        yield building
+    finally:
+        _sweep(path)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what is being built here, and what somebody who was killed left of it."""
+    for left in path.parent.glob(f"{glob.escape(path.name)}.*.new*"):
+        left.unlink(missing_ok=True)
+
+
+def _build(path: Path) -> Sighting:
+    try:
+        with FORKS.use(), closing(connect(path, options="mode=rwc")) as connection:
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            prepare(connection)
+            sighting = within(connection, "BEGIN EXCLUSIVE", lambda run: found(run, "sqlite"))
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.Error as wrong:
+        raise failure(wrong) from wrong
+    return sighting

@@ -1,0 +1,463 @@
+"""The ledger: budgets nobody can overspend, and a record of every charge that survives anything.
+
+    charge(order)  ->  Receipt        durable before data is touched, never refunded
+    ... measure ...
+    keep(receipt, bytes)              noisy measurements, before anything is computed from them
+    ... present ...
+    complete(receipt, bytes)          the first answer stays; asking again gives the same bytes
+
+Entries are append-only and hang on each other by hashes; totals are kept beside them, so that a
+charge costs the same after a million entries, and `verify` works them out again.
+"""
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Self, TextIO, TypeVar
+
+from discreet.curator.canonical_json import digest, named
+from discreet.curator.ledger import account_changes, charge_index, charging, create, merkle
+from discreet.curator.ledger.account_cache import AccountCache
+from discreet.curator.ledger.accounts import COLUMNS, Account, Holder, read_holder
+from discreet.curator.ledger.accounts import dataset as dataset_holder
+from discreet.curator.ledger.charge_index import ChargedOrder
+from discreet.curator.ledger.charging import Turn
+from discreet.curator.ledger.committer import Committer
+from discreet.curator.ledger.entries import Entry, Head
+from discreet.curator.ledger.export import write_lines
+from discreet.curator.ledger.locate import believe, find_place, make_whole
+from discreet.curator.ledger.merkle import TreeHead
+from discreet.curator.ledger.migrations import Execute
+from discreet.curator.ledger.orders import Order, Receipt, State
+from discreet.curator.ledger.sqlite_store import MemoryStore
+from discreet.curator.ledger.store import LedgerStore, damaged
+from discreet.curator.ledger.transaction import Transaction
+from discreet.curator.ledger.verify import Report, verify
+from discreet.curator.ledger.witness import Witness
+from discreet.curator.ledger.workers import name_worker
+from discreet.errors import InputError, LedgerError
+from discreet.privacy.budgets.charges import Charge
+
+T = TypeVar("T")
+
+OWN: Final = frozenset(account_changes.KINDS.values()) | {
+    *("founded", "migrated", "adopted", "counted"),
+    *("raised", "lowered", "admitted"),
+    *("charged", "shared", "measured", "released", "failed", "readmitted"),
+}
+"""The kinds of entry that the ledger writes itself."""
+
+FOREVER: Final = 2**62
+
+
+class Ledger:
+    """Accounts, charges and releases, and the chain of entries that explains them.
+
+    Guarantee:
+        No account's total ever exceeds its cap, whatever runs at the same time and whenever
+        anything is killed or loses power. `charge` returns after the charge is on disk. Of each
+        charge one answer is ever told, made of one draw of noise; an answer or a measurement that
+        is lost is not drawn again. An entry that was told of is never lost.
+    Edge cases:
+        Asking the same again is free and waits for nobody's budget. A charge whose worker died is
+        finished by the next to ask, or by `recover`, under the same charge. Two workers may
+        compute one answer by mistake; only the first to complete is ever seen. A raised budget is
+        an entry with a reason; no budget resets itself, and no rule reads a clock.
+
+    Example:
+        >>> from discreet.curator.ledger.accounts import dataset
+        >>> from discreet.privacy import Filter, Pure
+        >>> ledger, budget = Ledger.in_memory(), Filter.basic(epsilon=1)
+        >>> _ = ledger.open_account(dataset("visits"), budget.limit, by="owner")
+        >>> order = Order("alice", "visits", "v1", "count()", (budget.price(Pure(0.1)),))
+        >>> receipt = ledger.charge(order)
+        >>> ledger.complete(receipt, b"42 or so")
+        b'42 or so'
+        >>> ledger.charge(order).release, ledger.account(dataset("visits")).left.amount
+        (b'42 or so', Fraction(9, 10))
+    """
+
+    def __init__(
+        self, store: LedgerStore, witness: Witness | None, *, patience: float = 30.0
+    ) -> None:
+        self._store = store
+        self._witness = witness
+        self._committer = Committer(store, witness)
+        self._patience = patience
+        self._nonce = secrets.token_hex(4)
+
+    @staticmethod
+    def open(
+        place: str | os.PathLike[str],
+        *,
+        witness: str | os.PathLike[str] | None = None,
+        patience: float = 30.0,
+    ) -> "Ledger":
+        """Open the ledger in a file, or at a postgresql:// address; make it if there is none.
+
+        `witness` is a file that remembers the newest head, against restored old copies. It is
+        beside a ledger in a file unless you say otherwise; a ledger in Postgres has one only if you
+        name it. After `patience` seconds an unfinished answer may be computed by another worker.
+        """
+        return Ledger.whole(*find_place(place, witness), patience=patience)
+
+    @staticmethod
+    def whole(store: LedgerStore, witness: Witness | None, *, patience: float = 30.0) -> "Ledger":
+        """The ledger in a store, made if there is none; one that is not whole is refused."""
+        try:
+            make_whole(store, witness)
+        except BaseException:
+            store.close()
+            raise
+        return Ledger(store, witness, patience=patience)
+
+    @staticmethod
+    def in_memory() -> "Ledger":
+        """A ledger that ends with the process."""
+        store = MemoryStore()
+        store.transact(lambda execute: create.found(execute, "sqlite"))
+        return Ledger(store, None)
+
+    @staticmethod
+    def adopt(
+        place: str | os.PathLike[str],
+        *,
+        by: str,
+        reason: str,
+        witness: str | os.PathLike[str] | None = None,
+    ) -> "Ledger":
+        """Believe a ledger as it stands, after its owner has made sure that it is the newest.
+
+        Edge cases: entries that are lost stay lost, and with them what they spent; that is why it
+        takes a name and a reason, which become an entry. A ledger that is not whole is refused.
+        """
+        named(by, "by")
+        named(reason, "reason")
+        store, seer = find_place(place, witness)
+        believe(store, seer)
+        ledger = Ledger(store, seer)
+        ledger._append("adopted", by, {"reason": reason})
+        return ledger
+
+    def open_account(
+        self,
+        holder: Holder,
+        cap: Charge | None,
+        *,
+        by: str,
+        members: Iterable[Holder] = (),
+        reason: str = "",
+    ) -> Account:
+        """Open an account under a cap.
+
+        A link or a group starts with what its members have spent. `cap` None, for groups and links,
+        counts and never refuses. An analyst who has asked without an account keeps what is spent.
+        """
+        named(by, "by")
+        inside = tuple(read_holder(member) for member in members)
+        capped = None if cap is None else Account.under(read_holder(holder), cap)
+
+        def work(page: Transaction) -> Account:
+            account = capped or account_changes.uncapped(page, read_holder(holder), inside)
+            return account_changes.open_account(page, account, inside, by=by, reason=reason)
+
+        return self._committer.submit_alone(work)
+
+    def set_cap(self, holder: Holder, cap: Charge, *, by: str, reason: str) -> Account:
+        """Raise or lower a cap, not below what is spent; an entry says who did and why."""
+        named(by, "by")
+        named(reason, "reason")
+        Account.under(read_holder(holder), cap)
+        return self._committer.submit_alone(
+            lambda page: account_changes.set_cap(page, holder, cap, by=by, reason=reason)
+        )
+
+    def admit(self, holder: Holder, member: Holder, *, by: str, reason: str = "") -> Account:
+        """Let an analyst into a group or a dataset into a link, with what is already spent."""
+        named(by, "by")
+        read_holder(holder), read_holder(member)
+        return self._committer.submit_alone(
+            lambda page: account_changes.admit(page, holder, member, by=by, reason=reason)
+        )
+
+    def charge(self, order: Order) -> Receipt:
+        """Charge an order durably, or find its answer; see `State` for whose turn it is.
+
+        Raises BudgetError if an account cannot pay, and nothing is charged; LedgerError if it is
+        not certain that the charge was kept, and then asking again finds out.
+        """
+        return self._committer.submit(
+            lambda page, sheet: charging.charge(page, sheet, order, self._turn()),
+            order,
+            ahead=[charging.failures_of(order)],
+        )
+
+    def keep(self, receipt: Receipt, measured: bytes) -> Receipt:
+        """Store noisy measurements, before anything is computed from them.
+
+        The receipt that comes back has the measurements that count, which may be another's, or
+        says what came of the charge meanwhile.
+        """
+        return self._committer.submit(
+            lambda page, _: charging.keep(page, receipt, measured),
+            ahead=[charging.charge_of(receipt)],
+        )
+
+    def fail(self, receipt: Receipt) -> Receipt:
+        """Say that measuring failed, which is final; unless another has measured meanwhile."""
+        return self._committer.submit(
+            lambda page, _: charging.fail(page, receipt), ahead=[charging.charge_of(receipt)]
+        )
+
+    def cancel(self, receipt: Receipt, *, by: str) -> Receipt:
+        """Give up a charge that is not measured yet; the receipt says what became of it."""
+        named(by, "by")
+        return self._committer.submit(
+            lambda page, _: charging.cancel(page, receipt, by=by),
+            ahead=[charging.charge_of(receipt)],
+        )
+
+    def failed(self, sequences: Sequence[int]) -> tuple[int, ...]:
+        """Those of some charges that failed or were cancelled."""
+        marks = ", ".join("?" * len(sequences))
+        sql = f"SELECT sequence FROM charges WHERE failed <> 0 AND sequence IN ({marks})"  # noqa: S608 - marks
+        if not sequences:
+            return ()
+        return self._read(lambda page: tuple(one for (one,) in page.read(sql, sequences)))
+
+    def check_failures(self, order: Order) -> None:
+        """Refuse to read data for an analyst too many of whose questions have failed by now."""
+        self._read(lambda page: charging.check_failures(page, order))
+
+    def readmit(self, analyst: str, dataset: str, *, by: str, reason: str) -> int:
+        """Let an analyst ask again whose questions failed too often; how many had failed."""
+        for value, name in ((analyst, "analyst"), (dataset, "dataset"), (by, "by")):
+            named(value, name)
+        named(reason, "reason")
+        return self._committer.submit_alone(
+            lambda page: charging.readmit(page, analyst, dataset, by=by, reason=reason)
+        )
+
+    def complete(self, receipt: Receipt, release: bytes) -> bytes:
+        """Store the answer of a charge and return the one that counts, which may be another's."""
+        return self._committer.submit(
+            lambda page, _: charging.complete(page, receipt, release),
+            ahead=[charging.charge_of(receipt)],
+        )
+
+    def wait(self, order: Order, *, timeout: float) -> Receipt:
+        """Ask until the answer is there or its computation is this caller's turn."""
+        end, pause = time.monotonic() + timeout, 0.005
+        while (receipt := self.charge(order)).state is State.PENDING:
+            if time.monotonic() + pause > end:
+                raise LedgerError(
+                    f"the answer to charge {receipt.sequence} is not there yet",
+                    why=f"another worker has been computing it for {timeout:g} seconds",
+                    fix="ask again later: it is charged once, whoever asks",
+                )
+            time.sleep(pause)
+            pause = min(2 * pause, 0.2)
+        return receipt
+
+    def recover(self, *, patience: float | None = None, limit: int = 1000) -> tuple[Receipt, ...]:
+        """Charges without an answer that are this caller's to compute now, oldest first.
+
+        At the start of the only worker pass `patience=0`: nobody else is computing.
+        """
+        turn = self._turn(patience)
+        return self._committer.submit_alone(lambda page: charging.claim_pending(page, turn, limit))
+
+    def record(self, kind: str, *, by: str, facts: Mapping[str, Any]) -> Entry:
+        """Add an entry about something else that an owner should be able to prove."""
+        if named(kind, "kind") in OWN:
+            raise InputError(
+                f"an entry of kind {kind!r}",
+                why="the ledger writes entries of that kind itself",
+                fix="use another word",
+            )
+        return self._append(kind, named(by, "by"), facts)
+
+    def account(self, holder: Holder) -> Account:
+        """One account; InputError if there is none."""
+        read_holder(holder)
+        return self._read(lambda page: account_changes.existing(page, holder))
+
+    def accounts(self) -> tuple[Account, ...]:
+        """All accounts, by key."""
+        sql = f"SELECT {COLUMNS} FROM accounts ORDER BY key"  # noqa: S608 - a constant
+        return self._read(lambda page: tuple(Account.read(row) for row in page.read(sql)))
+
+    def members(self, holder: Holder) -> tuple[Holder, ...]:
+        """Who is in a group or a link."""
+        sql = "SELECT member FROM members WHERE account = ? ORDER BY member"
+        key = read_holder(holder).key
+        return self._read(lambda page: tuple(Holder.read(one) for (one,) in page.read(sql, (key,))))
+
+    def touched(self, dataset: str, analyst: str) -> tuple[Account, ...]:
+        """The accounts that an order would debit; it needs a price in the measure of each."""
+
+        def work(page: Transaction) -> tuple[Account, ...]:
+            sheet = AccountCache(page)
+            sheet.read_accounts([(dataset, analyst)])
+            touched = tuple(sheet.touched(dataset, analyst))
+            if not sheet.knows(touched[-1]):
+                account_changes.check_unlike(page, [touched[-1].holder])
+            return touched
+
+        return self._read(work)
+
+    def find(self, sequence: int, *, told: str | None = None) -> ChargedOrder | None:
+        """One charge; with `told`, only if this analyst asked for it or was told its answer."""
+
+        def work(execute: Execute) -> ChargedOrder | None:
+            found = charge_index.find(execute, sequence)
+            known = found is None or told is None or charge_index.is_told(execute, found, told)
+            return found if known else None
+
+        return self._store.snapshot(work)
+
+    def find_question(self, order: Order) -> ChargedOrder | None:
+        """The charge under which an order's analyst was told its answer, None before that."""
+
+        def work(execute: Execute) -> ChargedOrder | None:
+            found = charge_index.find_question(execute, order.question)
+            known = found is not None and charge_index.is_told(execute, found, order.analyst)
+            return found if known else None
+
+        return self._store.snapshot(work)
+
+    def release(self, sequence: int) -> bytes | None:
+        """The stored answer of a charge; None before there is one, or where it failed."""
+        sql = """SELECT r.bytes, a.body FROM charges c JOIN entries a ON a.sequence = c.released
+        LEFT JOIN releases r ON r.charge = c.sequence WHERE c.sequence = ? AND c.failed = 0"""
+
+        def work(execute: Execute) -> bytes | None:
+            rows = execute(sql, (sequence,))
+            return charging.told(*rows[0]) if rows else None
+
+        return self._store.snapshot(work)
+
+    def asked(
+        self,
+        datasets: Iterable[str],
+        *,
+        analyst: str | None = None,
+        before: int = charge_index.NEWEST,
+        limit: int = 100,
+    ) -> tuple[ChargedOrder, ...]:
+        """Charges about datasets, newest first; with `analyst`, those this one was told of."""
+        names = list(datasets)
+        return self._store.snapshot(
+            lambda execute: tuple(charge_index.newest(execute, analyst, names, before, limit))
+        )
+
+    def history(
+        self, dataset: str, *, limit: int = 1000
+    ) -> tuple[Account, tuple[ChargedOrder, ...]]:
+        """A dataset's account and its newest charges, newest first, of one moment."""
+
+        def work(execute: Execute) -> tuple[Account, tuple[ChargedOrder, ...]]:
+            account = account_changes.existing(Transaction(execute), dataset_holder(dataset))
+            filed = charge_index.newest(execute, None, [dataset], charge_index.NEWEST, limit)
+            return account, tuple(filed)
+
+        return self._store.snapshot(work)
+
+    def head(self) -> Head:
+        """The newest entry's number and hash."""
+        return self._read(lambda page: page.head)
+
+    def entries(self, *, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
+        """Entries in order, those that follow number `after`."""
+        sql = "SELECT body FROM entries WHERE sequence > ? ORDER BY sequence LIMIT ?"
+        return self._store.snapshot(
+            lambda execute: tuple(Entry.read(body) for (body,) in execute(sql, (after, limit)))
+        )
+
+    def added(self, table: str, *, at: int = 0) -> Entry | None:
+        """The newest entry that says what a table is, None where none does.
+
+        `at` is its number if that is known.
+        """
+        for entry in self.entries(after=at - 1, limit=1) if at else ():
+            if entry.kind == "added" and entry.facts["table"] == table:
+                return entry
+        found = self._noted("WHERE n.kind = 'added' AND n.subject = ?", table)
+        return found[-1] if found else None
+
+    def noted(self, kind: str, *, after: int = 0) -> tuple[Entry, ...]:
+        """Entries of a kind in `schema.NOTED`, in order, those that follow number `after`."""
+        return self._noted("WHERE n.kind = ? AND n.sequence > ?", kind, after)
+
+    def _noted(self, which: str, *values: str | int) -> tuple[Entry, ...]:
+        sql = f"""SELECT e.hash, e.body FROM subjects n JOIN entries e ON e.sequence = n.sequence
+        {which} ORDER BY n.sequence"""  # noqa: S608 - constants
+
+        def work(execute: Execute) -> tuple[Entry, ...]:
+            return tuple(_genuine(*row) for row in execute(sql, values))
+
+        return self._store.snapshot(work)
+
+    def tree_head(self) -> TreeHead:
+        """The root of the Merkle tree over all entries, for a witness elsewhere to sign."""
+
+        def work(execute: Execute) -> TreeHead:
+            leaves = _leaves(execute)
+            [(ledger,)] = execute("SELECT id FROM ledger")
+            return TreeHead(ledger, len(leaves), merkle.root(leaves).hex())
+
+        return self._store.snapshot(work)
+
+    def prove_consistency(self, old: int, new: int) -> tuple[str, ...]:
+        """What shows that the first `new` entries continue the first `old`."""
+        leaves = self._store.snapshot(_leaves)[:new]
+        return tuple(step.hex() for step in merkle.prove_consistency(leaves, old))
+
+    def prove_inclusion(self, sequence: int, size: int) -> tuple[str, ...]:
+        """What shows that an entry is among the first `size`."""
+        leaves = self._store.snapshot(_leaves)[:size]
+        return tuple(step.hex() for step in merkle.prove_inclusion(leaves, sequence - 1))
+
+    def export(self, file: TextIO) -> Head:
+        """Write every entry as a line of JSON with its hash, and return the head they lead to."""
+        return self._store.snapshot(lambda execute: write_lines(execute, file))
+
+    def verify(self) -> Report:
+        """Read everything and compare; names the first entry that is wrong."""
+        seen = None if self._witness is None else self._witness.read()
+        return self._store.snapshot(lambda execute: verify(execute, self._store.dialect, seen))
+
+    def close(self) -> None:
+        """Let go of files and connections; what was charged stays."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _append(self, kind: str, by: str, facts: Mapping[str, Any]) -> Entry:
+        return self._committer.submit(lambda page, _: page.append(kind, by, facts))
+
+    def _read(self, work: Callable[[Transaction], T]) -> T:
+        return self._store.snapshot(lambda execute: work(Transaction(execute)))
+
+    def _turn(self, patience: float | None = None) -> Turn:
+        wait = self._patience if patience is None else patience
+        now, spell = time.time_ns() // 10**6, int(wait * 1000)
+        # With no patience every claim has lapsed, whatever the clock did in between.
+        lapsed = now - spell if wait else FOREVER
+        return Turn(name_worker(self._nonce), now, lapsed, ahead=now + spell)
+
+
+def _leaves(execute: Execute) -> list[bytes]:
+    rows = execute("SELECT hash FROM entries ORDER BY sequence")
+    return [bytes.fromhex(one) for (one,) in rows]
+
+
+def _genuine(hash_: str, body: str) -> Entry:
+    if digest(body) != hash_:
+        raise damaged("the text of an entry was changed")
+    return Entry.read(body)

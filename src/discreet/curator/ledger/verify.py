@@ -1,0 +1,213 @@
+"""Is the ledger what it was? Reads every entry and believes none of the tables beside them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from discreet.curator.canonical_json import digest
+from discreet.curator.ledger.accounts import COLUMNS
+from discreet.curator.ledger.entries import Entry, Head
+from discreet.curator.ledger.migrations import Dialect, Execute
+from discreet.curator.ledger.replay import Replay
+from discreet.curator.ledger.witness import Sighting
+from discreet.curator.progress import tell
+from discreet.errors import DiscreetError
+
+PAGE: Final = 2000
+"""Entries read at a time."""
+
+_ROWS: Final = """SELECT e.sequence, e.hash, e.body, c.request, c.question, {beside},
+c.released, d.sequence, r.bytes, {measured} FROM entries e
+LEFT JOIN charges c ON c.sequence = e.sequence
+LEFT JOIN charges d ON d.released = e.sequence LEFT JOIN releases r ON r.charge = d.sequence
+{measuring} WHERE e.sequence > ? ORDER BY e.sequence LIMIT ?"""
+_MEASURING: Final = """LEFT JOIN charges f ON f.measured = e.sequence
+LEFT JOIN measurements m ON m.charge = f.sequence"""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong first, and in which entry; 0 where no one entry is to blame."""
+
+    sequence: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"entry {self.sequence}: {self.what}" if self.sequence else self.what
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What `verify` found."""
+
+    entries: int
+    head: Head
+    pending: int
+    problem: Problem | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return self.problem is None
+
+
+class _Wrong(Exception):  # noqa: N818 - carries a problem to its report
+    def __init__(self, sequence: int, what: str) -> None:
+        super().__init__(what)
+        self.problem = Problem(sequence, what)
+
+
+def verify(execute: Execute, dialect: Dialect, seen: Sighting | None) -> Report:
+    """Check the chain, the totals, the charges and the stored releases; the first fault is named.
+
+    Guarantee:
+        An edited, removed, added or reordered entry, total, cap, charge or release is found, as
+        long as the head that the witness saw (or that somebody noted) is not forged as well.
+    """
+    replay, head, count = Replay(), Head(), 0
+    try:
+        for row in _rows(execute):
+            count += 1
+            head = _follow(head, row, replay, seen)
+        _check_tables(execute, replay, head, seen)
+        if dialect == "sqlite":
+            _check_pages(execute)
+    except _Wrong as wrong:
+        return Report(count, head, len(replay.open), wrong.problem)
+    return Report(count, head, len(replay.open))
+
+
+def _rows(execute: Execute) -> Iterator[tuple[Any, ...]]:
+    # Believed no further: see _check_tables.
+    [(version, total)] = execute("SELECT version, sequence FROM ledger")
+    sql = _ROWS.format(
+        beside="c.analyst, c.dataset" if version > 1 else "NULL, NULL",
+        measured="f.sequence, f.released, m.bytes" if version > 2 else "NULL, NULL, NULL",
+        measuring=_MEASURING if version > 2 else "",
+    )
+    last = 0
+    while page := execute(sql, (last, PAGE)):
+        yield from page
+        last = page[-1][0]
+        tell("checking entries", last, total)
+
+
+def _follow(head: Head, row: tuple[Any, ...], replay: Replay, seen: Sighting | None) -> Head:
+    sequence, hash_, body = row[:3]
+    if sequence != head.sequence + 1:
+        raise _Wrong(head.sequence + 1, "it is missing")
+    if digest(body) != hash_:
+        raise _Wrong(sequence, "its text was changed")
+    entry = _read(sequence, body)
+    if (entry.sequence, entry.previous) != (sequence, head.hash):
+        raise _Wrong(sequence, "it does not follow the entry before it")
+    if seen is not None and seen.head.sequence == sequence and seen.head.hash != hash_:
+        raise _Wrong(sequence, "it is not the entry that the witness saw")
+    _check_beside(entry, row)
+    try:
+        replay.take(entry)
+    except (DiscreetError, LookupError, TypeError, ValueError, AttributeError) as wrong:
+        raise _Wrong(sequence, "it breaks the rules of accounts") from wrong
+    return Head(sequence, hash_)
+
+
+def _read(sequence: int, body: str) -> Entry:
+    try:
+        return Entry.read(body)
+    except (LookupError, TypeError, ValueError) as wrong:
+        raise _Wrong(sequence, "it cannot be read") from wrong
+
+
+def _check_beside(entry: Entry, row: tuple[Any, ...]) -> None:
+    """Compare what the other tables say about one entry with the entry."""
+    sequence, _, _, request, question, analyst, dataset, released, charge, release = row[:10]
+    charged = entry.kind == "charged"
+    if charged is not (question is not None):
+        raise _Wrong(sequence, "the table of charges disagrees with it")
+    facts = entry.facts
+    if charged and (facts["request"], facts["question"]) != (request, question):
+        raise _Wrong(sequence, "the table of charges disagrees with it")
+    if analyst is not None and (analyst, dataset) != (entry.by, facts["dataset"]):
+        raise _Wrong(sequence, "the table of charges disagrees with it")
+    if charged and released is not None and released <= sequence:
+        raise _Wrong(sequence, "its answer is older than its charge")
+    if (entry.kind in {"released", "failed"}) is not (charge is not None):
+        raise _Wrong(sequence, "the table of charges disagrees with it")
+    if charge is not None and facts["charge"] != charge:
+        raise _Wrong(sequence, "the table of charges disagrees with it")
+    if entry.kind == "released" and not _is_genuine(release, facts):
+        raise _Wrong(sequence, "the stored release is not the one it speaks of")
+    if entry.kind == "failed" and release is not None:
+        raise _Wrong(sequence, "there is a release of a question that failed")
+    _check_measured(entry, *row[10:])
+
+
+def _check_measured(entry: Entry, charge: int | None, outcome: int | None, stored: Any) -> None:
+    """Measurements are kept until there is an answer."""
+    if (entry.kind == "measured") is not (charge is not None):
+        raise _Wrong(entry.sequence, "the table of charges disagrees with it")
+    if charge is None:
+        return
+    if entry.facts["charge"] != charge:
+        raise _Wrong(entry.sequence, "the table of charges disagrees with it")
+    if stored is None if outcome is None else stored is not None:
+        raise _Wrong(entry.sequence, "the stored measurement is lost, or was not removed")
+    if stored is not None and not _is_genuine(stored, entry.facts):
+        raise _Wrong(entry.sequence, "the stored measurement is not the one it speaks of")
+
+
+def _is_genuine(stored: Any, facts: Mapping[str, Any]) -> bool:
+    return stored is not None and digest(bytes(stored)) == facts["digest"]
+
+
+def _check_tables(execute: Execute, replay: Replay, head: Head, seen: Sighting | None) -> None:
+    kept = execute("SELECT id, version, sequence, hash FROM ledger")
+    if kept != [(replay.ledger, replay.version, head.sequence, head.hash)]:
+        raise _Wrong(0, f"the kept head is not entry {head.sequence}, the last one")
+    if seen is not None and seen.ledger != replay.ledger:
+        raise _Wrong(0, "the witness saw another ledger")
+    if seen is not None and seen.head.sequence > head.sequence:
+        raise _Wrong(head.sequence + 1, "it is missing, and the witness saw it")
+    _check_accounts(execute, replay)
+    counts = execute("SELECT (SELECT count(*) FROM charges), (SELECT count(*) FROM releases)")
+    if counts != [(replay.charged, replay.released)]:
+        raise _Wrong(0, "there are charges or releases without an entry")
+    if replay.version > 2:
+        _check_open(execute, replay)
+    if replay.version > 3:
+        notes = set(execute("SELECT sequence, kind, subject FROM subjects"))
+        if notes != replay.notes:
+            raise _Wrong(0, "what is noted about entries is not what they say")
+
+
+def _check_open(execute: Execute, replay: Replay) -> None:
+    """Measurements without an answer, and failures that count."""
+    if {charge for (charge,) in execute("SELECT charge FROM measurements")} != replay.measured:
+        raise _Wrong(0, "there are measurements without an entry")
+    failed = {(one, 1) for some in replay.failures.values() for one in some}
+    failed |= {(one, 2) for one in replay.forgiven}
+    if set(execute("SELECT sequence, failed FROM charges WHERE failed <> 0")) != failed:
+        raise _Wrong(0, "the failures that are counted are not those of the entries")
+
+
+def _check_pages(execute: Execute) -> None:
+    """A damaged index would hide a charge from those who look for it."""
+    [(found,)] = execute("PRAGMA integrity_check(1)")
+    if found != "ok":
+        raise _Wrong(0, "the file is damaged where no entry shows it")
+
+
+def _check_accounts(execute: Execute, replay: Replay) -> None:
+    columns = COLUMNS if replay.version > 3 else COLUMNS.replace("stated, entry", "NULL, 0")
+    rows = {row[0]: row for row in execute(f"SELECT {columns} FROM accounts")}  # noqa: S608 - a constant
+    for key, account in replay.accounts.items():
+        if rows.pop(key, None) != account.row():
+            raise _Wrong(
+                0, f"the total or cap of {account.holder} is not what the entries add up to"
+            )
+    if rows:
+        raise _Wrong(0, "there is an account without an entry")
+    if set(execute("SELECT member, account FROM members")) != replay.members:
+        raise _Wrong(0, "the members of groups or links are not those of the entries")
+    if set(execute("SELECT charge, account FROM shares")) != replay.shares:
+        raise _Wrong(0, "the shared answers are not those of the entries")

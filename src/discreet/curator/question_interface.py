@@ -1,0 +1,137 @@
+"""What can be asked of a curator, whether it is in this process or behind a server."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import partial
+from typing import TypeAlias
+
+from discreet.answer.plan.accuracy import Accuracy
+from discreet.answer.plan.explain import Explanation
+from discreet.answer.present.release import Release
+from discreet.curator.data.data_store import unknown
+from discreet.curator.ledger.accounts import Account
+from discreet.curator.pricing import Terms
+from discreet.plan.builder import From, Question
+from discreet.plan.query import Query
+from discreet.plan.relations import Scan
+from discreet.plan.schema import Schema, Table
+from discreet.privacy.budgets.charges import Charge
+from discreet.rationals import Real
+
+Asked: TypeAlias = str | Query | Question
+"""A question in SQL, as a plan, or as it was begun with `table`."""
+
+
+class QuestionInterface(ABC):
+    """The ways to ask: each says what for, and one of four methods does it.
+
+    A question has an `epsilon`, or an `accuracy` that decides it, and may have a `delta`. `weights`
+    says how much the error of some columns matters beside that of the others, which is 1. `request`
+    names one attempt, so that it is charged once; `analyst` is who asks.
+    """
+
+    def sql(
+        self,
+        text: str,
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        accuracy: Accuracy | None = None,
+        weights: Mapping[str, Real] | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> Release:
+        """Answer a question in SQL, for a price or for the least price of an accuracy."""
+        return self._answer(text, Terms(epsilon, delta, accuracy, weights), analyst, request)
+
+    def ask(
+        self,
+        query: Query | Question,
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        accuracy: Accuracy | None = None,
+        weights: Mapping[str, Real] | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> Release:
+        """Answer a plan: charge it durably, compute it, store it; or find the stored answer."""
+        return self._answer(
+            _plan(query), Terms(epsilon, delta, accuracy, weights), analyst, request
+        )
+
+    def table(self, name: str, *, analyst: str | None = None) -> From:
+        """Begin a question in Python."""
+        tables = self.schema.tables
+        found = tables.get(name)
+        if not isinstance(found, Table):
+            raise unknown("table", name, [n for n, one in tables.items() if isinstance(one, Table)])
+        return From(Scan(found), ask=partial(self.ask, analyst=analyst))
+
+    def remeasure(
+        self,
+        question: Asked,
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        accuracy: Accuracy | None = None,
+        weights: Mapping[str, Real] | None = None,
+        analyst: str | None = None,
+    ) -> Release:
+        """Answer again for a further price, and merge with what this analyst was told before.
+
+        Only the new price is charged. What was measured is weighed by how well each is known, and
+        means, variances and all else that was asked are computed from that.
+        """
+        return self._remeasure(_plan(question), Terms(epsilon, delta, accuracy, weights), analyst)
+
+    def explain(
+        self,
+        question: Asked,
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        accuracy: Accuracy | None = None,
+        weights: Mapping[str, Real] | None = None,
+        analyst: str | None = None,
+    ) -> Explanation:
+        """What a question would cost and how wrong its answer would be; touches no data."""
+        return self._explain(_plan(question), Terms(epsilon, delta, accuracy, weights), analyst)
+
+    def cost(
+        self,
+        question: Asked,
+        *,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        accuracy: Accuracy | None = None,
+        weights: Mapping[str, Real] | None = None,
+        analyst: str | None = None,
+    ) -> dict[Account, Charge]:
+        """What each account would be charged for a question not asked before; touches no data."""
+        return self._bill(_plan(question), Terms(epsilon, delta, accuracy, weights), analyst)
+
+    @property
+    @abstractmethod
+    def schema(self) -> Schema:
+        """What is said about all tables."""
+
+    @abstractmethod
+    def _answer(
+        self, question: str | Query, terms: Terms, analyst: str | None, request: str | None
+    ) -> Release: ...
+
+    @abstractmethod
+    def _remeasure(self, question: str | Query, terms: Terms, analyst: str | None) -> Release: ...
+
+    @abstractmethod
+    def _explain(self, question: str | Query, terms: Terms, analyst: str | None) -> Explanation: ...
+
+    @abstractmethod
+    def _bill(
+        self, question: str | Query, terms: Terms, analyst: str | None
+    ) -> dict[Account, Charge]: ...
+
+
+def _plan(question: Asked) -> str | Query:
+    return question.plan if isinstance(question, Question) else question

@@ -1,0 +1,229 @@
+"""Explanations, releases and budgets as plain JSON for people's eyes: a page, a terminal, a script.
+
+Everything here is rounded for reading; what has to be exact travels by `wire` and `portable`.
+"""
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final
+
+import pyarrow as pa
+
+from discreet.answer.plan.explain import ExplainedSet, Explanation
+from discreet.answer.present.release import Release
+from discreet.curator.client.wire import write_account
+from discreet.curator.ledger.accounts import Account
+from discreet.curator.ledger.charge_index import ChargedOrder
+from discreet.curator.reports.stated_cap import promised
+from discreet.curator.stored_orders import StoredOrder
+from discreet.privacy import Approximate, Filter, Guarantee, Neighbours, Pure, read
+from discreet.privacy.budgets.charges import Charge
+
+BEFORE: Final = Fraction(1, 10)
+"""How likely something is to happen to somebody who is not in the data."""
+
+_KINDS: Final = (
+    (pa.types.is_boolean, "boolean"),
+    (pa.types.is_integer, "integer"),
+    (pa.types.is_floating, "real"),
+    (pa.types.is_date, "date"),
+    (pa.types.is_timestamp, "timestamp"),
+)
+
+
+# --- chances ------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=512)
+def chances(guarantee: Guarantee) -> int:
+    """Something that happens without somebody's data 10 times in 100: how often with it, at most.
+
+    Example:
+        >>> chances(Pure(1)), chances(Pure(Fraction(1, 10)))
+        (28, 12)
+    """
+    return min(100, math.ceil(100 * (1 - guarantee.tradeoff(BEFORE))))
+
+
+@lru_cache(maxsize=512)
+def _reading(guarantee: Guarantee) -> str:
+    return read(guarantee)
+
+
+def write_odds(epsilon: Fraction, delta: Fraction, neighbours: Neighbours) -> dict[str, Any]:
+    """What a price means for one person."""
+    guarantee = _paid(epsilon, delta, neighbours)
+    return {
+        "text": _reading(guarantee),
+        "before": int(100 * BEFORE),
+        "after": chances(guarantee),
+    }
+
+
+def _paid(epsilon: Fraction, delta: Fraction, neighbours: Neighbours) -> Guarantee:
+    if delta:
+        return Approximate(epsilon, delta, neighbours=neighbours)
+    return Pure(epsilon, neighbours=neighbours)
+
+
+def _chances(amount: Charge) -> int:
+    return chances(Filter(amount).guarantee) if amount.amount or amount.delta else int(100 * BEFORE)
+
+
+# --- budgets ------------------------------------------------------------------------------------
+
+
+def account_facts(account: Account) -> dict[str, Any]:
+    """An account, and what it means for one person: now, and once all of it is spent."""
+    cap = account.limit
+    told = {
+        "before": int(100 * BEFORE),
+        "after_spent": _chances(account.total),
+        "after_cap": None if cap is None else _chances(cap),
+    }
+    return {**write_account(account), **_said(account), "odds": told}
+
+
+def _said(account: Account) -> dict[str, float | None]:
+    """The cap as the (epsilon, delta) that its owner typed; None where it has none."""
+    told = promised(account)
+    delta = told.get("delta", 0.0) if "epsilon" in told else None
+    return {"cap_epsilon": told.get("epsilon"), "cap_delta": delta}
+
+
+def filed_facts(filed: ChargedOrder) -> dict[str, Any]:
+    """A charge, as far as those who may know of it see it."""
+    price = StoredOrder.parse(filed.order.plan).price
+    return {
+        "id": filed.sequence,
+        "time": filed.time,
+        "analyst": filed.order.analyst,
+        "dataset": filed.order.dataset,
+        "sql": filed.order.asked,
+        "epsilon": float(price.epsilon),
+        "delta": float(price.delta),
+        "released": filed.answered is not None,
+        "failed": filed.failed,
+    }
+
+
+# --- explanations -------------------------------------------------------------------------------
+
+
+def explanation_facts(told: Explanation, bill: Mapping[Account, Charge]) -> dict[str, Any]:
+    """An explanation, and what each account would be charged."""
+    columns = {name for part in told.parts for one in part.options for name in one.expected}
+    price = told.price
+    return {
+        "price": {"epsilon": float(price.epsilon), "delta": float(price.delta)},
+        "neighbours": told.neighbours.value,
+        "protects": told.facts.unit,
+        "odds": write_odds(price.epsilon, price.delta, told.neighbours),
+        "charges": [_charge_facts(account, cost) for account, cost in bill.items()],
+        "half_widths": {name: _plain(told.half_width(name)) for name in sorted(columns)},
+        "expected": [one for part in told.parts for one in _expected_facts(part)],
+        "groups": [_group_facts(part) for part in told.parts],
+        "keys": list(told.facts.keys),
+        "clamps": list(told.facts.clamped),
+        "remarks": list(told.facts.remarks),
+        "laws": sorted(
+            {one.contributions.noise_kind.value for part in told.parts for one in part.options}
+        ),
+        "sql": list(told.sql),
+    }
+
+
+def _charge_facts(account: Account, cost: Charge) -> dict[str, Any]:
+    holder, cap, left = account.holder, account.limit, account.left
+    return {
+        "account": str(holder),
+        "holder": {"kind": holder.kind, "name": holder.name, "within": holder.within},
+        "measure": account.measure.name,
+        "cost": float(cost.amount),
+        "cost_delta": float(cost.delta),
+        "cap": None if cap is None else float(cap.amount),
+        "left": None if left is None else float(left.amount),
+    }
+
+
+def _expected_facts(part: ExplainedSet) -> list[dict[str, Any]]:
+    option = part.options[0]
+    return [
+        {
+            "column": name,
+            "half_width": _plain(one.half_width),
+            "unit": one.unit,
+            "rows": one.rows,
+            "law": option.contributions.noise_kind.value,
+        }
+        for name, one in option.expected.items()
+    ]
+
+
+def _group_facts(part: ExplainedSet) -> dict[str, Any]:
+    limits = part.limits
+    stated = limits and {"max_groups": limits.max_groups, "max_rows": limits.max_rows}
+    return {
+        "keys": list(part.keys),
+        "groups": part.groups,
+        "finding": None if part.finding is None else {"people": part.finding.people},
+        "limits": stated,
+        "clipped": part.clipped,
+        "hints": list(part.hints),
+    }
+
+
+# --- releases -----------------------------------------------------------------------------------
+
+
+def release_rows(release: Release, rows: slice = slice(None)) -> list[list[Any]]:
+    """Some rows of a release; NULL and what JSON has no word for are null."""
+    table = release.table[rows]
+    return [list(row) for row in zip(*map(_column, table.columns), strict=True)]
+
+
+def release_widths(release: Release, name: str, rows: slice = slice(None)) -> list[Any]:
+    """Some half-widths of a column."""
+    return _column(release.half_widths[name][rows])
+
+
+def _column(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    if pa.types.is_integer(column.type) or pa.types.is_string(column.type):
+        plain: list[Any] = column.to_pylist()
+        return plain
+    return [_plain(value) for value in column.to_pylist()]
+
+
+def release_facts(release: Release, rows: slice = slice(None)) -> dict[str, Any]:
+    """A release, or some rows of it."""
+    table, facts = release.table, release.facts
+    keys = () if facts is None else facts.keys
+    return {
+        "columns": [
+            {"name": field.name, "kind": _kind(field.type), "key": field.name in keys}
+            for field in table.schema
+        ],
+        "rows": release_rows(release, rows),
+        "half_widths": {name: release_widths(release, name, rows) for name in release.half_widths},
+        "confidence": 0.95,
+        "how": dict(release.how),
+        "price": {"epsilon": float(release.price.epsilon), "delta": float(release.price.delta)},
+        "protects": None if facts is None else facts.unit,
+        "neighbours": release.guarantee.neighbours.value,
+        "notes": list(release.notes),
+        "clamps": [] if facts is None else list(facts.clamped),
+    }
+
+
+def _kind(of: pa.DataType) -> str:
+    return next((name for is_kind, name in _KINDS if is_kind(of)), "text")
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value.isoformat()

@@ -1,0 +1,120 @@
+"""What each role can do: the owner holds the curator; analysts ask; auditors read the ledger.
+
+These are views for programs that share a process. Between people who do not trust each other, a
+server has to stand: whoever holds the curator object holds the data.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
+
+from discreet.curator.ledger.accounts import Account
+from discreet.curator.ledger.entries import Entry, Head
+from discreet.curator.ledger.verify import Report
+
+if TYPE_CHECKING:
+    from discreet.answer.plan.explain import Explanation
+    from discreet.answer.present.release import Release
+    from discreet.curator.curator import Curator
+    from discreet.curator.question_interface import Asked
+    from discreet.plan.builder import From, Question
+    from discreet.plan.query import Query
+    from discreet.plan.schema import Schema
+    from discreet.privacy import Neighbours
+    from discreet.privacy.budgets.charges import Charge
+
+
+@dataclass(frozen=True, slots=True)
+class AnalystView:
+    """An analyst's place at the curator: ask, explain, and see what is left."""
+
+    curator: "Curator"
+    analyst: str
+
+    def sql(self, text: str, **price: Any) -> "Release":
+        """Answer a question in SQL."""
+        return self.curator.sql(text, analyst=self.analyst, **price)
+
+    def remeasure(self, question: "Asked", **price: Any) -> "Release":
+        """Answer again for a further price, and merge with what was told before."""
+        return self.curator.remeasure(question, analyst=self.analyst, **price)
+
+    def explain(self, question: "Asked", **price: Any) -> "Explanation":
+        """What a question would cost; touches no data."""
+        return self.curator.explain(question, analyst=self.analyst, **price)
+
+    def cost(self, question: "Asked", **price: Any) -> "dict[Account, Charge]":
+        """What each account would be charged; touches no data."""
+        return self.curator.cost(question, analyst=self.analyst, **price)
+
+    def table(self, name: str) -> "From":
+        """Begin a question in Python."""
+        return self.curator.table(name, analyst=self.analyst)
+
+    @property
+    def schema(self) -> "Schema":
+        """What may be asked about."""
+        return self.curator.schema
+
+    def datasets(self) -> dict[str, list[str]]:
+        """The tables of each dataset."""
+        return self.curator.datasets()
+
+    @property
+    def neighbours(self) -> "Neighbours":
+        """What every guarantee here speaks of."""
+        return self.curator.neighbours
+
+    def ask(self, query: "Query | Question", **price: Any) -> "Release":
+        """Answer a plan."""
+        return self.curator.ask(query, analyst=self.analyst, **price)
+
+    def cancel(self, charge: int) -> None:
+        """Give up a question that this analyst asked, for ever; the charge stays."""
+        self.curator.cancel(charge, analyst=self.analyst)
+
+    def dummy(self, **size: int) -> "Curator":
+        """Made-up rows with the same tables, to try questions on."""
+        return self.curator.dummy(**size)
+
+    def budget(self, dataset: str) -> Account:
+        """What this analyst may spend, has spent, and has left."""
+        return self.curator.budget(dataset, analyst=self.analyst)
+
+
+class LedgerReader(Protocol):
+    """A ledger as far as it can be read."""
+
+    def entries(self, *, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
+        """Entries in order, those that follow number `after`."""
+
+    def accounts(self) -> tuple[Account, ...]:
+        """All accounts."""
+
+    def verify(self) -> Report:
+        """Read everything and compare."""
+
+    def export(self, file: TextIO) -> Head:
+        """Write every entry as a line of JSON with its hash."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Auditor:
+    """An auditor's place: every charge and every budget, and no answer."""
+
+    _ledger: LedgerReader
+
+    def entries(self, *, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
+        """Entries in order, those that follow number `after`."""
+        return self._ledger.entries(after=after, limit=limit)
+
+    def accounts(self) -> tuple[Account, ...]:
+        """All budgets and what is spent of them."""
+        return self._ledger.accounts()
+
+    def verify(self) -> Report:
+        """Read everything and compare; names the first entry that is wrong."""
+        return self._ledger.verify()
+
+    def export(self, file: TextIO) -> Head:
+        """Write every entry as a line of JSON with its hash."""
+        return self._ledger.export(file)

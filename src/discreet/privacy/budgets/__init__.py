@@ -1,0 +1,1 @@
+"""Budgets for questions that are chosen from earlier answers: charges, filters, odometers."""

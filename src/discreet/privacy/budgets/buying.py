@@ -1,0 +1,83 @@
+"""What an amount of an account buys: noise of either kind, for the same price."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final, Literal
+
+from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, RHO, Measure, price
+from discreet.privacy.budgets.filters import amount_within
+from discreet.privacy.guarantees.pure import Pure
+from discreet.rationals import Real, positive
+
+__all__ = ["Affordable", "amount_within", "buys"]
+
+_LAPLACE: Final = math.log(20)
+_GAUSSIAN: Final = 1.959964
+"""95 % half-widths of noise of scale 1."""
+
+_ROUNDS: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Affordable:
+    """The noise that one amount pays for, of each kind; 0 where it pays for none.
+
+    Guarantee:
+        `Pure(epsilon)` and `GDP.of_square(mu_squared)` each cost at most the amount (the second but
+        for rounding its root up to a double).
+
+    Example:
+        >>> one = buys(RHO, Fraction(1, 200))
+        >>> float(one.mu_squared), round(float(one.epsilon), 4), one.quieter(1, 1)
+        (0.01, 0.1, 'gaussian')
+    """
+
+    epsilon: Fraction
+    mu_squared: Fraction
+
+    def laplace_scale(self, l1: Real) -> Fraction | None:
+        """The scale b of Laplace noise for this l1 sensitivity; None where none can be paid."""
+        return positive(l1, "l1") / self.epsilon if self.epsilon else None
+
+    def gaussian_variance(self, l2: Real) -> Fraction | None:
+        """The variance of Gaussian noise for this l2 sensitivity; None where none can be paid."""
+        return positive(l2, "l2") ** 2 / self.mu_squared if self.mu_squared else None
+
+    def quieter(self, l1: Real, l2: Real) -> Literal["laplace", "gaussian"]:
+        """The kind with the smaller 95 % half-width; Laplace where they are alike."""
+        scale, variance = self.laplace_scale(l1), self.gaussian_variance(l2)
+        if variance is None or scale is None:
+            return "gaussian" if scale is None and variance is not None else "laplace"
+        wider = _LAPLACE * float(scale) > _GAUSSIAN * math.sqrt(variance)
+        return "gaussian" if wider else "laplace"
+
+
+@lru_cache(maxsize=4096)
+def buys(measure: Measure, amount: Fraction) -> Affordable:
+    """The most epsilon of Laplace noise, and mu^2 of Gaussian noise, for an amount of a measure.
+
+    Edge cases: epsilon cannot pay for Gaussian noise at all. Nothing buys nothing.
+    """
+    if measure == EPSILON:
+        return Affordable(amount, Fraction(0))
+    if measure in (RHO, MU_SQUARED):
+        square = amount * (2 if measure == RHO else 1)
+    else:
+        square = 2 * amount / (measure.order or 2)
+    return Affordable(_most(lambda e: price(Pure(e), measure).amount <= amount), square)
+
+
+def _most(fits: Callable[[Fraction], bool]) -> Fraction:
+    """The largest epsilon that fits, to 40 bits and rounded down; 0 where hardly any does."""
+    low, high = Fraction(0), Fraction(1)
+    while fits(high):
+        low, high = high, high * 2
+    for _ in range(_ROUNDS):
+        if low and high - low <= low / 2**36:
+            break
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low

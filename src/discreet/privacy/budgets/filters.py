@@ -1,0 +1,307 @@
+"""Budgets for questions that are chosen from earlier answers.
+
+A filter is a value. Charging makes a new one and leaves the old as it was; asking changes nothing.
+It is a function of its limit and its list of charges alone, which is all that is stored.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from discreet.errors import BudgetError, InputError
+from discreet.privacy.budgets.charges import (
+    EPSILON,
+    MU_SQUARED,
+    RHO,
+    UNITS,
+    Charge,
+    Chargeable,
+    ChargeHistory,
+    Measure,
+    check_kind,
+    price,
+    price_sum,
+    renyi,
+    stored_charges,
+)
+from discreet.privacy.composition.composed import Composed, compose
+from discreet.privacy.guarantees.approximate import Approximate
+from discreet.privacy.guarantees.gaussian import GDP
+from discreet.privacy.guarantees.neighbours import Neighbours
+from discreet.privacy.guarantees.pure import Pure
+from discreet.privacy.guarantees.renyi import RDP
+from discreet.privacy.guarantees.zcdp import ZCDP
+from discreet.privacy.numerics.chernoff import best_order, log_peak
+from discreet.privacy.numerics.rounding import Interval
+from discreet.rationals import Real, non_negative, positive
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A budget that adaptively chosen charges cannot exceed.
+
+    Guarantee:
+        Everything released under charges that the filter took is together no less private than
+        `guarantee`, although every mechanism, its parameters and the moment of stopping may depend
+        on all earlier answers. A charge must be made before its answer is seen.
+    Neighbours:
+        Those of the limit; a charge about others is refused.
+    Why:
+        Each measure adds up under full adaptivity (see `charges`); totals are exact integers, so
+        neither the order of charges nor their number costs anything.
+    Edge cases:
+        A charge that meets the limit exactly fits. A charge of 0 always fits. What does not fit is
+        refused with BudgetError, and the filter stays as it was.
+
+    Example:
+        >>> budget = Filter.basic(epsilon=1)
+        >>> for _ in range(10):
+        ...     budget = budget.charge(budget.price(Pure(0.1)))
+        >>> budget.left.amount, budget.fits(budget.price(Pure(0.001)))
+        (Fraction(0, 1), False)
+
+    Reference: for each measure, see `discreet.privacy.budgets.charges`.
+    """
+
+    limit: Charge
+    history: ChargeHistory = field(repr=False)
+    _left: int = field(repr=False, compare=False)
+    _left_delta: int = field(repr=False, compare=False)
+
+    def __init__(self, limit: Charge) -> None:
+        self._fill(limit, ChargeHistory(), limit.amount * UNITS // 1, limit.delta * UNITS // 1)
+
+    def _fill(self, limit: Charge, history: ChargeHistory, left: int, left_delta: int) -> None:
+        object.__setattr__(self, "limit", limit)
+        object.__setattr__(self, "history", history)
+        object.__setattr__(self, "_left", left)
+        object.__setattr__(self, "_left_delta", left_delta)
+
+    @staticmethod
+    def basic(
+        epsilon: Real, delta: Real = 0, *, neighbours: Neighbours = Neighbours.ADD_REMOVE
+    ) -> "Filter":
+        """Epsilons and deltas add up."""
+        return Filter(Charge(epsilon, delta, measure=EPSILON, neighbours=neighbours))
+
+    @staticmethod
+    def zcdp(
+        rho: Real, delta: Real = 0, *, neighbours: Neighbours = Neighbours.ADD_REMOVE
+    ) -> "Filter":
+        """Approximate zCDP: rhos and deltas add up."""
+        return Filter(Charge(rho, delta, measure=RHO, neighbours=neighbours))
+
+    @staticmethod
+    def renyi(
+        divergence: Real, order: Real, *, neighbours: Neighbours = Neighbours.ADD_REMOVE
+    ) -> "Filter":
+        """Renyi divergences of one fixed order add up."""
+        return Filter(Charge(divergence, measure=renyi(order), neighbours=neighbours))
+
+    @staticmethod
+    def gdp(
+        mu: Real, delta: Real = 0, *, neighbours: Neighbours = Neighbours.ADD_REMOVE
+    ) -> "Filter":
+        """Gaussian privacy: the squares of mu, and deltas, add up."""
+        size = non_negative(mu, "mu")
+        return Filter(Charge(size * size, delta, measure=MU_SQUARED, neighbours=neighbours))
+
+    @staticmethod
+    def within(
+        epsilon: Real,
+        delta: Real,
+        *,
+        by: Measure = RHO,
+        deltas: Real = 0,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> "Filter":
+        """The largest filter in a measure that keeps the whole within (epsilon, delta).
+
+        `deltas` is how much of delta the charges' own deltas may take up, by RHO and MU_SQUARED;
+        by EPSILON they have all of it.
+
+        Example:
+            >>> Filter.within(1, 1e-6).guarantee.delta(1) <= 1e-6
+            True
+        """
+        e, d = positive(epsilon, "epsilon"), non_negative(delta, "delta")
+        own = non_negative(deltas, "deltas")
+        if by == EPSILON and own in (0, d):
+            return Filter(Charge(e, d, measure=EPSILON, neighbours=neighbours, stated=(e, d)))
+        if not own < d < 1 or (own and by not in (RHO, MU_SQUARED)):
+            raise InputError(
+                f"delta is {delta} with {deltas} of it for charges by {by.name}",
+                why="a filter by this measure needs room between them and below 1",
+                fix="pass 0 <= deltas < delta < 1, with deltas = 0 unless by RHO or MU_SQUARED",
+            )
+        amount = amount_within(e, d, by, own)
+        return Filter(Charge(amount, own, measure=by, neighbours=neighbours, stated=(e, d)))
+
+    @property
+    def guarantee(self) -> "Pure | Approximate | ZCDP | RDP | GDP | Composed":
+        """What holds for the whole interaction."""
+        about, most = self.limit.neighbours, self.limit.amount
+        match self.limit.measure.name:
+            case "epsilon" if self.limit.delta == 0:
+                return Pure(most, neighbours=about)
+            case "epsilon":
+                return Approximate(most, self.limit.delta, neighbours=about)
+            case "rho":
+                return ZCDP(most, self.limit.delta, neighbours=about)
+            case "mu-squared" if self.limit.delta == 0:
+                return GDP.of_square(most, neighbours=about)
+            case "mu-squared":
+                lost = Approximate(0, self.limit.delta, neighbours=about)
+                return compose([GDP.of_square(most, neighbours=about), lost])
+        return RDP([(self.limit.measure.order or 2, most)], neighbours=about)
+
+    @property
+    def spent(self) -> Charge:
+        """The exact total of all charges."""
+        start = Filter(self.limit)
+        return self._charge(start._left - self._left, start._left_delta - self._left_delta)
+
+    @property
+    def left(self) -> Charge:
+        """What is left of the limit."""
+        return self._charge(self._left, self._left_delta)
+
+    def price(self, guarantee: Chargeable, *, tail: Real = 0) -> Charge:
+        """What a mechanism with this guarantee costs here; see `charges.price`."""
+        return price(guarantee, self.limit.measure, tail=tail)
+
+    def price_sum(self, whole: Composed, *, tail: Real = 0) -> Charge:
+        """What a composition fixed in advance costs here; see `charges.price_sum`."""
+        return price_sum(whole, self.limit.measure, tail=tail)
+
+    def fits(self, charge: Charge) -> bool:
+        """Whether `charge` would be taken."""
+        _check_same(charge, self.limit)
+        return self.holds(charge.units, charge.delta_units)
+
+    def holds(self, units: int, delta_units: int) -> bool:
+        """Whether so many whole units of amount and delta are left."""
+        return units <= self._left and delta_units <= self._left_delta
+
+    def charge(self, charge: Charge) -> "Filter":
+        """The filter with this charge taken; BudgetError if it does not fit."""
+        if not self.fits(charge):
+            raise _refusal(charge, self.left)
+        after = object.__new__(Filter)
+        left, left_delta = self._left - charge.units, self._left_delta - charge.delta_units
+        after._fill(self.limit, self.history.append(charge), left, left_delta)
+        return after
+
+    def to_dict(self) -> dict[str, Any]:
+        """The limit and the charges, in plain strings and lists."""
+        return {
+            "kind": "filter/1",
+            "limit": self.limit.to_dict(),
+            "charges": [charge.to_dict() for charge in self.history],
+        }
+
+    @staticmethod
+    def from_dict(stored: Mapping[str, Any]) -> "Filter":
+        """Take every stored charge again, so that a stored total is never trusted."""
+        check_kind(stored, "filter/1")
+        answer = Filter(Charge.from_dict(stored.get("limit", {})))
+        for charge in stored_charges(stored):
+            answer = answer.charge(charge)
+        return answer
+
+    def _charge(self, units: int, delta_units: int) -> Charge:
+        amounts = Fraction(units, UNITS), Fraction(delta_units, UNITS)
+        return Charge(*amounts, measure=self.limit.measure, neighbours=self.limit.neighbours)
+
+
+def renyi_for(epsilon: Real, delta: Real) -> Measure:
+    """The order, to the next half, at which (epsilon, delta) leaves most room for Gaussians."""
+    e, d = positive(epsilon, "epsilon"), positive(delta, "delta")
+    log_delta = Interval.of(d).log().lower
+    guess = best_order(lambda lam: -_renyi_room(float(e), log_delta, lam) / (lam + 1))
+    return renyi(1 + Fraction(max(1, round(2 * guess)), 2))
+
+
+def _renyi_room(epsilon: float, log_delta: float, lam: float) -> float:
+    peak = -(lam * math.log1p(1 / lam) + math.log1p(lam))
+    return epsilon - (peak - log_delta) / lam
+
+
+@lru_cache(maxsize=4096)
+def amount_within(
+    epsilon: Fraction, delta: Fraction, by: Measure, own: Fraction = Fraction(0)
+) -> Fraction:
+    """The largest amount in a measure that implies (epsilon, delta), rounded down to 12 digits.
+
+    `own` is how much of delta is set aside for the deltas of charges. All conversions from what
+    people type to what is counted are this one.
+
+    Example:
+        >>> round(float(amount_within(Fraction(1), Fraction(1, 10**6), MU_SQUARED)), 4)
+        0.056
+    """
+    match by.name:
+        case "epsilon":
+            return epsilon
+        case "renyi":
+            return _largest_divergence(epsilon, delta, by)
+        case "mu-squared":
+            mu = _last(lambda size: GDP(size).delta(epsilon).upper <= delta - own)
+            return mu * mu
+    return _last(lambda size: ZCDP(size, own).delta(epsilon).upper <= delta)
+
+
+def _largest_divergence(epsilon: Fraction, delta: Fraction, by: Measure) -> Fraction:
+    order = Fraction(2) if by.order is None else by.order
+    lam = Interval.of(order - 1)
+    room = epsilon - (log_peak(lam) - Interval.of(delta).log()) / lam
+    if room.lower > 0:
+        return _shortened(room.lower)
+    raise InputError(
+        f"order {order} leaves nothing of epsilon {float(epsilon)}, delta {float(delta)}",
+        why="converting at this order costs more than epsilon",
+        fix="take the order that renyi_for(epsilon, delta) names, or a larger one",
+    )
+
+
+def _last(implies: Callable[[Fraction], bool]) -> Fraction:
+    """Bisect for the largest decimal of 12 digits that still implies the target."""
+    low, high = 0.0, 1.0
+    while implies(Fraction(high)):
+        low, high = high, high * 2
+    while high - low > 1e-13 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if implies(Fraction(middle)) else (low, middle)
+    return _shortened(low)
+
+
+def _shortened(amount: float) -> Fraction:
+    """Twelve digits, rounded down."""
+    scale = Fraction(10) ** (11 - math.floor(math.log10(amount))) if amount else Fraction(1)
+    return Fraction(math.floor(Fraction(amount) * scale)) / scale
+
+
+def _check_same(charge: Charge, limit: Charge) -> None:
+    if charge.measure == limit.measure and charge.neighbours is limit.neighbours:
+        return
+    raise InputError(
+        f"a charge in {charge.measure.name} under {charge.neighbours.value}",
+        why=f"the budget counts {limit.measure.name} under {limit.neighbours.value}",
+        fix="price the mechanism with the filter's own .price(guarantee)",
+    )
+
+
+def _refusal(charge: Charge, left: Charge) -> BudgetError:
+    over = charge.amount > left.amount
+    asked, rest = (charge.amount, left.amount) if over else (charge.delta, left.delta)
+    name = charge.measure.name if over else "delta"
+    return BudgetError(
+        f"a charge of {float(asked):.6g} {name}",
+        why=f"only {float(rest):.6g} is left",
+        fix="ask for less accuracy, or ask the owner of the budget",
+        asked=float(asked),
+        left=float(rest),
+    )

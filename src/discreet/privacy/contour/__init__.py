@@ -1,0 +1,1 @@
+"""The contour accountant: numerical composition along lines of complex orders."""

@@ -1,0 +1,284 @@
+"""What every guarantee can say, and what an accountant may ask of it.
+
+The public face is `Guarantee`: epsilon(delta), delta(epsilon), rdp(alpha), rho(), tradeoff(alpha),
+group(k), under(neighbours) and a dictionary that survives storage. Below it are six hooks that a
+family fills in as far as its theory goes:
+
+    log_mgf(order, direction)   log E[e^(order Z); Z < infinity] at a real order, as an Interval
+    moments(line, direction)    the same at complex orders, floats with a rigorous error (Moments)
+    closed_form()               a named shape with one parameter, for families that are one
+    infinity(direction)         the probability under P that the loss is infinite
+    atoms(direction)            the whole law of the loss, when it is discrete and small
+    capped(cap)                 the same guarantee with its far tail folded in, where it is heavy
+
+A family whose dominating pair is not symmetric lists both `directions` and answers the hooks for
+each. A family without any dominating pair (an RDP curve) answers None to `moments` and composes by
+`log_mgf` alone.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from typing import ClassVar, Final, TypeVar
+
+from discreet.errors import InputError
+from discreet.privacy.guarantees.neighbours import Neighbours
+from discreet.privacy.numerics.atoms import Atoms
+from discreet.privacy.numerics.bound import Bound
+from discreet.privacy.numerics.inversion import best_tradeoff, invert
+from discreet.privacy.numerics.moments import Direction, Moments, OrderLine
+from discreet.privacy.numerics.rounding import Interval, Number
+from discreet.privacy.numerics.shapes import Shape
+from discreet.rationals import Real, non_negative, rational, whole
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee(ABC):
+    """What one mechanism, or many together, gives away about one person at most.
+
+    Guarantee:
+        Every number answered is on the safe side of the truth for the worst mechanism and the worst
+        pair of neighbours the fields describe: `delta`, `epsilon`, `rdp` and `rho` from above,
+        `tradeoff` from below.
+    Neighbours:
+        Carried in `neighbours`; guarantees about different neighbours never mix.
+    """
+
+    kind: ClassVar[str] = ""
+    directions: ClassVar[tuple[Direction, ...]] = (Direction.REMOVE,)
+
+    neighbours: Neighbours = field(default=Neighbours.ADD_REMOVE, kw_only=True)
+
+    # --- what users ask -------------------------------------------------------------------------
+
+    def epsilon(self, delta: Real) -> Bound:
+        """The smallest epsilon with which (epsilon, delta)-differential privacy holds."""
+        return self._epsilon(below_one(delta, "delta"))
+
+    def delta(self, epsilon: Real) -> Bound:
+        """The smallest delta with which (epsilon, delta)-differential privacy holds."""
+        return self._delta(non_negative(epsilon, "epsilon"))
+
+    def rdp(self, alpha: Real) -> Bound:
+        """The Renyi divergence of order alpha > 1, the larger over both directions.
+
+        Infinite where the loss itself can be infinite.
+        """
+        order = rational(alpha, "alpha") - 1
+        if order <= 0:
+            raise InputError(f"alpha is {alpha}", why="orders start above 1", fix="pass alpha > 1")
+        if any(self.infinity(way).hi > 0 for way in self.directions):
+            return Bound(math.inf, math.inf, "infinite loss")
+        worst = self.log_mgf(order, self.directions[0])
+        for way in self.directions[1:]:
+            worst = worst.join(self.log_mgf(order, way))
+        return (worst / order).bound("rdp")
+
+    def rho(self) -> Bound:
+        """The smallest rho of zero-concentrated differential privacy: rdp(alpha) <= rho alpha.
+
+        Raises InputError where there is none.
+        """
+        raise InputError(
+            f"{type(self).__name__} has no rho",
+            why="its loss is not concentrated at every order",
+            fix="ask for .epsilon(delta) or .rdp(alpha) instead",
+        )
+
+    def tradeoff(self, alpha: Real) -> float:
+        """The type-II error of the best attacker at type-I error `alpha`, from below.
+
+        Why: (epsilon, delta) holds exactly when the error curve is above the two lines
+        1 - delta - e^epsilon alpha and e^-epsilon (1 - delta - alpha); the best of them is taken.
+        Reference: Dong, Roth, Su, Gaussian Differential Privacy (f and the profile are dual).
+        """
+        level = non_negative(alpha, "alpha")
+        if level > 1:
+            raise InputError(f"alpha is {alpha}", why="it is a probability", fix="pass alpha <= 1")
+        return self._tradeoff(level)
+
+    @abstractmethod
+    def group(self, k: int) -> "Guarantee":
+        """The guarantee for k people at once."""
+
+    def under(self, neighbours: Neighbours) -> "Guarantee":
+        """The same guarantee about other neighbours.
+
+        Why: changing one person is removing one and adding one, so group privacy for two carries
+        add/remove over to change-one. The way back does not exist: a mechanism that prints the
+        number of people is perfectly private under change-one and not private under add/remove.
+        """
+        wanted = Neighbours(neighbours)
+        if wanted is self.neighbours:
+            return self
+        if wanted is Neighbours.CHANGE_ONE:
+            return about(self.group(2), wanted)
+        raise InputError(
+            f"{type(self).__name__} is about changing one person",
+            why="that keeps the number of people public and so says nothing about adding one",
+            fix="state the mechanism's own add/remove guarantee",
+        )
+
+    # --- storage --------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain strings, ints, lists and dictionaries; `from_dict` reads them back."""
+        facts = {
+            _parameter(part.name): _plain(getattr(self, part.name))
+            for part in fields(self)
+            if not part.name.startswith("_")  # caches
+        }
+        return {"kind": self.kind, **facts}
+
+    @staticmethod
+    def from_dict(stored: Mapping[str, object]) -> "Guarantee":
+        """Read what `to_dict` wrote. A kind never changes its meaning; a new one is a new kind."""
+        facts = dict(stored)
+        maker = _KINDS.get(str(facts.pop("kind", None)))
+        if maker is None:
+            raise InputError(
+                f"guarantee kind {stored.get('kind')!r}",
+                why="this release knows no such kind and will not guess",
+                fix="read it with the release that wrote it, or a later one",
+            )
+        try:
+            about = Neighbours(facts.pop("neighbours", None))
+            return maker(**{name: _rich(part) for name, part in facts.items()}, neighbours=about)
+        except (TypeError, ValueError, ZeroDivisionError) as wrong:
+            raise InputError(
+                f"a stored {stored['kind']} cannot be read",
+                why=str(wrong).rstrip("."),
+                fix="restore it from an intact copy",
+            ) from wrong
+
+    # --- what accountants ask -------------------------------------------------------------------
+
+    @abstractmethod
+    def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
+        """Enclose log E[e^(order Z); Z < infinity] at a real order > 0: order x rdp(order + 1)."""
+
+    def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments | None:
+        """The moments on a line of complex orders; None where there is no dominating pair.
+
+        An implementation by quadrature adds its quadrature error to `Moments.error` and
+        `Moments.log_error`; both must be rigorous, because every figure of the contour accountant
+        rests on them.
+        """
+        del line, direction
+        return None
+
+    def closed_form(self) -> tuple[Shape, float] | None:
+        """The one-parameter shape of the finite loss in both directions, where it has one.
+
+        It speaks of the loss given that it is finite; `infinity` is charged apart. The accountant
+        then handles thousands at once; everything else goes through `moments`, one by one.
+        """
+        return None
+
+    def infinity(self, direction: Direction = Direction.REMOVE) -> Interval:
+        """The probability under P of an outcome that is impossible under Q."""
+        del direction
+        return _NEVER
+
+    def atoms(self, direction: Direction = Direction.REMOVE) -> Atoms | None:
+        """The law of the finite loss as a short list of atoms; None where it is not one."""
+        del direction
+        return None
+
+    def capped(self, cap: float) -> "Guarantee | None":
+        """A dominating guarantee of bounded loss and the same delta up to epsilon = cap.
+
+        None where it would gain nothing: where the tail of the loss is as light as its bulk.
+        """
+        del cap
+        return None
+
+    # --- what families refine -------------------------------------------------------------------
+
+    @abstractmethod
+    def _delta(self, epsilon: Fraction) -> Bound:
+        """Answer `delta` for a valid epsilon."""
+
+    def _epsilon(self, delta: Fraction) -> Bound:
+        """Answer `epsilon` for a valid delta: by bracketing `_delta`, which never increases."""
+        return invert(self._delta, delta)
+
+    def _tradeoff(self, alpha: Fraction) -> float:
+        """Answer `tradeoff` for a valid alpha: from the profile delta(epsilon)."""
+        return best_tradeoff(self._delta, alpha)
+
+
+Family = TypeVar("Family", bound=type[Guarantee])
+
+_NEVER: Final = Interval.of(0)
+_KINDS: Final[dict[str, Callable[..., Guarantee]]] = {}
+
+
+def stored_as(kind: str) -> Callable[[Family], Family]:
+    """Give a family the name it is stored under, for ever."""
+
+    def register(family: Family) -> Family:
+        family.kind = kind
+        _KINDS[kind] = family
+        return family
+
+    return register
+
+
+def fill(value: Guarantee, **facts: object) -> None:
+    """Set the fields of a frozen value while it is being born; neighbours may come by name."""
+    for name, fact in facts.items():
+        known = Neighbours(fact) if name == "neighbours" else fact
+        object.__setattr__(value, name, known)
+
+
+def about(guarantee: Guarantee, neighbours: Neighbours) -> Guarantee:
+    """The same numbers, said about other neighbours; only proofs of that may call this."""
+    twin = copy(guarantee)
+    fill(twin, neighbours=neighbours)
+    return twin
+
+
+def people(k: int) -> int:
+    """Read the size of a group."""
+    return whole(k, "k", at_least=1)
+
+
+def below_one(value: Real, name: str) -> Fraction:
+    """Read a probability that is not 1."""
+    exact = non_negative(value, name)
+    if exact < 1:
+        return exact
+    raise InputError(f"{name} is {value}", why="it is a probability below 1", fix="lower it")
+
+
+def _parameter(name: str) -> str:
+    """A field epsilon0 stores the parameter epsilon, whose name is taken by the method."""
+    return name.removesuffix("0")
+
+
+def _plain(value: object) -> object:
+    match value:
+        case Fraction():
+            return str(value)
+        case Neighbours():
+            return value.value
+        case Guarantee():
+            return value.to_dict()
+        case tuple():
+            return [_plain(part) for part in value]
+    return value
+
+
+def _rich(value: object) -> object:
+    match value:
+        case str():
+            return Fraction(value)
+        case Mapping():
+            return Guarantee.from_dict(value)
+        case list() | tuple():
+            return tuple(_rich(part) for part in value)
+    return value

@@ -1,0 +1,109 @@
+"""Pure differential privacy: the loss never exceeds epsilon."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
+from discreet.privacy.guarantees.neighbours import Neighbours
+from discreet.privacy.numerics import shapes
+from discreet.privacy.numerics.atoms import Atoms
+from discreet.privacy.numerics.bound import Bound
+from discreet.privacy.numerics.moments import Direction, Moments, OrderLine
+from discreet.privacy.numerics.rounding import Interval, Number
+from discreet.rationals import Real, non_negative
+
+
+@stored_as("pure/1")
+@dataclass(frozen=True, slots=True, init=False)
+class Pure(Guarantee):
+    """No outcome is more than e^epsilon times likelier on one neighbour than on the other.
+
+    Guarantee:
+        (epsilon, 0)-differential privacy, and nothing more: permute-and-flip, noisy max and sparse
+        vector are charged with this, and so with rho = epsilon tanh(epsilon/2).
+    Why:
+        Randomized response dominates every such mechanism, so its loss +-epsilon, the upper with
+        probability e^epsilon/(1 + e^epsilon), is the worst: log M(s) = log cosh(u epsilon) - log
+        cosh(epsilon/2) with u = s + 1/2. In w = u^2 this is concave (tanh(x)/x falls), so it is
+        below its tangent at w = 1/4, whose slope is rho = epsilon tanh(epsilon/2) <= epsilon^2/2.
+    Edge cases:
+        epsilon = 0 gives nothing away at all.
+
+    Example:
+        >>> Pure(0.5).epsilon(0).upper, Pure(0.5).group(3).epsilon(0).upper
+        (0.5, 1.5)
+
+    Reference: Kairouz, Oh, Viswanath, The Composition Theorem for Differential Privacy, proof
+    of Theorem 3.3.
+    """
+
+    epsilon0: Fraction
+
+    def __init__(self, epsilon: Real, *, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> None:
+        fill(self, epsilon0=non_negative(epsilon, "epsilon"), neighbours=neighbours)
+
+    def rho(self) -> Bound:
+        """Rho = epsilon tanh(epsilon/2), reached as the order falls to 1."""
+        e = Interval.of(self.epsilon0)
+        return (e * (e / 2).tanh()).bound("pure to zcdp")
+
+    def group(self, k: int) -> "Pure":
+        """K people cost k epsilon."""
+        return Pure(people(k) * self.epsilon0, neighbours=self.neighbours)
+
+    def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
+        """Log cosh(u epsilon) - log cosh(epsilon/2), u = order + 1/2."""
+        del direction
+        return two_point_log_mgf(self.epsilon0, order)
+
+    def closed_form(self) -> tuple[shapes.Shape, float]:
+        """Two point."""
+        return shapes.TWO_POINT, float(self.epsilon0)
+
+    def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments:
+        """Those of randomized response."""
+        del direction
+        return shapes.single(shapes.TWO_POINT, float(self.epsilon0), line)
+
+    def atoms(self, direction: Direction = Direction.REMOVE) -> Atoms:
+        """Plus and minus epsilon."""
+        del direction
+        return two_point_atoms(self.epsilon0)
+
+    def _delta(self, epsilon: Fraction) -> Bound:
+        return two_point_delta(self.epsilon0, epsilon).bound("pure")
+
+    def _epsilon(self, delta: Fraction) -> Bound:
+        return two_point_epsilon(self.epsilon0, Interval.of(delta)).bound("pure")
+
+    def _tradeoff(self, alpha: Fraction) -> float:
+        e = Interval.of(self.epsilon0)
+        first, second = 1 - e.exp() * alpha, (-e).exp() * (1 - alpha)
+        return max(0.0, first.lower, second.lower)
+
+
+def two_point_delta(own: Fraction, epsilon: Fraction) -> Interval:
+    """Delta(epsilon) of a loss +-own: (1 - e^(epsilon - own))/(1 + e^-own), 0 from own on."""
+    if epsilon >= own:
+        return Interval.of(0)
+    return -Interval.of(epsilon - own).expm1() / (1 + Interval.of(-own).exp())
+
+
+def two_point_epsilon(own: Fraction, delta: Interval) -> Interval:
+    """Epsilon(delta) of a loss +-own: own + log(1 - delta (1 + e^-own)), at least 0."""
+    e = Interval.of(own)
+    return (e + (-delta * (1 + (-e).exp())).log1p()).join(Interval.of(0))
+
+
+def two_point_log_mgf(own: Fraction, order: Number) -> Interval:
+    """Log M of a loss +-own."""
+    e = Interval.of(own)
+    return ((Interval.of(order) + Fraction(1, 2)) * e).log_cosh() - (e / 2).log_cosh()
+
+
+def two_point_atoms(own: Fraction) -> Atoms:
+    """The law of a loss +-own."""
+    tail = Interval.of(-own).exp()
+    if own == 0:
+        return Atoms((own,), (Interval.of(1),))
+    return Atoms((own, -own), (1 / (1 + tail), tail / (1 + tail)))

@@ -1,0 +1,1 @@
+"""Certified arithmetic that guarantees and accountants stand on."""

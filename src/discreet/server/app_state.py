@@ -1,0 +1,42 @@
+"""What every handler needs, in one place."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from fastapi import Request
+
+from discreet.curator.curator import Curator
+from discreet.server.access import AccessStore
+from discreet.server.metrics import Metrics
+from discreet.server.rate_limits import Slots
+from discreet.server.settings import Settings
+from discreet.server.timetable import Timetable
+from discreet.server.uploads import Uploads
+
+
+@dataclass(frozen=True, slots=True)
+class AppState:
+    """A curator and what stands around it.
+
+    `folder` is the curator's, None in memory. Compute inside `work.taken(patience=...)`: it bounds
+    what runs at a time and is waited for when the server stops. Read and price questions inside
+    `planning.taken(...)`, which is bounded apart. `log` takes one line.
+    """
+
+    curator: Curator
+    folder: Path | None
+    access: AccessStore
+    settings: Settings
+    metrics: Metrics
+    work: Slots
+    planning: Slots
+    timetable: Timetable
+    uploads: Uploads
+    log: Callable[[str], None]
+
+
+def app_state_of(request: Request) -> AppState:
+    """The house that a request came to."""
+    return cast("AppState", request.app.state.app_state)

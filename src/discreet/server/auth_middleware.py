@@ -1,0 +1,137 @@
+"""The door: finds the handler of a request and who sent it, before anything of its body is read."""
+
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Final
+
+import anyio
+import anyio.to_thread
+from fastapi import APIRouter
+from fastapi.routing import APIRoute
+from starlette.datastructures import Headers
+from starlette.routing import compile_path
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from discreet.errors import DiscreetError, InputError
+from discreet.server.app_state import AppState
+from discreet.server.error_replies import HttpError, missing, refusal, reply
+from discreet.server.permissions import SAFE, Allowed, check_origin, guard_of, identify
+from discreet.server.rate_limits import ConcurrencyLimit, TokenBuckets, address
+
+_THREADS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RouteAccess:
+    """One handler as the door sees it; `guard` None lets everybody through."""
+
+    template: str
+    methods: frozenset[str]
+    pattern: re.Pattern[str]
+    guard: Allowed | None
+
+
+def route_accesses(routers: Iterable[tuple[str, APIRouter]]) -> tuple[RouteAccess, ...]:
+    """The handlers of routers with their prefixes, in the order in which they are found."""
+    return tuple(
+        _route_access(prefix, route) for prefix, router in routers for route in router.routes
+    )
+
+
+def _route_access(prefix: str, route: object) -> RouteAccess:
+    if not isinstance(route, APIRoute):
+        raise InputError(
+            f"a {type(route).__name__} in a router",
+            why="the door reads who is allowed from handlers",
+            fix="write it as a handler",
+        )
+    pattern, template, _ = compile_path(prefix + route.path)
+    return RouteAccess(template, frozenset(route.methods or ()), pattern, guard_of(route.dependant))
+
+
+class AuthMiddleware:
+    """Lets requests through to the handler they are for, from those whom it serves."""
+
+    def __init__(self, app: ASGIApp, *, app_state: AppState, table: Sequence[RouteAccess]) -> None:
+        self._app = app
+        self._app_state = app_state
+        self._table = table
+        settings = app_state.settings
+        self._names = TokenBuckets(settings.rate, settings.burst)
+        self._addresses = TokenBuckets(settings.address_rate, settings.address_burst)
+        self._crowd = ConcurrencyLimit(settings.at_once, settings.threads)
+        self._threads: anyio.CapacityLimiter | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        async with AsyncExitStack() as inside:
+            try:
+                await self._admit(scope)
+                if caller := scope["state"].get("caller"):
+                    await inside.enter_async_context(self._crowd.joined(caller.name))
+            except HttpError as wrong:
+                await reply(wrong)(scope, receive, send)
+            except DiscreetError as wrong:
+                await reply(refusal(wrong))(scope, receive, send)
+            else:
+                await self._app(scope, receive, send)
+
+    async def _admit(self, scope: Scope) -> None:
+        client = address(scope.get("client"))
+        try:
+            gate = self._find(scope["path"], scope["method"])
+        except HttpError:
+            self._addresses.check(client)
+            raise
+        scope["state"]["template"] = gate.template
+        headers, method = Headers(scope=scope), scope["method"]
+        if gate.guard is None:
+            self._addresses.check(client)
+            if method not in SAFE and "authorization" not in headers:
+                check_origin(headers)
+        else:
+            await self._let_in(scope, gate.guard, headers, client)
+
+    async def _let_in(self, scope: Scope, guard: Allowed, headers: Headers, client: str) -> None:
+        app_state, method = self._app_state, scope["method"]
+        if method not in SAFE and "authorization" not in headers:
+            check_origin(headers)
+        if self._threads is None:
+            self._threads = anyio.CapacityLimiter(_THREADS)
+        try:
+            caller = await anyio.to_thread.run_sync(
+                identify,
+                headers,
+                method,
+                app_state.access,
+                app_state.settings,
+                limiter=self._threads,
+            )
+        except HttpError:
+            self._addresses.check(client)
+            raise
+        scope["state"]["caller"] = caller
+        self._names.check(caller.name)
+        guard.check(caller)
+
+    def _find(self, path: str, method: str) -> RouteAccess:
+        others: set[str] = set()
+        for gate in self._table:
+            if gate.pattern.fullmatch(path):  # match would let a line feed stand at the end
+                if method in gate.methods:
+                    return gate
+                others |= gate.methods
+        error = missing("such address" if not others else f"method {_known(method)} here").error
+        if others:
+            raise HttpError(405, error, {"Allow": ", ".join(sorted(others))})
+        raise HttpError(404, error)
+
+
+def _known(method: str) -> str:
+    """A method by its name, if it is one of the usual ones."""
+    return method if method in {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} else "like this"

@@ -1,0 +1,142 @@
+"""Bodies are bounded in size and in time before anything reads them.
+
+A body is read whole, within its limit, before a handler begins; uploads alone are streamed. Whoever
+does not take their reply is let go of.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from discreet.errors import InputError
+from discreet.server.error_replies import HttpError, reply
+from discreet.server.settings import Settings
+
+UPLOADS = "/v1/uploads"
+_LISTING = frozenset({"/v1/datasets", "/v1/public-tables", "/v1/preview"})
+_LISTS = 16
+"""How much more the owner may send to describe a table: it may have thousands of public keys."""
+
+_CLOSE = {"Connection": "close"}
+
+
+class BodyLimitMiddleware:
+    """Reads bodies, or refuses them with 413 and 408."""
+
+    def __init__(self, app: ASGIApp, *, settings: Settings) -> None:
+        self._app = app
+        self._settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def patient(message: Message) -> None:
+            try:
+                async with asyncio.timeout(self._settings.send_timeout):
+                    await send(message)
+            except TimeoutError:
+                raise ClientDisconnect from None
+
+        template = scope["state"]["template"]
+        streamed = template == UPLOADS
+        try:
+            limit = self._limit(template)
+            _check_length(Headers(scope=scope), limit)
+            source = self._bounded(receive, limit, streamed=streamed)
+            replayed = _streamed(source) if streamed else _whole(await _joined(source), receive)
+        except HttpError as wrong:
+            await reply(wrong)(scope, receive, send)
+            return
+        except _Gone:
+            return
+        await self._app(scope, replayed, patient)
+
+    def _limit(self, template: str) -> int:
+        if template == UPLOADS:
+            return self._settings.upload_limit
+        return self._settings.body_limit * (_LISTS if template in _LISTING else 1)
+
+    async def _bounded(
+        self, receive: Receive, limit: int, *, streamed: bool
+    ) -> AsyncIterator[bytes]:
+        """The parts of a body, within its limits."""
+        settings, size = self._settings, 0
+        seconds = settings.upload_timeout if streamed else settings.body_timeout
+        end, more = asyncio.get_running_loop().time() + seconds, True
+        while more:
+            part, more = await _part(receive, end, idle=settings.body_timeout)
+            size += len(part)
+            if size > limit:
+                raise _too_large(limit)
+            yield part
+
+
+class _Gone(Exception):  # noqa: N818 - nobody is left to tell
+    """The client went away in the middle of its request."""
+
+
+async def _part(receive: Receive, end: float, *, idle: float) -> tuple[bytes, bool]:
+    now = asyncio.get_running_loop().time()
+    try:
+        async with asyncio.timeout_at(min(end, now + idle)):
+            message = await receive()
+    except TimeoutError:
+        raise _too_slow() from None
+    if message["type"] == "http.disconnect":
+        raise _Gone
+    return message.get("body", b""), message.get("more_body", False)
+
+
+async def _joined(source: AsyncIterator[bytes]) -> bytes:
+    return b"".join([part async for part in source])
+
+
+def _whole(body: bytes, rest: Receive) -> Receive:
+    """A receiver that has the whole body at hand; `rest` tells when the client goes away."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Message:
+        return messages.pop() if messages else await rest()
+
+    return receive
+
+
+def _streamed(source: AsyncIterator[bytes]) -> Receive:
+    """A receiver that reads on as the handler does."""
+
+    async def receive() -> Message:
+        try:
+            part = await anext(source, None)
+        except _Gone:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": part or b"", "more_body": part is not None}
+
+    return receive
+
+
+def _check_length(headers: Headers, limit: int) -> None:
+    text = headers.get("content-length", "0")
+    if not text.isascii() or not text.isdigit() or int(text[:20]) > limit:
+        raise _too_large(limit)
+
+
+def _too_large(limit: int) -> HttpError:
+    error = InputError(
+        "the body is too large", why=f"this route takes {limit} bytes", fix="send less"
+    )
+    return HttpError(413, error, _CLOSE)
+
+
+def _too_slow() -> HttpError:
+    error = InputError(
+        "the body did not arrive in time",
+        why="a connection is kept for those who use it",
+        fix="send it again, without pauses",
+    )
+    return HttpError(408, error, _CLOSE)

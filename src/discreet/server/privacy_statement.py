@@ -1,0 +1,58 @@
+"""What is promised to the people in a dataset, in words to print."""
+
+from fractions import Fraction
+from functools import lru_cache
+
+from discreet.curator.curator import Curator
+from discreet.plan.schema import EachRow, KeyPath, Person, Table, Unit
+from discreet.privacy import Filter, Neighbours
+from discreet.privacy.budgets.charges import EPSILON, Charge
+from discreet.privacy.guarantees.interpretation import read
+
+_USUAL = Fraction(1, 10**6)
+
+
+def promise(curator: Curator, dataset: str) -> str:
+    """Who is protected, by how much at most, and what that does not cover."""
+    tables = [curator.schema.tables[name] for name in curator.datasets()[dataset]]
+    units = [unit_words(one.unit) for one in tables if isinstance(one, Table)]
+    limit = curator.budget(dataset).limit
+    assert limit is not None  # noqa: S101 - datasets always have a cap
+    about = {
+        Neighbours.ADD_REMOVE: "being in the data at all",
+        Neighbours.CHANGE_ONE: "what the data says about them",
+    }[limit.neighbours]
+    return " ".join(
+        (
+            f"The dataset {dataset} is answered about with differential privacy.",
+            f"Protected is {' and '.join(dict.fromkeys(units))}: {about} stays hidden in noise.",
+            "All answers that will ever be given about it, together, keep to the following.",
+            _odds(limit),
+            "The guarantee is about what taking part adds: facts that hold for people at large can",
+            "be learned from the answers, and are meant to be.",
+        )
+    )
+
+
+def unit_words(unit: Unit) -> str:
+    """Who is protected.
+
+    Example:
+        >>> unit_words(Person("patient"))
+        'each person that patient names, with all their rows'
+    """
+    match unit:
+        case Person(column):
+            return f"each person that {column} names, with all their rows"
+        case KeyPath(column, table, key):
+            return f"each person to whom {column} leads by {table}.{key}, with all their rows"
+        case EachRow():
+            return "each row by itself, and nobody whole"
+
+
+@lru_cache(maxsize=1024)
+def _odds(limit: Charge) -> str:
+    # The delta that was typed; a cap keeps half of it for questions and half for this sentence.
+    said = 2 * limit.delta if limit.stated is None else limit.stated[1]
+    slip = None if limit.measure == EPSILON else said or _USUAL
+    return read(Filter(limit).guarantee, delta=slip)

@@ -1,0 +1,93 @@
+"""What every reply tells a browser not to do, and the names that the server answers to."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from discreet.errors import InputError
+from discreet.server.error_replies import HttpError, reply
+from discreet.server.permissions import host_name, host_port
+
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+HEADER_LIMIT: Final = 16 * 1024
+_MANY: Final = 100
+
+
+class SecurityHeadersMiddleware:
+    """Adds the headers, and refuses names that are not the server's (DNS rebinding)."""
+
+    def __init__(self, app: ASGIApp, *, hosts: tuple[str, ...]) -> None:
+        self._app = app
+        self._hosts = frozenset(one.lower() for one in hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+
+        async def shielded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                _add(MutableHeaders(scope=message), scope["path"])
+            await send(message)
+
+        wrong = self._wrong(scope)
+        if wrong is None:
+            await self._app(scope, receive, shielded)
+        else:
+            await reply(wrong)(scope, receive, shielded)
+
+    def _wrong(self, scope: Scope) -> HttpError | None:
+        sent = scope["headers"]
+        if len(sent) > _MANY or sum(len(name) + len(value) for name, value in sent) > HEADER_LIMIT:
+            return _long()
+        names = Headers(scope=scope).getlist("host")
+        return None if len(names) == 1 and self._is_own(names[0], scope) else _stranger()
+
+    def _is_own(self, host: str, scope: Scope) -> bool:
+        """Whether a name is the server's, with no port, the one it listens on, or a stated one."""
+        if host.lower() in self._hosts:
+            return True
+        port, server = host_port(host), scope.get("server")
+        listens = "" if server is None else str(server[1])
+        plain = host.endswith(":") is False and port in {"", listens}
+        return plain and host_name(host) in self._hosts
+
+
+def _add(headers: MutableHeaders, path: str) -> None:
+    for name, value in HEADERS.items():
+        headers[name] = value
+    if path.startswith("/v1"):
+        headers["Cache-Control"] = "no-store"
+
+
+def _long() -> HttpError:
+    error = InputError(
+        "the headers are too long",
+        why=f"{HEADER_LIMIT} bytes in {_MANY} lines are enough for every request",
+        fix="send fewer of them",
+    )
+    return HttpError(431, error, {"Connection": "close"})
+
+
+def _stranger() -> HttpError:
+    error = InputError(
+        "this server does not answer to that name and port",
+        why="a page of somebody else could reach it by a name of theirs",
+        fix="use a name it was started with (discreet serve --name); a proxy's port is part of it",
+    )
+    return HttpError(400, error)

@@ -1,0 +1,1 @@
+"""An analyst's SQL into a plan, or a refusal that says why."""

@@ -1,0 +1,292 @@
+"""The aggregated SELECT: keys and aggregates, and what is made of them once they are released.
+
+Grouped by the person it gives rows, one a person, for the question around it; else an answer.
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from discreet.errors import InputError
+from discreet.plan.expressions import Column, Expression, Function, Literal
+from discreet.plan.kinds import Kind
+from discreet.plan.query import GROUPING, Query, SortKey, grouping_name, released_columns
+from discreet.plan.relations import FilterRows, Named, PerPerson
+from discreet.plan.row_counts import row_counts
+from discreet.sql.reader.aggregates import Aggregates, percent
+from discreet.sql.reader.expressions import ExpressionReader
+from discreet.sql.reader.group_by import Groups
+from discreet.sql.reader.names import NamedRelation, Visible, bare_word, fresh, lookup
+from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.released_values import (
+    Answer,
+    Lift,
+    check_released,
+    order_parts,
+    orders,
+    position,
+    read_limits,
+)
+from discreet.sql.reader.select_list import Item, name_items
+from discreet.sql.reader.syntax import Node
+
+if TYPE_CHECKING:
+    from discreet.sql.reader.select import SelectReader
+
+
+class AggregatedSelect:
+    """The aggregated SELECT: keys, aggregates, and values over them."""
+
+    def __init__(self, select: "SelectReader", groups: Groups, *, per_person: bool) -> None:
+        self.outer = select
+        self.syntax = select.syntax
+        self.select = select.select
+        self.groups = groups
+        self.per_person = per_person
+        counts = row_counts(select.relation)
+        self.aggregates = Aggregates(select.reader, select.columns, counts, per_person=per_person)
+        self.reader = ExpressionReader(
+            self.syntax, self.aggregates.types, select.meaning, self._ask
+        )
+        self.items: list[tuple[str, Expression, Node]] = []
+        self.keys = list(groups.keys)
+        self.groupings: dict[Expression, Expression] = {}
+
+    def read(self) -> NamedRelation | Answer:
+        """The rows of people, or the answer."""
+        self.items = self._read_items()
+        having = self._read_having()
+        ordered = self._read_order()
+        names = self._names()
+        lift = Lift(self.syntax, names, self.outer.columns)
+        outputs = [(name, lift.lift(e, node), node) for name, e, node in self.items]
+        condition = None if having is None else lift.lift(having[0], having[1])
+        if self.per_person:
+            return self._people(names, outputs, condition)
+        order = tuple(
+            one
+            for expression, node, descending, first in ordered
+            for one in orders(lift.lift(expression, node), descending=descending, nulls_first=first)
+        )
+        query = self._query(names, outputs, condition, having and having[1])
+        return self._finished(query, order)
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def _read_items(self) -> list[tuple[str, Expression, Node]]:
+        """Name, expression and place of each value; a list of quantiles is several."""
+        items: list[Item] = []
+        stems: list[str | None] = []
+        values: list[Expression] = []
+        for item in self.outer.items:
+            if not item.is_aggregate or isinstance(item.node, exp.Grouping):
+                items.append(item)
+                stems.append(None)
+                values.append(item.read(self.reader))
+                continue
+            found = self.aggregates.ask_all(item.node)
+            several = len(found) > 1
+            for asked, value in found:
+                alias = item.alias
+                if several and alias is not None:
+                    alias = f"{alias}_{percent(asked.level or Fraction(0))}"
+                items.append(Item(item.node, alias))
+                stems.append(self.aggregates.default_name(asked))
+                values.append(value)
+        names = name_items(self.syntax, items, stems)
+        nodes = [item.node for item in items]
+        return list(zip(names, values, nodes, strict=True))
+
+    def _read_having(self) -> tuple[Expression, Node] | None:
+        having = self.syntax.part(self.select, "having")
+        if having is None:
+            return None
+        node = self.syntax.part(having, "this")
+        return self._post_reader().checked(node), node
+
+    def _read_order(self) -> list[tuple[Expression, Node, bool, bool]]:
+        parts = order_parts(self.syntax, self.select)
+        if parts and self.per_person:
+            raise self.syntax.refuse(self.select.args["order"], ORDER)
+        return [(self._ordered(node), node, descending, first) for node, descending, first in parts]
+
+    def _ordered(self, node: Node) -> Expression:
+        at = position(self.syntax, node, len(self.items))
+        if at is not None:
+            return self.items[at][1]
+        word = bare_word(self.syntax, node)
+        if word is not None:
+            for name, expression, _ in self.items:
+                if word.names(name):
+                    return expression
+        return self._post_reader().checked(node)
+
+    def _post_reader(self) -> ExpressionReader:
+        return ExpressionReader(self.syntax, self.aggregates.types, self._meaning_after, self._ask)
+
+    def _ask(self, node: Node) -> Expression:
+        return self._grouping(node) if isinstance(node, exp.Grouping) else self.aggregates.ask(node)
+
+    def _grouping(self, node: Node) -> Expression:
+        """GROUPING(a, b): a bit for each key, 1 where a row is not grouped by it."""
+        listed = self.syntax.parts(node, "expressions")
+        if self.per_person or not listed:
+            raise self.outer.reader.unknown(node)
+        found = self._left_out(listed[0])
+        for one in listed[1:]:
+            twice = self.reader.call(node, Function.MULTIPLY, found, Literal(2, Kind.INTEGER))
+            found = self.reader.call(node, Function.ADD, twice, self._left_out(one))
+        return found
+
+    def _left_out(self, node: Node) -> Expression:
+        """Whether rows are not grouped by a key: a column that stands for it until it is lifted."""
+        key = self.outer.rows.checked(node)
+        if key not in self.keys:
+            raise self.syntax.refuse(node, _NO_KEY)
+        if all(len(chosen) == len(self.keys) for chosen in self.groups.sets):
+            return Literal(0, Kind.INTEGER)
+        column = Column(f"\0grouping {self.keys.index(key)}")
+        self.aggregates.types[column.name] = GROUPING
+        self.groupings[column] = key
+        return self.syntax.remember(column, node)
+
+    def _meaning_after(self, node: exp.Column) -> Expression:
+        """A name in HAVING or ORDER BY: a column of FROM or a value of the SELECT list."""
+        word = bare_word(self.syntax, node)
+        named = [e for name, e, _ in self.items if word is not None and word.names(name)]
+        found, _, _ = lookup(self.syntax, node, self.outer.columns)
+        if not named or (len(found) == 1 and Column(found[0].column) == named[0]):
+            return self.outer.meaning(node)
+        if found:
+            raise self.syntax.refuse(node, _AMBIGUOUS)
+        return named[0]
+
+    # --- building --------------------------------------------------------------------------------
+
+    def _names(self) -> dict[Expression, str]:
+        """The released name of each key and aggregate: the one it is selected under, or its own."""
+        chosen: dict[Expression, str] = {}
+        taken: set[str] = set()
+        keys = set(self.keys)
+        for name, expression, _ in self.items:
+            own = expression in keys or self.aggregates.asked(expression) is not None
+            if own and expression not in chosen:
+                chosen[expression] = fresh(name, taken)
+        for at, key in enumerate(self.keys, start=1):
+            if key not in chosen:
+                chosen[key] = fresh(self._key_name(key, at), taken)
+
+        for placeholder, asked in self.aggregates.columns():
+            if placeholder not in chosen:
+                chosen[placeholder] = fresh(self.aggregates.default_name(asked), taken)
+        for column, key in self.groupings.items():
+            chosen[column] = grouping_name(chosen[key])
+        return chosen
+
+    def _key_name(self, key: Expression, at: int) -> str:
+        for column in self.outer.columns:
+            if key == Column(column.column):
+                return column.name
+        return f"key_{at}"
+
+    def _named_keys(self, names: dict[Expression, str]) -> tuple[Named, ...]:
+        return tuple(Named(names[key], key) for key in self.keys)
+
+    def _people(
+        self,
+        names: dict[Expression, str],
+        outputs: list[tuple[str, Expression, Node]],
+        having: Expression | None,
+    ) -> NamedRelation:
+        """One row a person: PerPerson, HAVING as a filter above it, the values above that."""
+        if len(self.groups.sets) > 1:
+            raise self.syntax.refuse(self.select.args["group"], _PEOPLE_SETS)
+        for part in ("limit", "offset"):
+            if self.select.args.get(part) is not None:
+                raise self.syntax.refuse(self.select.args[part], LIMIT)
+        build, select = self.outer.build, self.select
+        summaries = self.aggregates.summaries(names)
+        keys = self._named_keys(names)
+        relation = build(select, PerPerson, self.outer.relation, keys, summaries)
+        if having is not None:
+            relation = build(select.args["having"], FilterRows, relation, having)
+        columns = [(name, expression) for name, expression, _ in outputs]
+        relation = self.outer.project(relation, columns, select)
+        owners = {names[k]: self._owner(k) for k in self.keys}
+        return NamedRelation(
+            relation, tuple(self._person_column(name, e, owners) for name, e in columns)
+        )
+
+    def _owner(self, key: Expression) -> Visible | None:
+        return next((c for c in self.outer.columns if key == Column(c.column)), None)
+
+    def _person_column(
+        self, name: str, expression: Expression, owners: dict[str, Visible | None]
+    ) -> Visible:
+        owner = owners.get(expression.name) if isinstance(expression, Column) else None
+        if owner is None:
+            return Visible(name, name, "")
+        return Visible(name, name, "", owner.identities, owner.absent)
+
+    def _query(
+        self,
+        names: dict[Expression, str],
+        outputs: list[tuple[str, Expression, Node]],
+        having: Expression | None,
+        having_node: Node | None,
+    ) -> Query:
+        aggregates = self.aggregates.releases(names)
+        values = tuple(Named(name, expression) for name, expression, _ in outputs)
+        try:
+            bare = Query(self.outer.relation, self._named_keys(names), aggregates, self.groups.sets)
+        except InputError as error:
+            raise self.syntax.blame(self.select, error) from None
+        reader = ExpressionReader(self.syntax, released_columns(bare), self.outer.meaning)
+        for _, expression, node in outputs:
+            reader.check(expression, node)
+        if having is not None and having_node is not None:
+            check_released(reader, having, having_node)
+        return Query(bare.relation, bare.keys, aggregates, self.groups.sets, values, having)
+
+    def _finished(self, query: Query, order: tuple[SortKey, ...]) -> Answer:
+        """With ORDER BY, LIMIT and OFFSET."""
+        limit, offset = read_limits(self.syntax, self.select)
+        try:
+            query = replace(query, order=order, limit=limit, offset=offset)
+        except InputError as error:
+            raise self.syntax.blame(self.select.args["order"], error) from None
+        return Answer(query, "", tuple(output.name for output in query.outputs))
+
+
+LIMIT = Refusal(
+    "limit_on_rows",
+    "LIMIT or OFFSET stands where there are private rows",
+    "which rows it keeps would depend on other people's",
+    "aggregate first; LIMIT then counts rows of the answer",
+)
+ORDER = Refusal(
+    "order_of_rows",
+    "ORDER BY stands where there are private rows",
+    "their order means nothing to an aggregate",
+    "leave it out, or order the answer",
+)
+_NO_KEY = Refusal(
+    "grouping",
+    "GROUPING of something that is no key",
+    "it tells whether a row of the answer is grouped by one",
+    "name a key of GROUP BY",
+)
+_PEOPLE_SETS = Refusal(
+    "grouping",
+    "a subquery per person has several grouping sets",
+    "each person would have rows of several shapes",
+    "group it by the person and further columns",
+)
+_AMBIGUOUS = Refusal(
+    "ambiguous_column",
+    "the name is both a column and a selected value",
+    "engines disagree on which one it means here",
+    "give the selected value another name with AS",
+)

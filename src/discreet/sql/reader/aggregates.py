@@ -1,0 +1,344 @@
+"""Aggregates: what is asked of each group, each different one once.
+
+While a question is read an aggregate is a column with a name that no one can type; `Lift` in
+`read_post` gives it its own. The same reader serves answers (`Aggregate`) and summaries of one
+person's rows (`PersonAggregate`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sqlglot import exp
+
+from discreet.errors import InputError, QueryRefused
+from discreet.plan.expressions import Call, Column, Expression, Function, Literal
+from discreet.plan.kinds import Type
+from discreet.plan.query import Aggregate, AggregateFunction, check, released_kind
+from discreet.plan.relations import PersonAggregate, Summary, summary_type
+from discreet.plan.row_counts import hold_counts
+from discreet.sql.reader.expressions import ExpressionReader
+from discreet.sql.reader.literals import read_level
+from discreet.sql.reader.names import PERSON, Visible
+from discreet.sql.reader.refusals import FUNCTIONS as INSTEAD
+from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.syntax import Node, Syntax
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """One aggregate, before it has a name."""
+
+    measure: AggregateFunction
+    arguments: tuple[Expression, ...] = ()
+    where: Expression | None = None
+    level: Fraction | None = None
+    sample: bool = True
+
+    def name(self, columns: Mapping[str, str]) -> str:
+        """A name for it where the question gives none: avg_age, p90_age, count."""
+        names = [columns[a.name] for a in self.arguments if isinstance(a, Column)]
+        return "_".join([self._stem, *names])
+
+    @property
+    def _stem(self) -> str:
+        if self.level is not None:
+            return "median" if self.level == Fraction(1, 2) else f"p{percent(self.level)}"
+        return _STEMS.get(self.measure, self.measure.value)
+
+
+_STEMS = {
+    AggregateFunction.COUNT_PEOPLE: "count_people",
+    AggregateFunction.COUNT_DISTINCT: "count_distinct",
+    AggregateFunction.COVARIANCE: "covar",
+    AggregateFunction.CORRELATION: "corr",
+}
+
+
+def percent(level: Fraction) -> str:
+    """A level in percent, as part of a name: 90, 99_9."""
+    return f"{float(level * 100):.10g}".replace(".", "_")
+
+
+class Aggregates:
+    """The aggregates of one SELECT, in the order in which they are first asked."""
+
+    def __init__(
+        self,
+        reader: ExpressionReader,
+        columns: Sequence[Visible],
+        counts: Mapping[str, int | None],
+        *,
+        per_person: bool,
+    ) -> None:
+        self._reader = reader
+        self._owners = {c.column: c for c in columns if PERSON in c.identities}
+        self._per_person = per_person
+        self._counts = counts
+        self._names = {c.column: c.name for c in columns}
+        self._asked: dict[AggregateCall, Node] = {}
+        self._columns: dict[AggregateCall, Column] = {}
+        self.types: dict[str, Type] = dict(reader.types)
+
+    def ask(self, node: Node) -> Expression:
+        """The column of one aggregate."""
+        found = self.ask_all(node)
+        if len(found) == 1:
+            return found[0][1]
+        raise self._syntax.refuse(node, _LIST)
+
+    def ask_all(self, node: Node) -> list[tuple[AggregateCall, Expression]]:
+        """The columns of an aggregate: several for a list of levels."""
+        return [(asked, self._column(asked, node)) for asked in self._read(node, None)]
+
+    def asked(self, expression: Expression) -> AggregateCall | None:
+        """The aggregate whose column an expression is."""
+        return next((a for a, c in self._columns.items() if c == expression), None)
+
+    def default_name(self, asked: AggregateCall) -> str:
+        """A name for an aggregate where the question gives none."""
+        return asked.name(self._names)
+
+    def columns(self) -> list[tuple[Column, AggregateCall]]:
+        """The columns that stand for aggregates, and the aggregates."""
+        return [(column, asked) for asked, column in self._columns.items()]
+
+    def releases(self, names: Mapping[Expression, str]) -> tuple[Aggregate, ...]:
+        """All of them as aggregates of an answer, under these names."""
+        return tuple(self._release(asked, names[column]) for column, asked in self.columns())
+
+    def summaries(self, names: Mapping[Expression, str]) -> tuple[PersonAggregate, ...]:
+        """All of them as summaries of one person's rows, under these names."""
+        return tuple(
+            self._summary(asked, names[column], self._asked[asked])
+            for column, asked in self.columns()
+        )
+
+    @property
+    def _syntax(self) -> Syntax:
+        return self._reader.syntax
+
+    def _column(self, asked: AggregateCall, node: Node) -> Expression:
+        if asked not in self._asked:
+            column = Column(f"\0{len(self._asked)}")
+            self._asked[asked], self._columns[asked] = node, column
+            self.types[column.name] = self._type(asked, node)
+        return self._columns[asked]
+
+    def _type(self, asked: AggregateCall, node: Node) -> Type:
+        try:
+            if self._per_person:
+                return summary_type(self._summary(asked, "_", node), self._reader.types)
+            release = self._release(asked, "_")
+            check(release, self._reader.types)
+        except InputError as error:
+            if not self._per_person and any(Column(n) in asked.arguments for n in self._counts):
+                raise self._syntax.refuse(node, self._uncounted(node, error)) from None
+            raise self._syntax.blame(node, error) from None
+        return Type(released_kind(release))
+
+    def _release(self, asked: AggregateCall, name: str) -> Aggregate:
+        bare = Aggregate(
+            name, asked.measure, asked.arguments, asked.where, asked.level, asked.sample
+        )
+        return hold_counts(bare, self._counts)
+
+    def _uncounted(self, node: Node, error: InputError) -> Refusal:
+        """A count of one person's rows without limits, and the same question with one."""
+        measured = node.this if isinstance(node, exp.Filter) else node
+        counts = set(map(Column, self._counts))
+        columns = (c for c in measured.find_all(exp.Column) if self._reader.checked(c) in counts)
+        start, end = self._syntax.place(next(columns))
+        text = self._syntax.text
+        return Refusal(
+            "unbounded_count",
+            f"{error.what}: a count of one person's rows",
+            "one person could have any number of rows, and no limits on them are stated",
+            "say how many rows of one person may count, as in "
+            f"{text[:start]}LEAST({text[start:end]}, 50){text[end:]}",
+        )
+
+    def _summary(self, asked: AggregateCall, name: str, node: Node) -> PersonAggregate:
+        summary = _SUMMARIES.get(asked.measure)
+        if summary is None:
+            raise self._syntax.refuse(node, _PER_PERSON)
+        argument = asked.arguments[0] if asked.arguments else None
+        return PersonAggregate(name, summary, argument, asked.where)
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def _read(self, node: Node, where: Expression | None) -> list[AggregateCall]:
+        kind = type(node)  # exactly: APPROX_QUANTILE is a kind of QUANTILE to the parser
+        if kind in _SHAPES:
+            return _SHAPES[kind](self, node, where)
+        if kind in _PAIRS:
+            measure, sample = _PAIRS[kind]
+            pair = (self._argument(node), self._argument(node, "expression"))
+            return [AggregateCall(measure, pair, where, sample=sample)]
+        if kind in _SINGLES:
+            measure, sample = _SINGLES[kind]
+            return [AggregateCall(measure, (self._argument(node),), where, sample=sample)]
+        raise self._unknown(node)
+
+    def filtered(self, node: Node, where: Expression | None) -> list[AggregateCall]:
+        """FILTER (WHERE ...)."""
+        if where is not None:
+            raise self._syntax.refuse(node, Refusal("clause", "FILTER stands twice"))
+        condition = self._syntax.part(self._syntax.part(node, "expression"), "this")
+        return self._read(self._syntax.part(node, "this"), self._reader.checked(condition))
+
+    def _unknown(self, node: Node) -> QueryRefused:
+        if isinstance(node, exp.PercentileDisc):
+            what = Refusal(
+                "unknown_function",
+                "there is no discrete quantile",
+                "private quantiles interpolate",
+                INSTEAD["QUANTILE_DISC"],
+            )
+            return self._syntax.refuse(node, what)
+        return self._reader.unknown(node)
+
+    def _argument(self, node: Node, part: str = "this") -> Expression:
+        inner = self._syntax.part(node, part)
+        if inner is None:
+            raise self._syntax.refuse(node, _NO_ARGUMENT)
+        return self._reader.checked(inner)
+
+    def count(self, node: Node, where: Expression | None) -> list[AggregateCall]:
+        """COUNT of rows, of values, or of different values."""
+        syntax = self._syntax
+        syntax.part(node, "big_int")  # which integer an engine counts in
+        inner = syntax.part(node, "this")
+        if inner is None or isinstance(inner, exp.Star):
+            return [AggregateCall(AggregateFunction.COUNT, (), where)]
+        if isinstance(inner, exp.Distinct):
+            return [self._count_distinct(inner, where)]
+        argument = self._argument(node)
+        if isinstance(argument, Literal) and argument.value is not None:
+            return [AggregateCall(AggregateFunction.COUNT, (), where)]
+        return [AggregateCall(AggregateFunction.COUNT, (argument,), where)]
+
+    def count_if(self, node: Node, where: Expression | None) -> list[AggregateCall]:
+        """COUNT_IF(condition): the rows for which it is true."""
+        return [AggregateCall(AggregateFunction.COUNT, (), _both(where, self._argument(node)))]
+
+    def median(self, node: Node, where: Expression | None) -> list[AggregateCall]:
+        """The quantile in the middle."""
+        return [self._quantile(self._argument(node), Fraction(1, 2), where)]
+
+    def _count_distinct(self, node: Node, where: Expression | None) -> AggregateCall:
+        listed = self._syntax.parts(node, "expressions")
+        if len(listed) != 1:
+            raise self._syntax.refuse(node, _DISTINCT_PAIR)
+        argument = self._reader.checked(listed[0])
+        owner = self._owners.get(argument.name) if isinstance(argument, Column) else None
+        if owner is None or self._per_person:
+            return AggregateCall(AggregateFunction.COUNT_DISTINCT, (argument,), where)
+        if owner.absent:
+            missing = self._reader.call(node, Function.IS_NULL, argument)
+            where = _both(where, self._reader.call(node, Function.NOT, missing))
+        return AggregateCall(AggregateFunction.COUNT_PEOPLE, (), where)
+
+    def _quantile(self, of: Expression, level: Fraction, where: Expression | None) -> AggregateCall:
+        return AggregateCall(AggregateFunction.QUANTILE, (of,), where, level)
+
+    def quantiles(self, node: Node, where: Expression | None) -> list[AggregateCall]:
+        """QUANTILE_CONT(x, level or list of levels)."""
+        part = "quantile" if isinstance(node, exp.Quantile) else "expression"
+        levels = self._syntax.part(node, part)
+        if levels is None:
+            raise self._syntax.refuse(node, _NO_LEVEL)
+        of = self._argument(node)
+        return [self._quantile(of, level, where) for level in self._levels(levels)]
+
+    def _levels(self, node: Node) -> list[Fraction]:
+        if not isinstance(node, exp.Array):
+            return [read_level(self._syntax, node)]
+        levels = [read_level(self._syntax, one) for one in self._syntax.parts(node, "expressions")]
+        if levels and len(set(levels)) == len(levels):
+            return levels
+        raise self._syntax.refuse(node, _LEVELS)
+
+    def ordered(self, node: Node, where: Expression | None) -> list[AggregateCall]:
+        """PERCENTILE_CONT(level) WITHIN GROUP (ORDER BY x)."""
+        syntax = self._syntax
+        inner = syntax.part(node, "this")
+        order = syntax.parts(syntax.part(node, "expression"), "expressions")
+        if not isinstance(inner, exp.PercentileCont):
+            raise self._unknown(inner)
+        if inner.args.get("expression") is not None or len(order) != 1:
+            raise syntax.refuse(node, _NO_LEVEL)
+        syntax.part(order[0], "nulls_first")  # NULL is passed over
+        of = self._reader.checked(syntax.part(order[0], "this"))
+        falling = bool(syntax.part(order[0], "desc"))
+        levels = self._levels(syntax.part(inner, "this"))
+        return [self._quantile(of, 1 - level if falling else level, where) for level in levels]
+
+
+def _both(first: Expression | None, second: Expression) -> Expression:
+    return second if first is None else Call(Function.AND, (first, second))
+
+
+_SHAPES: dict[type[Node], Callable[[Aggregates, Node, Expression | None], list[AggregateCall]]] = {
+    exp.Filter: Aggregates.filtered,
+    exp.WithinGroup: Aggregates.ordered,
+    exp.Count: Aggregates.count,
+    exp.CountIf: Aggregates.count_if,
+    exp.Median: Aggregates.median,
+    exp.Quantile: Aggregates.quantiles,
+    exp.ApproxQuantile: Aggregates.quantiles,
+    exp.PercentileCont: Aggregates.quantiles,
+}
+_SINGLES: dict[type[Node], tuple[AggregateFunction, bool]] = {
+    exp.Sum: (AggregateFunction.SUM, True),
+    exp.Avg: (AggregateFunction.MEAN, True),
+    exp.ApproxDistinct: (AggregateFunction.COUNT_DISTINCT, True),
+    exp.Variance: (AggregateFunction.VARIANCE, True),
+    exp.VariancePop: (AggregateFunction.VARIANCE, False),
+    exp.Stddev: (AggregateFunction.STDDEV, True),
+    exp.StddevSamp: (AggregateFunction.STDDEV, True),
+    exp.StddevPop: (AggregateFunction.STDDEV, False),
+    exp.Min: (AggregateFunction.MIN, True),
+    exp.Max: (AggregateFunction.MAX, True),
+}
+_PAIRS: dict[type[Node], tuple[AggregateFunction, bool]] = {
+    exp.CovarSamp: (AggregateFunction.COVARIANCE, True),
+    exp.CovarPop: (AggregateFunction.COVARIANCE, False),
+    exp.Corr: (AggregateFunction.CORRELATION, True),
+}
+_SUMMARIES = {
+    AggregateFunction.COUNT: Summary.COUNT,
+    AggregateFunction.COUNT_DISTINCT: Summary.COUNT_DISTINCT,
+    AggregateFunction.SUM: Summary.SUM,
+    AggregateFunction.MEAN: Summary.MEAN,
+    AggregateFunction.MIN: Summary.MIN,
+    AggregateFunction.MAX: Summary.MAX,
+}
+_PER_PERSON = Refusal(
+    "per_person_aggregate",
+    "this aggregate is asked of each person's rows",
+    "per person there are COUNT, COUNT(DISTINCT x), SUM, AVG, MIN and MAX",
+    "use one of them in the subquery, or aggregate in the outer question",
+)
+_LIST = Refusal(
+    "collection",
+    "a list of quantiles stands inside an expression",
+    "each level becomes a column of its own",
+    "select it by itself, or ask for one level",
+)
+_LEVELS = Refusal(
+    "argument", "the list of levels is empty or repeats one", fix="list each level once"
+)
+_NO_LEVEL = Refusal(
+    "argument",
+    "a quantile without its level and value",
+    "it needs one of each",
+    "write QUANTILE_CONT(x, 0.5) or PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
+)
+_NO_ARGUMENT = Refusal("argument", "an aggregate of nothing", fix="name the column")
+_DISTINCT_PAIR = Refusal(
+    "distinct",
+    "COUNT(DISTINCT ...) of several columns",
+    "it counts the values of one",
+    "make one text of them: COUNT(DISTINCT CAST(a AS VARCHAR) || '/' || CAST(b AS VARCHAR))",
+)

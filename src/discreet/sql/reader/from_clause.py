@@ -1,0 +1,266 @@
+"""FROM, WITH and UNION ALL: where private rows come from."""
+
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from sqlglot import exp
+
+from discreet.errors import InputError, QueryRefused
+from discreet.plan.relations import Scan, Union
+from discreet.plan.schema import PublicTable, Schema
+from discreet.sql.reader.joins import Public, join
+from discreet.sql.reader.names import NamedRelation, Visible, check_name, nearest, scan_columns
+from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, SET_OPERATION, Refusal
+from discreet.sql.reader.released_values import Answer, read_over
+from discreet.sql.reader.select import SelectReader
+from discreet.sql.reader.syntax import Node, Syntax, Word
+
+Source = TypeVar(
+    "Source", NamedRelation, Public, Answer, NamedRelation | Answer, NamedRelation | Public | Answer
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RelationReader:
+    """A statement, the tables it may name, and the names that WITH has given so far."""
+
+    syntax: Syntax
+    schema: Schema
+    named: tuple[tuple[str, NamedRelation | Answer], ...] = ()
+
+    def answer(self, node: Node) -> Answer:
+        """A whole question, which has to be an answer."""
+        found = self.read(node, whole=True)
+        if isinstance(found, Answer):
+            return found
+        raise self.syntax.refuse(node, _UNION_OUTPUT)
+
+    def read(self, node: Node, *, whole: bool = False) -> NamedRelation | Answer:
+        """A SELECT, a UNION ALL, or either in parentheses."""
+        inner = self._with(node)
+        match node:
+            case exp.Select():
+                return inner.select(node, whole=whole)
+            case exp.Subquery():
+                return inner.read(self.syntax.part(node, "this"), whole=whole)
+            case exp.Union():
+                return inner.union(node)
+            case exp.Except() | exp.Intersect():
+                raise self.syntax.refuse(node, SET_OPERATION)
+            case exp.Table():
+                raise self.syntax.refuse_clause(node, "joins")
+        raise self.syntax.refuse(node, NODES.get(type(node).__name__, ROW_OUTPUT))
+
+    def select(self, node: Node, *, whole: bool) -> NamedRelation | Answer:
+        """One SELECT."""
+        source = self._from(node)
+        if isinstance(source, Answer):
+            return read_over(self.syntax, node, source)
+        return SelectReader(self.syntax, node, source, whole=whole).read()
+
+    def union(self, node: Node) -> NamedRelation:
+        """UNION ALL: columns by position, named by the left."""
+        if self.syntax.part(node, "distinct") is not False:
+            raise self.syntax.refuse(node, SET_OPERATION)
+        left = self._side(self.syntax.part(node, "this"))
+        right = self._side(self.syntax.part(node, "expression"))
+        if len(left.columns) != len(right.columns):
+            raise self.syntax.refuse(node, _UNEQUAL)
+        try:
+            relation = Union(left.relation, right.relation)
+        except InputError as error:
+            raise self.syntax.blame(node, error) from None
+        pairs = zip(left.columns, right.columns, strict=True)
+        return NamedRelation(relation, tuple(_either(a, b) for a, b in pairs))
+
+    def _side(self, node: Node) -> NamedRelation:
+        found = self.read(node)
+        if isinstance(found, Answer):
+            raise self.syntax.refuse(node, _UNION_OF_ANSWERS)
+        return found
+
+    # --- FROM ------------------------------------------------------------------------------------
+
+    def _from(self, node: Node) -> NamedRelation | Answer:
+        clause = self.syntax.part(node, "from_")
+        if clause is None:
+            raise self.syntax.refuse(node, _NO_FROM)
+        first = self._source(self.syntax.part(clause, "this"), 1)
+        joins = node.args.get("joins")
+        if isinstance(first, Answer) and not joins:
+            return first
+        if isinstance(first, Answer):
+            return read_over(self.syntax, node, first)  # which refuses joins
+        source: NamedRelation | Public = first
+        for number, one in enumerate(self.syntax.parts(node, "joins"), start=2):
+            source = self._joined(source, one, number)
+        if isinstance(source, Public):
+            raise self.syntax.refuse(clause, _PUBLIC_ONLY)
+        return source
+
+    def _joined(self, left: NamedRelation | Public, node: Node, number: int) -> NamedRelation:
+        right = self._source(self.syntax.part(node, "this"), number)
+        if isinstance(right, Answer):
+            raise self.syntax.refuse(node, _ANSWER_JOINED)
+        known = {column.source.lower() for column in left.columns}
+        again = [c.source for c in right.columns if c.source.lower() in known]
+        if again:
+            what = Refusal(
+                "duplicate_name",
+                f"two tables in FROM are called {again[0]}",
+                "a name has to mean one of them",
+                "give one another name with AS",
+            )
+            raise self.syntax.refuse(node, what)
+        return join(self.syntax, left, right, node)
+
+    def _source(self, node: Node, number: int) -> NamedRelation | Public | Answer:
+        """A table, a name from WITH, or a subquery, under its alias."""
+        alias, renamed = self._alias(node)
+        match node:
+            case exp.Table():
+                word = self._table_word(node)
+                return _renamed(self.syntax, self._table(word, alias), renamed)
+            case exp.Subquery():
+                found = self.read(node)
+                name = alias.text if alias else f"(subquery {number})"
+                return _renamed(self.syntax, _known_as(found, name), renamed)
+        raise self.syntax.refuse(node, NODES.get(type(node).__name__, NODES["Values"]))
+
+    def _alias(self, node: Node) -> tuple[Word | None, list[Word]]:
+        alias = self.syntax.part(node, "alias")
+        if alias is None:
+            return None, []
+        name = self.syntax.part(alias, "this")
+        columns = self.syntax.parts(alias, "columns")
+        return (
+            None if name is None else self.syntax.word(name),
+            [self.syntax.word(column) for column in columns],
+        )
+
+    def _table_word(self, node: Node) -> Word:
+        if node.args.get("db") is not None:
+            raise self.syntax.refuse_clause(node, "db")
+        name = self.syntax.part(node, "this")
+        if not isinstance(name, exp.Identifier):
+            raise self.syntax.refuse(node, NODES["Values"])
+        return self.syntax.word(name)
+
+    def _table(self, word: Word, alias: Word | None) -> NamedRelation | Public | Answer:
+        for name, known in reversed(self.named):
+            if word.names(name):
+                return _known_as(known, alias.text if alias else name)
+        found = [table for name, table in self.schema.tables.items() if word.names(name)]
+        if len(found) != 1:
+            raise self._unknown(word, bool(found))
+        (table,) = found
+        name = alias.text if alias else table.name
+        if isinstance(table, PublicTable):
+            return Public(table, tuple(Visible(c, c, name) for c in table.columns))
+        return NamedRelation(Scan(table), scan_columns(self.schema, table, name))
+
+    def _unknown(self, word: Word, several: bool) -> QueryRefused:  # noqa: FBT001 - a fact
+        names = [name for name, _ in self.named] + list(self.schema.tables)
+        close = nearest(word.text, names)
+        hint = f"write {close}, if that is meant" if close else "name one of them"
+        what = Refusal(
+            "unknown_table",
+            f"{word.text} is several tables" if several else f"there is no table {word.text}",
+            f"the tables are {', '.join(names)}",
+            "quote the name" if several else hint,
+        )
+        return self.syntax.refuse(word.node, what)
+
+    # --- WITH ------------------------------------------------------------------------------------
+
+    def _with(self, node: Node) -> "RelationReader":
+        """The same reading with the names that WITH gives; each is read where it is given."""
+        clause = self.syntax.part(node, "with_")
+        if clause is None:
+            return self
+        if clause.args.get("recursive"):
+            raise self.syntax.refuse(clause, CLAUSES["", "recursive"])
+        reading = self
+        own: list[str] = []
+        for part in self.syntax.parts(clause, "expressions"):
+            name, found = reading._name(part)
+            if name.lower() in own:
+                raise self.syntax.refuse(part, _WITH_TWICE)
+            own.append(name.lower())
+            reading = replace(reading, named=(*reading.named, (name, found)))
+        return reading
+
+    def _name(self, node: Node) -> tuple[str, NamedRelation | Answer]:
+        alias, renamed = self._alias(node)
+        if alias is None:
+            raise self.syntax.refuse(node, Refusal("syntax", "WITH without a name"))
+        found = _known_as(self.read(self.syntax.part(node, "this")), alias.text)
+        return alias.text, _renamed(self.syntax, found, renamed)
+
+
+def _known_as(found: NamedRelation | Answer, name: str) -> NamedRelation | Answer:
+    return replace(found, source=name) if isinstance(found, Answer) else found.known_as(name)
+
+
+def _renamed(syntax: Syntax, found: Source, words: list[Word]) -> Source:
+    """The first columns under new names: FROM visits AS v(who, age)."""
+    old = _column_names(found)
+    if len(words) > len(old):
+        raise syntax.refuse(words[-1].node, _TOO_MANY_NAMES)
+    new = tuple(check_name(syntax, word.text, word.node) for word in words)
+    names = new + old[len(new) :]
+    if isinstance(found, Answer):
+        return replace(found, names=names)
+    columns = zip(found.columns, names, strict=True)
+    return replace(found, columns=tuple(replace(c, name=name) for c, name in columns))
+
+
+def _column_names(found: NamedRelation | Public | Answer) -> tuple[str, ...]:
+    return found.names if isinstance(found, Answer) else tuple(c.name for c in found.columns)
+
+
+def _either(left: Visible, right: Visible) -> Visible:
+    """A column of a union: it identifies whom both sides do."""
+    both = left.identities & right.identities
+    return Visible(left.name, left.column, "", both, left.absent or right.absent)
+
+
+_UNION_OUTPUT = Refusal(
+    "set_operation",
+    "the question is a UNION ALL of rows",
+    ROW_OUTPUT.why,
+    "put it in FROM and aggregate over it, as in SELECT COUNT(*) FROM (... UNION ALL ...)",
+)
+_UNION_OF_ANSWERS = Refusal(
+    "set_operation",
+    "answers are put together with UNION ALL",
+    "each of them is priced by itself",
+    "ask two questions, or use GROUPING SETS",
+)
+_UNEQUAL = Refusal(
+    "set_operation",
+    "UNION ALL of different numbers of columns",
+    "columns are matched by position",
+    "select as many values on both sides",
+)
+_NO_FROM = Refusal(
+    "syntax", "SELECT without FROM", "there is nothing to answer about", "name a table in FROM"
+)
+_PUBLIC_ONLY = Refusal(
+    "public_only",
+    "the question is about a public table alone",
+    "a public table belongs to nobody and needs no private answer",
+    "join it to a private table on its key, or read it directly",
+)
+_ANSWER_JOINED = Refusal(
+    "nested_answer",
+    "an aggregated subquery is joined",
+    "its rows are answers and belong to nobody",
+    "group it by the column that names the person, or use FILTER (WHERE ...) in one SELECT",
+)
+_WITH_TWICE = Refusal(
+    "duplicate_name", "WITH gives one name twice", "it has to mean one thing", "rename one of them"
+)
+_TOO_MANY_NAMES = Refusal(
+    "syntax", "more names than columns", "each name is for one column", "leave out the last names"
+)

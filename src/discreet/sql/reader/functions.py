@@ -1,0 +1,359 @@
+"""Functions of a row: each allow-listed one as the plan's functions, with the same meaning.
+
+A part of a call that no rule asks for (the second argument of FLOOR, say) is left unread, and the
+statement is refused for it.
+"""
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from discreet.plan.expressions import Call, Cast, Expression, Function, Literal
+from discreet.plan.kinds import Kind
+from discreet.sql.reader.literals import read_moment, read_whole
+from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.syntax import Node, conjuncts
+from discreet.sql.reader.times import (
+    INTERVAL,
+    Rule,
+    named_part,
+    read_date_add,
+    read_difference,
+    read_extract,
+    read_later,
+    read_part,
+    read_truncated,
+)
+
+if TYPE_CHECKING:
+    from discreet.sql.reader.expressions import ExpressionReader
+
+_REST = (1 << 31) - 1
+"""More code points than a text has: what SUBSTRING without a length takes."""
+
+
+def _plain(function: Function, *parts: str) -> Rule:
+    def rule(reader: "ExpressionReader", node: Node) -> Expression:
+        arguments = [reader.syntax.part(node, part) for part in parts]
+        return Call(function, tuple(reader.read(argument) for argument in arguments))
+
+    return rule
+
+
+def _alike(function: Function, *, flag: str | None = None) -> Rule:
+    """A function of values of one kind: the first, and a list of further ones."""
+
+    def rule(reader: "ExpressionReader", node: Node) -> Expression:
+        if flag is not None:
+            reader.syntax.expect(node, flag, True)  # noqa: FBT003 - the parser's flag
+        nodes = [reader.syntax.part(node, "this"), *reader.syntax.parts(node, "expressions")]
+        return Call(function, tuple(reader.alike(nodes)))
+
+    return rule
+
+
+# --- arithmetic -----------------------------------------------------------------------------------
+
+
+def _sum(function: Function) -> Rule:
+    """Plus and minus, where one side may be an interval."""
+
+    def rule(reader: "ExpressionReader", node: Node) -> Expression:
+        sides = [reader.syntax.part(node, "this"), reader.syntax.part(node, "expression")]
+        match [isinstance(side, exp.Interval) for side in sides]:
+            case [False, False]:
+                return Call(function, tuple(reader.read(side) for side in sides))
+            case [False, True]:
+                return read_later(reader, function, *sides)
+            case [True, False] if function is Function.ADD:
+                return read_later(reader, function, *sides[::-1])
+        raise reader.syntax.refuse(node, INTERVAL)
+
+    return rule
+
+
+def _divide(reader: "ExpressionReader", node: Node) -> Expression:
+    """True division; the parser's flags tell integer division, which this dialect does not have."""
+    for flag in ("typed", "safe"):
+        if reader.syntax.part(node, flag):
+            raise reader.syntax.refuse_clause(node, flag)
+    return _plain(Function.DIVIDE, "this", "expression")(reader, node)
+
+
+def _logarithm(reader: "ExpressionReader", node: Node) -> Expression:
+    """LOG(x) is that to base 10, as in DuckDB and Postgres; LOG(2, x) has its base first."""
+    syntax = reader.syntax
+    first, second = syntax.part(node, "this"), syntax.part(node, "expression")
+    if second is None:
+        return Call(Function.LOG10, (reader.read(first),))
+    base = reader.read(first)
+    known = base.value if isinstance(base, Literal) else None
+    if not isinstance(known, int) or known not in _LOGARITHMS:
+        raise syntax.refuse(first, _BASE)
+    return Call(_LOGARITHMS[known], (reader.read(second),))
+
+
+_LOGARITHMS = {10: Function.LOG10, 2: Function.LOG2}
+
+
+def _power(reader: "ExpressionReader", node: Node) -> Expression:
+    """Small whole powers are products, from the left; the power 0.5 is the root."""
+    value = reader.read(reader.syntax.part(node, "this"))
+    power_node = reader.syntax.part(node, "expression")
+    power = reader.read(power_node)
+    match power:
+        case Literal(int(count), _) if 1 <= count <= _LARGEST_POWER:
+            product = value
+            for _ in range(count - 1):
+                product = reader.call(node, Function.MULTIPLY, product, value)
+            # A power is a double on every engine.
+            return Cast(product, Kind.REAL)
+        case Literal(0.5, _):
+            return Call(Function.SQRT, (value,))
+    raise reader.syntax.refuse(power_node, _POWER)
+
+
+_LARGEST_POWER = 4
+
+
+def _round(reader: "ExpressionReader", node: Node) -> Expression:
+    """ROUND(x, 2) is ROUND(x * 100) / 100, and ROUND(x, -2) is ROUND(x / 100) * 100."""
+    value = reader.read(reader.syntax.part(node, "this"))
+    digits_node = reader.syntax.part(node, "decimals")
+    if digits_node is None:
+        return Call(Function.ROUND, (value,))
+    negative = isinstance(digits_node, exp.Neg)
+    inner = reader.syntax.part(digits_node, "this") if negative else digits_node
+    digits = read_whole(reader.syntax, inner, "the number of digits of ROUND")
+    if digits > 15:
+        raise reader.syntax.refuse(digits_node, _DIGITS)
+    scale = Literal(10**digits, Kind.INTEGER)
+    up, down = Function.MULTIPLY, Function.DIVIDE
+    first, last = (down, up) if negative else (up, down)
+    scaled = reader.call(node, Function.ROUND, reader.call(node, first, value, scale))
+    return Call(last, (scaled, scale))
+
+
+# --- text -----------------------------------------------------------------------------------------
+
+
+def _pipe(reader: "ExpressionReader", node: Node) -> Expression:
+    """Texts joined with ||: NULL if any of them is."""
+    for part in node.find_all(exp.DPipe):
+        reader.syntax.part(part, "safe")  # whether the engine casts; here kinds have to be TEXT
+    parts = conjuncts(reader.syntax, node, exp.DPipe)
+    return Call(Function.CONCAT, tuple(reader.read(part) for part in parts))
+
+
+def _concat(reader: "ExpressionReader", node: Node) -> Expression:
+    """CONCAT passes over NULL, unlike ||."""
+    for flag in ("safe", "coalesce"):
+        reader.syntax.expect(node, flag, True)  # noqa: FBT003 - the parser's flag
+    empty = Literal("", Kind.TEXT)
+    parts = [reader.read(part) for part in reader.syntax.parts(node, "expressions")]
+    filled = (
+        part if isinstance(part, Literal) else reader.call(node, Function.COALESCE, part, empty)
+        for part in parts
+    )
+    return Call(Function.CONCAT, tuple(filled))
+
+
+def _substring(reader: "ExpressionReader", node: Node) -> Expression:
+    syntax = reader.syntax
+    text = reader.read(syntax.part(node, "this"))
+    first = read_whole(syntax, syntax.part(node, "start"), "the start of SUBSTRING", at_least=1)
+    length_node = syntax.part(node, "length")
+    count = _REST - first
+    if length_node is not None:
+        count = read_whole(syntax, length_node, "the length of SUBSTRING")
+    return _slice(text, first, count)
+
+
+def _left(reader: "ExpressionReader", node: Node) -> Expression:
+    text = reader.read(reader.syntax.part(node, "this"))
+    count = read_whole(reader.syntax, reader.syntax.part(node, "expression"), "the length of LEFT")
+    return _slice(text, 1, count)
+
+
+def _right(reader: "ExpressionReader", node: Node) -> Expression:
+    text = reader.read(reader.syntax.part(node, "this"))
+    count = read_whole(reader.syntax, reader.syntax.part(node, "expression"), "the length of RIGHT")
+    return Call(Function.RIGHT, (text, Literal(count, Kind.INTEGER)))
+
+
+def _trim(reader: "ExpressionReader", node: Node) -> Expression:
+    """TRIM, LTRIM and RTRIM of spaces; other characters are left unread, and refused."""
+    side = str(reader.syntax.part(node, "position") or "").upper()
+    text = reader.read(reader.syntax.part(node, "this"))
+    return Call(_SIDES.get(side, Function.TRIM), (text,))
+
+
+_SIDES = {"LEADING": Function.LTRIM, "TRAILING": Function.RTRIM}
+
+
+def _replace(reader: "ExpressionReader", node: Node) -> Expression:
+    syntax = reader.syntax
+    text = reader.read(syntax.part(node, "this"))
+    what = reader.text(syntax.part(node, "expression"), "what REPLACE looks for")
+    by_node = syntax.part(node, "replacement")
+    by = "" if by_node is None else reader.text(by_node, "what REPLACE puts there")
+    return Call(Function.REPLACE, (text, Literal(what, Kind.TEXT), Literal(by, Kind.TEXT)))
+
+
+def _contains(reader: "ExpressionReader", node: Node) -> Expression:
+    place = _plain(Function.POSITION, "this", "expression")(reader, node)
+    return Call(Function.GREATER, (reader.syntax.remember(place, node), Literal(0, Kind.INTEGER)))
+
+
+def _slice(text: Expression, first: int, count: int) -> Expression:
+    limits = (Literal(first, Kind.INTEGER), Literal(count, Kind.INTEGER))
+    return Call(Function.SUBSTRING, (text, *limits))
+
+
+# --- casts ----------------------------------------------------------------------------------------
+
+_KINDS = {
+    exp.DType.BOOLEAN: Kind.BOOLEAN,
+    exp.DType.INT: Kind.INTEGER,
+    exp.DType.BIGINT: Kind.INTEGER,
+    exp.DType.DOUBLE: Kind.REAL,
+    exp.DType.FLOAT: Kind.REAL,
+    exp.DType.TEXT: Kind.TEXT,
+    exp.DType.VARCHAR: Kind.TEXT,
+    exp.DType.DATE: Kind.DATE,
+    exp.DType.TIMESTAMP: Kind.TIMESTAMP,
+    exp.DType.TIMESTAMPNTZ: Kind.TIMESTAMP,
+    exp.DType.DATETIME: Kind.TIMESTAMP,
+}
+
+
+def _cast(reader: "ExpressionReader", node: Node) -> Expression:
+    """CAST, TRY_CAST and ::, which never fail: a value that has no counterpart is NULL."""
+    reader.syntax.part(node, "safe")
+    to = reader.syntax.part(node, "to")
+    kind = _KINDS.get(reader.syntax.part(to, "this"))
+    if kind is None or to.args.get("expressions"):
+        raise reader.syntax.refuse(reader.syntax.part(node, "this"), _TYPE)
+    return _as_kind(reader, reader.syntax.part(node, "this"), kind)
+
+
+def _date(reader: "ExpressionReader", node: Node) -> Expression:
+    return _as_kind(reader, reader.syntax.part(node, "this"), Kind.DATE)
+
+
+def _as_kind(reader: "ExpressionReader", operand: Node, kind: Kind) -> Expression:
+    if isinstance(operand, exp.Null):
+        return Literal(None, kind)
+    value = reader.read(operand)
+    if kind.is_time and isinstance(value, Literal) and isinstance(value.value, str):
+        return read_moment(reader.syntax, value.value, kind, operand)
+    return Cast(value, kind)
+
+
+# --- by name --------------------------------------------------------------------------------------
+
+
+def _by_name(reader: "ExpressionReader", node: Node) -> Expression:
+    """Functions that the parser does not know by a class of their own."""
+    name = str(reader.syntax.part(node, "this")).upper()
+    arguments = reader.syntax.parts(node, "expressions")
+    match name, arguments:
+        case (("DATE_PART" | "DATEPART"), [unit, of]):
+            return read_part(reader, node, reader.text(unit, "the part of DATE_PART").upper(), of)
+        case "WEEKDAY", [of]:
+            return read_part(reader, node, "DOW", of)
+        case "ISODOW", [of]:
+            return read_part(reader, node, "ISODOW", of)
+        case "PREFIX", [text, part]:
+            return Call(Function.STARTS_WITH, (reader.read(text), reader.read(part)))
+        case "SUFFIX", [text, part]:
+            return Call(Function.ENDS_WITH, (reader.read(text), reader.read(part)))
+        case "IFF", [condition, value, default]:
+            return reader.choice([reader.read(condition)], [value], default)
+    raise reader.unknown(node)
+
+
+_BASE = Refusal(
+    "argument", "a logarithm to another base than 2 or 10", fix="write LN(x) / LN(base)"
+)
+_POWER = Refusal(
+    "argument",
+    f"a power that is not a whole number from 1 to {_LARGEST_POWER}, or 0.5",
+    "engines compute other powers differently",
+    "write EXP(LN(x) * power), which is NULL where x is not above 0",
+)
+_DIGITS = Refusal(
+    "argument", "ROUND to more than 15 digits", "a double has no more", "round to fewer"
+)
+_TYPE = Refusal(
+    "type",
+    "a cast to a type that does not exist here",
+    "kinds are BOOLEAN, BIGINT, DOUBLE, VARCHAR, DATE and TIMESTAMP, without lengths",
+    "cast to one of them",
+)
+FUNCTIONS: dict[type[Node], Rule] = {
+    exp.Add: _sum(Function.ADD),
+    exp.Sub: _sum(Function.SUBTRACT),
+    exp.Mul: _plain(Function.MULTIPLY, "this", "expression"),
+    exp.Div: _divide,
+    exp.Mod: _plain(Function.MODULO, "this", "expression"),
+    exp.IntDiv: _plain(Function.QUOTIENT, "this", "expression"),
+    exp.Pow: _power,
+    exp.Log: _logarithm,
+    exp.Abs: _plain(Function.ABS, "this"),
+    exp.Sign: _plain(Function.SIGN, "this"),
+    exp.Floor: _plain(Function.FLOOR, "this"),
+    exp.Ceil: _plain(Function.CEIL, "this"),
+    exp.Round: _round,
+    exp.Sqrt: _plain(Function.SQRT, "this"),
+    exp.Exp: _plain(Function.EXP, "this"),
+    exp.Ln: _plain(Function.LN, "this"),
+    exp.Least: _alike(Function.LEAST, flag="ignore_nulls"),
+    exp.Greatest: _alike(Function.GREATEST, flag="ignore_nulls"),
+    exp.Coalesce: _alike(Function.COALESCE),
+    exp.Nullif: _plain(Function.NULL_IF, "this", "expression"),
+    exp.Lower: _plain(Function.LOWER, "this"),
+    exp.Upper: _plain(Function.UPPER, "this"),
+    exp.Trim: _trim,
+    exp.Replace: _replace,
+    exp.Right: _right,
+    exp.StrPosition: _plain(Function.POSITION, "this", "substr"),
+    exp.Contains: _contains,
+    exp.EndsWith: _plain(Function.ENDS_WITH, "this", "expression"),
+    exp.Length: _plain(Function.LENGTH, "this"),
+    exp.DPipe: _pipe,
+    exp.Concat: _concat,
+    exp.Substring: _substring,
+    exp.Left: _left,
+    exp.StartsWith: _plain(Function.STARTS_WITH, "this", "expression"),
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.Date: _date,
+    exp.Extract: read_extract,
+    exp.Year: named_part("YEAR"),
+    exp.Quarter: named_part("QUARTER"),
+    exp.Month: named_part("MONTH"),
+    exp.Day: named_part("DAY"),
+    exp.DayOfMonth: named_part("DAY"),
+    exp.Hour: named_part("HOUR"),
+    exp.Minute: named_part("MINUTE"),
+    exp.Second: named_part("SECOND"),
+    exp.Week: named_part("WEEK"),
+    exp.WeekOfYear: named_part("WEEK"),
+    exp.DateDiff: read_difference,
+    exp.DateAdd: read_date_add,
+    exp.DayOfWeek: named_part("DOW"),
+    exp.DayOfWeekIso: named_part("ISODOW"),
+    exp.DayOfYear: named_part("DOY"),
+    exp.TimestampTrunc: read_truncated,
+    exp.DateTrunc: read_truncated,
+    exp.WidthBucket: _plain(Function.BUCKET, "this", "min_value", "max_value", "num_buckets"),
+    exp.Anonymous: _by_name,
+}
+_NAMES = """
+ABS SIGN FLOOR CEIL ROUND SQRT EXP LN LOG LOG10 LOG2 POWER LEAST GREATEST COALESCE IFNULL NULLIF
+LOWER UPPER TRIM LTRIM RTRIM LENGTH CONCAT SUBSTRING LEFT RIGHT REPLACE STRPOS POSITION CONTAINS
+STARTS_WITH ENDS_WITH CAST TRY_CAST DATE EXTRACT DATE_PART YEAR QUARTER MONTH WEEK DAY HOUR MINUTE
+SECOND DAYOFWEEK ISODOW DAYOFYEAR DATE_TRUNC DATE_DIFF DATE_ADD WIDTH_BUCKET MOD IF IFF
+"""
+KNOWN_FUNCTIONS = frozenset(_NAMES.split())

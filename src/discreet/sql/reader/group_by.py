@@ -1,0 +1,182 @@
+"""GROUP BY: keys and grouping sets, from columns, expressions, ordinals, aliases, ROLLUP and CUBE.
+
+A bare name is a column of FROM if there is one, else an alias of the SELECT list, as in DuckDB and
+Postgres; a bare whole number is a position in the SELECT list.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, product
+
+from sqlglot import exp
+
+from discreet.plan.expressions import Column, Expression
+from discreet.plan.typing import parts_of
+from discreet.sql.reader.expressions import ExpressionReader
+from discreet.sql.reader.literals import read_whole
+from discreet.sql.reader.names import Visible, bare_word, lookup
+from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.select_list import Item
+from discreet.sql.reader.syntax import Node, Syntax
+
+MOST_SETS = 256
+"""Grouping sets of one question."""
+
+
+@dataclass(slots=True)
+class Groups:
+    """The keys of a question with their places, and the sets of them that make its groups."""
+
+    keys: dict[Expression, Node] = field(default_factory=dict)
+    sets: tuple[tuple[int, ...], ...] = ((),)
+
+
+class GroupReader:
+    """Reads the GROUP BY of one SELECT."""
+
+    def __init__(
+        self,
+        reader: ExpressionReader,
+        columns: Sequence[Visible],
+        items: Sequence[Item],
+        read_item: Callable[[Item], Expression],
+    ) -> None:
+        self._reader = reader
+        self._columns = columns
+        self._items = items
+        self._read_item = read_item
+        self._groups = Groups()
+        self._positions: dict[Expression, int] = {}
+
+    def read(self, group: Node) -> Groups:
+        """Keys and sets of a GROUP BY clause."""
+        everything = self._syntax.part(group, "all")
+        if everything is False:  # GROUP BY DISTINCT leaves nothing but this
+            raise self._syntax.refuse_clause(group, "all")
+        elements = self._syntax.parts(group, "expressions")
+        if not elements and not everything:
+            raise self._syntax.refuse(group, _EMPTY)
+        if everything:
+            return self.of_items([item for item in self._items if not item.aggregates])
+        sets = self._product([self._element(element) for element in elements], group)
+        return self._finish(sets, group)
+
+    def of_items(self, items: Sequence[Item]) -> Groups:
+        """The keys that are these items, constants aside."""
+        chosen: list[int] = []
+        for item in items:
+            expression = self._read_item(item)
+            if _columns_in(expression):
+                chosen.append(self._position(expression, item.node))
+        self._groups.sets = (tuple(dict.fromkeys(chosen)),)
+        return self._groups
+
+    def _position(self, expression: Expression, node: Node) -> int:
+        """The position of a key, new or known."""
+        self._groups.keys.setdefault(expression, node)
+        return self._positions.setdefault(expression, len(self._positions))
+
+    @property
+    def _syntax(self) -> Syntax:
+        return self._reader.syntax
+
+    def _finish(self, sets: list[tuple[int, ...]], group: Node) -> Groups:
+        tidy = tuple(tuple(sorted(set(chosen))) for chosen in sets)
+        if len(set(tidy)) < len(tidy):
+            raise self._syntax.refuse(group, _TWICE)
+        self._groups.sets = tidy
+        return self._groups
+
+    def _element(self, node: Node) -> list[tuple[int, ...]]:
+        """The grouping sets of one element of the list."""
+        parts = self._syntax.parts(node, "expressions") if isinstance(node, _LISTS) else []
+        match node:
+            case exp.Rollup():
+                units = [self._set(part) for part in parts]
+                return [_joined(units[:size]) for size in range(len(units), -1, -1)]
+            case exp.Cube():
+                if 2 ** min(len(parts), 20) > MOST_SETS:
+                    raise self._syntax.refuse(node, _MANY)
+                return _cube([self._set(part) for part in parts])
+            case exp.GroupingSets():
+                return [chosen for part in parts for chosen in self._element(part)]
+            case exp.Tuple():
+                return [tuple(self._key(part) for part in parts)]
+        return [(self._key(node),)]
+
+    def _set(self, node: Node) -> tuple[int, ...]:
+        """One element of ROLLUP or CUBE: a key, or several in parentheses."""
+        if isinstance(node, exp.Tuple):
+            return tuple(self._key(part) for part in self._syntax.parts(node, "expressions"))
+        return (self._key(node),)
+
+    def _product(self, lists: list[list[tuple[int, ...]]], node: Node) -> list[tuple[int, ...]]:
+        size = 1
+        for sets in lists:
+            size *= len(sets)
+            if size > MOST_SETS:
+                raise self._syntax.refuse(node, _MANY)
+        return [_joined(chosen) for chosen in product(*lists)]
+
+    def _key(self, node: Node) -> int:
+        while isinstance(node, exp.Paren):
+            node = self._syntax.part(node, "this")
+        expression = self._expression(node)
+        if not _columns_in(expression):
+            raise self._syntax.refuse(node, _CONSTANT)
+        return self._position(expression, node)
+
+    def _expression(self, node: Node) -> Expression:
+        if isinstance(node, exp.Literal):
+            at = read_whole(self._syntax, node, "a position in GROUP BY", at_least=1)
+            if at > len(self._items):
+                raise self._syntax.refuse(node, _POSITION)
+            return self._read_item(self._items[at - 1])
+        word = bare_word(self._syntax, node)
+        if word is not None and not lookup(self._syntax, node, self._columns)[0]:  # type: ignore[arg-type]
+            for item in self._items:
+                if item.alias is not None and word.names(item.alias):
+                    return self._read_item(item)
+        return self._reader.checked(node)
+
+
+_LISTS = (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)
+
+
+def _cube(units: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    sizes = range(len(units), -1, -1)
+    return [_joined(chosen) for size in sizes for chosen in combinations(units, size)]
+
+
+def _joined(sets: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(key for chosen in sets for key in chosen)
+
+
+def _columns_in(expression: Expression) -> bool:
+    if isinstance(expression, Column):
+        return True
+    return any(_columns_in(part) for part in parts_of(expression))
+
+
+_EMPTY = Refusal("syntax", "GROUP BY without a key", fix="name a column, or leave GROUP BY out")
+_TWICE = Refusal(
+    "grouping",
+    "the same grouping set stands twice",
+    "its rows would be answered, and paid for, twice",
+    "list each grouping set once",
+)
+_MANY = Refusal(
+    "grouping",
+    f"more than {MOST_SETS} grouping sets",
+    "each of them is an answer of its own",
+    "group by fewer columns",
+)
+_CONSTANT = Refusal(
+    "grouping", "GROUP BY a constant", "it makes one group", "name a column, or leave it out"
+)
+_POSITION = Refusal(
+    "grouping",
+    "a position behind the end of the SELECT list",
+    "positions count the selected values from 1",
+    "use a smaller number or a name",
+)

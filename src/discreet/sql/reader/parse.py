@@ -1,0 +1,245 @@
+"""Text to one syntax tree: limits first, then one SELECT statement or a refusal.
+
+The dialect is DuckDB's, since that is the default engine and the most generous reader of the SQL
+that analysts type; where it differs from Postgres (`/` is never integer division, NULL sorts last)
+the plan has DuckDB's meaning.
+"""
+
+import re
+from itertools import pairwise
+
+from sqlglot import Token, TokenType, exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import ParseError, TokenError
+
+from discreet.errors import QueryRefused
+from discreet.sql.reader.refusals import NODES, STATEMENTS, Refusal
+from discreet.sql.reader.syntax import Node, Place, Syntax
+
+LONGEST = 100_000
+"""Characters; longer texts are refused unread."""
+MOST_TOKENS = 20_000
+"""Words and signs; texts of more are refused."""
+DEEPEST = 60
+"""Levels of the syntax tree; deeper ones are refused."""
+
+_TOO_DEEP = Refusal(
+    "too_deep",
+    f"the question is nested more than {DEEPEST} deep",
+    "nobody reads such a question, and engines refuse it",
+    "name parts of it in WITH, or leave out parentheses",
+)
+_TOO_LONG = Refusal(
+    "too_long",
+    f"the text has more than {LONGEST} characters or {MOST_TOKENS} words and signs",
+    "it would take too long to read",
+    "shorten it; long lists of values belong in a public table",
+)
+_STARTS = {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN}
+_OPENS = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
+_CLOSES = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
+_PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, TokenType.PARAMETER}
+
+
+def parse(text: str) -> tuple[Syntax, list[Token]]:
+    """The one statement of a text, and its tokens."""
+    if len(text) > LONGEST:
+        raise _refuse((0, LONGEST), _TOO_LONG)
+    tokens = _tokens(text)
+    _check_tokens(text, tokens)
+    return Syntax(text, _check_depth(text, _statement(text, tokens)), _spots(tokens)), tokens
+
+
+def check_words(syntax: Syntax, tokens: list[Token]) -> None:
+    """Refuse a word that the parser took and did not keep in the tree."""
+    kept = {node.meta["start"] for node in syntax.tree.walk() if "start" in node.meta}
+    for at, token in enumerate(tokens):
+        if token.start not in kept and not _is_structure(tokens, at):
+            raise _refuse(
+                (token.start, token.end + 1),
+                Refusal("clause", f"{token.text!r} is not understood at this place"),
+            )
+
+
+def _tokens(text: str) -> list[Token]:
+    try:
+        return DuckDB().tokenize(text)
+    except TokenError:
+        raise _refuse(
+            _open_quote(text),
+            Refusal(
+                "syntax",
+                "a quote, comment or number is not finished",
+                "the text cannot be cut into words",
+                "close what begins here",
+            ),
+        ) from None
+
+
+def _check_tokens(text: str, tokens: list[Token]) -> None:
+    if not tokens:
+        what = Refusal("syntax", "the question is empty", "there is nothing to answer", _EXAMPLE)
+        raise _refuse((0, len(text)), what)
+    if len(tokens) > MOST_TOKENS:
+        raise _refuse(_span(tokens[MOST_TOKENS]), _TOO_LONG)
+    first = tokens[0]
+    if first.token_type not in _STARTS:
+        raise _refuse(_span(first), STATEMENTS.get(first.text.upper(), STATEMENTS[""]))
+    _check_nesting(tokens)
+    for token in tokens:
+        if token.token_type in {TokenType.PLACEHOLDER, TokenType.PARAMETER} and token.text != "@":
+            raise _refuse(_span(token), NODES["Placeholder"])
+    for before, after in pairwise(tokens):
+        touching = after.start == before.end + 1 and after.token_type is TokenType.VAR
+        if touching and before.token_type is TokenType.NUMBER:
+            raise _refuse((before.start, after.end + 1), _BAD_NUMBER)
+        ends = before.token_type is TokenType.SEMICOLON
+        if ends and after.token_type is not TokenType.SEMICOLON:
+            raise _refuse((before.start, len(text)), _SEVERAL)
+
+
+def _check_nesting(tokens: list[Token]) -> None:
+    depth = run = 0
+    for token in tokens:
+        kind = token.token_type
+        depth += (kind in _OPENS) - (kind in _CLOSES)
+        run = run + 1 if kind in _PREFIXES else 0
+        if depth > DEEPEST or run > DEEPEST:
+            raise _refuse(_span(token), _TOO_DEEP)
+
+
+def _statement(text: str, tokens: list[Token]) -> Node:
+    try:
+        parsed = DuckDB().parser().parse(tokens, text)
+    except ParseError as error:
+        raise _refuse(_place(error, text, tokens), _MALFORMED) from None
+    except RecursionError:
+        raise _refuse((0, len(text)), _TOO_DEEP) from None
+    (tree,) = (t for t in parsed if t is not None and not isinstance(t, exp.Semicolon))
+    return tree
+
+
+def _check_depth(text: str, tree: Node) -> Node:
+    pending = [(tree, 0)]
+    while pending:
+        node, depth = pending.pop()
+        if depth > DEEPEST:
+            raise Syntax(text, node).refuse(node, _TOO_DEEP)
+        for child in node.iter_expressions():
+            chained = isinstance(node, exp.And | exp.Or) and type(child) is type(node)
+            pending.append((child, depth if chained else depth + 1))
+    return tree
+
+
+def _spots(tokens: list[Token]) -> dict[str, list[Place]]:
+    """The places of words that leave no mark in the tree."""
+    spots: dict[str, list[Place]] = {}
+    for token in tokens:
+        spots.setdefault(token.text.upper(), []).append(_span(token))
+    return spots
+
+
+def _place(error: ParseError, text: str, tokens: list[Token]) -> Place:
+    for told in error.errors:
+        for token in tokens:
+            if (token.line, token.col) == (told.get("line"), told.get("col")):
+                return _span(token)
+    return 0, len(text)
+
+
+def _open_quote(text: str) -> Place:
+    """Where the quote or comment begins that never ends."""
+    closed = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\$\$.*?\$\$"
+    rest = re.sub(closed, lambda found: " " * len(found[0]), text, flags=re.DOTALL)
+    start = min((at for at in map(rest.find, ("'", '"', "/*", "$")) if at >= 0), default=0)
+    return start, len(text)
+
+
+def _span(token: Token) -> Place:
+    return token.start, token.end + 1
+
+
+def _refuse(place: Place, refusal: Refusal) -> QueryRefused:
+    return QueryRefused(
+        refusal.what,
+        why=refusal.why,
+        fix=refusal.fix,
+        code=refusal.code,
+        start=place[0],
+        end=place[1],
+    )
+
+
+_EXAMPLE = "ask for example SELECT city, COUNT(*) FROM visits GROUP BY city"
+_MALFORMED = Refusal(
+    "syntax",
+    "the text is not a SQL statement",
+    "it cannot be read on from this place",
+    "look for a missing comma, operator, parenthesis or quote here",
+)
+_SEVERAL = Refusal(
+    "several_statements",
+    "the text holds several statements",
+    "each question is priced and answered by itself",
+    "ask one question at a time",
+)
+_BAD_NUMBER = Refusal(
+    "literal",
+    "letters follow a number",
+    "numbers are written in decimal digits here",
+    "write the number in decimal, or put a space after it",
+)
+
+_NAMES = """
+WITH ALIAS SELECT FROM FILTER WHERE DCOLON NOT LIKE ILIKE ESCAPE PLUS DASH STAR SLASH MOD DOT EQ NEQ
+LT LTE GT GTE LEFT RIGHT OUTER INNER JOIN ON USING IS NULL AND OR BETWEEN DISTINCT GROUP_BY ROLLUP
+CUBE GROUPING_SETS HAVING ORDER_BY DESC ASC FIRST LIMIT OFFSET ROWS SEMICOLON CASE WHEN THEN ELSE
+END TRUE FALSE IN INTERVAL L_BRACKET R_BRACKET L_PAREN R_PAREN COMMA DPIPE ALL FOR UNION ISNULL
+NOTNULL CARET_AT PARAMETER TEXT VARCHAR CHAR DOUBLE FLOAT BIGINT INT BOOLEAN DATE TIMESTAMP
+TIMESTAMPNTZ DATETIME DIV DSTAR CARET
+"""
+_STRUCTURE = {TokenType[name] for name in _NAMES.split()}
+_WORDS = {"NULLS", "LAST", "WITHIN", "GROUP", "UNKNOWN", "LEADING", "TRAILING", "BOTH"}
+_UNIT_BEFORE = {"EXTRACT", "DATE_TRUNC", "DATETRUNC", "DATE_DIFF", "DATEDIFF"}
+
+
+def _is_structure(tokens: list[Token], at: int) -> bool:
+    """Whether a token that is not in the tree carries no meaning that could be lost."""
+    token = tokens[at]
+    if token.token_type in _STRUCTURE or token.text.upper() in _WORDS:
+        return True
+    if any(before.token_type is TokenType.INTERVAL for before in tokens[max(0, at - 3) : at]):
+        return True
+    if _follows_interval(tokens, at):
+        return True
+    follows = at + 1 < len(tokens) and tokens[at + 1].token_type is TokenType.L_PAREN
+    names_function = follows and token.token_type is TokenType.VAR
+    return names_function or _is_unit(tokens, at) or _is_fraction(tokens, at)
+
+
+def _follows_interval(tokens: list[Token], at: int) -> bool:
+    """Whether a token is the unit in INTERVAL (...) unit."""
+    depth = 0
+    for before in range(at - 1, 0, -1):
+        kind = tokens[before].token_type
+        depth += (kind is TokenType.R_PAREN) - (kind is TokenType.L_PAREN)
+        if depth == 0:
+            closed = before < at - 1
+            return closed and tokens[before - 1].token_type is TokenType.INTERVAL
+    return False
+
+
+def _is_fraction(tokens: list[Token], at: int) -> bool:
+    """Whether a token is the 5 of .5, which is in the tree as 0.5 and without a mark."""
+    before = tokens[at - 1]
+    number = tokens[at].token_type is TokenType.NUMBER
+    return number and before.token_type is TokenType.DOT and before.end + 1 == tokens[at].start
+
+
+def _is_unit(tokens: list[Token], at: int) -> bool:
+    """Whether a token is the unit in EXTRACT(unit FROM ...) or DATE_TRUNC('unit', ...)."""
+    if at < 2 or tokens[at - 1].token_type is not TokenType.L_PAREN:
+        return False
+    function = tokens[at - 2].text.upper()
+    quoted = tokens[at].token_type is TokenType.STRING
+    return function in _UNIT_BEFORE and (quoted or function == "EXTRACT")

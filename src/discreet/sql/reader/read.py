@@ -1,0 +1,83 @@
+"""The door of the reader: an analyst's SQL to a question of the plan.
+
+Guarantee: the query that comes back means what the text means, in full; everything that is not
+understood to the last word is refused (`QueryRefused`) with a code, the place in the text and what
+to ask instead. Only the text and the schema are read. Whatever the text, the outcome is a `Query`
+or a refusal.
+"""
+
+from discreet.errors import DiscreetError, InputError, QueryRefused
+from discreet.plan.query import Query
+from discreet.plan.relations import tables_of
+from discreet.plan.schema import Schema
+from discreet.plan.work import MOST_ROWS_EACH, bound_work, check_work
+
+
+def read(text: str, schema: Schema) -> Query:
+    """The question that a SQL text asks of a schema.
+
+    Example:
+        >>> from discreet.plan.kinds import Kind, Type
+        >>> from discreet.plan.schema import Person, Table
+        >>> columns = {"who": Type(Kind.INTEGER), "city": Type(Kind.TEXT)}
+        >>> schema = Schema({"visits": Table("visits", columns, Person("who"))})
+        >>> query = read("SELECT city, COUNT(*) AS n FROM visits GROUP BY 1", schema)
+        >>> [key.name for key in query.keys], [a.measure.name for a in query.aggregates]
+        (['city'], ['COUNT'])
+    """
+    if not isinstance(text, str):
+        raise InputError(
+            f"a question of type {type(text).__name__}", why="SQL is text", fix="pass a string"
+        )
+    try:
+        return _read(text, schema)
+    except InputError as wrong:
+        refusal = _refused(wrong, "too_large", text)
+    except DiscreetError:
+        raise
+    except RecursionError:
+        refusal = _unreadable("too_deep", "the question is nested too deep", text)
+    except Exception:  # noqa: BLE001 - a fault of the parser on odd text is a refusal, not a crash
+        refusal = _unreadable("unreadable", "the question cannot be read", text)
+    raise refusal
+
+
+def _read(text: str, schema: Schema) -> Query:
+    # The parser takes 0.2 s to import: it is loaded with the first question, not with the package.
+    from discreet.sql.reader.from_clause import RelationReader  # noqa: PLC0415
+    from discreet.sql.reader.parse import check_words, parse  # noqa: PLC0415
+
+    syntax, tokens = parse(text)
+    answer = RelationReader(syntax, schema).answer(syntax.tree)
+    syntax.finish()
+    check_words(syntax, tokens)
+    _check_people(answer.query, schema, text)
+    work = bound_work(answer.query, MOST_ROWS_EACH)
+    try:
+        check_work(work)
+    except InputError as error:
+        raise syntax.blame_word(work.costliest, error) from None
+    return answer.query
+
+
+def _check_people(query: Query, schema: Schema, text: str) -> None:
+    try:
+        schema.check_same_people(table.name for table in tables_of(query.relation))
+    except InputError as wrong:
+        raise _refused(wrong, "people", text) from None
+
+
+def _refused(wrong: InputError, code: str, text: str) -> QueryRefused:
+    """A refusal by the plan of the question as a whole."""
+    return QueryRefused(wrong.what, why=wrong.why, fix=wrong.fix, code=code, start=0, end=len(text))
+
+
+def _unreadable(code: str, what: str, text: str) -> QueryRefused:
+    return QueryRefused(
+        what,
+        why="only questions that are understood to the last word are answered",
+        fix="ask a simpler SELECT with aggregates",
+        code=code,
+        start=0,
+        end=len(text),
+    )

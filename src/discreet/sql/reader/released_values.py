@@ -1,0 +1,259 @@
+"""What is done with released numbers: values over keys and aggregates, HAVING, ORDER BY, LIMIT.
+
+Nothing here costs privacy: it reads names that are released. A question over an aggregated subquery
+is the same, with that subquery's values in place of names.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from discreet.errors import InputError, QueryRefused
+from discreet.plan.expressions import (
+    Call,
+    Case,
+    Cast,
+    Column,
+    Expression,
+    Function,
+    IsIn,
+    Like,
+    Literal,
+    Truncate,
+)
+from discreet.plan.kinds import Kind
+from discreet.plan.query import Query, SortKey, released_columns
+from discreet.plan.relations import Named, expect
+from discreet.sql.reader.expressions import ExpressionReader, has_aggregate
+from discreet.sql.reader.literals import read_whole
+from discreet.sql.reader.names import Visible, bare_word, resolve
+from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.select_list import Item, name_items, read_items
+from discreet.sql.reader.syntax import Node, Syntax
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An aggregated question; `names` are what its values can be called from outside."""
+
+    query: Query
+    source: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lift:
+    """Puts released names in the place of key expressions and aggregates."""
+
+    syntax: Syntax
+    names: Mapping[Expression, str]
+    columns: Sequence[Visible]
+
+    def lift(self, expression: Expression, node: Node | None) -> Expression:
+        """The expression over released columns; a column that is not grouped is refused."""
+        if expression in self.names:
+            return self._kept(Column(self.names[expression]), expression, node)
+        here = self.syntax.origin(expression) or node
+        match expression:
+            case Literal():
+                return expression
+            case Column(name):
+                raise self._ungrouped(name, here)
+            case Call(function, arguments):
+                lifted: Expression = Call(function, tuple(self.lift(a, here) for a in arguments))
+            case Case(branches, otherwise):
+                pairs = tuple((self.lift(c, here), self.lift(v, here)) for c, v in branches)
+                lifted = Case(pairs, self.lift(otherwise, here))
+            case Cast() | IsIn() | Like() | Truncate():
+                lifted = replace(expression, operand=self.lift(expression.operand, here))
+        return self._kept(lifted, expression, node)
+
+    def _kept(self, lifted: Expression, old: Expression, node: Node | None) -> Expression:
+        origin = self.syntax.origin(old) or node
+        return lifted if origin is None else self.syntax.remember(lifted, origin)
+
+    def _ungrouped(self, column: str, node: Node | None) -> QueryRefused:
+        name = next((c.name for c in self.columns if c.column == column), column)
+        what = Refusal(
+            "ungrouped_column",
+            f"{name} is neither grouped nor aggregated",
+            "it has a value for each row, and the answer has one row for each group",
+            f"add {name} to GROUP BY, or aggregate it, as in COUNT(DISTINCT {name})",
+        )
+        return self.syntax.refuse(node, what)
+
+
+def check_released(reader: ExpressionReader, expression: Expression, node: Node) -> None:
+    """Refuse a condition over released columns that is none."""
+    reader.check(expression, node)
+    try:
+        expect(expression, reader.types, Kind.BOOLEAN, "a condition")
+    except InputError as error:
+        raise reader.syntax.blame(node, error) from None
+
+
+def read_limits(syntax: Syntax, select: Node) -> tuple[int | None, int]:
+    """LIMIT and OFFSET."""
+    limit, offset = syntax.part(select, "limit"), syntax.part(select, "offset")
+    if limit is not None and not isinstance(limit, exp.Limit):
+        raise syntax.refuse(limit, _FETCH)
+    if limit is not None and limit.args.get("limit_options") is not None:
+        raise syntax.refuse_clause(limit, "limit_options")
+    most = None if limit is None else syntax.part(limit, "expression")
+    skip = None if offset is None else syntax.part(offset, "expression")
+    return (
+        None if most is None else read_whole(syntax, most, "LIMIT", at_least=1),
+        0 if skip is None else read_whole(syntax, skip, "OFFSET"),
+    )
+
+
+def order_parts(syntax: Syntax, select: Node) -> list[tuple[Node, bool, bool]]:
+    """The parts of ORDER BY: what, whether descending, whether NULL comes first."""
+    order = syntax.part(select, "order")
+    return [
+        (
+            syntax.part(part, "this"),
+            bool(syntax.part(part, "desc")),
+            bool(syntax.part(part, "nulls_first")),
+        )
+        for part in ([] if order is None else syntax.parts(order, "expressions"))
+    ]
+
+
+def position(syntax: Syntax, node: Node, count: int) -> int | None:
+    """The position that an ordinal in ORDER BY names, from 0."""
+    if isinstance(node, exp.Literal | exp.Boolean | exp.Null | exp.Var):
+        at = read_whole(syntax, node, "a position in ORDER BY", at_least=1)
+        if at <= count:
+            return at - 1
+        raise syntax.refuse(node, _POSITION)
+    return None
+
+
+def orders(expression: Expression, *, descending: bool, nulls_first: bool) -> list[SortKey]:
+    """One part of ORDER BY: NULL is last in the plan, so that NULLS FIRST takes two."""
+    order = SortKey(expression, descending)
+    if not nulls_first:
+        return [order]
+    last, first = Literal(1, Kind.INTEGER), Literal(0, Kind.INTEGER)
+    missing = Call(Function.IS_NULL, (expression,))
+    return [SortKey(Case(((missing, first),), last)), order]
+
+
+def read_over(syntax: Syntax, select: Node, answer: Answer) -> Answer:
+    """A question over an aggregated subquery: more post-processing, or a refusal."""
+    for part in ("group", "distinct", "having"):
+        if select.args.get(part) is not None:
+            raise syntax.refuse(select.args[part], _NESTED)
+    if select.args.get("joins"):
+        raise syntax.refuse(select.args["joins"][0], _JOINED)
+    return _Over(syntax, select, answer).read()
+
+
+class _Over:
+    """One SELECT over an answer."""
+
+    def __init__(self, syntax: Syntax, select: Node, answer: Answer) -> None:
+        self.syntax = syntax
+        self.select = select
+        self.query = answer.query
+        self.source = answer.source
+        self.values = {
+            f"\0{at}": output.expression for at, output in enumerate(answer.query.outputs)
+        }
+        self.columns = [
+            Visible(name, column, answer.source)
+            for name, column in zip(answer.names, self.values, strict=True)
+        ]
+        self.types = released_columns(answer.query)
+        self.reader = ExpressionReader(syntax, self.types, self._value)
+
+    def read(self) -> Answer:
+        """The same question, with more done to its answer."""
+        items = read_items(self.syntax, self.select, self.columns)
+        outputs = [self._output(item) for item in items]
+        names = name_items(self.syntax, items, [None] * len(items))
+        query = replace(
+            self.query,
+            outputs=tuple(Named(n, e) for n, e in zip(names, outputs, strict=True)),
+        )
+        return Answer(self._limited(self._filtered(query), outputs, names), "", tuple(names))
+
+    def _value(self, node: exp.Column) -> Expression:
+        return self.values[resolve(self.syntax, node, self.columns).column]
+
+    def _output(self, item: Item) -> Expression:
+        if item.visible is not None:
+            return self.values[item.visible.column]
+        if has_aggregate(item.node):
+            raise self.syntax.refuse(item.node, _NESTED)
+        return self.reader.checked(item.node)
+
+    def _filtered(self, query: Query) -> Query:
+        where = self.syntax.part(self.select, "where")
+        if where is None:
+            return query
+        self._check_cut(where)
+        node = self.syntax.part(where, "this")
+        condition = self.reader.checked(node)
+        check_released(self.reader, condition, node)
+        if query.having is not None:
+            condition = Call(Function.AND, (query.having, condition))
+        return replace(query, having=condition)
+
+    def _limited(self, query: Query, outputs: Sequence[Expression], names: list[str]) -> Query:
+        order = [
+            one
+            for node, descending, nulls_first in order_parts(self.syntax, self.select)
+            for one in orders(
+                self._ordered(node, outputs, names),
+                descending=descending,
+                nulls_first=nulls_first,
+            )
+        ]
+        limit, offset = read_limits(self.syntax, self.select)
+        if order or limit is not None or offset:
+            self._check_cut(self.select)
+            return replace(query, order=tuple(order) or query.order, limit=limit, offset=offset)
+        return query
+
+    def _ordered(self, node: Node, outputs: Sequence[Expression], names: list[str]) -> Expression:
+        at = position(self.syntax, node, len(outputs))
+        if at is not None:
+            return outputs[at]
+        word = bare_word(self.syntax, node)
+        named = [e for e, n in zip(outputs, names, strict=True) if word and word.names(n)]
+        return named[0] if named else self.reader.checked(node)
+
+    def _check_cut(self, node: Node) -> None:
+        """After LIMIT the rows cannot be filtered, ordered or cut again."""
+        if self.query.limit is not None or self.query.offset:
+            raise self.syntax.refuse(node, _CUT)
+
+
+_FETCH = Refusal("clause", "FETCH FIRST is used", fix="write LIMIT and a number")
+_POSITION = Refusal(
+    "argument",
+    "a position behind the end of the SELECT list",
+    "positions count the selected values from 1",
+    "use a smaller number or a name",
+)
+_NESTED = Refusal(
+    "nested_answer",
+    "an aggregated subquery is aggregated again",
+    "its numbers are about groups of people, and a person can be in many groups",
+    "group the subquery by the column that names the person, or ask the outer question directly",
+)
+_JOINED = Refusal(
+    "nested_answer",
+    "an aggregated subquery is joined",
+    "its rows are answers and belong to nobody",
+    "ask for both aggregates in one SELECT, with FILTER (WHERE ...)",
+)
+_CUT = Refusal(
+    "clause",
+    "the rows of a subquery with LIMIT are filtered, ordered or cut again",
+    "one LIMIT is applied, at the end",
+    "put WHERE, ORDER BY and LIMIT on one level",
+)

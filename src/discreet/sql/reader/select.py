@@ -1,0 +1,148 @@
+"""One SELECT: private rows from FROM and WHERE, then groups, or rows for the question around it.
+
+    no aggregate, no GROUP BY         rows: each a function of one row below
+    GROUP BY the person (and more)    rows: one a person, with summaries of that person's rows
+    any other aggregate               an answer: released, and post-processed
+
+A whole question has to be an answer; FROM takes rows, or one answer alone.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeGuard
+
+from sqlglot import exp
+
+from discreet.errors import InputError
+from discreet.plan.expressions import Column, Expression
+from discreet.plan.relations import FilterRows, Named, Project, Relation, columns_of
+from discreet.sql.reader.aggregated_select import LIMIT, ORDER, AggregatedSelect
+from discreet.sql.reader.expressions import ExpressionReader
+from discreet.sql.reader.group_by import GroupReader, Groups
+from discreet.sql.reader.names import NamedRelation, Visible, resolve
+from discreet.sql.reader.refusals import ROW_OUTPUT, Refusal
+from discreet.sql.reader.released_values import Answer
+from discreet.sql.reader.select_list import Item, name_items, read_items
+from discreet.sql.reader.syntax import Node, Syntax
+
+
+class SelectReader:
+    """Reads one SELECT over the rows of its FROM."""
+
+    def __init__(self, syntax: Syntax, select: Node, rows: NamedRelation, *, whole: bool) -> None:
+        self.syntax = syntax
+        self.select = select
+        self.whole = whole
+        self.columns = rows.columns
+        self.relation = self._filtered(rows)
+        self.reader = self._row_reader(self.relation, "an aggregate")
+        self.rows = self._row_reader(self.relation, "GROUP BY")
+        self.items = read_items(syntax, select, self.columns)
+
+    def read(self) -> NamedRelation | Answer:
+        """Rows or an answer."""
+        groups = self._groups()
+        if groups is None:
+            return self._plain_rows()
+        named = {c.column: c for c in self.columns if c.identities}
+        whose = [(named[e.name], node) for e, node in groups.keys.items() if _is_one(e, named)]
+        if whose and self.whole:
+            raise self.syntax.refuse(whose[0][1], _PER_PERSON_OUTPUT)
+        per_person = any(column.owns for column, _ in whose)
+        return AggregatedSelect(self, groups, per_person=per_person).read()
+
+    def meaning(self, node: exp.Column) -> Expression:
+        """The column of FROM that a name means."""
+        return Column(resolve(self.syntax, node, self.columns).column)
+
+    def build(self, node: Node, kind: Callable[..., Relation], *fields: object) -> Relation:
+        """A relation of the plan, or a refusal at the place of a node."""
+        try:
+            return kind(*fields)
+        except InputError as error:
+            raise self.syntax.blame(node, error) from None
+
+    def project(
+        self, relation: Relation, columns: Sequence[tuple[str, Expression]], node: Node
+    ) -> Relation:
+        """Rows with these columns; nothing is added where they are the ones below."""
+        if [(name, Column(name)) for name in columns_of(relation)] == list(columns):
+            return relation
+        return self.build(node, Project, relation, tuple(Named(n, e) for n, e in columns))
+
+    def _row_reader(self, relation: Relation, clause: str) -> ExpressionReader:
+        return ExpressionReader(self.syntax, columns_of(relation), self.meaning, clause=clause)
+
+    def _filtered(self, rows: NamedRelation) -> Relation:
+        where = self.syntax.part(self.select, "where")
+        if where is None:
+            return rows.relation
+        node = self.syntax.part(where, "this")
+        condition = self._row_reader(rows.relation, "WHERE").checked(node)
+        return self.build(node, FilterRows, rows.relation, condition)
+
+    def _groups(self) -> Groups | None:
+        """The groups of the question; None where rows are asked for."""
+        group = self.syntax.part(self.select, "group")
+        distinct = self.syntax.part(self.select, "distinct")
+        having = self.select.args.get("having")
+        aggregated = having is not None or any(item.aggregates for item in self.items)
+        reader = GroupReader(self.rows, self.columns, self.items, self._read_key)
+        if distinct is not None:
+            if group is not None or aggregated:
+                raise self.syntax.refuse(self.select, _DISTINCT_ANSWER)
+            if distinct.args.get("on") is not None:
+                raise self.syntax.refuse_clause(distinct, "on")
+            return reader.of_items(self.items)
+        if group is not None:
+            return reader.read(group)
+        return Groups() if aggregated else None
+
+    def _read_key(self, item: Item) -> Expression:
+        if item.aggregates:
+            raise self.syntax.refuse(item.node, _AGGREGATE_KEY)
+        return item.read(self.rows)
+
+    def _plain_rows(self) -> NamedRelation:
+        expressions = [item.read(self.rows) for item in self.items]
+        if self.whole:
+            raise self.syntax.refuse(self.items[0].node, ROW_OUTPUT)
+        for part, refusal in (("limit", LIMIT), ("offset", LIMIT), ("order", ORDER)):
+            if self.select.args.get(part) is not None:
+                raise self.syntax.refuse(self.select.args[part], refusal)
+        names = name_items(self.syntax, self.items, [None] * len(self.items))
+        columns = list(zip(names, expressions, strict=True))
+        relation = self.project(self.relation, columns, self.select)
+        known = {column.column: column for column in reversed(self.columns)}
+        return NamedRelation(relation, tuple(_visible(*column, known) for column in columns))
+
+
+def _visible(name: str, expression: Expression, known: Mapping[str, Visible]) -> Visible:
+    """A new column; a plain copy of an old one identifies the same people."""
+    old = known.get(expression.name) if isinstance(expression, Column) else None
+    if old is None:
+        return Visible(name, name, "")
+    return Visible(name, name, "", old.identities, old.absent)
+
+
+def _is_one(expression: Expression, named: Mapping[str, Visible]) -> TypeGuard[Column]:
+    return isinstance(expression, Column) and expression.name in named
+
+
+_PER_PERSON_OUTPUT = Refusal(
+    "per_person_output",
+    "the answer would have a row for each person",
+    "an answer about one person gives that person away",
+    "put the question in FROM and aggregate over it, as in SELECT AVG(n) FROM (...)",
+)
+_DISTINCT_ANSWER = Refusal(
+    "distinct",
+    "SELECT DISTINCT stands beside aggregates or GROUP BY",
+    "groups are different already, and equal noisy numbers mean nothing",
+    "leave DISTINCT out",
+)
+_AGGREGATE_KEY = Refusal(
+    "misplaced_aggregate",
+    "GROUP BY names an aggregate",
+    "groups are made before anything is aggregated",
+    "group by a column",
+)

@@ -1,0 +1,212 @@
+"""An analyst's text as a syntax tree, and a record of what of it has been read.
+
+Guarantee: a statement is accepted only if every part of its tree was asked for by name with `part`,
+and every word of its text is in the tree or in the list of words that carry no meaning of their
+own. A clause that the reader does not know can therefore not be lost; it is refused, with its
+place.
+
+Why: parsers are generous. sqlglot reads `0x1F` as `0 AS x1F`, `VARCHAR(10)` as VARCHAR and
+`x NOT LIKE y` as LIKE with a flag. A reader that walks the tree and takes what it knows would
+answer another question.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from sqlglot import exp
+
+from discreet.errors import InputError, QueryRefused
+from discreet.plan.expressions import Expression
+from discreet.sql.reader.refusals import CLAUSES, Refusal
+
+Node: TypeAlias = exp.Expr
+Place: TypeAlias = tuple[int, int]
+
+LARGEST = 5_000
+"""Expressions of more nodes than this, once aliases are put in their places, are refused."""
+
+MOST_LOOKED_AT = 1 << 16
+"""Parts of expressions that are looked at while a text is read, repeatedly or not: some 0.7 s."""
+
+
+class Syntax:
+    """One statement: its text, its tree, and which parts of the tree have been read."""
+
+    def __init__(
+        self, text: str, tree: Node, spots: Mapping[str, list[Place]] | None = None
+    ) -> None:
+        self.text = text
+        self.tree = tree
+        self._spots = spots or {}
+        self._read: set[tuple[int, str]] = set()
+        self._origins: dict[int, tuple[Expression, Node]] = {}
+        self._looked_at = 0
+
+    def part(self, node: Node, name: str) -> Any:
+        """One part of a node, which counts as read from now on."""
+        self._read.add((id(node), name))
+        return node.args.get(name)
+
+    def parts(self, node: Node, name: str) -> list[Node]:
+        """A part that is a list."""
+        return list(self.part(node, name) or ())
+
+    def expect(self, node: Node, name: str, value: object) -> None:
+        """Read a flag that has to have this value, because only then the meaning is ours."""
+        if self.part(node, name) != value:
+            raise self.refuse_clause(node, name)
+
+    def word(self, identifier: Node) -> "Word":
+        """A name as it was typed."""
+        if not isinstance(identifier, exp.Identifier):
+            raise self.refuse(
+                identifier, Refusal("syntax", "something stands where a name belongs")
+            )
+        quoted = bool(self.part(identifier, "quoted"))
+        return Word(str(self.part(identifier, "this")), quoted, identifier)
+
+    def finish(self) -> None:
+        """Refuse the statement if any part of it has not been read."""
+        for node in self.tree.walk():
+            for name, value in node.args.items():
+                if value not in (None, False, []) and (id(node), name) not in self._read:
+                    raise self.refuse_clause(node, name)
+
+    def refuse_clause(self, node: Node, name: str) -> QueryRefused:
+        """Refuse one part of a node."""
+        value = node.args.get(name)
+        first = value[0] if isinstance(value, list) and value else value
+        known = CLAUSES.get((type(node).__name__, name)) or CLAUSES.get(("", name))
+        label = type(node).__name__.upper()
+        refusal = known or Refusal(
+            "clause", f"{label} has a part that is not understood here: {name.strip('_').upper()}"
+        )
+        return self.refuse(first if isinstance(first, Node) else node, refusal)
+
+    def refuse(self, node: Node | None, refusal: Refusal) -> QueryRefused:
+        """A refusal of the part of the text that a node came from."""
+        start, end = self.place(node)
+        return QueryRefused(
+            refusal.what,
+            why=refusal.why,
+            fix=refusal.fix,
+            code=refusal.code,
+            start=start,
+            end=end,
+        )
+
+    def blame(self, node: Node | None, error: InputError) -> QueryRefused:
+        """A refusal by the plan, at the place in the text."""
+        return self.refuse(node, Refusal("type", error.what, error.why, error.fix))
+
+    def blame_word(self, word: str, error: InputError) -> QueryRefused:
+        """A refusal by the plan, at the first place where a word stands, else as a whole."""
+        start, end = (self._spots.get(word) or [(0, len(self.text))])[0]
+        said = {"why": error.why, "fix": error.fix, "code": "too_slow"}
+        return QueryRefused(error.what, **said, start=start, end=end)
+
+    def place(self, node: Node | None) -> Place:
+        """Where a node stands in the text; nodes without a mark of their own take their parts'."""
+        spots = self._spots.get(_UNMARKED.get(type(node).__name__, ""), [])
+        if spots:
+            return spots[0]
+        while node is not None:
+            marks = [
+                (int(found.meta["start"]), int(found.meta["end"]) + 1)
+                for found in node.walk()
+                if "start" in found.meta
+            ]
+            if marks:
+                start = min(mark[0] for mark in marks)
+                return start, self._closed(start, max(mark[1] for mark in marks))
+            node = node.parent
+        return 0, len(self.text)
+
+    def _closed(self, start: int, end: int) -> int:
+        """The end, moved behind parentheses that were opened and not closed."""
+        opened = self.text.count("(", start, end) - self.text.count(")", start, end)
+        for at, sign in enumerate(self.text[end:], start=end + 1):
+            if opened <= 0 or sign not in " \t\r\n)":
+                break
+            if sign == ")":
+                opened, end = opened - 1, at
+        return end
+
+    def remember(self, expression: Expression, node: Node) -> Expression:
+        """Keep the node that an expression came from, and refuse one that has grown too large."""
+        if expression.size > LARGEST:
+            raise self.refuse(node, _TOO_LARGE)
+        self.look_at(1, node)
+        self._origins[id(expression)] = (expression, node)
+        return expression
+
+    def look_at(self, parts: int, node: Node) -> None:
+        """Count parts of expressions that are looked at; a text that needs too many is refused."""
+        self._looked_at += parts
+        if self._looked_at > MOST_LOOKED_AT:
+            raise self.refuse(node, _TOO_MUCH)
+
+    def origin(self, expression: Expression) -> Node | None:
+        """The node that an expression came from."""
+        known = self._origins.get(id(expression))
+        return known[1] if known else None
+
+
+_TOO_LARGE = Refusal(
+    "too_large",
+    f"an expression has more than {LARGEST} parts",
+    "it would take an engine too long to plan",
+    "compute parts of it in a subquery",
+)
+_TOO_MUCH = Refusal(
+    "too_large",
+    "the question has too many parts, once every name stands for what it means",
+    "it would take too long to read",
+    "ask for fewer columns, or shorter expressions",
+)
+_UNMARKED = {
+    "Null": "NULL",
+    "CurrentDate": "CURRENT_DATE",
+    "CurrentTime": "CURRENT_TIME",
+    "CurrentTimestamp": "CURRENT_TIMESTAMP",
+    "Exists": "EXISTS",
+    "TableSample": "TABLESAMPLE",
+    "Lock": "FOR",
+    "Into": "INTO",
+    "Qualify": "QUALIFY",
+    "Collate": "COLLATE",
+}
+"""Nodes without a mark of their own that are refused, and the word that they begin with."""
+
+
+class Word:
+    """A name as it was typed: unquoted it matches in any case, quoted it matches exactly."""
+
+    __slots__ = ("node", "quoted", "text")
+
+    def __init__(self, text: str, quoted: bool, node: Node) -> None:  # noqa: FBT001 - a fact of the text
+        self.text = text
+        self.quoted = quoted
+        self.node = node
+
+    def names(self, name: str) -> bool:
+        """Whether it means this name."""
+        return self.text == name if self.quoted else self.text.lower() == name.lower()
+
+
+def conjuncts(syntax: Syntax, node: Node, kind: type[exp.Expr]) -> Iterator[Node]:
+    """The operands of a chain of AND or OR, in order, however long it is."""
+    pending = [node]
+    while pending:
+        top = pending.pop()
+        if isinstance(top, kind):
+            pending += [syntax.part(top, "expression"), syntax.part(top, "this")]
+        else:
+            yield top
+
+
+def is_null(node: Node) -> bool:
+    """Whether a node is the word NULL, in brackets or not."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return isinstance(node, exp.Null)

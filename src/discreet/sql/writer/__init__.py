@@ -1,0 +1,1 @@
+"""A plan into an engine's SQL."""

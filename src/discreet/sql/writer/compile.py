@@ -1,0 +1,327 @@
+"""A query as an engine's SQL: exact integers for each group, nobody weighing more than allowed.
+
+The steps, each one SELECT; the rows of those with a name in brackets are kept by the session:
+
+    [pairs]  one row for each person and group: rows, and the person's part in each statistic
+    [norms]  one row for each person: what their rows and groups add up to
+    spread   how many people have which norm (for choosing limits)
+    [heavy]  the few people above a limit on rows, with a weight below the full one;
+    [roaming]  the same for a limit on groups
+    totals   the weighted sums of all people, group by group
+    ranks    the same for the cells of a quantile
+
+A person's weight is an integer from 0 to `FULL`; parts are integers; so are the sums. Nothing is
+rounded after the rows, and nothing depends on the order of rows. Sums are wide (128 bits or more),
+where n rows add up to less than n * 2^32.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from discreet.plan.bounding import FULL, has_known_keys, is_by_row, largest_weight
+from discreet.plan.expressions import Expression, Function
+from discreet.plan.kinds import Kind, Value
+from discreet.plan.query import Query, key_types
+from discreet.plan.relations import columns_of
+from discreet.plan.schema import PERSON
+from discreet.plan.statistics import Distinct, People, Ranks, Rows, Statistic, Total
+from discreet.plan.typing import infer
+from discreet.sql.writer.dialect import Dialect
+from discreet.sql.writer.integers import cell, on_grid, saturated
+from discreet.sql.writer.relations import first_rows, render_relation
+
+SECRET = "<secret>"  # noqa: S105 - stands for the salt, which is drawn when the question is asked
+
+_WRITTEN = 1000
+"""The longest list of keys that is written out; longer ones are tables of the session."""
+
+
+class Kept(NamedTuple):
+    """A SELECT whose rows a session keeps under a name, in place of what had that name."""
+
+    name: str
+    select: str
+
+    def __str__(self) -> str:
+        return f"WITH {self.name} AS ({self.select})"
+
+
+@dataclass(frozen=True)
+class CompiledQuery:
+    """The statements that answer one query on one engine.
+
+    `salt` is the question's secret: it chooses which rows of a person enter joins.
+    """
+
+    query: Query
+    statistics: tuple[Statistic, ...]
+    dialect: Dialect
+    salt: str = SECRET
+
+    @property
+    def by_row(self) -> bool:
+        """Whether each row is protected by itself."""
+        return is_by_row(self.query)
+
+    @property
+    def known(self) -> bool:
+        """Whether all values of all keys are public."""
+        return has_known_keys(self.query)
+
+    @property
+    def keys(self) -> list[str]:
+        """The names of the key columns in every statement."""
+        return [f"k{i}" for i in range(len(self.query.keys))]
+
+    # --- rows -----------------------------------------------------------------------------------
+
+    def rows(self, columns: Sequence[str]) -> str:
+        """The private rows that are in a group, with their keys and these columns."""
+        scope = columns_of(self.query.relation)
+        parts = self._owner
+        for name, key in zip(self.keys, self.query.keys, strict=True):
+            parts.append(f"{self.dialect.render(key.expression, scope)} AS {name}")
+        text = f"SELECT {', '.join([*parts, *columns]) or '1'} FROM ({self._relation}) AS r"
+        if self.by_row and self.known:
+            return text  # what is no known key finds no place later, at no cost a row
+        known = [
+            self._listed(i, of.keys, of.kind)
+            for i, of in enumerate(key_types(self.query))
+            if of.keys is not None
+        ]
+        return f"SELECT * FROM ({text}) AS r WHERE {' AND '.join(known)}" if known else text
+
+    def parts(self) -> str:
+        """The rows with each one's part in each statistic that is a sum.
+
+        v is a value on its grid, NULL where the row does not count; p says whether it counts.
+        """
+        found, shown = [], []
+        for i, statistic in enumerate(self.statistics):
+            match statistic:
+                case Total(value, where, grid):
+                    found.append(f"{self._counted(value, where)} AS v{i}")
+                    shown.append(f"{on_grid(f'v{i}', grid, self.dialect)} AS v{i}")
+                case Rows(where) | People(where):
+                    found.append(f"{self._holds(where)} AS p{i}")
+                    shown.append(f"p{i}")
+                case _:
+                    pass
+        # A value is named before it is put on its grid, where it is read more than once.
+        rows = self.rows(found)
+        columns = ", ".join([*self._owner, *self.keys, *shown])
+        return f"SELECT {columns} FROM ({rows}) AS r" if self._of(Total) else rows
+
+    def pairs(self) -> Kept:
+        """One row for each person and group."""
+        sums = [f"{self._sum(i)} AS s{i}" for i in self._of(Rows, Total)]
+        flags = [f"BOOL_OR(p{i}) AS q{i}" for i in self._of(People)]
+        columns = ", ".join([self._person, *self.keys, "COUNT(*) AS n", *sums, *flags])
+        places = _places(1 + len(self.keys))
+        return Kept("pairs", f"SELECT {columns} FROM ({self.parts()}) AS r GROUP BY {places}")
+
+    # --- limits ---------------------------------------------------------------------------------
+
+    def norms(self) -> Kept:
+        """For each person: rows in all, rows squared over groups, and groups."""
+        wide = self.dialect.wide("n")
+        rows, squares = self.dialect.sum(wide), self.dialect.sum(f"{wide} * n")
+        columns = [
+            f"{saturated(rows, self.dialect)} AS l1",
+            f"{saturated(squares, self.dialect)} AS l2",
+            "COUNT(*) AS l0",
+        ]
+        select = f"SELECT {self._person}, {', '.join(columns)} FROM pairs GROUP BY {self._person}"
+        return Kept("norms", select)
+
+    def spread(self, norm: str, limits: Sequence[int]) -> str:
+        """How many people first fit each of these rising limits; one bucket more takes the rest."""
+        arms = " ".join(f"WHEN {norm} <= {limit} THEN {i}" for i, limit in enumerate(limits))
+        bucket = f"CASE {arms} ELSE {len(limits)} END"
+        return f"SELECT {bucket} AS bucket, COUNT(*) AS people FROM norms GROUP BY 1 ORDER BY 1"
+
+    def weights(self, name: str, norm: str, limit: int, *, square: bool) -> Kept:
+        """The people over a limit and their weights; `square` for a limit on a squared norm.
+
+        Why: see `discreet.plan.bounding`.
+        """
+        size = self.dialect.as_double(norm)
+        size = self.dialect.real(Function.SQRT, size) if square else size
+        top = largest_weight(limit, squared=square)
+        share = self.dialect.real(Function.DIVIDE, self.dialect.double(top), size)
+        weight = self.dialect.cast(self.dialect.whole(Function.FLOOR, share), Kind.INTEGER)
+        select = f"SELECT {self._person}, {weight} AS w FROM norms WHERE {norm} > {limit}"
+        return Kept(name, select)
+
+    # --- totals ---------------------------------------------------------------------------------
+
+    def totals(self) -> str:
+        """The weighted statistics of each group that has rows, t0, t1, ..., as integers.
+
+        `people` is how many people (rows, where each is protected by itself) a group has. Groups
+        are in the order of their keys.
+        """
+        order = ", ".join(f"{i + 1} NULLS LAST" for i in range(len(self.keys)))
+        return f"{self._sums()} ORDER BY {order}" if self.keys else self._sums()
+
+    def _sums(self) -> str:
+        if self.by_row:
+            parts = {i: f"{self._sum(i)} * {FULL}" for i in self._of(Rows, Total)}
+            parts |= {i: f"COUNT(*) FILTER (WHERE p{i}) * {FULL}" for i in self._of(People)}
+            source = f"({self.parts()}) AS r"
+        else:
+            total, full = self.dialect.sum, self.dialect.literal(FULL, Kind.INTEGER)
+            parts = {i: total(f"s{i} * COALESCE(h.w, {full})") for i in self._of(Rows, Total)}
+            parts |= {
+                i: total(f"CASE WHEN q{i} THEN COALESCE(g.w, {full}) ELSE 0 END")
+                for i in self._of(People)
+            }
+            source = f"pairs {self._join('heavy', 'h')} {self._join('roaming', 'g')}"
+        # Saturating moves two sums no further apart, so sensitivities hold.
+        sums = [f"{saturated(part, self.dialect)} AS t{i}" for i, part in sorted(parts.items())]
+        return self._grouped(["COUNT(*) AS people", *sums], source)
+
+    def ranks(self, statistic: Ranks) -> str:
+        """The weight in each occupied cell of each released group, by place."""
+        rows = self.rows([f"{self._counted(statistic.value, statistic.where)} AS cell"])
+        place = cell("cell", statistic.low, statistic.high, statistic.cells, self.dialect)
+        columns = ", ".join([*self._owner, *self.keys, f"{place} AS cell"])
+        source = f"(SELECT {columns} FROM ({rows}) AS r) AS r"
+        weight = self.dialect.literal(FULL, Kind.INTEGER)
+        if not self.by_row and not self.known:
+            match = self._same("r", "p", [self._person, *self.keys])
+            source = self.dialect.matching(source, "pairs AS p", match)
+        if not self.by_row:
+            source, weight = f"{source} {self._join('heavy', 'h')}", f"COALESCE(h.w, {weight})"
+        summed = ["cell", f"{saturated(self.dialect.sum(weight), self.dialect)} AS weight"]
+        grouped = self._grouped(summed, f"{source} WHERE cell IS NOT NULL", extra=1)
+        # Whoever is far over the limits weighs nothing, and a cell that they alone are in is empty.
+        there = f"SELECT * FROM ({grouped}) AS t WHERE weight > 0"
+        return self._placed(there, ["cell", "weight"])
+
+    def distincts(self, statistic: Distinct, limit: int, salt: str) -> str:
+        """How many different values each released group has, by place, of `limit` a person."""
+        value = self.dialect.render(statistic.value, columns_of(self.query.relation))
+        rows = self.rows([f"{value} AS v", f"{self._holds(statistic.where)} AS counts"])
+        if self.by_row:
+            source = f"({rows}) AS r WHERE counts"
+        else:
+            columns = ", ".join([self._person, *self.keys, "v"])
+            each = f"SELECT DISTINCT {columns} FROM ({rows}) AS r WHERE counts"
+            kind = infer(statistic.value, columns_of(self.query.relation)).kind
+            kinds = {**self._key_kinds, "v": kind}
+            source = f"({first_rows(each, self._person, kinds, limit, self.dialect, salt)}) AS r"
+        counted = [f"COUNT(DISTINCT v) * {FULL} AS t"]
+        return self._placed(self._grouped(counted, source), ["t"])
+
+    # --- groups ---------------------------------------------------------------------------------
+
+    def few_groups(self, limit: int, salt: str) -> list[Kept]:
+        """Leave each person `limit` groups at most, chosen by a keyed hash."""
+        sums = [f"s{i}" for i in self._of(Rows, Total)]
+        others = ["n", *sums, *(f"q{i}" for i in self._of(People))]
+        columns = ", ".join([self._person, *self.keys, *others])
+        rows = f"SELECT {columns} FROM pairs JOIN norms USING ({self._person})"
+        many, few = (f"{rows} WHERE l0 {sign} {limit}" for sign in (">", "<="))
+        kinds = self._key_kinds
+        chosen = first_rows(many, self._person, kinds, limit, self.dialect, salt, others)
+        return [Kept("pairs", f"{few} UNION ALL {chosen}"), self.norms()]
+
+    def _same(self, one: str, other: str, names: Sequence[str]) -> str:
+        """Whether columns of two sources are the same; NULL is a key like any other."""
+        return " AND ".join(self.dialect.same(f"{one}.{n}", f"{other}.{n}") for n in names)
+
+    def _placed(self, grouped: str, columns: Sequence[str]) -> str:
+        """Columns by the place of their group in the session's table `groups`, in order."""
+        shown, order = ", ".join(f"t.{c}" for c in columns), _places(1 + len(columns))
+        if not self.keys:
+            place = self.dialect.literal(0, Kind.INTEGER)
+            return f"SELECT {place} AS place, {shown} FROM ({grouped}) AS t ORDER BY {order}"
+        return (
+            f"SELECT g.place, {shown} FROM ({grouped}) AS t "
+            f"JOIN groups AS g ON {self._same('t', 'g', self.keys)} ORDER BY {order}"
+        )
+
+    def placed_totals(self) -> str:
+        """The totals of groups whose keys are known, by the place of their combination, in order.
+
+        The known values of key i are the session's table `d{i}`, with columns `c` (place) and `k`.
+        Groups without rows are not among them; where there is nothing to group by, all rows are one
+        group.
+        """
+        columns = [f"t{i}" for i in self._of(Rows, Total, People)]
+        zeros = [f"COALESCE({column}, 0) AS {column}" for column in columns]
+        if not self.keys:
+            shown = ", ".join([f"{self.dialect.literal(0, Kind.INTEGER)} AS place", *zeros])
+            return f"SELECT {shown} FROM ({self._sums()}) AS t"
+        place, joins = "", ""
+        for i, of in enumerate(key_types(self.query)):
+            place = f"({place} * {len(of.keys or ())} + d{i}.c)" if place else f"d{i}.c"
+            joins += f" JOIN d{i} ON {self.dialect.same(f't.k{i}', f'd{i}.k')}"
+        shown = ", ".join([f"{place} AS place", *zeros])
+        return f"SELECT {shown} FROM ({self._sums()}) AS t{joins} ORDER BY place"
+
+    # --- texts ----------------------------------------------------------------------------------
+
+    @cached_property
+    def _relation(self) -> str:
+        return render_relation(self.query.relation, self.dialect, self.salt)
+
+    @property
+    def _key_kinds(self) -> dict[str, Kind]:
+        kinds = [of.kind for of in key_types(self.query)]
+        return dict(zip(self.keys, kinds, strict=True))
+
+    @property
+    def _person(self) -> str:
+        return self.dialect.identifier(PERSON)
+
+    @property
+    def _owner(self) -> list[str]:
+        """The person's column, where rows have a person."""
+        return [] if self.by_row else [self._person]
+
+    def _sum(self, place: int) -> str:
+        """The sum over rows of a statistic, wide; 0 where no row counts."""
+        statistic, wide = self.statistics[place], self.dialect.wide
+        if isinstance(statistic, Total):
+            return f"COALESCE({self.dialect.sum(f'v{place}')}, {wide('0')})"
+        every = statistic == Rows(None)
+        return wide(f"COUNT(*){'' if every else f' FILTER (WHERE p{place})'}")
+
+    def _of(self, *kinds: type) -> list[int]:
+        return [i for i, statistic in enumerate(self.statistics) if isinstance(statistic, kinds)]
+
+    def _listed(self, place: int, keys: Sequence[Value], kind: Kind) -> str:
+        """Whether a key is one of those known: written out, or looked up where they are many."""
+        if len(keys) <= _WRITTEN:
+            return self.dialect.is_one_of(f"k{place}", keys, kind)
+        null = f" OR k{place} IS NULL" if None in keys else ""
+        return f"(k{place} IN (SELECT k FROM d{place} WHERE k IS NOT NULL){null})"
+
+    def _holds(self, where: Expression | None) -> str:
+        if where is None:
+            return "TRUE"
+        return f"COALESCE({self.dialect.render(where, columns_of(self.query.relation))}, FALSE)"
+
+    def _counted(self, value: Expression, where: Expression | None) -> str:
+        """A number as a double, NULL where the row does not count."""
+        scope = columns_of(self.query.relation)
+        text = self.dialect.render(value, scope)
+        real = self.dialect.as_double(text) if infer(value, scope).kind is Kind.INTEGER else text
+        return real if where is None else self.dialect.only_if(self._holds(where), real)
+
+    def _join(self, table: str, alias: str) -> str:
+        return f"LEFT JOIN {table} AS {alias} USING ({self._person})"
+
+    def _grouped(self, columns: Sequence[str], source: str, extra: int = 0) -> str:
+        """Columns by group; one row in all where there is nothing to group by."""
+        text = f"SELECT {', '.join([*self.keys, *columns]) or '1'} FROM {source}"
+        count = len(self.keys) + extra
+        return f"{text} GROUP BY {_places(count)}" if count else text
+
+
+def _places(count: int) -> str:
+    return ", ".join(str(i + 1) for i in range(count))

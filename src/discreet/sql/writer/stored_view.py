@@ -1,0 +1,118 @@
+"""A stored table as a view: clean columns, and the person each row belongs to."""
+
+from collections.abc import Mapping
+
+from discreet.plan.kinds import Kind, Type
+from discreet.plan.schema import PERSON, EachRow, KeyPath, PublicTable, Schema, Table
+from discreet.plan.texts import longest_stored
+from discreet.sql.writer.dialect import Dialect
+from discreet.sql.writer.scan import render_scan_column
+
+Physical = Mapping[str, Mapping[str, str]]
+"""The engine's types of the columns of each stored table."""
+
+
+def render_view(
+    table: Table | PublicTable, schema: Schema, physical: Physical, dialect: Dialect
+) -> str:
+    """The SELECT of a table's view.
+
+    Guarantee: each row has one owner at most, and equal owners are one person, whatever is stored.
+
+    Why: the person, and the keys on the path to them, are compared as they are read, in one kind;
+    left to themselves engines would compare 64-bit names as doubles, where many are one, and fail
+    on the text of a number that is none. They are read by kind alone: held to bounds, many people
+    would become one.
+
+    Edge cases: of a text the first `longest_stored` code points are read; rows without an owner, or
+    with one that is none of the declared kind, belong to nobody and are left out.
+    """
+    values = render_values(table, physical, dialect)
+    columns = [f"{text} AS {dialect.identifier(name)}" for name, text in values.items()]
+    source = f"{stored_name(table.name, dialect)} AS s"
+    hops, unit = schema.path(table) if isinstance(table, Table) else ((), EachRow())
+    if isinstance(unit, EachRow):
+        return f"SELECT {', '.join(columns)} FROM {source}"
+    person = dialect.identifier(PERSON)
+    first = hops[0].column if hops else unit.column
+    columns.insert(0, f"{read_name(table, first, physical, dialect)} AS {person}")
+    rows = f"(SELECT {', '.join(columns)} FROM {source}) AS s"
+    joins, last = _joins(hops, unit.column, schema, physical, dialect)
+    shown = [f"{last}.{person}", *(f"s.{dialect.identifier(name)}" for name in table.columns)]
+    return f"SELECT {', '.join(shown)} FROM {rows}{joins} WHERE {last}.{person} IS NOT NULL"
+
+
+def render_repeated(
+    table: Table | PublicTable, key: str, physical: Physical, dialect: Dialect
+) -> str:
+    """The SELECT of keys on a path that name more than one row, as they are read."""
+    name = read_name(table, key, physical, dialect)
+    source = stored_name(table.name, dialect)
+    return (
+        f"SELECT 1 FROM (SELECT {name} AS k FROM {source}) AS t WHERE k IS NOT NULL "
+        "GROUP BY k HAVING COUNT(*) > 1 LIMIT 1"
+    )
+
+
+def read_name(table: Table | PublicTable, column: str, physical: Physical, dialect: Dialect) -> str:
+    """A column that names somebody, or a row on the way to them: a value of its kind, or NULL."""
+    of = Type(table.columns[column].kind)
+    text = render_scan_column(column, physical[table.name][column], of, dialect)
+    # 0 and -0 are one person, who has one name, the same on every engine.
+    return dialect.ordinal(text, of.kind)
+
+
+SCHEMAS = ("stored", "data")
+"""Where engines keep rows as they came, and views of them; nothing else has these two places.
+
+What a question makes for itself lies elsewhere, so that no table's name is taken.
+"""
+
+
+def stored_name(table: str, dialect: Dialect) -> str:
+    """What the engine calls the stored rows behind a table."""
+    return dialect.located(SCHEMAS[0], table)
+
+
+def view_name(table: str, dialect: Dialect) -> str:
+    """What the engine calls a table that questions read."""
+    return dialect.located(SCHEMAS[1], table)
+
+
+def render_values(
+    table: Table | PublicTable, physical: Physical, dialect: Dialect
+) -> dict[str, str]:
+    """Columns as they are read from what is stored, the first code points of long texts.
+
+    The person and the keys that lead to them are not cut: many would become one.
+    """
+    types = physical[table.name]
+    texts = (
+        (name, of, render_scan_column(name, types[name], of, dialect))
+        for name, of in table.columns.items()
+    )
+    return {
+        name: text if of.kind is not Kind.TEXT else dialect.beginning(text, longest_stored(of))
+        for name, of, text in texts
+    }
+
+
+def _joins(
+    hops: tuple[KeyPath, ...], owner: str, schema: Schema, physical: Physical, dialect: Dialect
+) -> tuple[str, str]:
+    """Follow key paths, table by table; the last alias holds the person.
+
+    Each table on the path is read as two columns: its key, and where it leads.
+    """
+    text, alias, person = "", "s", dialect.identifier(PERSON)
+    for i, hop in enumerate(hops):
+        lead = owner if hop is hops[-1] else hops[i + 1].column
+        target = schema.tables[hop.table]
+        key, on = (read_name(target, name, physical, dialect) for name in (hop.key, lead))
+        source = stored_name(hop.table, dialect)
+        text += (
+            f" JOIN (SELECT {key} AS k, {on} AS {person} FROM {source}) AS h{i} "
+            f"ON {alias}.{person} = h{i}.k"
+        )
+        alias = f"h{i}"
+    return text, alias

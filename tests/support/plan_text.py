@@ -1,0 +1,120 @@
+"""A plan as lines of text, one for each node, for golden files that people read."""
+
+from discreet.plan.expressions import (
+    Call,
+    Case,
+    Cast,
+    Column,
+    Function,
+    IsIn,
+    Like,
+    Literal,
+    Truncate,
+)
+from discreet.plan.query import Query
+from discreet.plan.relations import (
+    FilterRows,
+    JoinPerson,
+    JoinPublic,
+    PerPerson,
+    Project,
+    Scan,
+    Union,
+)
+
+INFIX = {
+    f
+    for f in Function
+    if f.value in {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "and", "or", "||"}
+}
+
+
+def plan_text(query: Query) -> str:
+    """The question from its rows up to what is done with the answer."""
+    lines = relation_lines(query.relation)
+    lines += [f"key {named(key)}" for key in query.keys]
+    if query.sets != (tuple(range(len(query.keys))),):
+        shown = ("(" + ", ".join(query.keys[at].name for at in s) + ")" for s in query.sets)
+        lines.append(f"sets {', '.join(shown)}")
+    lines += [aggregate_line(a) for a in query.aggregates]
+    if query.having is not None:
+        lines.append(f"having {expression_text(query.having)}")
+    lines += [f"output {named(output)}" for output in query.outputs]
+    for order in query.order:
+        lines.append(f"order {expression_text(order.expression)}{' desc' * order.descending}")
+    if query.limit is not None or query.offset:
+        lines.append(f"limit {query.limit} offset {query.offset}")
+    return "\n".join(lines) + "\n"
+
+
+def relation_lines(relation) -> list[str]:
+    match relation:
+        case Scan(table):
+            return [f"scan {table.name}"]
+        case FilterRows(below, predicate):
+            return [*relation_lines(below), f"filter {expression_text(predicate)}"]
+        case Project(below, columns):
+            return [*relation_lines(below), f"project {', '.join(map(named, columns))}"]
+        case JoinPublic(below, table, on, keep, columns):
+            shown = ", ".join(f"{here} := {there}" for here, there in columns)
+            keys = ", ".join(
+                f"{expression_text(e)} = {k}" for e, k in zip(on, table.key, strict=True)
+            )
+            head = f"{keep.value} join public {table.name} on {keys} giving {shown}"
+            return [*relation_lines(below), head]
+        case JoinPerson(left, right, on, keep):
+            keys = "".join(f" and {expression_text(a)} = {expression_text(b)}" for a, b in on)
+            inner = ["  " + line for line in relation_lines(right)]
+            return [*relation_lines(left), f"{keep.value} join same person{keys}", *inner]
+        case PerPerson(below, keys, aggregates):
+            parts = [*map(named, keys), *map(summary_text, aggregates)]
+            return [*relation_lines(below), f"per person {', '.join(parts)}"]
+        case Union(left, right):
+            inner = ["  " + line for line in relation_lines(right)]
+            return [*relation_lines(left), "union all", *inner]
+    raise TypeError(relation)
+
+
+def named(column) -> str:
+    text = expression_text(column.expression)
+    return text if text == column.name else f"{column.name} := {text}"
+
+
+def summary_text(aggregate) -> str:
+    inner = "*" if aggregate.argument is None else expression_text(aggregate.argument)
+    where = "" if aggregate.where is None else f" where {expression_text(aggregate.where)}"
+    return f"{aggregate.name} := {aggregate.summary.name}({inner}){where}"
+
+
+def aggregate_line(aggregate) -> str:
+    inner = ", ".join(map(expression_text, aggregate.arguments)) or "*"
+    level = "" if aggregate.level is None else f" at {aggregate.level}"
+    population = "" if aggregate.sample else " population"
+    where = "" if aggregate.where is None else f" where {expression_text(aggregate.where)}"
+    head = f"aggregate {aggregate.name} := {aggregate.measure.name}({inner})"
+    return f"{head}{level}{population}{where}"
+
+
+def expression_text(expression) -> str:
+    match expression:
+        case Literal(value, kind):
+            return f"{value!r}:{kind.name}" if value is None else repr(value)
+        case Column(name):
+            return name
+        case Call(function, arguments) if function in INFIX and len(arguments) > 1:
+            return "(" + f" {function.value} ".join(map(expression_text, arguments)) + ")"
+        case Call(function, arguments):
+            return f"{function.name}({', '.join(map(expression_text, arguments))})"
+        case Case(branches, otherwise):
+            parts = [f"{expression_text(c)} -> {expression_text(v)}" for c, v in branches]
+            return f"case[{'; '.join(parts)}; else {expression_text(otherwise)}]"
+        case Cast(operand, kind):
+            return f"{expression_text(operand)}::{kind.name}"
+        case IsIn(operand, values):
+            return f"{expression_text(operand)} in {[v.value for v in values]}"
+        case Like(operand, pattern, escape):
+            tail = f" escape {escape!r}" if escape else ""
+            return f"{expression_text(operand)} like {pattern!r}{tail}"
+        case Truncate(operand, unit):
+            return f"{unit.value} of {expression_text(operand)}"
+    raise TypeError(expression)

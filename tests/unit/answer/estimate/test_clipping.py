@@ -1,0 +1,224 @@
+"""Intervals are wider by what chosen limits cut off, in every way they are told."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from discreet.answer.estimate.clipping import cut_off
+from discreet.answer.estimate.measured_sets import pack, unpack
+from discreet.answer.estimate.merging import merge_parts
+from discreet.answer.estimate.noisy_statistics import interpret
+from discreet.answer.estimate.tabulate import Simulation, tabulate
+from discreet.answer.execute.measure_set import measure_set
+from discreet.answer.measurement_plan import answer
+from discreet.answer.plan.limits import ClippedShare
+from discreet.answer.plan.planning import histograms_of
+from discreet.answer.plan.price import Price
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.plan.bounding import NoiseKind
+from discreet.plan.schema import Limits
+from discreet.plan.statistics import People, Rows, Total
+from discreet.sql.reader.read import read
+from planned import explain, plan_set
+from visits import clinic, engine_of, schema
+
+FREE = schema(limits=Limits())
+ALL = (
+    "SELECT city, COUNT(*) AS n, COUNT(DISTINCT person) AS p, SUM(amount) AS s, AVG(amount) AS m,"
+    " COUNT(*) / 2 AS h FROM visits GROUP BY city"
+)
+CLIPPED = {"rows": ClippedShare(0.1, 0.01, 0.2, 50), "groups": ClippedShare(0.1, 0.01, 0.1, 3)}
+
+
+@pytest.fixture(scope="module")
+def measured():
+    engine = engine_of(clinic(people=2000), FREE)
+    query = read(ALL, FREE)
+    plan = plan_set(query, Price(2, 1e-6))
+    drawn = measure_set(plan, engine)
+    engine.close()
+    return query, interpret(plan, drawn)
+
+
+def test_each_statistic_loses_its_share(measured):
+    _, part = measured
+    lost = cut_off(replace(part, clipped=CLIPPED))
+    rows = part.statistics[Rows(None)]
+    (total,) = [of for of in part.statistics if isinstance(of, Total)]
+
+    assert lost[Rows(None)] == pytest.approx(0.25 * rows)
+    assert lost[People(None)] == pytest.approx(part.statistics[People(None)] / 9)
+    assert lost[total] == pytest.approx(0.25 * rows * 50, rel=1e-4)  # values are 0 .. 100
+    assert cut_off(replace(part, clipped={})) == {}
+
+
+def test_all_intervals_are_wider_by_what_is_cut_off(measured):
+    query, part = measured
+    widths = []
+    for clipped in ({}, CLIPPED):
+        one = [replace(part, clipped=clipped)]
+        widths.append(Simulation.of(query, one).half_widths(tabulate(query, one[0]))[0])
+    plain, wide = widths
+    rows = part.statistics[Rows(None)]
+
+    assert wide["n"] - plain["n"] == pytest.approx(0.25 * rows)
+    assert wide["p"] - plain["p"] == pytest.approx(part.statistics[People(None)] / 9)
+    assert wide["s"] - plain["s"] == pytest.approx(0.25 * rows * 100, rel=1e-3)
+    assert np.all(wide["m"] > plain["m"])
+    assert np.all(wide["h"] > plain["h"] + 0.1 * rows)
+
+
+def test_what_is_cut_off_is_stored_and_does_not_average_out(measured):
+    query, part = measured
+    stored = unpack(pack(_kept(replace(part, clipped=CLIPPED))))
+
+    assert stored[0].clipped == CLIPPED
+    assert stored[0].beyond == CLIPPED["rows"].share
+    one, many = (merge_parts(query, [stored] * times) for times in (1, 4))
+    rows = part.statistics[Rows(None)]
+    for merged in (one, many):
+        assert np.all(merged.half_widths["n"].to_numpy() > 0.25 * rows)
+
+
+def test_an_answer_that_was_stored_without_it_is_read(measured):
+    _, part = measured
+    old = tuple(replace(one, beyond=0.25, clipped={}) for one in _kept(part))
+
+    assert unpack(pack(old))[0].clipped == {}
+    assert unpack(pack(old))[0].beyond == 0.25
+    assert pack(unpack(pack(old))) == pack(old)
+
+
+def _kept(part):
+    from discreet.answer.estimate.measured_sets import kept
+
+    return kept([part])
+
+
+# --- only what is needed is bought ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "limits", "bought"),
+    [
+        ("SELECT COUNT(*) AS n FROM visits", Limits(), ("rows",)),
+        ("SELECT COUNT(DISTINCT person) AS n FROM visits", Limits(), ()),
+        ("SELECT COUNT(*) AS n, COUNT(DISTINCT person) AS p FROM visits", Limits(), ("rows",)),
+        ("SELECT city, SUM(amount) AS n FROM visits GROUP BY city", Limits(), ("rows",)),
+        (
+            "SELECT city, COUNT(DISTINCT person) AS n FROM visits GROUP BY city",
+            Limits(),
+            ("groups",),
+        ),
+        (ALL, Limits(), ("rows", "groups")),
+        (ALL, Limits(max_groups=2), ("rows",)),
+        (ALL, Limits(2, 4), ()),
+        ("SELECT street, COUNT(*) AS n FROM visits GROUP BY street", Limits(), ("rows", "groups")),
+    ],
+)
+def test_only_what_is_needed_is_learnt_and_charged_for(text, limits, bought):
+    about = schema(limits=limits)
+    query, price = read(text, about), Price(1, 1e-6)
+    plan = plan_set(query, price, NoiseKind.LAPLACE)
+    groups = 1 if "GROUP" not in text else 3 if "city" in text else 100
+    share = Fraction(0) if not bought else Fraction(1, 10) if groups > 9 else Fraction(1, 5)
+
+    assert histograms_of(query) == plan.histograms == bought
+    assert plan.choice == share
+    engine = engine_of(clinic(people=500), about)
+    release = answer(query, engine, price, noise_kinds=(NoiseKind.LAPLACE,))
+    engine.close()
+    charged = [guarantee for _, guarantee in plan.guarantees]
+    names = [cost.what for cost in release.costs if cost.what.startswith("people by")]
+    assert names == [f"people by {what}" for what in bought]
+    assert len(charged) == len(release.costs)
+    for promised, cost in zip(charged[: len(bought)], release.costs, strict=False):
+        assert promised.epsilon(0) == cost.guarantee.epsilon(0)
+
+
+def test_people_who_count_once_are_told_to_be_cut_off_nowhere():
+    query = read("SELECT COUNT(DISTINCT person) AS n FROM visits", FREE)
+    told = explain(query, DuckDBEngine.dialect, Price(1, 1e-6))
+
+    assert told.parts[0].clipped == 0
+    assert "each person counts once: nobody is cut off" in repr(told)
+
+
+def test_quantiles_allow_for_what_is_cut_off():
+    """Whoever is over a limit may have other values than the rest: a share of rows is missing."""
+    query = read(
+        "SELECT COUNT(amount) AS n, QUANTILE_CONT(amount, 0.3) AS q0, MEDIAN(amount) AS q1,"
+        " QUANTILE_CONT(amount, 0.7) AS q2 FROM visits",
+        FREE,
+    )
+    engine, plan = engine_of(clinic(people=5000), FREE), plan_set(query, Price(50))
+    part = interpret(plan, measure_set(plan, engine))
+    engine.close()
+    widths, how = [], []
+    for lost in (0.0, 0.1, 0.25):
+        one = replace(part, clipped={"rows": ClippedShare(0.1, 0.01, lost, 50)})
+        found = Simulation.of(query, [one]).half_widths(tabulate(query, one))
+        widths.append(float(found[0]["q1"][0]))
+        how.append(found[1]["q1"])
+
+    assert widths[0] == widths[1] < 50 <= widths[2]  # others are 0.2 apart; values are 0 .. 100
+    assert "for what limits cut off" not in how[0]
+    assert "and by 10 % of all rows for what limits cut off in sorted order" in how[1]
+
+
+def test_noise_that_is_nearly_always_0_divides_nothing():
+    query = read("SELECT COUNT(*) / 2 AS h, AVG(amount) AS m FROM visits", FREE)
+    engine = engine_of(clinic(people=500), FREE)
+    with np.errstate(all="raise"):
+        release = answer(query, engine, Price(10**6), noise_kinds=(NoiseKind.LAPLACE,))
+    engine.close()
+
+    assert all(np.isfinite(width.to_numpy()).all() for width in release.half_widths.values())
+
+
+# --- in words -------------------------------------------------------------------------------------
+
+
+def test_an_answer_says_what_its_intervals_are_about():
+    query = read("SELECT COUNT(*) AS n FROM visits", FREE)
+    engine = engine_of(clinic(people=5000), FREE)
+    release = answer(query, engine, Price(1, 1e-6))
+    engine.close()
+
+    assert "intervals allow for what that cuts off, and are about at most" in release.notes[0]
+    assert "± is noise and what chosen limits cut off, 95 times in 100" in repr(release)
+    assert "about what the limits cut off" in release.statement()
+    stated = engine_of(clinic(people=500))
+    noise = answer(read("SELECT COUNT(*) AS n FROM visits", schema()), stated, Price(1, 1e-6))
+    stated.close()
+    assert "± is noise alone" in repr(noise)
+    assert "about this noise alone" in noise.statement()
+
+
+def test_a_limit_that_could_not_be_learnt_is_called_a_guess():
+    table = pa.table(
+        {"person": [1, 2], "city": ["Haifa"] * 2, "street": ["a"] * 2, "amount": [1.0] * 2}
+    )
+    engine = engine_of(table, FREE)
+    release = answer(read("SELECT COUNT(*) AS n FROM visits", FREE), engine, Price(0.01))
+    engine.close()
+
+    assert "16 rows (a guess: too little was paid to learn how many people have" in release.notes[0]
+    assert "intervals do not allow for them" in release.notes[0]
+    assert "± is noise alone" in repr(release)
+    assert "about this noise alone" in release.statement()
+
+
+def test_an_answer_that_was_stored_before_intervals_allowed_for_limits_says_noise_alone():
+    """Its limits were chosen, and paid for; its intervals are those of the noise."""
+    engine = engine_of(clinic(people=5000), FREE)
+    release = answer(read("SELECT COUNT(*) AS n FROM visits", FREE), engine, Price(1, 1e-6))
+    engine.close()
+    old = replace(release, notes=("Laplace noise; one person weighs at most 9 rows", "merged"))
+
+    assert any(cost.what == "people by rows" for cost in old.costs)
+    assert "± is noise alone" in repr(old)
+    assert "9 rows; whoever has more counts for less. Merged." in " ".join(old.statement().split())

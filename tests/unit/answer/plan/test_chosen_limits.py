@@ -1,0 +1,81 @@
+"""Limits that the system chooses: little bias beside the noise, and none that is not told."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet.answer.plan.chosen_limits import choose, clipped
+from discreet.answer.plan.contribution_histogram import ContributionHistogram
+from discreet.answer.plan.limits import BLIND, LADDER, GroupNorm, NoiseKind, RowNorm
+
+ONE = RowNorm(NoiseKind.LAPLACE, 1)
+
+
+def histogram(norms, scale, steps=LADDER):
+    places = np.minimum(np.searchsorted(steps, norms), len(steps))
+    people = np.bincount(places, minlength=len(steps) + 1).astype(float)
+    return ContributionHistogram(people, scale, steps)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 10, 1024])
+def test_a_limit_is_what_everybody_has(rows):
+    assert choose(histogram(np.full(20_000, rows), 10), ONE, 1.0, 1) == rows
+
+
+def test_more_groups_and_more_noise_make_limits_lower():
+    rows = np.repeat(np.arange(1, 101), 200)
+    limits = [
+        choose(histogram(rows, 10), RowNorm(NoiseKind.LAPLACE, groups), noise, groups)
+        for groups, noise in ((1, 1.0), (100, 1.0), (100, 100.0))
+    ]
+
+    assert limits == sorted(limits, reverse=True)
+    assert limits[0] >= 91
+    assert limits[2] < 60
+
+
+def test_the_bias_that_is_left_is_small_beside_the_noise():
+    generator = np.random.default_rng(2)
+    for mean in (2, 7, 30):
+        rows = generator.geometric(1 / mean, 20_000)
+        limit = choose(histogram(rows, 10), ONE, 1.0, 1)
+        assert np.maximum(rows - limit, 0).sum() <= limit
+
+
+def test_where_nothing_shows_a_guess_is_taken_and_nothing_is_told():
+    nothing = histogram(np.empty(0), 10)
+
+    assert choose(nothing, ONE, 1.0, 1) == BLIND
+    assert choose(ContributionHistogram(np.zeros(4), 10, (1, 2, 3)), ONE, 1.0, 1) == 3
+    assert clipped(nothing, ONE, BLIND) is None
+
+
+def test_what_is_told_to_be_lost_is_what_is_lost_or_a_little_more():
+    rows = np.repeat(np.arange(1, 21), 1000)
+    for limit in (5, 10, 16):
+        lost = np.maximum(rows - limit, 0).sum() / rows.sum()
+        told = clipped(histogram(rows, 5), ONE, limit)
+        assert lost * 0.9 < told.lost < lost * 1.2 + 0.01
+        assert told.share == pytest.approx(np.mean(rows > limit), abs=told.error)
+        assert told.most >= 20
+
+
+def test_weights_take_from_people_what_norms_say():
+    """l2: weight limit/norm on every row; groups under Gaussian noise: the root of it."""
+    norms = np.array([1.0, 4.0, 9.0])
+
+    assert ONE.lost(norms, 4).tolist() == [0, 0, 5]
+    assert RowNorm(NoiseKind.GAUSSIAN, 1).lost(norms, 4).tolist() == pytest.approx([0, 0, 5])
+    assert RowNorm(NoiseKind.GAUSSIAN, 4).lost(norms, 4).tolist() == pytest.approx([0, 0, 10])
+    assert GroupNorm(NoiseKind.LAPLACE, 9, found=False).lost(norms, 4).tolist() == [0, 0, 5]
+    assert GroupNorm(NoiseKind.GAUSSIAN, 9, found=False).lost(norms, 4) == pytest.approx([0, 0, 3])
+    assert GroupNorm(NoiseKind.GAUSSIAN, 9, found=True).lost(norms, 4).tolist() == [0, 0, 5]
+    assert GroupNorm(NoiseKind.LAPLACE, 6, found=False).steps == (1, 2, 3, 4, 5, 6)
+
+
+def test_a_share_is_written_with_its_error():
+    told = clipped(histogram(np.repeat([1, 8], [9800, 200]), 5), ONE, 4)
+
+    assert str(told).startswith("2.0 % ± 1.")
+    assert Fraction(str(told).split("± ")[1].split(" ")[0]) < 2

@@ -1,0 +1,155 @@
+"""What noise cannot be made for is refused before anything is charged."""
+
+import math
+
+import pyarrow as pa
+import pytest
+
+from discreet.answer.measurement_plan import MeasurementPlan, answer
+from discreet.answer.plan.feasible import check_feasible, is_feasible, widest
+from discreet.answer.plan.limits import LADDER
+from discreet.answer.plan.price import Price
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.errors import InputError
+from discreet.plan.bounding import ContributionBounds, NoiseKind, limits_of
+from discreet.plan.schema import Limits
+from discreet.privacy import Neighbours
+from discreet.sql.reader.read import read
+from planned import explain, plan_set
+from visits import clinic, engine_of, schema
+
+ADD = Neighbours.ADD_REMOVE
+SUM = "SELECT SUM(amount) AS s FROM visits"
+
+
+def priced(epsilon, limits, law, delta=1e-6, text=SUM):
+    about = schema(limits=limits)
+    return MeasurementPlan.of(read(text, about), Price(epsilon, delta), ADD, (law,)).guarantees
+
+
+@pytest.mark.parametrize("law", list(NoiseKind))
+@pytest.mark.parametrize(
+    ("epsilon", "limits"),
+    [
+        ("1e-7", Limits(1000, 1000)),
+        ("1e-13", Limits()),
+        ("1e-13", Limits(1, 1)),
+        (10**17, Limits()),
+    ],
+)
+def test_a_price_that_no_noise_is_made_for_is_refused_when_it_is_quoted(law, epsilon, limits):
+    from fractions import Fraction
+
+    with pytest.raises(InputError, match="epsilon"):
+        priced(Fraction(epsilon), limits, law, delta=Fraction(1, 10**30))
+
+
+def test_gaussian_noise_of_a_tiny_epsilon_is_paid_by_delta():
+    from fractions import Fraction
+
+    [noise] = priced(Fraction("1e-13"), Limits(1, 1), NoiseKind.GAUSSIAN, delta=1e-6)
+    assert noise.delta(0).upper == pytest.approx(1e-6, rel=1e-3)
+
+
+@pytest.mark.parametrize("law", list(NoiseKind))
+@pytest.mark.parametrize("limits", [Limits(), Limits(2, 4)])
+def test_ordinary_prices_are_not_refused(law, limits):
+    for epsilon in (0.01, 1, 100):
+        assert priced(epsilon, limits, law)
+
+
+@pytest.mark.parametrize("law", list(NoiseKind))
+def test_limits_that_are_bought_are_no_higher_than_noise_allows(law):
+    query = read(SUM, schema(limits=Limits()))
+    for epsilon in (1, 1e-3, 1e-5):
+        plan = plan_set(query, Price(epsilon, 1e-6), law)
+        most = widest(plan)
+        check_feasible(plan, ContributionBounds(law, most, most))
+        if most < LADDER[-1]:
+            above = LADDER[LADDER.index(most) + 1]
+            assert not is_feasible(plan, ContributionBounds(law, above, above))
+
+
+def test_a_question_for_very_little_is_answered_where_it_is_priced():
+    about = schema(limits=Limits())
+    engine = engine_of(clinic(people=50), about)
+    release = answer(read(SUM, about), engine, Price(1e-4, 1e-6))
+    engine.close()
+
+    assert math.isfinite(release.table["s"][0].as_py())
+
+
+# --- nobody is in more groups than there are ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "limits"),
+    [
+        ("SELECT COUNT(*) AS n FROM visits", (1, 7)),
+        ("SELECT city, COUNT(*) AS n FROM visits GROUP BY city", (3, 7)),
+        ("SELECT city, amount > 3 AS b, COUNT(*) AS n FROM visits GROUP BY city, b", (6, 7)),
+        ("SELECT street, COUNT(*) AS n FROM visits GROUP BY street", (60, 7)),
+        (
+            (
+                "SELECT COUNT(*) AS n FROM (SELECT person, MAX(amount) AS m FROM visits "
+                "GROUP BY person) AS p"
+            ),
+            (1, 1),
+        ),
+        (
+            (
+                "SELECT m, COUNT(*) AS n FROM (SELECT person AS who, MAX(amount) AS m FROM visits "
+                "WHERE amount > 1 GROUP BY person HAVING COUNT(*) > 1) AS p WHERE m < 9 GROUP BY m"
+            ),
+            (1, 1),
+        ),
+        (
+            (
+                "SELECT COUNT(*) AS n FROM (SELECT person, city, COUNT(*) AS k FROM visits "
+                "GROUP BY person, city) AS p"
+            ),
+            (1, 7),
+        ),
+        (
+            (
+                "SELECT COUNT(*) AS n FROM (SELECT MIN(amount) AS m FROM visits GROUP BY person "
+                "UNION ALL SELECT MAX(amount) AS m FROM visits GROUP BY person) AS p"
+            ),
+            (1, 7),
+        ),
+    ],
+)
+def test_limits_are_held_to_what_a_question_leaves_of_one_person(text, limits):
+    query = read(text, schema(limits=Limits(60, 7)))
+
+    assert limits_of(query) == Limits(*limits)
+
+
+def test_noise_is_for_the_groups_that_there_are():
+    count = "SELECT COUNT(DISTINCT person) AS n FROM visits"
+    few, many = (
+        explain(read(count, schema(limits=Limits(g, 2))), DuckDBEngine.dialect, Price(1, 1e-6))
+        for g in (1, 60)
+    )
+
+    assert few.half_width("n") == many.half_width("n")
+
+
+def test_limits_that_are_bought_are_held_to_the_groups_too():
+    """Each person is in 30 streets of one city; asked by city they are in three groups at most."""
+    about = schema(limits=Limits())
+    rows = pa.table(
+        {
+            "person": [i // 30 for i in range(6000)],
+            "city": [["Austin", "Haifa", "Oslo"][i % 3] for i in range(6000)],
+            "street": [f"street {i % 30}" for i in range(6000)],
+            "amount": [1.0] * 6000,
+        }
+    )
+    engine = engine_of(rows, about)
+    text = "SELECT COUNT(DISTINCT person) AS n FROM visits"
+    release = answer(read(text, about), engine, Price(0.02, 1e-6))
+    engine.close()
+
+    assert release.notes[0].endswith("one person weighs at most 1 group")
+    assert [cost.what for cost in release.costs] == ["People"]

@@ -1,0 +1,42 @@
+"""Measurements: one law of noise for every group, whatever stands beside it."""
+
+from fractions import Fraction
+
+import pytest
+
+from discreet.answer.plan.measure import Measurement
+from discreet.plan.bounding import ContributionBounds, NoiseKind
+from discreet.plan.expressions import Column
+from discreet.plan.sensitivity import Strategy
+from discreet.plan.statistics import Distinct, People, Rows, Total, grid
+from discreet.privacy import Neighbours
+
+STATISTICS = [
+    Rows(None),
+    People(None),
+    Total(Column("x"), None, grid(-1.0, 99.0, whole=False)),
+    Distinct(Column("x"), None),
+]
+
+
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("statistic", STATISTICS, ids=lambda one: type(one).__name__)
+def test_how_many_groups_there_are_does_not_change_the_noise_of_one(statistic, neighbours):
+    """Groups may be there because of one person: were noise wider among them, it would tell."""
+    for limit in (1, 2, 3, 5, 7, 50):
+        contributions = ContributionBounds(NoiseKind.GAUSSIAN, limit, limit)
+        one = Measurement(Strategy.of((statistic,)), contributions, Fraction(1, 10), neighbours)
+        assert one.mechanism(1).variance == one.mechanism(2).variance
+        assert one.mechanism(1).rho == one.mechanism(1000).rho == one.cost
+
+
+def test_people_in_several_groups_move_a_vector_of_counts_no_further_than_its_reach():
+    for groups in range(1, 200):
+        one = Measurement(
+            Strategy.of((People(None),)),
+            ContributionBounds(NoiseKind.GAUSSIAN, 1, groups),
+            Fraction(1),
+            Neighbours.ADD_REMOVE,
+        )
+        assert one.reach**2 >= groups * 1024**2
+        assert (one.reach - 1) ** 2 < groups * 1024**2

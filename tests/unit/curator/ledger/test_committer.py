@@ -1,0 +1,149 @@
+"""Shared transactions: nobody is told too early, and nobody pays for another's fault."""
+
+import threading
+
+import pytest
+
+from discreet.curator.ledger import charging, committer
+from discreet.curator.ledger.account_cache import AccountCache
+from discreet.curator.ledger.accounts import dataset
+from discreet.curator.ledger.amounts import write_units
+from discreet.curator.ledger.transaction import Transaction
+from discreet.errors import InputError, LedgerError
+from discreet.privacy import Filter
+
+
+def together(ledger, works):
+    """Run operations in one transaction, by letting them queue behind a slow one."""
+    shared, outcomes, begun = ledger._committer, {}, threading.Event()
+    release = threading.Event()
+
+    def slow(page, _):
+        begun.set()
+        release.wait(30)
+        return page.head
+
+    def run(n, work):
+        try:
+            outcomes[n] = shared.submit(work)
+        except BaseException as error:  # noqa: BLE001
+            outcomes[n] = error
+
+    first = threading.Thread(target=run, args=("slow", slow))
+    first.start()
+    begun.wait(30)
+    threads = [threading.Thread(target=run, args=each) for each in enumerate(works)]
+    for thread in threads:
+        thread.start()
+    while len(shared._queue) < len(works):
+        pass
+    release.set()
+    for thread in (first, *threads):
+        thread.join()
+    return [outcomes[n] for n in range(len(works))]
+
+
+def note(page, _):
+    return page.append("noted", "somebody", {})
+
+
+def spoil(page, _):
+    page.append("noted", "somebody", {})
+    raise InputError("half done", why="planted", fix="roll back")
+
+
+def break_a_rule(page, _):
+    page.append("noted", "somebody", {})
+    page.update("UPDATE accounts SET spent = 'no number'", ())
+    page.read("SELECT 1")
+
+
+def lose_a_row(page, _):
+    page.update("UPDATE accounts SET key = key WHERE key = 'nobody'", ())
+
+
+def test_operations_that_wait_share_a_transaction(visits):
+    transactions, transact = [], visits._store.transact
+
+    def counted(work, **more):
+        transactions.append(work)
+        return transact(work, **more)
+
+    visits._store.transact = counted
+    outcomes = together(visits, [note] * 10)
+    assert sorted(entry.sequence for entry in outcomes) == list(range(3, 13))
+    assert len(transactions) <= 3
+    assert visits.verify().ok
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"), [(spoil, "half done"), (break_a_rule, "refused a change")]
+)
+def test_a_fault_is_told_to_the_one_who_made_it(visits, fault, error):
+    outcomes = together(visits, [note, fault, note])
+    assert {entry.sequence for entry in (outcomes[0], outcomes[2])} == {3, 4}
+    assert error in str(outcomes[1])
+    assert visits.verify().ok
+
+
+def test_a_row_that_is_not_there_stops_the_transaction(visits):
+    with pytest.raises(LedgerError, match="one after another"):
+        visits._committer.submit(lose_a_row)
+    assert visits.record("noted", by="owner", facts={}).sequence == 3
+
+
+def test_an_interruption_is_told_to_all_who_shared(visits):
+    def interrupted(page, _):
+        page.append("noted", "somebody", {})
+        raise KeyboardInterrupt
+
+    outcomes = together(visits, [interrupted, note])
+    kinds = {type(outcome) for outcome in outcomes}
+    assert kinds in ({KeyboardInterrupt, LedgerError}, {LedgerError, KeyboardInterrupt})
+    assert visits.head().sequence == 2
+    visits.open_account(dataset("labs"), Filter.basic(1).limit, by="owner")
+    assert visits.verify().ok
+
+
+def test_who_is_interrupted_while_waiting_leaves_the_queue(visits):
+    """Otherwise the lead would be handed to somebody who is gone."""
+
+    class Impatient(threading.Event):
+        def wait(self, timeout=None):  # noqa: ARG002
+            raise KeyboardInterrupt
+
+    begun, release = threading.Event(), threading.Event()
+
+    def slow(page, _):
+        begun.set()
+        release.wait(30)
+        return page.head
+
+    first = threading.Thread(target=visits._committer.submit, args=(slow,))
+    first.start()
+    begun.wait(30)
+    job = committer._Job(note, None, alone=False)
+    job.called = Impatient()
+    with pytest.raises(KeyboardInterrupt):
+        visits._committer._submit(job)
+    assert not visits._committer._queue
+    release.set()
+    first.join()
+    assert visits.record("noted", by="owner", facts={}).sequence == 3
+
+
+def test_a_total_that_changed_after_it_was_read_is_not_written_over(visits, ask):
+    """The guard under the lock: it would matter on a store that does not isolate."""
+
+    def work(execute):
+        transaction = Transaction(execute)
+        sheet = AccountCache(transaction)
+        sheet.read([ask()])
+        execute("UPDATE accounts SET spent = ?", (write_units(1),))
+        charging.charge(transaction, sheet, ask(), charging.Turn("worker", 0, 0, 0))
+        sheet.write_back()
+        transaction.finish()
+
+    with pytest.raises(LedgerError, match="one after another"):
+        visits._store.transact(work)
+    assert visits.verify().ok

@@ -1,0 +1,46 @@
+"""The promise to the people in a dataset is read off its budget, and rounds against us."""
+
+import pyarrow as pa
+import pytest
+
+import discreet as dp
+from discreet.privacy import Neighbours
+from discreet.server.privacy_statement import promise
+
+ROWS = pa.table({"id": range(10), "x": range(10)})
+
+
+def told(budget, unit="id", neighbours=Neighbours.ADD_REMOVE):
+    curator = dp.Curator.in_memory(neighbours=neighbours)
+    curator.add("visits", ROWS, unit=unit, budget=budget)
+    return promise(curator, "visits")
+
+
+def test_it_names_who_is_protected():
+    assert "each person that id names, with all their rows" in told(dp.Budget(epsilon=1))
+    assert "each row by itself, and nobody whole" in told(dp.Budget(epsilon=1), dp.EachRow())
+
+
+@pytest.mark.parametrize(
+    "budget", [dp.Budget(epsilon=1), dp.Budget(epsilon=1, delta=1e-6), dp.Budget(rho=0.1)]
+)
+def test_it_tells_odds_and_what_it_does_not_cover(budget):
+    text = told(budget)
+
+    assert "odds of having taken part were 1:9 could at most look like" in text
+    assert "does not bound" not in text
+    assert "facts that hold for people at large can be learned" in text
+
+
+def test_a_larger_budget_promises_less():
+    def odds(epsilon):
+        return told(dp.Budget(epsilon=epsilon)).partition("look like ")[2].partition(",")[0]
+
+    assert (odds(1), odds(2)) == ("1:3.3", "1:1.2")
+
+
+def test_changing_one_speaks_of_traits():
+    text = told(dp.Budget(epsilon=1), neighbours=Neighbours.CHANGE_ONE)
+
+    assert "what the data says about them" in text
+    assert "some trait" in text
