@@ -43,8 +43,8 @@ class SetPlan:
 
     `costs` are epsilon for Laplace and rho for Gaussian noise. `contributions` bounds people; None
     where a first stage chooses the bounds: it pays `choice` of epsilon, in equal parts, for
-    `histograms` of people. Groups that are not public are found for the price `keys`; or, where the count
-    `shared` is measured anyway, by that count, for a delta of `hidden`.
+    `histograms` of people. Groups that are not public are found for the price `keys`; or, where the
+    count `shared` is measured anyway, by that count, for a delta of `hidden`.
     """
 
     query: Query
