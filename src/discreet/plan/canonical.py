@@ -47,12 +47,12 @@ _NODES: dict[str, type] = {
 }
 
 
-@remember(512, query.parts_in)
 def tag(kind: type) -> str:
     """The name under which values of a class are stored, for ever."""
     return _TAGS.get(kind, kind.__name__)
 
 
+@remember(512, query.parts_in)
 def write(question: Query) -> str:
     """The canonical text of a question: the same for the same plan, whatever SQL it came from."""
     shared: list[Any] = []
