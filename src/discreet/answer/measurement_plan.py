@@ -11,7 +11,7 @@ from typing import Any
 
 from discreet.answer.execute.measure_set import measure_set
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements
-from discreet.answer.plan.explain import Explanation, explain
+from discreet.answer.plan.explain import Explanation, example_statements, explain
 from discreet.answer.plan.grouping_sets import single_sets
 from discreet.answer.plan.planning import plan_sets
 from discreet.answer.plan.price import Price
@@ -81,7 +81,7 @@ class MeasurementPlan:
 
     def statements(self, dialect: Dialect) -> tuple[str, ...]:
         """All SQL that will run; for an example of bounds where they have yet to be chosen."""
-        return self.explain(dialect).sql
+        return tuple(text for one in self.sets for text in example_statements(one, dialect))
 
     # --- data, and after it -----------------------------------------------------------------------
 

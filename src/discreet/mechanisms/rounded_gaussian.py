@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from discreet.mechanisms.additive import as_int64, read_dimension
 from discreet.mechanisms.gaussian import Gaussian, largest_mu, read_delta
@@ -92,13 +93,22 @@ class RoundedGaussian(Gaussian):
         return self._half_width(probability)
 
     def _half_width(self, probability: Fraction) -> int:
-        limit = Interval.of(probability).lo
-        guess = math.sqrt(self._spread) * math.sqrt(-2 * math.log(probability / 2))
-        return first_whole(lambda w: (self._tail(w + 1) * 2).hi <= limit, guess)
+        return _half_width(self._spread, probability)
 
     def _mass(self, steps: int) -> Interval:
-        return self._tail(abs(steps)) - self._tail(abs(steps) + 1)
+        return _tail(self._spread, abs(steps)) - _tail(self._spread, abs(steps) + 1)
 
     def _tail(self, steps: int) -> Interval:
-        deviation = Interval.of(self._spread).sqrt()
-        return (Interval.of(steps - Fraction(1, 2)) / deviation).normal_tail()
+        return _tail(self._spread, steps)
+
+
+@lru_cache(maxsize=1024)
+def _half_width(spread: Fraction, probability: Fraction) -> int:
+    limit = Interval.of(probability).lo
+    guess = math.sqrt(spread) * math.sqrt(-2 * math.log(probability / 2))
+    return first_whole(lambda w: (_tail(spread, w + 1) * 2).hi <= limit, guess)
+
+
+def _tail(spread: Fraction, steps: int) -> Interval:
+    """P(noise >= steps), of noise with this variance in squared steps."""
+    return (Interval.of(steps - Fraction(1, 2)) / Interval.of(spread).sqrt()).normal_tail()

@@ -1,6 +1,6 @@
 """A question as text that means the same for ever: for digests, the ledger, and finishing later.
 
-The text is JSON with sorted keys. Nodes are written with their class and fields; tables by name and
+The text is JSON with sorted keys. Nodes are written with a tag and their fields; tables by name and
 a digest of what the owner said about them, so that a question is only read back against the
 schema it was asked of.
 
@@ -29,27 +29,50 @@ from discreet.plan.schema import PublicTable, Schema, Table
 WRITTEN_OUT = 1 << 10
 """Parts; smaller questions are written as a tree, whatever they share."""
 
-_TAGS: Final[Mapping[type, str]] = MappingProxyType(
+_NODES: Final[Mapping[str, type]] = MappingProxyType(
     {
-        query.AggregateFunction: "Measure",
-        query.SortKey: "Order",
-        relations.FilterRows: "Filter",
-        schemas.KeyPath: "Path",
+        "Function": expressions.Function,
+        "Unit": expressions.Unit,
+        "Literal": expressions.Literal,
+        "Column": expressions.Column,
+        "Call": expressions.Call,
+        "Case": expressions.Case,
+        "Cast": expressions.Cast,
+        "IsIn": expressions.IsIn,
+        "Like": expressions.Like,
+        "Truncate": expressions.Truncate,
+        "Kind": kinds.Kind,
+        "Range": kinds.Range,
+        "Type": kinds.Type,
+        "Measure": query.AggregateFunction,
+        "Aggregate": query.Aggregate,
+        "Order": query.SortKey,
+        "Query": query.Query,
+        "Named": relations.Named,
+        "Scan": relations.Scan,
+        "Filter": relations.FilterRows,
+        "Project": relations.Project,
+        "Keep": relations.Keep,
+        "JoinPublic": relations.JoinPublic,
+        "JoinPerson": relations.JoinPerson,
+        "Summary": relations.Summary,
+        "PersonAggregate": relations.PersonAggregate,
+        "PerPerson": relations.PerPerson,
+        "Union": relations.Union,
+        "Person": schemas.Person,
+        "Path": schemas.KeyPath,
+        "EachRow": schemas.EachRow,
+        "Limits": schemas.Limits,
     }
 )
-"""Classes that are stored under another name than their own: what is written stays readable."""
+"""The tag under which values of each class are stored. Tags never change; classes may."""
 
-_NODES: dict[str, type] = {
-    _TAGS.get(thing, name): thing
-    for room in (expressions, kinds, query, relations, schemas)
-    for name, thing in vars(room).items()
-    if isinstance(thing, type) and thing.__module__ == room.__name__
-}
+_TAGS: Final[Mapping[type, str]] = MappingProxyType({kind: tag for tag, kind in _NODES.items()})
 
 
 def tag(kind: type) -> str:
-    """The name under which values of a class are stored, for ever."""
-    return _TAGS.get(kind, kind.__name__)
+    """The tag of a class; KeyError if values of it are not stored."""
+    return _TAGS[kind]
 
 
 @remember(512, query.parts_in)

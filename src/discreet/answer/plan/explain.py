@@ -167,14 +167,7 @@ def _recalled(part: ExplainedSet, earlier: Sequence[Answered]) -> ExplainedSet:
 
 def _part(plan: SetPlan, dialect: Dialect, price: Price) -> ExplainedSet:
     query, limits = plan.query, limits_of(plan.query)
-    if plan.contributions is None:
-        all_contributions = [
-            ContributionBounds(plan.noise_kind, limit, within_groups(limit, query))
-            for limit in EXAMPLES
-        ]
-    else:
-        all_contributions = [plan.contributions]
-    statements = SetStatements.of(plan, dialect)
+    all_contributions = _examples(plan)
     return ExplainedSet(
         tuple(key.name for key in query.keys),
         group_count(query) if has_known_keys(query) else None,
@@ -182,11 +175,27 @@ def _part(plan: SetPlan, dialect: Dialect, price: Price) -> ExplainedSet:
         None if is_by_row(query) or plan.histograms else _findable(plan, limits),
         plan.choice,
         _options(plan, all_contributions),
-        tuple(statements.all(all_contributions[1 % len(all_contributions)])),
+        example_statements(plan, dialect),
         _clipped(plan),
         tuple(_offers(plan, dialect, price)),
         learnt=plan.histograms,
     )
+
+
+def _examples(plan: SetPlan) -> list[ContributionBounds]:
+    """The bounds that hold, or examples of those that have yet to be chosen."""
+    if plan.contributions is not None:
+        return [plan.contributions]
+    return [
+        ContributionBounds(plan.noise_kind, limit, within_groups(limit, plan.query))
+        for limit in EXAMPLES
+    ]
+
+
+def example_statements(plan: SetPlan, dialect: Dialect) -> tuple[str, ...]:
+    """The SQL of a grouping set, for the bounds that hold or for an example."""
+    examples = _examples(plan)
+    return tuple(SetStatements.of(plan, dialect).all(examples[1 % len(examples)]))
 
 
 def _findable(plan: SetPlan, limits: Limits) -> Limits:

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
@@ -40,45 +41,36 @@ class Measurement:
     cost: Fraction
     neighbours: Neighbours
     whole: bool = False
+    sensitivity: Fraction = field(init=False)
+    """Over all groups, in the norm of the noise.
+
+    Changing a person is removing one and adding one, and norms add up.
+    """
+    step: int = field(init=False)
+    """The step of the noise: FULL where all exact numbers are multiples of it.
+
+    Noise that would hardly ever be a whole row is made on the finer grid.
+    """
+
+    def __post_init__(self) -> None:
+        people = 1 if self.neighbours is Neighbours.ADD_REMOVE else 2
+        moved = people * sensitivity(self.strategy, self.contributions)
+        whole = self.whole or isinstance(self.strategy.statistics[0], Distinct)
+        fine = _FINEST if self.noise_kind is NoiseKind.LAPLACE else (moved / FULL) ** 2 / 2
+        object.__setattr__(self, "sensitivity", moved)
+        object.__setattr__(self, "step", FULL if whole and self.cost <= fine else 1)
 
     @property
     def noise_kind(self) -> NoiseKind:
-        """The law of the noise."""
+        """The kind of the noise."""
         return self.contributions.noise_kind
-
-    @property
-    def reach(self) -> Fraction:
-        """The sensitivity over all groups, in the norm of the law.
-
-        Changing a person is removing one and adding one, and norms add up.
-        """
-        people = 1 if self.neighbours is Neighbours.ADD_REMOVE else 2
-        return people * sensitivity(self.strategy, self.contributions)
-
-    @property
-    def step(self) -> int:
-        """The step of the noise: FULL where all exact numbers are multiples of it.
-
-        Noise that would hardly ever be a whole row is made on the finer grid.
-        """
-        whole = self.whole or isinstance(self.strategy.statistics[0], Distinct)
-        fine = _FINEST if self.noise_kind is NoiseKind.LAPLACE else (self.reach / FULL) ** 2 / 2
-        return FULL if whole and self.cost <= fine else 1
 
     def mechanism(self, numbers: int) -> Laplace | RoundedGaussian:
         """The mechanism for so many numbers at once; the noise of each is the same."""
-        moved = self.reach / self.step
+        moved, about = self.sensitivity / self.step, self.neighbours
         if self.noise_kind is NoiseKind.LAPLACE:
-            return Laplace(
-                epsilon=self.cost, sensitivity=moved, grid=INTEGERS, neighbours=self.neighbours
-            )
-        return RoundedGaussian(
-            mu_squared=2 * self.cost,
-            sensitivity=moved,
-            grid=INTEGERS,
-            dimension=numbers,
-            neighbours=self.neighbours,
-        )
+            return _laplace(self.cost, moved, about)
+        return _gaussian(2 * self.cost, moved, numbers, about)
 
     def release(self, totals: Sequence[NDArray[np.int64]]) -> list[NDArray[Any]]:
         """Noisy combinations of exact totals of some groups; of no groups there are none."""
@@ -114,7 +106,25 @@ class Measurement:
             size = math.log(2) / float(self.cost)
         else:
             size = 0.6745 / math.sqrt(2 * float(self.cost))
-        return float(self.reach) * size / (FULL * self.strategy.each)
+        return float(self.sensitivity) * size / (FULL * self.strategy.each)
+
+
+@lru_cache(maxsize=1024)
+def _laplace(epsilon: Fraction, moved: Fraction, neighbours: Neighbours) -> Laplace:
+    return Laplace(epsilon=epsilon, sensitivity=moved, grid=INTEGERS, neighbours=neighbours)
+
+
+@lru_cache(maxsize=1024)
+def _gaussian(
+    mu_squared: Fraction, moved: Fraction, numbers: int, neighbours: Neighbours
+) -> RoundedGaussian:
+    return RoundedGaussian(
+        mu_squared=mu_squared,
+        sensitivity=moved,
+        grid=INTEGERS,
+        dimension=numbers,
+        neighbours=neighbours,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +158,12 @@ class StatisticNoise:
         """How far one person moves it at most, in rows, people or values."""
         most = self.statistic.grid if isinstance(self.statistic, Total) else None
         each = 1.0 if most is None else most.reach * most.step
-        return float(self.measurement.reach) / (FULL * self.measurement.strategy.each) * each
+        return float(self.measurement.sensitivity) / (FULL * self.measurement.strategy.each) * each
 
     @property
     def scale(self) -> float:
         """Of each noise in rows, people or values: b of Laplace, sigma of Gaussian noise."""
-        moved = float(self.measurement.reach) / self.measurement.step / self.unit
+        moved = float(self.measurement.sensitivity) / self.measurement.step / self.unit
         cost = float(self.measurement.cost)
         return moved / cost if self.noise_kind is NoiseKind.LAPLACE else moved / math.sqrt(2 * cost)
 
@@ -212,9 +222,9 @@ def quantile_scale(measurement: Measurement, level: Fraction, levels: int) -> Fr
 
     Why: one person's weights w_g in the groups move the score of group g by range r w_g / scale,
     r = 2 max(q, 1 - q). In all that is epsilon = r sum(w_g)/scale, or rho = r^2 sum(w_g^2)/(8
-    scale^2), and the limits hold sum(w_g), or the root of sum(w_g^2), to `reach`.
+    scale^2), and the limits hold sum(w_g), or the root of sum(w_g^2), to the sensitivity.
     """
-    width = 2 * rank_sensitivity(level, Neighbours.ADD_REMOVE) * measurement.reach
+    width = 2 * rank_sensitivity(level, Neighbours.ADD_REMOVE) * measurement.sensitivity
     if measurement.noise_kind is NoiseKind.LAPLACE:
         return width * levels / measurement.cost
     return width * sqrt_up(levels / (8 * measurement.cost))
@@ -224,7 +234,9 @@ def quantile_guarantee(
     measurement: Measurement, levels: Sequence[tuple[Fraction, Fraction]]
 ) -> Guarantee:
     """What quantiles at these levels, drawn at these scales, give away together."""
-    moved = [2 * rank_sensitivity(q, Neighbours.ADD_REMOVE) * measurement.reach for q, _ in levels]
+    moved = [
+        2 * rank_sensitivity(q, Neighbours.ADD_REMOVE) * measurement.sensitivity for q, _ in levels
+    ]
     parts = [width / scale for width, (_, scale) in zip(moved, levels, strict=True)]
     if measurement.noise_kind is NoiseKind.LAPLACE:
         return Pure(sum(parts, Fraction(0)), neighbours=measurement.neighbours)

@@ -38,5 +38,5 @@ def test_people_in_several_groups_move_a_vector_of_counts_no_further_than_its_re
             Fraction(1),
             Neighbours.ADD_REMOVE,
         )
-        assert one.reach**2 >= groups * 1024**2
-        assert (one.reach - 1) ** 2 < groups * 1024**2
+        assert one.sensitivity**2 >= groups * 1024**2
+        assert (one.sensitivity - 1) ** 2 < groups * 1024**2
