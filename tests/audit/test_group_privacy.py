@@ -27,6 +27,7 @@ GROUPS = {
     "laplace-wide": Pair(0, 15),
     "laplace-vector": Pair([0, 0, 0], [2, 2, 2]),
     "gaussian": Pair(0, 3),
+    "rounded-gaussian": Pair(0, 3),
     "gaussian-vector": Pair([0] * 4, [3] * 4),
     "exponential": SCORES,
     "exponential-monotone": RISING,

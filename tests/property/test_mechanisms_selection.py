@@ -57,7 +57,7 @@ def losses(left, right):
 def test_losses_of_the_exponential_mechanism_are_of_bounded_range(case, epsilon):
     spread, left, right = case
     mechanism = ExponentialMechanism(len(left), epsilon=epsilon, sensitivity=spread)
-    loss = losses(mechanism.noise_kind(left), mechanism.noise_kind(right))
+    loss = losses(mechanism.law(left), mechanism.law(right))
     assert max(loss) - min(loss) <= float(epsilon) + 1e-9
     assert max(map(abs, loss)) <= float(epsilon) + 1e-9
 
@@ -67,7 +67,7 @@ def test_losses_of_the_exponential_mechanism_are_of_bounded_range(case, epsilon)
 def test_losses_of_monotone_scores_are_of_bounded_range_at_half_the_scale(case, epsilon):
     spread, left, right = case
     mechanism = ExponentialMechanism(len(left), epsilon=epsilon, sensitivity=spread, monotone=True)
-    loss = losses(mechanism.noise_kind(left), mechanism.noise_kind(right))
+    loss = losses(mechanism.law(left), mechanism.law(right))
     assert max(loss) - min(loss) <= float(epsilon) + 1e-9
 
 
@@ -76,10 +76,7 @@ def test_losses_of_monotone_scores_are_of_bounded_range_at_half_the_scale(case, 
 def test_losses_of_permute_and_flip_stay_within_epsilon(case, epsilon):
     spread, left, right = case
     mechanism = PermuteAndFlip(len(left), epsilon=epsilon, sensitivity=spread)
-    assert (
-        max(map(abs, losses(mechanism.noise_kind(left), mechanism.noise_kind(right))))
-        <= float(epsilon) + 1e-9
-    )
+    assert max(map(abs, losses(mechanism.law(left), mechanism.law(right)))) <= float(epsilon) + 1e-9
 
 
 @given(scores_and_moves(one_way=True), EPSILONS)
@@ -87,10 +84,7 @@ def test_losses_of_permute_and_flip_stay_within_epsilon(case, epsilon):
 def test_losses_of_monotone_permute_and_flip_stay_within_epsilon(case, epsilon):
     spread, left, right = case
     mechanism = PermuteAndFlip(len(left), epsilon=epsilon, sensitivity=spread, monotone=True)
-    assert (
-        max(map(abs, losses(mechanism.noise_kind(left), mechanism.noise_kind(right))))
-        <= float(epsilon) + 1e-9
-    )
+    assert max(map(abs, losses(mechanism.law(left), mechanism.law(right)))) <= float(epsilon) + 1e-9
 
 
 @given(scores_and_moves(), EPSILONS)
@@ -99,7 +93,7 @@ def test_losses_of_peeling_stay_within_epsilon(case, epsilon):
     spread, left, right = case
     if len(left) < 2:
         return
-    law = TopK(2, len(left), epsilon=epsilon, sensitivity=spread).claim.noise_kind
+    law = TopK(2, len(left), epsilon=epsilon, sensitivity=spread).claim.law
     assert max(map(abs, losses(law(left), law(right)))) <= float(epsilon) + 1e-9
 
 
@@ -107,7 +101,7 @@ def test_losses_of_peeling_stay_within_epsilon(case, epsilon):
 @FEWER
 def test_losses_of_quantiles_are_of_bounded_range(data, kind, epsilon, q):
     left, right = data.draw(neighbours(kind))
-    law = Quantile(q, 0, TOP, epsilon=epsilon, neighbours=kind).claim.noise_kind
+    law = Quantile(q, 0, TOP, epsilon=epsilon, neighbours=kind).claim.law
     loss = losses(law(left), law(right))
     assert max(loss) - min(loss) <= float(epsilon) + 1e-9
 

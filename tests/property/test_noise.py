@@ -12,7 +12,7 @@ from discreet.noise.bits import Keystream
 
 @given(scales(), st.binary(min_size=32, max_size=32), st.booleans())
 def test_both_paths_agree_at_every_scale(scale, key, two_sided):
-    law = exponential.noise_kind(scale, two_sided=two_sided)
+    law = exponential.law(scale, two_sided=two_sided)
     source = Keystream(key)
     words = source.words(20)
     high, doubt = exponential.fast(words, law.step_float, law.origin)
@@ -22,7 +22,7 @@ def test_both_paths_agree_at_every_scale(scale, key, two_sided):
 
 @given(scales(), st.binary(min_size=32, max_size=32))
 def test_gaussian_verdicts_agree_at_every_scale(sigma, key):
-    law = gaussian.noise_kind(sigma * sigma)
+    law = gaussian.law(sigma * sigma)
     source = Keystream(key)
     for word in map(int, source.words(10)):
         draw = exponential.one(law.proposal, source)
@@ -31,7 +31,7 @@ def test_gaussian_verdicts_agree_at_every_scale(sigma, key):
 
 @given(scales())
 def test_prepared_scales_keep_their_exact_value(scale):
-    law = exponential.noise_kind(scale, two_sided=False)
+    law = exponential.law(scale, two_sided=False)
 
     assert law.step * 2**law.low_bits == scale
     assert law.step < 2**21

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from discreet import noise
-from discreet.answer import ask
+from discreet.answer.execute import measure_set
 from discreet.attacks.simulation import SplitMix64
 from discreet.errors import BudgetError
 from discreet.lab import PLAYS, Setting, play, records, releases, samples, subsets, wards
@@ -212,7 +212,7 @@ def silence(monkeypatch):
     monkeypatch.setattr(Gaussian, "_noise", none)
     monkeypatch.setattr(RandomizedResponse, "_report", lambda _self, answers: answers)
     monkeypatch.setattr(noise, "discrete_laplace", lambda _scale, size=(): none(None, size))
-    monkeypatch.setattr(ask, "quantile_cells", middle)
+    monkeypatch.setattr(measure_set, "quantile_cells", middle)
 
 
 @pytest.mark.parametrize("name", [name for name in SMALL if name != "holdout"])

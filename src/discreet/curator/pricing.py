@@ -110,7 +110,7 @@ class Offer:
 def plan_query(question: Query, terms: Terms, at: QuoteContext) -> QueryOrder:
     """Plan a question; one in SQL and one in Python that mean the same become the same."""
     asked = _with_outputs(question)
-    query = weigh_columns(asked, terms.weights) if terms.weights else asked
+    query = weigh_columns(asked, terms.weights or {})
     about, delta = at.neighbours, _delta(terms, at.touched)
     noise_kinds, measure = _laws(at.touched, delta), at.touched[0].measure
     if terms.accuracy is None:

@@ -11,7 +11,7 @@ from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, choose_grid
 from discreet.mechanisms.laplace_tail import first_whole
 from discreet.mechanisms.mechanism import exactly_one, fill
 from discreet.noise import rounded_gaussian
-from discreet.noise.rounded_gaussian import read_variance
+from discreet.noise.rounded import read_variance
 from discreet.privacy import GDP, Neighbours
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive

@@ -14,7 +14,7 @@ keys afresh for each call.
 from discreet.noise.coins import bernoulli, bernoulli_exp
 from discreet.noise.gaussian import discrete_gaussian
 from discreet.noise.laplace import discrete_laplace, geometric
-from discreet.noise.rounded_gaussian import rounded_gaussian
+from discreet.noise.rounded import rounded_gaussian
 from discreet.noise.selection import choose, permute_and_flip
 from discreet.noise.uniform import below
 

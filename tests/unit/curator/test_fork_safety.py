@@ -127,7 +127,7 @@ def hold():
         time.sleep(0.5)
 
 def wait():
-    with curator._holdings._lock, curator._jobs._lock:
+    with curator._data_store._lock, curator._jobs._lock:
         begun.release()
         time.sleep(2)
 
@@ -156,7 +156,8 @@ def test_a_child_computes_in_threads_of_its_own(tmp_path):
 from discreet.curator.pricing import Terms
 
 def later(epsilon):
-    receipt = curator._till.charge(curator._offer(COUNT, Terms(epsilon, None, None, None), None))
+    offer = curator._offer(COUNT, Terms(epsilon, None, None, None), None)
+    receipt = curator._answer_service.charge(offer)
     return curator._jobs.start(receipt).result(20).to_bytes()
 
 later(0.1)
@@ -205,7 +206,7 @@ def test_an_engine_in_a_child_says_so_and_leaves_the_files_of_its_parent(tmp_pat
     script = """
 from pathlib import Path
 ask(0.1)
-engine = curator._holdings.open()
+engine = curator._data_store.open()
 folder = Path(engine._database.execute("SELECT current_setting('temp_directory')").fetchone()[0])
 if not (child := os.fork()):
     assert "forked process" in words(lambda: engine.snapshot().__enter__())

@@ -230,7 +230,8 @@ def _put(
     else:
         key, *values = account.row()
         columns = COLUMNS.removeprefix("key, ")
-        sql = f"UPDATE accounts SET ({columns}) = (?, ?, ?, ?, ?, ?, ?) WHERE key = ?"  # noqa: S608 - constants
+        marks = ", ".join("?" * len(values))
+        sql = f"UPDATE accounts SET ({columns}) = ({marks}) WHERE key = ?"  # noqa: S608 - constants
         transaction.update(sql, (*values, key))
     return account
 

@@ -274,6 +274,10 @@ def _sum(parts: Sequence[tuple[Chargeable, int]], measure: Measure) -> tuple[Fra
     )
 
 
+_FAR: Final = 200
+"""The mu^2 from which on bounded parts are charged one by one."""
+
+
 def _whole(parts: list[tuple[Chargeable, int]], tail: Fraction) -> tuple[Fraction, Fraction]:
     """The mu^2 of Gaussian parts and of the curve of all others, and the deltas."""
     apart = [(one, n) for one, n in parts if isinstance(one, (GDP, GaussianNoise, Ranges))]
@@ -293,9 +297,11 @@ def _whole(parts: list[tuple[Chargeable, int]], tail: Fraction) -> tuple[Fractio
     if sum(count for _, count in together) == 1:
         alone = _in_mu_squared(together[0][0], slip)
         return cost + alone[0], delta + alone[1]
+    added = _sum(together, MU_SQUARED)[0] if bounded else None
+    if added is not None and added > _FAR:  # curves would save little, and leave the doubles
+        return cost + added, delta
     curve = dominating_mu(compose(together), slip) ** 2
-    least = min(curve, _sum(together, MU_SQUARED)[0]) if bounded else curve
-    return cost + least, delta + slip
+    return cost + (curve if added is None else min(curve, added)), delta + slip
 
 
 def _chargeable(guarantee: object, measure: Measure) -> Chargeable:

@@ -6,8 +6,7 @@ import pytest
 
 from discreet.privacy import EPSILON, GDP, MU_SQUARED, RHO, ZCDP, Pure
 from discreet.privacy.budgets.buying import amount_within, buys
-from discreet.privacy.budgets.charges import price
-from discreet.privacy.guarantees import renyi
+from discreet.privacy.budgets.charges import price, renyi
 
 MEASURES = [EPSILON, RHO, MU_SQUARED, renyi(20)]
 

@@ -9,7 +9,7 @@ import pytest
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.noise import exponential, rounded_gaussian
+from discreet.noise import exponential, rounded
 from discreet.noise.bits import Keystream
 from discreet.noise.exponential import IntegerDraws
 from discreet.noise.gaussian import BAND, many
@@ -20,10 +20,10 @@ VARIANCES = [Fraction(1, 64), Fraction(1, 3), Fraction(2), Fraction(10**4, 7), F
 
 @pytest.mark.parametrize("variance", VARIANCES, ids=float)
 def test_the_fast_path_and_arbitrary_precision_agree_on_every_word(variance):
-    law, source = rounded_gaussian.law(variance), Keystream(bytes(32))
+    law, source = rounded.law(variance), Keystream(bytes(32))
     draws = np.array([exponential.one(law.proposal, source) for _ in range(2000)])
     parts, words = source.words(2000), source.words(2000)
-    kept, doubt = rounded_gaussian.fast(draws, parts, words, law.centre, law.rate, law.tilt)
+    kept, doubt = rounded.fast(draws, parts, words, law.centre, law.rate, law.tilt)
     rows = zip(draws, parts, words, kept, doubt, strict=True)
     for draw, part, word, verdict, unsure in rows:
         exactly = law.keeps(int(draw), int(part) >> 1, int(word) >> 1, source)
@@ -31,7 +31,7 @@ def test_the_fast_path_and_arbitrary_precision_agree_on_every_word(variance):
 
 
 def test_decisions_near_the_edge_are_left_to_arbitrary_precision():
-    law, part, draw = rounded_gaussian.law(Fraction(10**4, 7)), 1 << 61, 17
+    law, part, draw = rounded.law(Fraction(10**4, 7)), 1 << 61, 17
     w = part / 2**63
     edge = math.exp(law.rate * (draw - law.centre + w) ** 2 + law.tilt * w)
     rng = np.random.default_rng(3)
@@ -40,7 +40,7 @@ def test_decisions_near_the_edge_are_left_to_arbitrary_precision():
         words = np.array([2 * (int(edge * 2**63) + int(d * 2**63)) for d in away], dtype=np.uint64)
         parts = np.full(200, 2 * part, dtype=np.uint64)
         draws = np.full(200, draw)
-        kept, doubt = rounded_gaussian.fast(draws, parts, words, law.centre, law.rate, law.tilt)
+        kept, doubt = rounded.fast(draws, parts, words, law.centre, law.rate, law.tilt)
         assert doubt.all() == unsure
         if not unsure:
             source = Keystream(bytes(32))
@@ -76,14 +76,14 @@ def test_many_laws_at_once_keep_to_their_positions():
 
 
 def test_a_proposal_beyond_64_bits_is_judged_exactly_and_kept_as_a_python_int(monkeypatch):
-    huge, law = 1 << 70, rounded_gaussian.law(Fraction(1 << 112))
+    huge, law = 1 << 70, rounded.law(Fraction(1 << 112))
 
     def propose(request, _):
         return IntegerDraws(np.zeros(request.count, dtype=np.int64), {0: huge})
 
     monkeypatch.setattr(exponential, "many", propose)
-    monkeypatch.setattr(rounded_gaussian.Law, "keeps", lambda *_: True)
-    found = many(DrawRequest((law,), None, (15,)), Keystream(bytes(32)), rounded_gaussian.propose)
+    monkeypatch.setattr(rounded.Law, "keeps", lambda *_: True)
+    found = many(DrawRequest((law,), None, (15,)), Keystream(bytes(32)), rounded.propose)
     assert huge in found.tolist()
 
 
