@@ -33,6 +33,7 @@ EXPECTED = {
     ("POST", "/v1/explain"): ASKERS,
     ("POST", "/v1/queries"): ASKERS,
     ("GET", "/v1/queries/{charge}"): ASKERS,
+    ("DELETE", "/v1/queries/{charge}"): ASKERS,
     ("POST", "/v1/remeasure"): ASKERS,
     ("GET", "/v1/releases"): ASKERS,
     ("GET", "/v1/releases/{charge}"): ASKERS,

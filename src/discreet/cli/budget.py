@@ -191,19 +191,35 @@ def link(
 
 @budget.command()
 @budget_options
+@shape_options
 def compare(
     *,
     epsilon: Fraction | None,
     delta: Fraction | None,
     rho: Fraction | None,
     measure: "MeasureName | None",
+    as_json: bool,
+    as_csv: bool,
 ) -> None:
     """Show how precise 1 to 1,000 counts are under a budget, by each --measure.
 
     Example: discreet budget compare --epsilon 1 --delta 1e-6
     """
-    click.echo("How far off each count is, 95 times in 100, if all share the budget equally:")
-    click.echo(str(_needed(epsilon, delta, rho, measure).compare()))
+    found = _needed(epsilon, delta, rho, measure).compare()
+    rows: list[dict[str, Any]] = [
+        {
+            "measure": name,
+            **{f"{n} questions": width for n, width in zip(found.questions, widths, strict=True)},
+        }
+        for name, widths in found.half_widths.items()
+    ]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+    elif as_csv:
+        click.echo(write_csv(rows), nl=False)
+    else:
+        click.echo("How far off each count is, 95 times in 100, if all share the budget equally:")
+        click.echo(str(found))
 
 
 def _needed(

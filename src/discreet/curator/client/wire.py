@@ -200,13 +200,13 @@ def write_account(account: Account) -> dict[str, Any]:
         "cap": None if cap is None else float(cap.amount),
         "spent": float(spent.amount),
         "left": None if left is None else float(left.amount),
-        "exact": list(account.row()),
+        "exact": list(account.row()[:-1]),  # which entry changed it is the ledger's own
     }
 
 
 def read_account(facts: Mapping[str, Any]) -> Account:
     """The account that `write_account` wrote."""
-    return Account.read(facts["exact"])
+    return Account.read([*facts["exact"], 0])
 
 
 def write_bill(bill: Mapping[Account, Charge]) -> list[dict[str, Any]]:
