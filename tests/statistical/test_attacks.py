@@ -26,7 +26,7 @@ from discreet.attacks.simulation import SplitMix64
 from discreet.errors import BudgetError
 from discreet.lab import PLAYS, Setting, play, records, releases, samples, subsets, wards
 from discreet.lab.curated import Curated
-from discreet.mechanisms import Gaussian, Laplace, RandomizedResponse
+from discreet.mechanisms import Gaussian, Laplace, RandomizedResponse, RoundedGaussian
 from discreet.mechanisms.reusable_holdout import ReusableHoldout
 from discreet.plan.schema import Bounds
 
@@ -210,6 +210,7 @@ def silence(monkeypatch):
 
     monkeypatch.setattr(Laplace, "_noise", none)
     monkeypatch.setattr(Gaussian, "_noise", none)
+    monkeypatch.setattr(RoundedGaussian, "_noise", none)
     monkeypatch.setattr(RandomizedResponse, "_report", lambda _self, answers: answers)
     monkeypatch.setattr(noise, "discrete_laplace", lambda _scale, size=(): none(None, size))
     monkeypatch.setattr(measure_set, "quantile_cells", middle)

@@ -26,7 +26,8 @@ class Outcome:
 
     def __post_init__(self) -> None:
         for name in ("success", "baseline", "bound"):
-            share = getattr(self, name)
+            share = float(getattr(self, name))
+            object.__setattr__(self, name, share)
             if not 0 <= share <= 1:
                 raise InputError(f"{name} is {share}", why="it is a rate", fix="keep it in [0, 1]")
         if self.n < 1:

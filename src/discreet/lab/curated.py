@@ -17,8 +17,8 @@ from discreet.privacy import GDP
 DELTA = Fraction(1, 10**6)
 
 _QUESTION = Fraction(1, 10**30)
-"""The delta at which one of many questions is priced. The budget itself counts rho, and the smaller
-this is, the less of it is lost on the way from epsilon to rho."""
+"""The delta at which one of many questions is priced. The budget itself counts mu^2, and the
+smaller this is, the less of it is lost on the way from epsilon."""
 
 _SPARE = 1 - Fraction(1, 10**6)
 """Rounding may cost a little; the last question has to fit too."""

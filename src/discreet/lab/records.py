@@ -92,7 +92,7 @@ def _noisy(images: Reals, mixing: Reals, setting: Setting) -> Encoded:
     mixed = mixing @ images
     share = float(np.sqrt((mixing**2).sum(axis=0).max()))
     noise = Gaussian(
-        rho=Budget(epsilon=setting.epsilon, delta=DELTA).cap().amount,
+        rho=Budget(epsilon=setting.epsilon, delta=DELTA).cap().amount / 2,  # the cap is mu^2
         sensitivity=share * np.sqrt(images.shape[1]) * (1 + 1e-9),
         dimension=mixed.size,
     )

@@ -55,7 +55,7 @@ class Setting:
     @property
     def approximate(self) -> Promise:
         """The promise of epsilon and delta, and of the rho that a curator makes of them."""
-        rho = Budget(epsilon=self.epsilon, delta=DELTA).cap().amount
+        rho = Budget(epsilon=self.epsilon, delta=DELTA).cap().amount / 2  # the cap is mu^2
         return Promise(float(self.epsilon), float(DELTA), float(rho))
 
     def draws(self, purpose: int) -> SplitMix64:
