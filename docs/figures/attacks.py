@@ -123,7 +123,7 @@ def _garbage(share: float, attack: Reconstruction) -> SubsetSum:
 
 def _gaussian(epsilon: int, questions: int, attack: Reconstruction) -> SubsetSum:
     """All subset sums with exact Gaussian noise under one budget."""
-    rho = Budget(epsilon=epsilon, delta=DELTA).cap().amount / questions
+    rho = Budget(epsilon=epsilon, delta=DELTA).cap().amount / (2 * questions)  # the cap is mu^2
     subsets = attack.questions(questions)
     sums = Gaussian(rho=rho, sensitivity=1).release(subsets @ attack.secret)
     said = {subset.tobytes(): float(n) for subset, n in zip(subsets, sums, strict=True)}
