@@ -264,7 +264,7 @@ def _one_of_100(setting: Setting) -> float:
     return setting.pure.of_event(0.01)
 
 
-_LIKELIEST = {1: 0.53, 10: 0.72, 50: 0.95}
+_LIKELIEST = {1: 0.53, 10: 0.72, 50: 0.97}
 """Between Phi(mu/4), where nothing is known of the other bits, and Phi(mu/sqrt(8)), where all is: a
 person is in half of the subsets."""
 _N, _M = 128, 1024
