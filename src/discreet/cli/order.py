@@ -3,13 +3,20 @@
 import json
 import sys
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 
-from discreet.cli.explain import charges
-from discreet.cli.options import curator_option, open_curator
+from discreet.cli.explain import CHARGED, charges
+from discreet.cli.options import curator_option, open_curator, shape_options
+from discreet.cli.rows import write_csv
+
+if TYPE_CHECKING:
+    from discreet.answer.present.base_release import BaseRelease
+    from discreet.curator.ledger.accounts import Account
+    from discreet.curator.planned_orders import OrderExplanation
+    from discreet.privacy.budgets.charges import Charge
 
 
 @click.command()
@@ -20,7 +27,7 @@ from discreet.cli.options import curator_option, open_curator
 @click.option("--request", help="A name for this attempt: the same name is never charged twice.")
 @click.option("--explain", is_flag=True, help="Tell price and quality; charge nothing.")
 @click.option("--statement", is_flag=True, help="Add a paragraph on what was protected.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@shape_options
 def order(
     *,
     kind: str,
@@ -31,6 +38,7 @@ def order(
     explain: bool,
     statement: bool,
     as_json: bool,
+    as_csv: bool,
 ) -> None:
     """Place an order of any KIND.
 
@@ -44,6 +52,7 @@ def order(
     query -
     """
     spec = _read(file)
+    shape = "json" if as_json else "csv" if as_csv else "text"
     with open_curator(folder) as curator, Console(stderr=True).status("asking"):
         if explain:
             told = curator.explain_order(kind, spec, analyst=analyst)
@@ -51,16 +60,38 @@ def order(
         else:
             release = curator.order(kind, spec, analyst=analyst, request=request)
     if explain:
-        from discreet.curator.client.wire import write_bill, write_order_explanation  # noqa: PLC0415 - heavy room
+        _show_explanation(told, bill, shape)
+    else:
+        _show_release(release, shape, statement=statement)
 
-        facts = {**write_order_explanation(told), "bill": write_bill(bill)}
-        _show(f"{told!r}\n\n{charges(bill)}", facts, as_json=as_json)
-        return
-    said = release.statement() if statement else None
-    text = f"{release!r}" if said is None else f"{release!r}\n{said}"
-    price = {"epsilon": float(release.price.epsilon), "delta": float(release.price.delta)}
-    extra = {} if said is None else {"statement": said}
-    _show(text, {"price": price, **release.json_facts(), **extra}, as_json=as_json)
+
+def _show_explanation(told: "OrderExplanation", bill: "dict[Account, Charge]", shape: str) -> None:
+    from discreet.curator.reports.json_views import charge_facts  # noqa: PLC0415 - heavy room
+
+    costs = [charge_facts(account, cost) for account, cost in bill.items()]
+    if shape == "csv":
+        click.echo(write_csv(costs, CHARGED), nl=False)
+    elif shape == "json":
+        price = {"epsilon": float(told.price.epsilon), "delta": float(told.price.delta)}
+        facts = {"price": price, "neighbours": told.neighbours.value, "charges": costs}
+        click.echo(json.dumps({**told.facts, **facts}, indent=2))
+    else:
+        _print(f"{told!r}\n\n{charges(bill)}")
+
+
+def _show_release(release: "BaseRelease", shape: str, *, statement: bool) -> None:
+    from discreet.answer.present.release import as_table  # noqa: PLC0415 - heavy room
+
+    if shape == "csv":
+        click.echo(as_table(release).to_csv(), nl=False)
+    elif shape == "json":
+        price = {"epsilon": float(release.price.epsilon), "delta": float(release.price.delta)}
+        said = {"statement": release.statement()} if statement else {}
+        click.echo(json.dumps({**release.json_facts(), "price": price, **said}, indent=2))
+    else:
+        _print(repr(release))
+    if statement and shape != "json":
+        click.echo(release.statement(), err=shape == "csv")  # a table stays a table
 
 
 def _read(file: IO[str]) -> dict[str, Any]:
@@ -78,8 +109,5 @@ def _refuse(name: str) -> None:
     raise ValueError(name)
 
 
-def _show(text: str, facts: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(facts, indent=2))
-    else:
-        Console(file=sys.stdout).print(text, markup=False, highlight=False, soft_wrap=True)
+def _print(text: str) -> None:
+    Console(file=sys.stdout).print(text, markup=False, highlight=False, soft_wrap=True)

@@ -112,7 +112,7 @@ def explanation_facts(told: Explanation, bill: Mapping[Account, Charge]) -> dict
         "neighbours": told.neighbours.value,
         "protects": told.facts.unit,
         "odds": write_odds(price.epsilon, price.delta, told.neighbours),
-        "charges": [_charge_facts(account, cost) for account, cost in bill.items()],
+        "charges": [charge_facts(account, cost) for account, cost in bill.items()],
         "half_widths": {name: plain(told.half_width(name)) for name in sorted(columns)},
         "expected": [one for part in told.parts for one in _expected_facts(part)],
         "groups": [_group_facts(part) for part in told.parts],
@@ -126,7 +126,8 @@ def explanation_facts(told: Explanation, bill: Mapping[Account, Charge]) -> dict
     }
 
 
-def _charge_facts(account: Account, cost: Charge) -> dict[str, Any]:
+def charge_facts(account: Account, cost: Charge) -> dict[str, Any]:
+    """What an account would be charged."""
     holder, cap, left = account.holder, account.limit, account.left
     return {
         "account": str(holder),
