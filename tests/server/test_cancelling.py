@@ -8,7 +8,6 @@ import pytest
 import discreet as dp
 from clinic_curator import ABOUT, COUNT
 from discreet.answer.measurement_plan import MeasurementPlan
-from discreet.curator import answer_service
 from discreet.curator.pricing import Terms
 from discreet.errors import DiscreetError, EngineError, InputError
 from running_server import QUICK, served
