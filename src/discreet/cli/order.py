@@ -48,8 +48,9 @@ def order(
     The price is charged before data is touched and never refunded; the same order again gives the
     same release for nothing. The exit status is that of `discreet query`.
 
-    Example: echo '{"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.1}' | discreet order
-    query -
+    Example: discreet order query count.json --explain
+
+    where count.json is {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.1}
     """
     spec = _read(file)
     shape = "json" if as_json else "csv" if as_csv else "text"

@@ -50,7 +50,6 @@ LEAST, MOST = Fraction(1, 10**9), Fraction(10**6)
 
 LEAST_DELTA = Fraction(1, 10**100)
 
-
 _ACCURACY: Final = ("within", "of", "confidence", "columns", "rows")
 _FIELDS: Final = ("sql", "plan", "epsilon", "delta", "accuracy", "weights")
 
