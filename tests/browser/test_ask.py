@@ -9,7 +9,9 @@ from playwright.sync_api import expect
 from browser_watch import COUNTS
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.curator.budget import Budget
+from discreet.curator.order_kinds import KINDS
 from discreet.plan.schema import Keys, Limits
+from noisy_total import NAME, TotalKind
 
 MEANS = "SELECT city, COUNT(*) AS n, AVG(age) AS age FROM visits GROUP BY city"
 
@@ -270,3 +272,14 @@ def test_what_comes_late_does_not_replace_what_was_opened_after_it(visit, curato
     page.wait_for_timeout(100)
 
     assert page.locator("#answer").inner_text() == before
+
+
+def test_a_release_that_is_no_table_is_shown_as_its_kind_tells_it(visit, curator, monkeypatch):
+    monkeypatch.setitem(KINDS, NAME, TotalKind())
+    curator.order(NAME, {"table": "visits", "epsilon": "0.1"}, analyst="analyst")
+    page = visit("analyst").page
+    entry = page.locator("#history button").first
+    expect(entry).to_contain_text("a noisy_total about visits")
+    entry.click()
+    expect(page.locator("#order")).to_contain_text('"table": "visits"')
+    expect(page.locator("#statement")).to_contain_text("protects each person of visits")

@@ -15,7 +15,7 @@ import discreet as dp
 from clinic_curator import BUDGET, BY_CITY, COUNT, add_visits
 from discreet.answer.execute.noisy_measurements import pack
 from discreet.answer.measurement_plan import MeasurementPlan
-from discreet.curator import answer_service
+from discreet.curator.pricing import Terms
 from discreet.errors import DiscreetError, EngineError, LedgerError
 from visits import clinic
 
@@ -88,7 +88,7 @@ def functions_after_a_charge(curator, text):
 
 
 def charge(curator, text, epsilon):
-    offer = curator._offer(text, answer_service.Terms(epsilon=epsilon), None)
+    offer = curator._offer(text, Terms(epsilon=epsilon), None)
     return curator._answer_service.charge(offer)
 
 

@@ -35,6 +35,8 @@ EXPECTED = {
     ("GET", "/v1/queries/{charge}"): ASKERS,
     ("DELETE", "/v1/queries/{charge}"): ASKERS,
     ("POST", "/v1/remeasure"): ASKERS,
+    ("POST", "/v1/orders"): ASKERS,
+    ("POST", "/v1/orders/explain"): ASKERS,
     ("GET", "/v1/releases"): ASKERS,
     ("GET", "/v1/releases/{charge}"): ASKERS,
     ("GET", "/v1/budgets"): MEMBERS,

@@ -14,7 +14,7 @@ import pytest
 
 import discreet as dp
 from discreet.answer.present.release import Release
-from discreet.curator.reports.json_views import release_facts
+from discreet.answer.present.release_json import release_facts
 from running_server import serving
 
 READERS = 16

@@ -12,9 +12,8 @@ import pytest
 
 import discreet as dp
 from clinic_curator import ABOUT, BY_CITY, COUNT, add_cities
+from discreet.answer.present import release_json
 from discreet.answer.present.release import Release
-from discreet.curator.client.wire import ARROW
-from discreet.curator.reports import json_views
 from discreet.plan import canonical
 from running_server import served
 from visits import clinic
@@ -78,7 +77,7 @@ def session(plan):
         question = {"sql": text, "epsilon": "0.1"}
         yield "POST", "/v1/explain", question, {}, "analyst"
         yield "POST", "/v1/queries", question, {}, "analyst"
-        yield "POST", "/v1/queries", question, {"Accept": ARROW}, "analyst"
+        yield "POST", "/v1/queries", question, {"Accept": Release.media_type}, "analyst"
         yield "POST", "/v1/remeasure", {**question, "epsilon": "1/7"}, {}, "analyst"
     yield "POST", "/v1/queries", {"plan": plan, "epsilon": "0.1"}, {}, "analyst"
     yield "POST", "/v1/queries", {"plan": plan[:-5], "epsilon": "0.1"}, {}, "analyst"
@@ -114,7 +113,7 @@ def session(plan):
 def masked(reply):
     headers = [(k.lower(), v) for k, v in reply.headers.items() if k.lower() not in HIDDEN]
     kind = reply.headers.get("content-type", "")
-    if kind == ARROW:
+    if kind == Release.media_type:
         return reply.status, headers, masked_release(reply.body)
     if "vegalite" in kind:
         return reply.status, headers, masked_chart(reply.body)
@@ -215,13 +214,13 @@ def test_what_is_compared_is_not_masked_away(both):
 
 def test_a_reply_that_depends_on_data_would_be_noticed(monkeypatch):
     """The planted fault: a server that tells how many rows there are."""
-    plain, told = json_views.release_facts, []
+    plain, told = release_json.release_facts, []
     for rows in neighbours():
 
         def leaking(release, rows=rows):
             return {**plain(release), "notes": [f"of {rows.num_rows} rows"]}
 
-        monkeypatch.setattr(json_views, "release_facts", leaking)
+        monkeypatch.setattr(release_json, "release_facts", leaking)
         with dp.Curator.in_memory() as curator:
             curator.add("visits", rows, **ABOUT, budget=dp.Budget(epsilon=3, delta=1e-6))
             with served(curator) as server:

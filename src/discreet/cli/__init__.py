@@ -25,8 +25,8 @@ from discreet.errors import (
 )
 
 _COMMANDS = (
-    *("demo", "init", "add", "describe", "query", "explain", "budget", "ledger"),
-    *("serve", "attack", "audit"),
+    *("demo", "init", "add", "describe", "query", "explain", "order", "budget"),
+    *("ledger", "serve", "attack", "audit"),
 )
 
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from discreet.curator.ledger.accounts import Account
     from discreet.privacy.budgets.charges import Charge
 
-_CHARGED = ("account", "measure", "cost", "cost_delta", "cap", "left")
+CHARGED = ("account", "measure", "cost", "cost_delta", "cap", "left")
+"""What is told of each charge."""
 
 
 @click.command()
@@ -58,7 +59,7 @@ def explain(
     if as_json:
         click.echo(json.dumps(explanation_facts(told, bill), indent=2))
     elif as_csv:
-        click.echo(write_csv(explanation_facts(told, bill)["charges"], _CHARGED), nl=False)
+        click.echo(write_csv(explanation_facts(told, bill)["charges"], CHARGED), nl=False)
     else:
         shown = f"{told!r}\n\n{charges(bill)}"
         Console().print(shown, markup=False, highlight=False, soft_wrap=True)

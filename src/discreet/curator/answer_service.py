@@ -1,4 +1,4 @@
-"""Where a question is paid for and answered: the one path from a price to a release.
+"""Where an order is paid for and answered: the one path from a price to a release.
 
 offer (public facts) -> charge (durable) -> measure (noisy, stored) -> present -> release (stored)
 """
@@ -9,28 +9,27 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from discreet.answer.present.release import Release
+from discreet.answer.present.base_release import BaseRelease
 from discreet.curator.data import registry
 from discreet.curator.data.data_store import DataStore, check_people
 from discreet.curator.data.registry import Registration, Registry
 from discreet.curator.ledger.charging import final_failure
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, Receipt, State
-from discreet.curator.order_kinds import PlannedOrder, kind_of
-from discreet.curator.pricing import Offer, QuoteContext, Terms, plan_query
+from discreet.curator.order_kinds import kind_of
+from discreet.curator.planned_orders import PlannedOrder, QuoteContext, UnpricedOrder
+from discreet.curator.pricing import Offer
 from discreet.curator.release_schedule import AT_ONCE, ReleaseSchedule
-from discreet.curator.stored_orders import names_of
 from discreet.errors import DiscreetError, InputError, InvariantBroken, LedgerError, QueryRefused
-from discreet.plan import canonical
-from discreet.plan.query import Query
-from discreet.plan.relations import tables_of
 from discreet.plan.remembered import remember
 from discreet.privacy import Neighbours
 
 if TYPE_CHECKING:
     from discreet.engines.engine import Deadline
+
+P = TypeVar("P", bound=PlannedOrder)
 
 _WAIT = 600.0
 _LOG = logging.getLogger("discreet")
@@ -66,7 +65,7 @@ def _unsaid(table: str) -> LedgerError:
 
 
 class AnswerService:
-    """Prices, charges and answers questions, in this order.
+    """Prices, charges and answers orders of any kind, in this order.
 
     Guarantee:
         Data is read after the charge that pays for it is durable, and from the version it was made
@@ -89,22 +88,22 @@ class AnswerService:
         self.pace = AT_ONCE
         """The pace at which recovery computes."""
 
-    def offer(self, query: Query, terms: Terms, analyst: str) -> Offer:
-        """Price a question, from public facts."""
-        dataset = self._dataset_of(query)
-        tables = self._data_store.tables
-        for one in tables_of(query.relation):  # they may have been added before this was refused
-            check_people(tables, tables.tables[one.name])
+    def offer(self, unpriced: UnpricedOrder[P], analyst: str) -> Offer[P]:
+        """Price an order, from public facts."""
+        names = sorted(unpriced.tables)
+        dataset, tables = self._dataset_of(names), self._data_store.tables
+        for name in names:  # they may have been added before this was refused
+            check_people(tables, tables.tables[name])
         touched = self._ledger.touched(dataset, analyst)
-        used = self._data_store.check(names_of(canonical.write(query)))
+        used = self._data_store.check(names)
         self.check_said(used)
-        self._check_work(query)
+        self._check_work(unpriced)
         at = QuoteContext(analyst, dataset, registry.version(used), touched, self._neighbours)
-        return Offer(plan_query(query, terms, at), at)
+        return Offer(unpriced.plan(at), at, unpriced.asked)
 
-    def _check_work(self, query: Query) -> None:
-        """Refuse a question that could take longer than anybody waits for an answer."""
-        work = self._data_store.bound_work(query)
+    def _check_work(self, unpriced: UnpricedOrder[PlannedOrder]) -> None:
+        """Refuse an order that could take longer than anybody waits for an answer."""
+        work = unpriced.work(self._data_store.bound_work)
         if work.seconds > self.pace.longest:
             raise QueryRefused(
                 f"{work.costliest} could take {math.ceil(work.seconds):,} seconds",
@@ -123,18 +122,18 @@ class AnswerService:
                     raise _unsaid(one.table.name)
                 self._proved[one.table.name] = one.table
 
-    def answer(self, offer: Offer, request: str | None = None, asked: str | None = None) -> Release:
-        """Charge a question durably, compute it, store it; or find the stored answer."""
-        return self.collect(self.charge(offer, request, asked))
+    def answer(self, offer: Offer[PlannedOrder], request: str | None = None) -> BaseRelease:
+        """Charge an order durably, compute it, store it; or find the stored answer."""
+        return self.collect(self.charge(offer, request))
 
-    def charge(self, offer: Offer, request: str | None = None, asked: str | None = None) -> Receipt:
-        """Charge a question durably; no data is touched yet."""
+    def charge(self, offer: Offer[PlannedOrder], request: str | None = None) -> Receipt:
+        """Charge an order durably; no data is touched yet."""
         if not self._looked and self.pace is AT_ONCE:  # with a pace others wait: see keep_time
             self._looked = True
             self.recover()
-        return self._ledger.charge(offer.order(request, asked))
+        return self._ledger.charge(offer.order(request))
 
-    def collect(self, receipt: Receipt) -> Release:
+    def collect(self, receipt: Receipt) -> BaseRelease:
         """The answer of a charge: stored, computed by another, or computed here."""
         if receipt.state is State.PENDING and not self.is_mine(receipt):
             receipt = self._ledger.wait(receipt.order, timeout=_WAIT)
@@ -155,7 +154,7 @@ class AnswerService:
             receipt.state is State.PENDING and receipt.sequence in self._unfinished
         )
 
-    def finish(self, receipt: Receipt, pace: ReleaseSchedule = AT_ONCE) -> Release:
+    def finish(self, receipt: Receipt, pace: ReleaseSchedule = AT_ONCE) -> BaseRelease:
         """Whatever a charge still lacks: measure, store, present, store; the answer that counts."""
         try:
             release = self._finish(receipt, pace)
@@ -167,7 +166,7 @@ class AnswerService:
         self._unfinished.discard(receipt.sequence)
         return release
 
-    def _finish(self, receipt: Receipt, pace: ReleaseSchedule) -> Release:
+    def _finish(self, receipt: Receipt, pace: ReleaseSchedule) -> BaseRelease:
         now = receipt
         if now.state in {State.CHARGED, State.PENDING} and now.measured is None:
             now = self._measured(now, pace)
@@ -242,7 +241,7 @@ class AnswerService:
         _LOG.error("charge %d failed while data was read; this is final", receipt.sequence)
         return self._ledger.fail(receipt)
 
-    def _present(self, receipt: Receipt) -> Release:
+    def _present(self, receipt: Receipt) -> BaseRelease:
         """The answer that stored measurements make, always the same; reads no data."""
         planned = self._planned(receipt)
         with suppress(Exception):
@@ -266,9 +265,9 @@ class AnswerService:
                 fix="put that version of the data back",
             )
 
-    def _dataset_of(self, query: Query) -> str:
+    def _dataset_of(self, names: Iterable[str]) -> str:
         tables = self._data_store.tables.tables
-        found = {tables[table.name].dataset for table in tables_of(query.relation)}
+        found = {tables[name].dataset for name in names} - {None}
         if len(found) == 1 and (name := found.pop()):
             return name
         raise QueryRefused(

@@ -39,6 +39,31 @@ def several(names: Iterable[str], what: str) -> list[str]:
     return list(names)
 
 
+def read_fields(
+    said: Any, what: str, *, needed: Iterable[str] = (), allowed: Iterable[str] | None = None
+) -> Mapping[str, Any]:
+    """The fields of a JSON object; one that is missing, or not allowed, is refused.
+
+    Example:
+        >>> read_fields({"table": "visits", "x": 1}, "a total", allowed=("table",))
+        Traceback (most recent call last):
+        discreet.errors.InputError: a total has a field x: its fields are table. ...
+    """
+    expect(said, Mapping, what, fix='pass a JSON object: {"...": ...}')
+    for name in needed:
+        if said.get(name) is None:
+            raise InputError(f"{what} has no {name}", why="it is needed", fix=f"say {name}")
+    known = None if allowed is None else list(allowed)
+    for name in said:
+        if not isinstance(name, str) or (known is not None and name not in known):
+            raise InputError(
+                f"{what} has a field {str(name)[:50]}",
+                why=f"its fields are {', '.join(known or ('texts',))}",
+                fix="leave it out",
+            )
+    return dict(said)
+
+
 def about_table(unit: Any, limits: Any, columns: Any) -> None:
     """Refuse what says nothing about a private table."""
     expect(unit, (str, *get_args(Unit)), "unit", fix="name the person's column")

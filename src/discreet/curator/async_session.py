@@ -7,11 +7,12 @@ worker left unfinished is finished by the next one that is asked.
 """
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from discreet.answer.plan.explain import Explanation
+from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release
 from discreet.curator.answer_service import AnswerService
 from discreet.curator.jobs import Jobs
@@ -19,7 +20,10 @@ from discreet.curator.ledger.accounts import Account, Holder
 from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, Receipt, State
+from discreet.curator.order_kinds import kind_of
+from discreet.curator.planned_orders import PlannedOrder
 from discreet.curator.pricing import Offer, Terms
+from discreet.curator.query_orders import QueryOrder
 from discreet.curator.release_schedule import AT_ONCE, ReleaseSchedule
 from discreet.curator.remeasure import explain_offer, merge, told_before
 from discreet.curator.stored_orders import StoredOrder
@@ -43,18 +47,23 @@ class AsyncSession:
     curator: "Curator"
     caller: str | None
     datasets: frozenset[str] | None
-    _price: Callable[[str | Query, Terms, str | None], Offer]
+    _price: Callable[[str | Query, Terms, str | None], Offer[QueryOrder]]
+    _price_order: Callable[[str, Mapping[str, Any], str | None], Offer[PlannedOrder]]
     _answer_service: AnswerService
     _jobs: Jobs
     _ledger: Ledger
 
     # --- asking ---------------------------------------------------------------------------------
 
-    def offer(self, question: str | Query, terms: Terms, analyst: str) -> Offer:
+    def offer(self, question: str | Query, terms: Terms, analyst: str) -> Offer[QueryOrder]:
         """Price a question, from public facts."""
         return self._price(question, terms, analyst)
 
-    def explain(self, offer: Offer) -> Explanation:
+    def offer_order(self, kind: str, spec: Mapping[str, Any], analyst: str) -> Offer[PlannedOrder]:
+        """Price an order of any kind, from public facts."""
+        return self._price_order(kind, spec, analyst)
+
+    def explain(self, offer: Offer[QueryOrder]) -> Explanation:
         """How good the answer to an offer will be."""
         return explain_offer(self._ledger, offer)
 
@@ -66,16 +75,15 @@ class AsyncSession:
         request: str | None = None,
     ) -> Receipt:
         """Charge a question durably; no data is touched yet."""
-        asked = question if isinstance(question, str) else None
-        return self.charge(self.offer(question, terms, analyst), request, asked)
+        return self.charge(self.offer(question, terms, analyst), request)
 
-    def charge(self, offer: Offer, request: str | None = None, asked: str | None = None) -> Receipt:
-        """Charge an offer durably; `asked` is the text that people wrote."""
-        return self._answer_service.charge(offer, request, asked)
+    def charge(self, offer: Offer[PlannedOrder], request: str | None = None) -> Receipt:
+        """Charge an offer durably."""
+        return self._answer_service.charge(offer, request)
 
     def pursue(
         self, receipt: Receipt, *, patience: float, pace: ReleaseSchedule = AT_ONCE
-    ) -> Release | None:
+    ) -> BaseRelease | None:
         """The answer of a charge if it is there within `patience` seconds; computes it if need be.
 
         What was begun goes on in the background, whether anybody waits or not.
@@ -93,7 +101,7 @@ class AsyncSession:
             pause = min(2 * pause, _LONGEST_PAUSE)
             receipt = self._again(receipt)
 
-    def before(self, offer: Offer) -> int | None:
+    def before(self, offer: Offer[PlannedOrder]) -> int | None:
         """The charge under which its analyst was told the answer to an offer, for nothing now."""
         found = self._ledger.find_question(offer.order())
         return None if found is None else found.sequence
@@ -105,14 +113,14 @@ class AsyncSession:
 
     def resume(
         self, sequence: int, *, patience: float = 0.0, pace: ReleaseSchedule = AT_ONCE
-    ) -> Release | None:
+    ) -> BaseRelease | None:
         """The answer of a charge by its number, as `pursue`; the charge has to be `find`able."""
-        stored = self._ledger.release(sequence)
-        if stored is not None:
-            return Release.from_bytes(stored)
         found = self._ledger.find(sequence)
         if found is None:
             return None
+        stored = self._ledger.release(sequence)
+        if stored is not None:
+            return kind_of(found.order).release(stored)
         pending = Receipt(sequence, found.order, State.PENDING)
         return self.pursue(self._again(pending), patience=patience, pace=pace)
 
@@ -132,7 +140,7 @@ class AsyncSession:
             self._jobs.start(receipt, pace)
         return self._jobs.knows(receipt.sequence)
 
-    def _awaited(self, receipt: Receipt, patience: float) -> Release | None:
+    def _awaited(self, receipt: Receipt, patience: float) -> BaseRelease | None:
         future = self._jobs.find(receipt.sequence)
         if future is None:  # it has just been finished
             return self.resume(receipt.sequence)
@@ -164,10 +172,10 @@ class AsyncSession:
             self.curator.datasets(), analyst=self.caller, before=before, limit=limit
         )
 
-    def release(self, sequence: int) -> Release | None:
+    def release(self, sequence: int) -> BaseRelease | None:
         """The stored answer of a charge."""
-        stored = self._ledger.release(sequence)
-        return None if stored is None else Release.from_bytes(stored)
+        stored, found = self._ledger.release(sequence), self._ledger.find(sequence)
+        return None if stored is None or found is None else kind_of(found.order).release(stored)
 
     def history(
         self, dataset: str, *, limit: int = 1000

@@ -13,7 +13,8 @@ from contextlib import suppress
 from typing import Any, Final, Self
 
 from discreet.answer.plan.explain import Explanation
-from discreet.answer.present.release import Release
+from discreet.answer.present.base_release import BaseRelease
+from discreet.answer.present.release import Release, as_table
 from discreet.curator.answer_service import AnswerService
 from discreet.curator.arguments import about_columns, about_table, expect, placed, several
 from discreet.curator.async_session import AsyncSession
@@ -28,7 +29,10 @@ from discreet.curator.ledger import accounts
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import request_name
+from discreet.curator.order_kinds import kind_named
+from discreet.curator.planned_orders import OrderExplanation, PlannedOrder
 from discreet.curator.pricing import Offer, Terms
+from discreet.curator.query_orders import QueryOrder, UnpricedQuery
 from discreet.curator.question_interface import QuestionInterface
 from discreet.curator.release_schedule import ReleaseSchedule
 from discreet.curator.remeasure import explain_offer, merge, told_before
@@ -300,7 +304,8 @@ class Curator(QuestionInterface):
         `caller` None sees what everybody asked.
         """
         view = self._within(datasets)
-        parts = (view._offer, self._answer_service, self._jobs, self._ledger)  # noqa: SLF001 - of the same class
+        prices = (view._offer, view._offer_order)  # noqa: SLF001 - of the same class
+        parts = (*prices, self._answer_service, self._jobs, self._ledger)
         return AsyncSession(view, caller, view._scope, *parts)  # noqa: SLF001 - of the same class
 
     def as_auditor(self) -> Auditor:
@@ -357,16 +362,11 @@ class Curator(QuestionInterface):
     def _answer(
         self, question: str | Query, terms: Terms, analyst: str | None, request: str | None
     ) -> Release:
-        offer = self._offer(question, terms, analyst)
-        asked = question if isinstance(question, str) else None
-        return self._answer_service.answer(offer, request_name(offer.at.analyst, request), asked)
+        return as_table(self._answered(self._offer(question, terms, analyst), request))
 
     def _remeasure(self, question: str | Query, terms: Terms, analyst: str | None) -> Release:
         offer = self._offer(question, terms, analyst)
-        fresh = self._answer_service.answer(
-            offer, asked=question if isinstance(question, str) else None
-        )
-        order = offer.order()
+        fresh, order = as_table(self._answered(offer)), offer.order()
         query = StoredOrder.parse(order.plan).question(self.schema)
         return merge(query, fresh, told_before(self._ledger, order))
 
@@ -377,6 +377,35 @@ class Curator(QuestionInterface):
         self, question: str | Query, terms: Terms, analyst: str | None
     ) -> dict[Account, Charge]:
         return self._offer(question, terms, analyst).bill()
+
+    def order(
+        self,
+        kind: str,
+        spec: Mapping[str, Any],
+        *,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> BaseRelease:
+        """Place an order: charge it durably, compute it, store it; or find the stored release.
+
+        `spec` is the JSON object that the kind of order reads; it says the price too.
+        """
+        return self._answered(self._offer_order(kind, spec, analyst), request)
+
+    def explain_order(
+        self, kind: str, spec: Mapping[str, Any], *, analyst: str | None = None
+    ) -> OrderExplanation:
+        """What an order would cost and how good its release would be; touches no data."""
+        return self._offer_order(kind, spec, analyst).explanation
+
+    def cost_order(
+        self, kind: str, spec: Mapping[str, Any], *, analyst: str | None = None
+    ) -> dict[Account, Charge]:
+        """What each account would be charged for an order not placed before; touches no data."""
+        return self._offer_order(kind, spec, analyst).bill()
+
+    def _answered(self, offer: Offer[PlannedOrder], request: str | None = None) -> BaseRelease:
+        return self._answer_service.answer(offer, request_name(offer.at.analyst, request))
 
     def recover(self, *, patience: float | None = None) -> int:
         """Finish what a crash interrupted, under the charges that were made; how many.
@@ -419,7 +448,7 @@ class Curator(QuestionInterface):
         view._scope = None if datasets is None else frozenset(several(datasets, "datasets"))  # noqa: SLF001 - of the same class
         return view
 
-    def _offer(self, question: str | Query, terms: Terms, analyst: str | None) -> Offer:
+    def _offer(self, question: str | Query, terms: Terms, analyst: str | None) -> Offer[QueryOrder]:
         """Price a question that speaks of nothing but what can be seen from here."""
         if not isinstance(question, Query):
             query = _read(self._data_store.tables, self._scope, question)
@@ -427,7 +456,19 @@ class Curator(QuestionInterface):
             query = question
         else:
             query = canonical.read(canonical.write(question), self.schema)
-        return self._answer_service.offer(query, terms, OWNER if analyst is None else analyst)
+        text = question if isinstance(question, str) else None
+        unpriced = UnpricedQuery(query, terms, text)
+        return self._answer_service.offer(unpriced, OWNER if analyst is None else analyst)
+
+    def _offer_order(
+        self, kind: str, spec: Mapping[str, Any], analyst: str | None
+    ) -> Offer[PlannedOrder]:
+        """Price an order that reads nothing but what can be seen from here."""
+        seen = self._tables
+        unpriced = kind_named(kind).parse(spec, seen.schema)
+        if hidden := sorted(unpriced.tables - seen.tables.keys()):
+            raise unknown("table", hidden[0], seen.tables)
+        return self._answer_service.offer(unpriced, OWNER if analyst is None else analyst)
 
     @property
     def _tables(self) -> Registry:

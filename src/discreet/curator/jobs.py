@@ -4,7 +4,7 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
-from discreet.answer.present.release import Release
+from discreet.answer.present.base_release import BaseRelease
 from discreet.curator.answer_service import AnswerService
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.orders import Receipt
@@ -32,10 +32,10 @@ class Jobs:
     def renew(self) -> None:
         """Begin with no threads; those of a parent compute nothing in a forked child."""
         self._lock = threading.RLock()  # a callback may come at once
-        self._running: dict[int, Future[Release]] = {}
+        self._running: dict[int, Future[BaseRelease]] = {}
         self._pool: ThreadPoolExecutor | None = None
 
-    def start(self, receipt: Receipt, pace: ReleaseSchedule = AT_ONCE) -> Future[Release]:
+    def start(self, receipt: Receipt, pace: ReleaseSchedule = AT_ONCE) -> Future[BaseRelease]:
         """Compute a charge, unless this process already does."""
         with self._lock:
             known = self._running.get(receipt.sequence)
@@ -51,7 +51,7 @@ class Jobs:
         with self._lock:
             return sequence in self._running
 
-    def find(self, sequence: int) -> Future[Release] | None:
+    def find(self, sequence: int) -> Future[BaseRelease] | None:
         """The computation of a charge; None where there is none, or it has just been finished."""
         with self._lock:
             found = self._running.get(sequence)
@@ -66,7 +66,7 @@ class Jobs:
         if pool is not None:
             pool.shutdown(wait=True)
 
-    def _work(self, receipt: Receipt, pace: ReleaseSchedule) -> Release:
+    def _work(self, receipt: Receipt, pace: ReleaseSchedule) -> BaseRelease:
         with pace.turn(self._answer_service.bound_seconds(receipt)):
             return self._answer_service.finish(receipt, pace)
 

@@ -3,13 +3,15 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from discreet.answer.plan.accuracy import Accuracy
 from discreet.answer.plan.explain import Explanation
+from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release
 from discreet.curator.data.data_store import unknown
 from discreet.curator.ledger.accounts import Account
+from discreet.curator.planned_orders import OrderExplanation
 from discreet.curator.pricing import Terms
 from discreet.plan.builder import From, Question
 from discreet.plan.query import Query
@@ -23,7 +25,7 @@ Asked: TypeAlias = str | Query | Question
 
 
 class QuestionInterface(ABC):
-    """The ways to ask: each says what for, and one of four methods does it.
+    """The ways to ask: each says what for, and one of seven methods does it.
 
     A question has an `epsilon`, or an `accuracy` that decides it, and may have a `delta`. `weights`
     says how much the error of some columns matters beside that of the others, which is 1. `request`
@@ -110,6 +112,34 @@ class QuestionInterface(ABC):
     ) -> dict[Account, Charge]:
         """What each account would be charged for a question not asked before; touches no data."""
         return self._bill(_plan(question), Terms(epsilon, delta, accuracy, weights), analyst)
+
+    # --- orders of any kind ---------------------------------------------------------------------
+
+    @abstractmethod
+    def order(
+        self,
+        kind: str,
+        spec: Mapping[str, Any],
+        *,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> BaseRelease:
+        """Place an order: charge it durably, compute it, store it; or find the stored release.
+
+        `spec` is the JSON object that the kind of order reads; it says the price too.
+        """
+
+    @abstractmethod
+    def explain_order(
+        self, kind: str, spec: Mapping[str, Any], *, analyst: str | None = None
+    ) -> OrderExplanation:
+        """What an order would cost and how good its release would be; touches no data."""
+
+    @abstractmethod
+    def cost_order(
+        self, kind: str, spec: Mapping[str, Any], *, analyst: str | None = None
+    ) -> dict[Account, Charge]:
+        """What each account would be charged for an order not placed before; touches no data."""
 
     @property
     @abstractmethod

@@ -19,7 +19,9 @@ from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order
 from discreet.curator.merge_columns import is_whole, merge_columns
 from discreet.curator.pricing import Offer
+from discreet.curator.query_orders import QueryOrder
 from discreet.curator.stored_orders import StoredOrder
+from discreet.engines.default import DefaultEngine
 from discreet.plan.query import Query
 from discreet.privacy import compose
 
@@ -43,16 +45,17 @@ def told_before(ledger: Ledger, order: Order) -> list[Release]:
     return [Release.from_bytes(packed) for packed in stored if packed is not None]
 
 
-def explain_offer(ledger: Ledger, offer: Offer) -> Explanation:
+def explain_offer(ledger: Ledger, offer: Offer[QueryOrder]) -> Explanation:
     """How good an answer will be, with what its analyst was told for the same question before."""
-    return recall(offer.explanation, _told_lately(ledger, offer.order()))
+    told = offer.planned.plan.explain(DefaultEngine.dialect)
+    return recall(told, _told_lately(ledger, offer.order()))
 
 
 def _told_lately(ledger: Ledger, order: Order) -> list[Release]:
     """What the same analyst was told for the same question at any price, of late."""
     asked = StoredOrder.parse(order.plan).unweighted
     lately = ledger.asked([order.dataset], analyst=order.analyst, limit=_PAGE)
-    same = (one for one in lately if one.order.version == order.version)
+    same = (one for one in lately if _is_about_same(one, order))
     alike = [one.sequence for one in same if StoredOrder.parse(one.order.plan).unweighted == asked]
     stored = [ledger.release(number) for number in alike[:_MOST]]
     return [Release.from_bytes(packed) for packed in stored if packed is not None]
@@ -73,9 +76,14 @@ def _charges(ledger: Ledger, order: Order) -> Iterator[ChargedOrder]:
 def _is_alike(filed: ChargedOrder, order: Order, asked: str) -> bool:
     """The same question about the same data at another price, or split otherwise."""
     other = filed.order
-    if other.version != order.version or other.question == order.question:
+    if not _is_about_same(filed, order) or other.question == order.question:
         return False
     return StoredOrder.parse(other.plan).unweighted == asked
+
+
+def _is_about_same(filed: ChargedOrder, order: Order) -> bool:
+    """Whether a charge is for a question about the same data."""
+    return filed.order.kind == order.kind and filed.order.version == order.version
 
 
 def merge(query: Query, fresh: Release, earlier: Sequence[Release]) -> Release:

@@ -4,6 +4,7 @@ These are views for programs that share a process. Between people who do not tru
 server has to stand: whoever holds the curator object holds the data.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
@@ -13,8 +14,10 @@ from discreet.curator.ledger.verify import Report
 
 if TYPE_CHECKING:
     from discreet.answer.plan.explain import Explanation
+    from discreet.answer.present.base_release import BaseRelease
     from discreet.answer.present.release import Release
     from discreet.curator.curator import Curator
+    from discreet.curator.planned_orders import OrderExplanation
     from discreet.curator.question_interface import Asked
     from discreet.plan.builder import From, Question
     from discreet.plan.query import Query
@@ -45,6 +48,20 @@ class AnalystView:
     def cost(self, question: "Asked", **price: Any) -> "dict[Account, Charge]":
         """What each account would be charged; touches no data."""
         return self.curator.cost(question, analyst=self.analyst, **price)
+
+    def order(
+        self, kind: str, spec: Mapping[str, Any], *, request: str | None = None
+    ) -> "BaseRelease":
+        """Place an order of any kind."""
+        return self.curator.order(kind, spec, analyst=self.analyst, request=request)
+
+    def explain_order(self, kind: str, spec: Mapping[str, Any]) -> "OrderExplanation":
+        """What an order would cost; touches no data."""
+        return self.curator.explain_order(kind, spec, analyst=self.analyst)
+
+    def cost_order(self, kind: str, spec: Mapping[str, Any]) -> "dict[Account, Charge]":
+        """What each account would be charged for an order; touches no data."""
+        return self.curator.cost_order(kind, spec, analyst=self.analyst)
 
     def table(self, name: str) -> "From":
         """Begin a question in Python."""

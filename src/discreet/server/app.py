@@ -34,6 +34,7 @@ from discreet.server.routes import (
     health,
     lab,
     ledger,
+    orders,
     pages,
     public,
     questions,
@@ -63,7 +64,7 @@ _SWITCH = 0.001
 """Seconds that a thread may keep the interpreter while others wait, the one with sockets too."""
 
 _PARTS = (
-    *(health, access, public, questions, releases, budgets),
+    *(health, access, public, questions, orders, releases, budgets),
     *(uploads, datasets, grants, ledger, lab),
 )
 

@@ -10,6 +10,7 @@ from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
 
+from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release
 from discreet.curator.async_session import AsyncSession
 from discreet.curator.client import wire
@@ -82,6 +83,11 @@ class QuestionBody(BaseModel):
             )
         return self.sql if self.plan is None else read_plan(self.plan, schema)  # type: ignore[return-value]
 
+    @property
+    def size(self) -> int:
+        """The characters that are asked."""
+        return len(self.sql or self.plan or "")
+
     def terms(self) -> Terms:
         """What it is asked for."""
         return wire.read_terms(self.model_dump(exclude_none=True))
@@ -123,6 +129,21 @@ class ReleaseReply(BaseModel):
     clamps: list[str]
 
 
+class OrderReply(BaseModel):
+    """A release that is no table: what it says is for its kind of order to describe."""
+
+    id: int = Field(description="The number of its charge in the ledger.")
+    time: str
+    analyst: str
+    dataset: str
+    kind: str
+    charged: bool = Field(description="Whether it was bought now; false where it was found.")
+    release: dict[str, Any]
+    price: PriceReply
+    neighbours: str
+    statement: str
+
+
 class Pending(BaseModel):
     """The charge is made and its answer is being computed: come again."""
 
@@ -132,7 +153,11 @@ class Pending(BaseModel):
 
 _BINARY: Final = {"schema": {"type": "string", "format": "binary"}}
 TELLS: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"model": ReleaseReply, "content": {wire.ARROW: _BINARY}, "description": "The answer."},
+    200: {
+        "model": ReleaseReply | OrderReply,
+        "content": {Release.media_type: _BINARY, BaseRelease.media_type: _BINARY},
+        "description": "The answer.",
+    },
     202: {
         "model": Pending,
         "description": "It is charged and not computed yet; ask for it under Location.",
@@ -164,20 +189,18 @@ def release_schedule_of(request: Request, caller: Caller) -> ReleaseSchedule:
     )
 
 
-def planning(
-    question: QuestionBody, request: Request, caller: Caller
-) -> AbstractContextManager[None]:
+def planning(size: int, request: Request, caller: Caller) -> AbstractContextManager[None]:
     """Read and price inside: few at a time, one of each name, and short ones not after long."""
     app_state = app_state_of(request)
     return app_state.planning.taken(
         patience=app_state.settings.patience,
         caller=caller.name,
-        seconds=len(question.sql or question.plan or "") * _PLANNING,
+        seconds=size * _PLANNING,
     )
 
 
 _PLANNING: Final = 1 / 4096
-"""Seconds that planning may take for each character of a question."""
+"""Seconds that planning may take for each character of an order."""
 
 
 def _forever(app_state: AppState) -> float:
@@ -202,11 +225,6 @@ def until_tick(elapsed: float, quantum: float) -> float:
     return round(-(elapsed - (1 - AHEAD) * quantum) % quantum, 9)
 
 
-def wants_arrow(accept: str | None) -> bool:
-    """Whether a client asks for an Arrow stream."""
-    return wire.ARROW in (accept or "")
-
-
 def pending(sequence: int) -> JSONResponse:
     """Come again."""
     place = {"Location": f"/v1/queries/{sequence}", "Retry-After": "1"}
@@ -214,21 +232,34 @@ def pending(sequence: int) -> JSONResponse:
 
 
 def tell(
-    release: Release, filed: ChargedOrder, caller: Caller, accept: str | None, *, charged: bool
+    release: BaseRelease, filed: ChargedOrder, caller: Caller, accept: str | None, *, charged: bool
 ) -> Response:
-    """A release in the form that was asked for."""
-    large = release.table.nbytes > LARGE
-    if wants_arrow(accept):
+    """A release in the form that was asked for: its bytes, or JSON."""
+    media = release.media_type
+    if media in (accept or ""):
         headers = {"Discreet-Charge": str(filed.sequence)}
-        if large:
-            return send_file(lambda file: file.write(release.to_bytes()), wire.ARROW, headers)
-        return Response(release.to_bytes(), media_type=wire.ARROW, headers=headers)
+        if filed.size > LARGE:
+            return send_file(lambda file: file.write(release.to_bytes()), media, headers)
+        return Response(release.to_bytes(), media_type=media, headers=headers)
     about = about_charge(filed, caller)
-    facts = {name: about[name] for name in ("id", "time", "analyst", "dataset", "sql")}
+    facts = {name: about[name] for name in ("id", "time", "analyst", "dataset")}
     facts["charged"] = charged
-    if large:
+    if not isinstance(release, Release):
+        return JSONResponse({**facts, "kind": filed.order.kind, **_order_facts(release)})
+    facts["sql"] = about["sql"]
+    if release.table.nbytes > LARGE:
         return send_file(partial(write_json, release, facts), "application/json")
-    return JSONResponse({**facts, **json_views.release_facts(release)})
+    return JSONResponse({**facts, **release.json_facts()})
+
+
+def _order_facts(release: BaseRelease) -> dict[str, Any]:
+    price = release.price
+    return {
+        "release": release.json_facts(),
+        "price": {"epsilon": float(price.epsilon), "delta": float(price.delta)},
+        "neighbours": release.guarantee.neighbours.value,
+        "statement": release.statement(),
+    }
 
 
 def about_charge(filed: ChargedOrder, caller: Caller) -> dict[str, Any]:

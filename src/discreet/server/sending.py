@@ -13,8 +13,8 @@ from typing import IO, Any, Final
 from fastapi.responses import StreamingResponse
 from starlette.background import BackgroundTask
 
+from discreet.answer.present import release_json
 from discreet.answer.present.release import Release
-from discreet.curator.reports import json_views
 from discreet.errors import ServiceError
 
 LARGE: Final = 1 << 20
@@ -63,17 +63,17 @@ def send_file(
 
 
 def write_json(release: Release, facts: Mapping[str, Any], file: IO[bytes]) -> None:
-    """`facts` and a release, as `json_views.release_facts` has it, with a few rows in memory."""
-    empty = json_views.release_facts(release, slice(0, 0))
+    """`facts` and a release, as `release_json.release_facts` has it, with a few rows in memory."""
+    empty = release_json.release_facts(release, slice(0, 0))
     names = list(empty["half_widths"])
     rest = {k: v for k, v in empty.items() if k not in {"rows", "half_widths"}}
     file.write(json.dumps({**facts, **rest})[:-1].encode())
     file.write(b', "rows": ')
-    _write_list(file, (json_views.release_rows(release, rows) for rows in _parts(release)))
+    _write_list(file, (release_json.release_rows(release, rows) for rows in _parts(release)))
     file.write(b', "half_widths": {')
     for n, name in enumerate(names):
         file.write(f"{', ' if n else ''}{json.dumps(name)}: ".encode())
-        widths = (json_views.release_widths(release, name, rows) for rows in _parts(release))
+        widths = (release_json.release_widths(release, name, rows) for rows in _parts(release))
         _write_list(file, widths)
     file.write(b"}}")
 

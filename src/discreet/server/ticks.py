@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_TICKED = ("/v1/queries", "/v1/remeasure")
+_TICKED = ("/v1/queries", "/v1/remeasure", "/v1/orders")
 
 
 def ticked(template: str) -> bool:

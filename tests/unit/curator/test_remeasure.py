@@ -11,7 +11,8 @@ import pytest
 import discreet as dp
 from clinic_curator import BY_CITY, COUNT, add_visits, spent
 from discreet.answer.plan.price import Price
-from discreet.answer.present.release import Cost, Release
+from discreet.answer.present.base_release import Cost
+from discreet.answer.present.release import Release
 from discreet.curator import remeasure
 from discreet.curator.merge_columns import _weighted
 from discreet.curator.remeasure import merge

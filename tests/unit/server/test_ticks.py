@@ -24,6 +24,7 @@ def test_a_wait_ends_on_a_tick_that_is_not_over(elapsed, quantum):
         ("/v1/queries", True),
         ("/v1/queries/{id}", True),
         ("/v1/remeasure", True),
+        ("/v1/orders", True),
         ("/v1/explain", False),
         ("/v1/queriesx", False),
         ("/", False),

@@ -15,8 +15,9 @@ from discreet.answer.plan.limits import ALLOWED
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.public_facts import facts_of, left_out
 from discreet.answer.plan.set_plan import GROUPS, ROWS, SetPlan
+from discreet.answer.present.base_release import Cost
 from discreet.answer.present.number_text import counted
-from discreet.answer.present.release import Cost, Release
+from discreet.answer.present.release import Release
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.query import Query, released_columns
 from discreet.plan.relations import unit_of

@@ -4,14 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
 from discreet.answer.estimate.measured_sets import MeasuredSet
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.public_facts import PublicFacts
-from discreet.answer.present import frames, release_bytes
+from discreet.answer.present import frames, release_bytes, release_json
+from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.answer.present.chart import draw
 from discreet.answer.present.privacy_statement import statement
 from discreet.answer.present.release_html import render_page
@@ -25,17 +26,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """One thing that was measured, in words, and its guarantee."""
-
-    what: str
-    noise: str
-    guarantee: Guarantee
-
-
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Release:
+class Release(BaseRelease):
     """A released table; reading it again never changes it.
 
     `table` holds keys and answers, `half_widths` for each answer how far it is from what it would
@@ -53,6 +45,7 @@ class Release:
     notes: tuple[str, ...] = field(default=())
     facts: PublicFacts | None = None
     parts: tuple[MeasuredSet, ...] = ()
+    media_type: ClassVar[str] = "application/vnd.apache.arrow.stream"
 
     def __post_init__(self) -> None:
         _check(self.table, self.half_widths)
@@ -102,6 +95,10 @@ class Release:
     def _repr_html_(self) -> str:
         return render_page(self)
 
+    def json_facts(self) -> dict[str, Any]:
+        """Columns, rows and half-widths as plain JSON."""
+        return release_json.release_facts(self)
+
     # --- storage --------------------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
@@ -120,6 +117,17 @@ class Release:
 
     def __hash__(self) -> int:
         return hash(self.to_bytes())
+
+
+def as_table(release: BaseRelease) -> Release:
+    """The table that a question gives; InputError for a release of another kind."""
+    if isinstance(release, Release):
+        return release
+    raise InputError(
+        "this release is no table",
+        why="it was made by another kind of order than a question",
+        fix="read its statement or its JSON",
+    )
 
 
 def _check(table: pa.Table, half_widths: Mapping[str, pa.Array]) -> None:

@@ -10,7 +10,8 @@ from typing import Any, Final, NoReturn
 from urllib.parse import quote, urlencode
 
 from discreet.answer.plan.explain import Explanation
-from discreet.answer.present.release import Release
+from discreet.answer.present.base_release import BaseRelease
+from discreet.answer.present.release import Release, as_table
 from discreet.curator.arguments import several
 from discreet.curator.async_session import AsyncSession
 from discreet.curator.budget import Budget
@@ -28,6 +29,8 @@ from discreet.curator.curator import Curator
 from discreet.curator.data.intake import take
 from discreet.curator.ledger.accounts import Account, Holder
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.order_kinds import KINDS, kind_named
+from discreet.curator.planned_orders import OrderExplanation, OrderKind
 from discreet.curator.pricing import Terms
 from discreet.curator.release_schedule import ReleaseSchedule
 from discreet.curator.roles import AnalystView, Auditor
@@ -74,10 +77,10 @@ class Remote(Curator):
     def _answer(
         self, question: str | Query, terms: Terms, analyst: str | None, request: str | None
     ) -> Release:
-        return self._asked("/v1/queries", self._question(question, terms, analyst), request)
+        return self._table("/v1/queries", self._question(question, terms, analyst), request)
 
     def _remeasure(self, question: str | Query, terms: Terms, analyst: str | None) -> Release:
-        return self._asked("/v1/remeasure", self._question(question, terms, analyst), None)
+        return self._table("/v1/remeasure", self._question(question, terms, analyst), None)
 
     def _explain(self, question: str | Query, terms: Terms, analyst: str | None) -> Explanation:
         body = self._question(question, terms, analyst)
@@ -87,6 +90,32 @@ class Remote(Curator):
         self, question: str | Query, terms: Terms, analyst: str | None
     ) -> dict[Account, Charge]:
         told = self._link.post("/v1/explain", self._question(question, terms, analyst), safe=True)
+        return read_reply(told, lambda facts: wire.read_bill(facts["bill"]))
+
+    def order(
+        self,
+        kind: str,
+        spec: Mapping[str, Any],
+        *,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> BaseRelease:
+        """Place an order and wait for its release."""
+        body = self._spec(kind, spec, analyst)
+        return self._asked("/v1/orders", body, request, kind_named(kind))
+
+    def explain_order(
+        self, kind: str, spec: Mapping[str, Any], *, analyst: str | None = None
+    ) -> OrderExplanation:
+        """What an order would cost and how good its release would be."""
+        told = self._link.post("/v1/orders/explain", self._spec(kind, spec, analyst), safe=True)
+        return read_reply(told, wire.read_order_explanation)
+
+    def cost_order(
+        self, kind: str, spec: Mapping[str, Any], *, analyst: str | None = None
+    ) -> dict[Account, Charge]:
+        """What each account would be charged for an order not placed before."""
+        told = self._link.post("/v1/orders/explain", self._spec(kind, spec, analyst), safe=True)
         return read_reply(told, lambda facts: wire.read_bill(facts["bill"]))
 
     # --- the owner ------------------------------------------------------------------------------
@@ -283,9 +312,19 @@ class Remote(Curator):
             )
         return {"sql": question, **wire.write_terms(terms)}
 
-    def _asked(self, path: str, body: dict[str, Any], request: str | None) -> Release:
+    def _spec(self, kind: str, spec: Mapping[str, Any], analyst: str | None) -> dict[str, Any]:
+        if analyst is not None:
+            self._check_name(analyst)
+        return {"kind": kind_named(kind).name, "spec": wire.plain_json(spec)}
+
+    def _table(self, path: str, body: dict[str, Any], request: str | None) -> Release:
+        return as_table(self._asked(path, body, request, KINDS["query"]))
+
+    def _asked(
+        self, path: str, body: dict[str, Any], request: str | None, kind: OrderKind
+    ) -> BaseRelease:
         """Ask, and wait for the answer; after a while it is asked for by its number."""
-        headers = {"Accept": wire.ARROW}
+        headers = {"Accept": wire.BYTES}
         if request is not None:
             headers["Idempotency-Key"] = _header(request)
         end = time.monotonic() + PATIENCE
@@ -295,11 +334,11 @@ class Remote(Curator):
                 raise _late()
             time.sleep(_PAUSE)
             charge = int(read_reply(reply, lambda facts: facts["id"]))
-            reply = self._link.get(f"/v1/queries/{charge}", {"Accept": wire.ARROW})
-            if reply.status == 200 and path != "/v1/queries":
+            reply = self._link.get(f"/v1/queries/{charge}", {"Accept": wire.BYTES})
+            if reply.status == 200 and path == "/v1/remeasure":
                 reply = self._link.post(path, body, headers, safe=True)  # to be merged
         try:
-            return Release.from_bytes(reply.body)
+            return kind.release(reply.body)
         except InputError:
             raise foreign() from None
 

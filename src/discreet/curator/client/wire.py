@@ -4,8 +4,10 @@ Numbers that a price or a budget rests on travel as texts ("0.1", "1/3"), so tha
 same rational; a JSON number is read as the decimal it prints as. Reading trusts nothing.
 """
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final, TypeVar
 
@@ -14,20 +16,23 @@ import pyarrow as pa
 from discreet import errors
 from discreet.answer.plan.accuracy import Accuracy
 from discreet.answer.plan.price import Price
+from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release
+from discreet.curator.arguments import expect
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.entries import Entry, Head
 from discreet.curator.ledger.verify import Problem, Report
+from discreet.curator.planned_orders import OrderExplanation
 from discreet.curator.pricing import Terms
 from discreet.errors import DiscreetError, InputError, ServiceError
-from discreet.privacy import Pure
+from discreet.privacy import Neighbours, Pure
 from discreet.privacy.budgets.charges import Charge
 from discreet.rationals import Real, rational
 
 T = TypeVar("T")
 
-ARROW: Final = "application/vnd.apache.arrow.stream"
-"""The media type of a release as `Release.to_bytes` writes it."""
+BYTES: Final = f"{Release.media_type}, {BaseRelease.media_type}"
+"""What to accept for a release of any kind as its `to_bytes` writes it."""
 
 _DIGITS: Final = 400
 _DAY: Final = len("2024-12-31")
@@ -88,6 +93,44 @@ def read_terms(facts: Mapping[str, Any]) -> Terms:
         _perhaps(facts.get("accuracy"), _read_accuracy),
         _perhaps(facts.get("weights"), _read_weights),
     )
+
+
+def plain_json(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A spec that JSON has words for; numbers that JSON rounds travel as exact texts."""
+    expect(spec, Mapping, "the spec of an order", fix='pass a mapping: {"...": ...}')
+    try:
+        found: dict[str, Any] = json.loads(json.dumps(dict(spec), default=_exact, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        raise InputError(
+            "the spec of an order is not plain JSON",
+            why="it holds something that JSON has no word for",
+            fix="use texts, numbers, lists and mappings",
+        ) from None
+    return found
+
+
+def _exact(value: object) -> str:
+    if isinstance(value, Fraction | Decimal):
+        return str(value)
+    raise TypeError
+
+
+def write_order_explanation(told: OrderExplanation) -> dict[str, Any]:
+    """The explanation of an order of any kind."""
+    price = {"epsilon": str(told.price.epsilon), "delta": str(told.price.delta)}
+    return {
+        "price": price,
+        "neighbours": told.neighbours.value,
+        "text": told.text,
+        "facts": dict(told.facts),
+    }
+
+
+def read_order_explanation(facts: Mapping[str, Any]) -> OrderExplanation:
+    """The explanation that `write_order_explanation` wrote."""
+    price = Price(*(read_number(facts["price"][name], name) for name in ("epsilon", "delta")))
+    about = Neighbours(facts["neighbours"])
+    return OrderExplanation(price, about, str(facts["text"]), dict(facts["facts"]))
 
 
 def _write_weights(weights: Mapping[str, Real]) -> dict[str, str] | None:

@@ -1,4 +1,4 @@
-"""Explanations, releases and budgets as plain JSON for people's eyes: a page, a terminal, a script.
+"""Explanations, charges and budgets as plain JSON for people's eyes: a page, a terminal, a script.
 
 Everything here is rounded for reading; what has to be exact travels by `wire` and `portable`.
 """
@@ -9,28 +9,18 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final
 
-import pyarrow as pa
-
 from discreet.answer.plan.explain import ExplainedSet, Explanation
-from discreet.answer.present.release import Release
+from discreet.answer.present.release_json import plain
 from discreet.curator.client.wire import write_account
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.charge_index import ChargedOrder
+from discreet.curator.order_kinds import kind_of
 from discreet.curator.reports.stated_cap import promised
-from discreet.curator.stored_orders import StoredOrder
 from discreet.privacy import Approximate, Filter, Guarantee, Neighbours, Pure, read
 from discreet.privacy.budgets.charges import Charge
 
 BEFORE: Final = Fraction(1, 10)
 """How likely something is to happen to somebody who is not in the data."""
-
-_KINDS: Final = (
-    (pa.types.is_boolean, "boolean"),
-    (pa.types.is_integer, "integer"),
-    (pa.types.is_floating, "real"),
-    (pa.types.is_date, "date"),
-    (pa.types.is_timestamp, "timestamp"),
-)
 
 
 # --- chances ------------------------------------------------------------------------------------
@@ -95,12 +85,13 @@ def _said(account: Account) -> dict[str, float | None]:
 
 def filed_facts(filed: ChargedOrder) -> dict[str, Any]:
     """A charge, as far as those who may know of it see it."""
-    price = StoredOrder.parse(filed.order.plan).price
+    price = kind_of(filed.order).price(filed.order)
     return {
         "id": filed.sequence,
         "time": filed.time,
         "analyst": filed.order.analyst,
         "dataset": filed.order.dataset,
+        "kind": filed.order.kind,
         "sql": filed.order.asked,
         "epsilon": float(price.epsilon),
         "delta": float(price.delta),
@@ -121,8 +112,8 @@ def explanation_facts(told: Explanation, bill: Mapping[Account, Charge]) -> dict
         "neighbours": told.neighbours.value,
         "protects": told.facts.unit,
         "odds": write_odds(price.epsilon, price.delta, told.neighbours),
-        "charges": [_charge_facts(account, cost) for account, cost in bill.items()],
-        "half_widths": {name: _plain(told.half_width(name)) for name in sorted(columns)},
+        "charges": [charge_facts(account, cost) for account, cost in bill.items()],
+        "half_widths": {name: plain(told.half_width(name)) for name in sorted(columns)},
         "expected": [one for part in told.parts for one in _expected_facts(part)],
         "groups": [_group_facts(part) for part in told.parts],
         "keys": list(told.facts.keys),
@@ -135,7 +126,8 @@ def explanation_facts(told: Explanation, bill: Mapping[Account, Charge]) -> dict
     }
 
 
-def _charge_facts(account: Account, cost: Charge) -> dict[str, Any]:
+def charge_facts(account: Account, cost: Charge) -> dict[str, Any]:
+    """What an account would be charged."""
     holder, cap, left = account.holder, account.limit, account.left
     return {
         "account": str(holder),
@@ -153,7 +145,7 @@ def _expected_facts(part: ExplainedSet) -> list[dict[str, Any]]:
     return [
         {
             "column": name,
-            "half_width": _plain(one.half_width),
+            "half_width": plain(one.half_width),
             "unit": one.unit,
             "rows": one.rows,
             "law": option.contributions.noise_kind.value,
@@ -173,57 +165,3 @@ def _group_facts(part: ExplainedSet) -> dict[str, Any]:
         "clipped": part.clipped,
         "hints": list(part.hints),
     }
-
-
-# --- releases -----------------------------------------------------------------------------------
-
-
-def release_rows(release: Release, rows: slice = slice(None)) -> list[list[Any]]:
-    """Some rows of a release; NULL and what JSON has no word for are null."""
-    table = release.table[rows]
-    return [list(row) for row in zip(*map(_column, table.columns), strict=True)]
-
-
-def release_widths(release: Release, name: str, rows: slice = slice(None)) -> list[Any]:
-    """Some half-widths of a column."""
-    return _column(release.half_widths[name][rows])
-
-
-def _column(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    if pa.types.is_integer(column.type) or pa.types.is_string(column.type):
-        plain: list[Any] = column.to_pylist()
-        return plain
-    return [_plain(value) for value in column.to_pylist()]
-
-
-def release_facts(release: Release, rows: slice = slice(None)) -> dict[str, Any]:
-    """A release, or some rows of it."""
-    table, facts = release.table, release.facts
-    keys = () if facts is None else facts.keys
-    return {
-        "columns": [
-            {"name": field.name, "kind": _kind(field.type), "key": field.name in keys}
-            for field in table.schema
-        ],
-        "rows": release_rows(release, rows),
-        "half_widths": {name: release_widths(release, name, rows) for name in release.half_widths},
-        "confidence": 0.95,
-        "how": dict(release.how),
-        "price": {"epsilon": float(release.price.epsilon), "delta": float(release.price.delta)},
-        "protects": None if facts is None else facts.unit,
-        "neighbours": release.guarantee.neighbours.value,
-        "notes": list(release.notes),
-        "clamps": [] if facts is None else list(facts.clamped),
-    }
-
-
-def _kind(of: pa.DataType) -> str:
-    return next((name for is_kind, name in _KINDS if is_kind(of)), "text")
-
-
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value.isoformat()

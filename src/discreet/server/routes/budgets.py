@@ -46,7 +46,7 @@ class AccountReply(BaseModel):
     cap_epsilon: float | None = None
     cap_delta: float | None = None
     odds: Odds | None = None
-    exact: list[str | None]
+    exact: list[str | int | None]
 
 
 class Spent(BaseModel):

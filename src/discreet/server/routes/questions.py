@@ -1,18 +1,22 @@
 """Asking: what it would cost, the question itself, its answer later, and measuring again."""
 
 import time
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 
-from discreet.answer.present.release import Release
+from discreet.answer.present.base_release import BaseRelease
+from discreet.answer.present.release import as_table
 from discreet.curator.async_session import AsyncSession
 from discreet.curator.client import wire
 from discreet.curator.client.explanation_json import write_explanation
 from discreet.curator.ledger.charge_index import NEWEST
 from discreet.curator.ledger.orders import Receipt, State, request_name
+from discreet.curator.planned_orders import PlannedOrder
+from discreet.curator.pricing import Offer
 from discreet.curator.reports import json_views
 from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
@@ -58,7 +62,7 @@ class Explained(BaseModel):
 def explain(question: QuestionBody, request: Request, caller: Asker) -> JSONResponse:
     """Tell price and error of a question; no data is read."""
     window = async_session_of(request, caller)
-    with planning(question, request, caller):
+    with planning(question.size, request, caller):
         offer = window.offer(question.read(window.curator.schema), question.terms(), caller.name)
         told, bill = window.explain(offer), offer.bill()
     facts = {**json_views.explanation_facts(told, bill), "before": window.before(offer)}
@@ -87,6 +91,18 @@ def ask(
     """
     window = async_session_of(request, caller)
     receipt = _charged(window, question, request, caller, request_name(caller.name, key))
+    return place(window, receipt, request, caller, prefer, accept)
+
+
+def place(
+    window: AsyncSession,
+    receipt: Receipt,
+    request: Request,
+    caller: Caller,
+    prefer: str | None,
+    accept: str | None,
+) -> Response:
+    """Wait a while for what was charged, whatever its kind, and tell it or 202."""
     waits = "respond-async" not in (prefer or "").lower()
     if receipt.release is not None and len(receipt.release) > LARGE:
         sequence = receipt.sequence
@@ -121,7 +137,7 @@ def remeasure(
     window = async_session_of(request, caller)
     receipt = _charged(window, question, request, caller, None)
     fresh = _pursued(window, receipt, request, caller, waits=True)
-    merged = None if fresh is None else window.merged(receipt.order, fresh, caller.name)
+    merged = None if fresh is None else window.merged(receipt.order, as_table(fresh), caller.name)
     return _told(window, receipt, merged, caller, accept)
 
 
@@ -142,18 +158,32 @@ def cancel(charge: Charge, request: Request, caller: Asker) -> Response:
 def _charged(
     window: AsyncSession, question: QuestionBody, request: Request, caller: Caller, name: str | None
 ) -> Receipt:
-    """Charge a question; a caller who has many under way is refused before that."""
-    app_state = app_state_of(request)
-    with planning(question, request, caller):
+    def offered() -> Offer[PlannedOrder]:
         asked = question.read(window.curator.schema)
+        return window.offer(asked, question.terms(), caller.name)
+
+    return charged(window, offered, question.size, request, caller, name)
+
+
+def charged(
+    window: AsyncSession,
+    offered: Callable[[], Offer[PlannedOrder]],
+    size: int,
+    request: Request,
+    caller: Caller,
+    name: str | None,
+) -> Receipt:
+    """Price and charge an order; a caller who has many under way is refused before that."""
+    app_state = app_state_of(request)
+    with planning(size, request, caller):
         app_state.work.check(caller.name, app_state.settings.at_once)
-        offer = window.offer(asked, question.terms(), caller.name)
-    return window.charge(offer, name, asked if isinstance(asked, str) else None)
+        offer = offered()
+    return window.charge(offer, name)
 
 
 def _pursued(
     window: AsyncSession, receipt: Receipt, request: Request, caller: Caller, *, waits: bool
-) -> Release | None:
+) -> BaseRelease | None:
     elapsed = time.monotonic() - getattr(request.state, "arrived", time.monotonic())
     patience = max(0.0, app_state_of(request).settings.patience - elapsed) if waits else 0.0
     return window.pursue(receipt, patience=patience, pace=release_schedule_of(request, caller))
@@ -162,7 +192,7 @@ def _pursued(
 def _told(
     window: AsyncSession,
     receipt: Receipt,
-    release: Release | None,
+    release: BaseRelease | None,
     caller: Caller,
     accept: str | None,
 ) -> Response:

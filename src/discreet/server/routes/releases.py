@@ -10,11 +10,11 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 
 from discreet.answer.present.frames import inert
-from discreet.answer.present.release import Release
-from discreet.curator.client import wire
+from discreet.answer.present.release import Release, as_table
 from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
 from discreet.curator.ledger.charging import final_failure
 from discreet.curator.stored_orders import StoredOrder
+from discreet.errors import InputError
 from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Asker
@@ -29,7 +29,7 @@ Format = Literal["json", "arrow", "csv", "parquet", "chart", "statement", "pytho
 _PARQUET = "application/vnd.apache.parquet"
 _CHART = "application/vnd.vegalite.v6+json"
 _FORMATS: dict[str, Format] = {
-    wire.ARROW: "arrow",
+    Release.media_type: "arrow",
     "text/csv": "csv",
     _PARQUET: "parquet",
     _CHART: "chart",
@@ -54,6 +54,7 @@ class Listed(BaseModel):
     time: str
     analyst: str
     dataset: str
+    kind: str
     sql: str | None
     epsilon: float
     delta: float
@@ -101,11 +102,13 @@ def again(
         if release is None:
             return pending(charge)
         if merged:
-            release = window.merged(filed.order, release, caller.name)
+            release = window.merged(filed.order, as_table(release), caller.name)
+        if chosen == "statement":
+            return Response(release.statement(), media_type="text/plain")
         if chosen in _WRITERS:
-            return _WRITERS[chosen](release, filed)
-        arrow = wire.ARROW if chosen == "arrow" else None
-        return tell(release, filed, caller, arrow, charged=False)
+            return _WRITERS[chosen](as_table(release), filed)
+        accepted = as_table(release).media_type if chosen == "arrow" else None
+        return tell(release, filed, caller, accepted, charged=False)
 
 
 def _accepted(accept: str) -> Format:
@@ -132,16 +135,10 @@ def _chart(release: Release, filed: ChargedOrder) -> Response:
     return JSONResponse(release.chart().to_dict(), media_type=_CHART)
 
 
-def _statement(release: Release, filed: ChargedOrder) -> Response:
-    del filed
-    return Response(release.statement(), media_type="text/plain")
-
-
 _WRITERS: dict[str, Callable[[Release, ChargedOrder], Response]] = {
     "csv": _csv,
     "parquet": _parquet,
     "chart": _chart,
-    "statement": _statement,
 }
 
 
@@ -151,6 +148,12 @@ def _file(write: Callable[[IO[bytes]], object], media: str, name: str) -> Respon
 
 def _snippet(filed: ChargedOrder, address: str) -> str:
     """Python that asks the same question of the same server, for nothing."""
+    if filed.order.kind != "query":
+        raise InputError(
+            f"release {filed.sequence} has no Python",
+            why="it was made by another kind of order than a question",
+            fix="place it with curator.order(kind, spec)",
+        )
     asked = StoredOrder.parse(filed.order.plan)
     epsilon, delta = _typed(asked.price.epsilon), _typed(asked.price.delta)
     price = f"epsilon={epsilon}, delta={delta}{_weights(asked)}"

@@ -11,7 +11,8 @@ import pytest
 
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.public_facts import PublicFacts
-from discreet.answer.present.release import Cost, Release
+from discreet.answer.present.base_release import Cost
+from discreet.answer.present.release import Release
 from discreet.errors import InputError
 from discreet.privacy import Pure, compose
 

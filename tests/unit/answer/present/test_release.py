@@ -13,7 +13,8 @@ from clinic import CLINIC
 from discreet.answer.measurement_plan import answer
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.public_facts import PublicFacts, facts_of
-from discreet.answer.present.release import Cost, Release
+from discreet.answer.present.base_release import Cost
+from discreet.answer.present.release import Release
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError
 from discreet.noise.bits import Keystream, replaced

@@ -94,7 +94,7 @@ def test_far_ends_of_what_can_be_asked_can_be_explained(curator, epsilon):
             offer = curator.window("a").offer(text, Terms(wire.read_number(epsilon, "e")), "a")
         except InputError:
             continue
-        through(json_views.explanation_facts(offer.explanation, offer.bill()))
+        through(json_views.explanation_facts(curator.window("a").explain(offer), offer.bill()))
 
 
 def test_an_accuracy_relative_to_a_release_asks_for_the_same_width(curator):
@@ -182,7 +182,7 @@ def test_an_explanation_is_the_same_to_the_last_bit(curator, text):
 def test_what_people_are_told_is_plain_json(curator, text):
     told, bill = curator.explain(text, epsilon=0.3), curator.cost(text, epsilon=0.3)
     facts = through(json_views.explanation_facts(told, bill))
-    release = through(json_views.release_facts(curator.sql(text, epsilon=0.3)))
+    release = through(curator.sql(text, epsilon=0.3).json_facts())
 
     assert facts["price"]["epsilon"] == 0.3
     assert facts["odds"]["before"] <= facts["odds"]["after"] <= 100

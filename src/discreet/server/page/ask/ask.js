@@ -19,7 +19,7 @@ import { makeEditor } from "/static/ask/editor.js";
 import { epsilonSlider, makePrice } from "/static/ask/price.js";
 import { makeTold, odds, share, summary, tightest, fits, whose } from "/static/ask/told.js";
 import { readyChart } from "/static/ask/chart.js";
-import { clearResult, drawResult } from "/static/ask/result.js";
+import { clearResult, drawOrder, drawResult } from "/static/ask/result.js";
 import { drawSchema } from "/static/ask/schema.js";
 import { makeHistory } from "/static/ask/history.js";
 import { forget, pending, prepare, run } from "/static/ask/run.js";
@@ -256,6 +256,12 @@ function page() {
   /* --- answers ---------------------------------------------------------------------------------- */
 
   async function shown(release, found) {
+    if (release.release) {
+      heard("The release is here.");
+      history.select(release.id);
+      drawOrder(answer, release);
+      return;
+    }
     heard(`The answer is here: ${plural(release.rows.length, "row")}.`);
     history.select(release.id);
     await drawResult(answer, release, { found, remeasure: () => again(release) });

@@ -39,7 +39,7 @@ export function makeHistory(element, open) {
             "aria-current": String(release.id) === current && "true",
             onclick: () => open(release),
           },
-          h("span", { class: "asked" }, release.sql ?? `a question about ${release.dataset} asked in Python`),
+          h("span", { class: "asked" }, release.sql ?? `a ${release.kind} about ${release.dataset}, not in SQL`),
           h(
             "span",
             { class: "about" },

@@ -263,6 +263,21 @@ function tools(release, remeasure) {
   );
 }
 
+/** A release that is no table: what its kind says, and what was protected. */
+export function drawOrder(element, release) {
+  clearResult(element);
+  put(
+    element,
+    h(
+      "div",
+      { class: "card stack-small" },
+      h("h2", {}, `An order of kind ${release.kind} about ${release.dataset}`),
+      h("pre", { id: "order" }, JSON.stringify(release.release, null, 2)),
+      h("p", { id: "statement" }, release.statement),
+    ),
+  );
+}
+
 export function clearResult(element) {
   stopChart();
   stopChart = () => {};

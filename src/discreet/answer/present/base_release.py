@@ -1,0 +1,45 @@
+"""What every order gives back, whatever its kind."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from discreet.answer.plan.price import Price
+from discreet.privacy import Guarantee
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """One thing that was measured, in words, and its guarantee."""
+
+    what: str
+    noise: str
+    guarantee: Guarantee
+
+
+class BaseRelease(ABC):
+    """What was bought, what it cost and what it gives away; reading it again never changes it.
+
+    `repr` is for people. The same release gives the same bytes, which are stored with the charge.
+    """
+
+    __slots__ = ()
+
+    media_type: ClassVar[str] = "application/octet-stream"
+    """What its bytes are, where they travel."""
+
+    price: Price
+    guarantee: Guarantee
+    costs: tuple[Cost, ...]
+
+    @abstractmethod
+    def statement(self) -> str:
+        """What was protected, how well, and what the release does not say."""
+
+    @abstractmethod
+    def to_bytes(self) -> bytes:
+        """Everything in it, as its kind of order reads it back."""
+
+    @abstractmethod
+    def json_facts(self) -> dict[str, Any]:
+        """What it says as plain JSON, rounded for reading."""

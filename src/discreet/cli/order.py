@@ -1,0 +1,114 @@
+"""`discreet order`: place an order of any kind."""
+
+import json
+import sys
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from discreet.cli.explain import CHARGED, charges
+from discreet.cli.options import curator_option, open_curator, shape_options
+from discreet.cli.rows import write_csv
+
+if TYPE_CHECKING:
+    from discreet.answer.present.base_release import BaseRelease
+    from discreet.curator.ledger.accounts import Account
+    from discreet.curator.planned_orders import OrderExplanation
+    from discreet.privacy.budgets.charges import Charge
+
+
+@click.command()
+@click.argument("kind")
+@click.argument("file", type=click.File(encoding="utf-8"))
+@curator_option
+@click.option("--analyst", default="owner", show_default=True, help="Who asks.")
+@click.option("--request", help="A name for this attempt: the same name is never charged twice.")
+@click.option("--explain", is_flag=True, help="Tell price and quality; charge nothing.")
+@click.option("--statement", is_flag=True, help="Add a paragraph on what was protected.")
+@shape_options
+def order(
+    *,
+    kind: str,
+    file: IO[str],
+    folder: Path,
+    analyst: str,
+    request: str | None,
+    explain: bool,
+    statement: bool,
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """Place an order of any KIND.
+
+    FILE has the order as a JSON object, price included; `-` reads it from standard input. A
+    question is an order of kind query.
+
+    The price is charged before data is touched and never refunded; the same order again gives the
+    same release for nothing. The exit status is that of `discreet query`.
+
+    Example: discreet order query count.json --explain
+
+    where count.json is {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.1}
+    """
+    spec = _read(file)
+    shape = "json" if as_json else "csv" if as_csv else "text"
+    with open_curator(folder) as curator, Console(stderr=True).status("asking"):
+        if explain:
+            told = curator.explain_order(kind, spec, analyst=analyst)
+            bill = curator.cost_order(kind, spec, analyst=analyst)
+        else:
+            release = curator.order(kind, spec, analyst=analyst, request=request)
+    if explain:
+        _show_explanation(told, bill, shape)
+    else:
+        _show_release(release, shape, statement=statement)
+
+
+def _show_explanation(told: "OrderExplanation", bill: "dict[Account, Charge]", shape: str) -> None:
+    from discreet.curator.reports.json_views import charge_facts  # noqa: PLC0415 - heavy room
+
+    costs = [charge_facts(account, cost) for account, cost in bill.items()]
+    if shape == "csv":
+        click.echo(write_csv(costs, CHARGED), nl=False)
+    elif shape == "json":
+        price = {"epsilon": float(told.price.epsilon), "delta": float(told.price.delta)}
+        facts = {"price": price, "neighbours": told.neighbours.value, "charges": costs}
+        click.echo(json.dumps({**told.facts, **facts}, indent=2))
+    else:
+        _print(f"{told!r}\n\n{charges(bill)}")
+
+
+def _show_release(release: "BaseRelease", shape: str, *, statement: bool) -> None:
+    from discreet.answer.present.release import as_table  # noqa: PLC0415 - heavy room
+
+    if shape == "csv":
+        click.echo(as_table(release).to_csv(), nl=False)
+    elif shape == "json":
+        price = {"epsilon": float(release.price.epsilon), "delta": float(release.price.delta)}
+        said = {"statement": release.statement()} if statement else {}
+        click.echo(json.dumps({**release.json_facts(), "price": price, **said}, indent=2))
+    else:
+        _print(repr(release))
+    if statement and shape != "json":
+        click.echo(release.statement(), err=shape == "csv")  # a table stays a table
+
+
+def _read(file: IO[str]) -> dict[str, Any]:
+    """The JSON object in a file; what JSON has no word for is refused."""
+    try:
+        spec = json.load(file, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        spec = None
+    if not isinstance(spec, dict):
+        raise click.UsageError('FILE has to hold one JSON object, such as {"sql": "SELECT ..."}.')
+    return spec
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(name)
+
+
+def _print(text: str) -> None:
+    Console(file=sys.stdout).print(text, markup=False, highlight=False, soft_wrap=True)

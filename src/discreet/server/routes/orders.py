@@ -1,0 +1,94 @@
+"""Orders of any kind: what one would cost, and placing it; `/v1/queries/N` has the answer later."""
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from discreet.curator.client import wire
+from discreet.curator.ledger.orders import request_name
+from discreet.server.permissions import Asker
+from discreet.server.questions import TELLS, async_session_of, planning
+from discreet.server.routes.questions import Accept, Key, Prefer, charged, place
+
+router = APIRouter(tags=["orders"])
+
+
+class OrderBody(BaseModel):
+    """An order: its kind, and what the kind reads, the price too."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "kind": "query",
+                    "spec": {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": "0.1"},
+                }
+            ]
+        },
+    )
+
+    kind: Annotated[str, Field(min_length=1, max_length=100)]
+    spec: dict[str, Any]
+
+    @property
+    def size(self) -> int:
+        """The characters of the spec."""
+        return len(json.dumps(self.spec))
+
+
+class ExactPrice(BaseModel):
+    """A price as texts that mean it exactly."""
+
+    epsilon: str
+    delta: str
+
+
+class OrderExplained(BaseModel):
+    """What an order would cost and how good its release would be; nothing was charged."""
+
+    price: ExactPrice
+    neighbours: str
+    text: str
+    facts: dict[str, Any]
+    bill: list[dict[str, Any]]
+    before: int | None = Field(description="The charge under which it was placed before.")
+
+
+@router.post("/orders/explain", response_model=OrderExplained)
+def explain_order(order: OrderBody, request: Request, caller: Asker) -> JSONResponse:
+    """Tell price and quality of an order; no data is read."""
+    window = async_session_of(request, caller)
+    with planning(order.size, request, caller):
+        offer = window.offer_order(order.kind, order.spec, caller.name)
+        told = wire.write_order_explanation(offer.explanation)
+        bill = wire.write_bill(offer.bill())
+    return JSONResponse({**told, "bill": bill, "before": window.before(offer)})
+
+
+@router.post("/orders", responses=TELLS, response_class=Response)
+def place_order(
+    order: OrderBody,
+    request: Request,
+    caller: Asker,
+    key: Key = None,
+    prefer: Prefer = None,
+    accept: Accept = None,
+) -> Response:
+    """Place an order: charge durably, then compute; the same order again finds the same release.
+
+    The reply is 202 where it was asked for by `Prefer: respond-async`, or took too long.
+    """
+    window = async_session_of(request, caller)
+    receipt = charged(
+        window,
+        lambda: window.offer_order(order.kind, order.spec, caller.name),
+        order.size,
+        request,
+        caller,
+        request_name(caller.name, key),
+    )
+    return place(window, receipt, request, caller, prefer, accept)
