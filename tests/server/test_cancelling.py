@@ -7,6 +7,7 @@ import pytest
 
 import discreet as dp
 from clinic_curator import ABOUT, COUNT
+from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.curator import answer_service
 from discreet.errors import DiscreetError, EngineError, InputError
 from running_server import QUICK, served
@@ -32,7 +33,7 @@ def endless(monkeypatch):
             time.sleep(0.01)
         raise EngineError("it was stopped", why="its time was over", fix="none")
 
-    monkeypatch.setattr(answer_service, "measure", wait)
+    monkeypatch.setattr(MeasurementPlan, "measure", wait)
 
 
 @pytest.fixture
