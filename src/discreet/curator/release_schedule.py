@@ -43,8 +43,7 @@ class ReleaseSchedule:
         return Deadline(began + steps[-1] - min(_STOPPING, steps[-1] / 10)) if steps else None
 
     def hold(self, began: float, steps: tuple[float, ...], until: Deadline | None) -> None:
-        """Wait for the first of these steps that is not over, or until shortly after `until` is
-        cancelled."""
+        """Wait for the first of these steps that is not over; if cancelled, a second from then."""
         if not steps or until is None:
             return
         elapsed = time.monotonic() - began

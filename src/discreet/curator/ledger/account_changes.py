@@ -229,8 +229,8 @@ def _put(
         transaction.insert(f"accounts ({COLUMNS})", account.row())
     else:
         key, *values = account.row()
-        columns = COLUMNS.removeprefix("key, ")
-        sql = f"UPDATE accounts SET ({columns}) = (?, ?, ?, ?, ?, ?, ?) WHERE key = ?"  # noqa: S608 - constants
+        columns, marks = COLUMNS.removeprefix("key, "), ", ".join("?" * len(values))
+        sql = f"UPDATE accounts SET ({columns}) = ({marks}) WHERE key = ?"  # noqa: S608 - constants
         transaction.update(sql, (*values, key))
     return account
 
