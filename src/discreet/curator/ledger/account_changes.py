@@ -229,7 +229,8 @@ def _put(
         transaction.insert(f"accounts ({COLUMNS})", account.row())
     else:
         key, *values = account.row()
-        columns, marks = COLUMNS.removeprefix("key, "), ", ".join("?" * len(values))
+        columns = COLUMNS.removeprefix("key, ")
+        marks = ", ".join("?" * len(values))
         sql = f"UPDATE accounts SET ({columns}) = ({marks}) WHERE key = ?"  # noqa: S608 - constants
         transaction.update(sql, (*values, key))
     return account
