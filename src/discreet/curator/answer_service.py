@@ -201,11 +201,9 @@ class AnswerService:
             overran = until is not None and time.monotonic() > until.moment
             self._check_version(receipt, planned)  # nobody swapped a file meanwhile
         finally:
+            # It can be cancelled as long as nothing is stored, and looks the same all that time.
+            pace.hold(began, steps, until)
             self._running.pop(receipt.sequence, None)
-            if until is None or until.cancelled is None:
-                pace.hold(began, steps)
-            else:
-                pace.let_go(until.cancelled)
         if measured is None or overran:
             return self._give_up(receipt)
         return self._ledger.keep(receipt, measured)

@@ -21,7 +21,8 @@ class ReleaseSchedule:
     Edge cases:
         What overruns a step is known at the next one, and `late` is called then: the bound did not
         hold, or the machine is overloaded. What does not stop in time is known at a multiple of
-        the last step. Without steps nothing waits and nothing is stopped.
+        the last step. What is cancelled is known to be over a second after that, whether it was
+        still being computed or not. Without steps nothing waits and nothing is stopped.
 
     `turn` is entered to compute what takes some seconds by its public bound, and left after the
     last wait: whoever waits for the next turn would see the end of a computation otherwise.
@@ -41,20 +42,28 @@ class ReleaseSchedule:
         """When to stop what began, so that it has stopped by the last step."""
         return Deadline(began + steps[-1] - min(_STOPPING, steps[-1] / 10)) if steps else None
 
-    def hold(self, began: float, steps: tuple[float, ...]) -> None:
-        """Wait for the first of these steps that is not over."""
-        if not steps:
+    def hold(self, began: float, steps: tuple[float, ...], until: Deadline | None) -> None:
+        """Wait for the first of these steps that is not over; if cancelled, a second from then."""
+        if not steps or until is None:
             return
         elapsed = time.monotonic() - began
         beyond = steps[-1] * math.ceil(elapsed / steps[-1])
-        time.sleep(next((step for step in steps if step >= elapsed), beyond) - elapsed)
-        if elapsed > steps[0]:  # told after waiting: it moves steps, and is counted
+        step = next((step for step in steps if step >= elapsed), beyond)
+        cancelled = until.wait(step - elapsed)
+        seen = elapsed if cancelled is None else cancelled - began
+        stopped = cancelled is None or _let_go(cancelled)
+        if seen > steps[0] or not stopped:  # told after waiting: it moves steps, and is counted
             self.late()
 
-    def let_go(self, cancelled: float) -> None:
-        """Wait for a whole second after a cancellation: how long it takes to stop stays here."""
-        elapsed = time.monotonic() - cancelled
-        time.sleep(max(1, math.ceil(elapsed)) - elapsed)
+
+def _let_go(cancelled: float) -> bool:
+    """Wait for a whole second after a cancellation; whether all had stopped by the first.
+
+    Why: how long it takes to stop stays here, and whether there was anything to stop.
+    """
+    elapsed = time.monotonic() - cancelled
+    time.sleep(max(1, math.ceil(elapsed)) - elapsed)
+    return elapsed <= 1
 
 
 _STOPPING: Final = 1.0

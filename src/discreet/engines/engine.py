@@ -5,10 +5,11 @@ can keep the rows of a SELECT under a name. All SQL is written by this package, 
 dialect. `discreet.engines.check_engine` checks an implementation against everything said here.
 """
 
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -65,10 +66,16 @@ class Deadline:
 
     moment: float
     cancelled: float | None = None
+    _told: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
 
     def cancel(self) -> None:
         """Let the engine stop within half a second."""
         self.moment = self.cancelled = time.monotonic()
+        self._told.set()
+
+    def wait(self, seconds: float) -> float | None:
+        """Wait so long or until it is cancelled; when that was, None where it was not."""
+        return self.cancelled if self._told.wait(seconds) else None
 
 
 class Engine(Protocol):

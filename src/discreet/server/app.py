@@ -23,7 +23,7 @@ from discreet.server.error_replies import FAULTS, handle_errors
 from discreet.server.logs import Logs, to_stderr
 from discreet.server.metrics import Metrics
 from discreet.server.openapi import describe
-from discreet.server.protocol import HEADER_TIMEOUT
+from discreet.server.protocol import HEADER_TIMEOUT, SEND_TIMEOUT
 from discreet.server.rate_limits import Slots
 from discreet.server.revocations import Revocations
 from discreet.server.routes import (
@@ -149,7 +149,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, float]]:
     recovery.start()
     threading.Thread(target=_look_around, args=(app_state, stopping), daemon=True).start()
     sys.setswitchinterval(_SWITCH)
-    yield {HEADER_TIMEOUT: app_state.settings.header_timeout}
+    settings = app_state.settings
+    yield {HEADER_TIMEOUT: settings.header_timeout, SEND_TIMEOUT: settings.send_timeout}
     stopping.set()
     await anyio.to_thread.run_sync(_finish, app_state)
 

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as uvicorn speaks it, with an end to the patience for headers."""
+"""HTTP/1.1 as uvicorn speaks it, with an end to the patience for headers and for readers."""
 
 import asyncio
 from typing import Any, Final
@@ -12,7 +12,11 @@ from discreet.server.rate_limits import address
 HEADER_TIMEOUT: Final = "header_timeout"
 """Where the application tells how long the headers of a request may take."""
 
+SEND_TIMEOUT: Final = "send_timeout"
+"""Where it tells how long what was sent may wait for its reader."""
+
 _DEFAULT: Final = 10.0
+_UNREAD: Final = 30.0
 
 
 MOST_WAITING: Final = 128
@@ -47,14 +51,19 @@ class Waiting:
 
 
 class Protocol(H11Protocol):
-    """Closes a connection whose next request does not come to the end of its headers in time."""
+    """Closes a connection whose next request does not come to the end of its headers in time.
+
+    One whose reader takes nothing is cut off: it would stay open to tell the rest for ever.
+    """
 
     _patience: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
     _all: Final = WeakKeyDictionary[asyncio.AbstractEventLoop, Waiting]()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         super().connection_made(transport)
+        transport.set_write_buffer_limits(high=0)  # whatever waits for its reader is noticed
         self._wait()
 
     def data_received(self, data: bytes) -> None:
@@ -68,7 +77,24 @@ class Protocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self._relax()
+        self._taken()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Wait for the reader, but not for ever."""
+        super().pause_writing()
+        seconds: Any = self.app_state.get(SEND_TIMEOUT, _UNREAD)
+        self._unread = self.loop.call_later(seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """All was taken."""
+        self._taken()
+        super().resume_writing()
+
+    def _taken(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     def _should_upgrade(self) -> bool:
         """Tell that there are no web sockets here."""

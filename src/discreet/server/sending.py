@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import IO, Any, Final
 
 from fastapi.responses import StreamingResponse
-from starlette.background import BackgroundTask
+from starlette.types import Receive, Scope, Send
 
 from discreet.answer.present import release_json
 from discreet.answer.present.release import Release
@@ -55,11 +55,21 @@ def send_file(
     except BaseException:
         file.close()
         raise
-    parts = iter(lambda: file.read(_PART), b"")
-    sent = {**(headers or {}), **length}
-    return StreamingResponse(
-        parts, media_type=media, headers=sent, background=BackgroundTask(file.close)
-    )
+    return _FileReply(file, media, {**(headers or {}), **length})
+
+
+class _FileReply(StreamingResponse):
+    """Closes its file at the end, also where the reader went away or does not take it."""
+
+    def __init__(self, file: IO[bytes], media: str, headers: Mapping[str, str]) -> None:
+        parts = iter(lambda: file.read(_PART), b"")
+        super().__init__(parts, media_type=media, headers=headers)
+        self._file = file
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        with self._file:
+            await super().__call__(scope, receive, send)
 
 
 def write_json(release: Release, facts: Mapping[str, Any], file: IO[bytes]) -> None:

@@ -20,6 +20,7 @@ from discreet.curator.ledger.orders import Order, State
 from discreet.curator.pricing import Terms
 from discreet.curator.query_orders import QueryOrder
 from discreet.curator.release_schedule import ReleaseSchedule
+from discreet.engines.engine import Deadline
 from discreet.errors import (
     AccessError,
     DiscreetError,
@@ -288,9 +289,40 @@ def test_that_a_question_is_late_is_known_at_the_step_and_not_before():
     kept = ReleaseSchedule(late=lambda: told.append(time.monotonic()))
     for elapsed, step in ((0.1, 0.3), (0.5, 0.8)):
         began = time.monotonic() - elapsed
-        kept.hold(began, (0.05, 0.3, 0.4))
+        kept.hold(began, (0.05, 0.3, 0.4), Deadline(began + 0.4))
         assert told.pop() - began >= step
         assert told == []
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1.0])
+def test_when_a_cancelled_question_is_over_tells_not_whether_it_was_computed(
+    curator, window, monkeypatch, seconds
+):
+    late = []
+    kept = ReleaseSchedule(steps=lambda _: (4.0,), late=lambda: late.append(True))
+    slow(monkeypatch, seconds)
+    receipt = window.submit(COUNT, PRICE, "alice")
+    assert window.pursue(receipt, patience=0.4, pace=kept) is None
+    curator.as_analyst("alice").cancel(receipt.sequence)
+    began = time.monotonic()
+    with pytest.raises(EngineError):
+        window._awaited(receipt, 30)
+
+    assert 0.9 < time.monotonic() - began < 1.8
+    assert late == []
+
+
+def test_a_late_question_that_is_cancelled_was_late_all_the_same(curator, window, monkeypatch):
+    late = []
+    kept = ReleaseSchedule(steps=lambda _: (0.1, 4.0), late=lambda: late.append(True))
+    slow(monkeypatch, 0.5)
+    receipt = window.submit(COUNT, PRICE, "alice")
+    assert window.pursue(receipt, patience=0.3, pace=kept) is None
+    curator.as_analyst("alice").cancel(receipt.sequence)  # which tells that it was late
+    with pytest.raises(EngineError):
+        window._awaited(receipt, 30)
+
+    assert late == [True]
 
 
 def test_what_does_not_stop_by_the_last_step_fails_at_a_multiple_of_it(window, monkeypatch):
@@ -492,11 +524,12 @@ def test_what_recovery_stores_does_not_tell_how_long_it_took(curator, monkeypatc
         clock[0] += seconds
         return measure(*question[:-1])
 
-    def sleep(pause):
+    def wait(_, pause):
         assert curator.ledger.charge(receipt.order).measured is None
         slept.append(pause)
 
-    ours = SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep)
+    ours = SimpleNamespace(monotonic=lambda: clock[0])
+    monkeypatch.setattr(Deadline, "wait", wait)
     monkeypatch.setattr(MeasurementPlan, "measure", measured)
     monkeypatch.setattr(answer_service, "time", ours)
     monkeypatch.setattr(release_schedule, "time", ours)

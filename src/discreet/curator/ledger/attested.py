@@ -1,7 +1,9 @@
 """Totals and caps that are believed only if the entry that left them so says the same.
 
 Every entry that changes accounts has their digests under "after", and every account names the
-newest such entry. Whoever edits a total would have to edit an entry too, and with it the chain.
+newest such entry. Whoever writes another total would have to edit an entry too, and with it the
+chain. A row that is put back as a whole to what an earlier entry left is found by `verify` alone:
+that no later entry speaks of an account cannot be seen without reading them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

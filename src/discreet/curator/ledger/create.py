@@ -6,6 +6,7 @@ import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,7 @@ from discreet.curator.ledger.attested import after
 from discreet.curator.ledger.entries import NOTHING
 from discreet.curator.ledger.migrations import Dialect, Execute, climb, version
 from discreet.curator.ledger.sqlite_store import APPLICATION, connect, failure, prepare, within
-from discreet.curator.ledger.transaction import Transaction
+from discreet.curator.ledger.transaction import MOST_BYTES, Transaction
 from discreet.curator.ledger.witness import Sighting, Witness, sync_folder
 from discreet.errors import LedgerError
 
@@ -47,16 +48,22 @@ def bring_up_to_date(execute: Execute, dialect: Dialect) -> None:
 _ATTESTED: Final = 4
 """From this version on each account names the entry that tells its total."""
 
-_AT_ONCE: Final = 500
+_AT_ONCE: Final = MOST_BYTES // 4
+"""Bytes of names and digests in one such entry: within JSON they may take twice as many."""
+
+_DIGEST: Final = 80
 
 
 def _attest(transaction: Transaction) -> None:
     """Say of all accounts how they stand, as every entry that changes one does from now on."""
     rows = transaction.read(f"SELECT {COLUMNS} FROM accounts ORDER BY key")  # noqa: S608 - a constant
-    for start in range(0, len(rows), _AT_ONCE):
-        some = [Account.read(row) for row in rows[start : start + _AT_ONCE]]
-        entry = transaction.append("counted", "ledger", {"after": after(some)})
-        for one in some:
+    accounts = [Account.read(row) for row in rows]
+    ends = accumulate(len(one.holder.key.encode()) + _DIGEST for one in accounts)
+    numbered = zip(ends, accounts, strict=True)
+    for _, some in groupby(numbered, lambda one: one[0] // _AT_ONCE):
+        counted = [one for _, one in some]
+        entry = transaction.append("counted", "ledger", {"after": after(counted)})
+        for one in counted:
             sql = "UPDATE accounts SET entry = ? WHERE key = ?"
             transaction.update(sql, (entry.sequence, one.holder.key))
 

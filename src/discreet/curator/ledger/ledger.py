@@ -270,10 +270,10 @@ class Ledger:
 
     def record(self, kind: str, *, by: str, facts: Mapping[str, Any]) -> Entry:
         """Add an entry about something else that an owner should be able to prove."""
-        if named(kind, "kind") in OWN:
+        if named(kind, "kind") in OWN or "after" in facts:
             raise InputError(
-                f"an entry of kind {kind!r}",
-                why="the ledger writes entries of that kind itself",
+                f"an entry of kind {kind!r}" if kind in OWN else "a fact that is called 'after'",
+                why="the ledger writes these itself",
                 fix="use another word",
             )
         return self._append(kind, named(by, "by"), facts)

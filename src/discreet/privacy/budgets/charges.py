@@ -23,11 +23,10 @@ are one mechanism, and that is charged for the Gaussian curve above its own.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from statistics import NormalDist
 from typing import Any, Final, Literal, TypeAlias
 
 from discreet.errors import InputError
-from discreet.privacy.budgets.domination import dominating_mu
+from discreet.privacy.budgets.domination import dominating_mu, least_mu
 from discreet.privacy.composition.composed import Composed, compose
 from discreet.privacy.guarantees.approximate import Approximate, probability
 from discreet.privacy.guarantees.bounded_range import BoundedRange
@@ -44,7 +43,7 @@ from discreet.privacy.guarantees.renyi import RDP
 from discreet.privacy.guarantees.subsampled import Subsampled
 from discreet.privacy.guarantees.zcdp import ZCDP
 from discreet.privacy.numerics.bound import Bound
-from discreet.privacy.numerics.rounding import PI, Interval
+from discreet.privacy.numerics.rounding import PI
 from discreet.rationals import Real, non_negative, rational
 
 Bounded: TypeAlias = (
@@ -372,22 +371,6 @@ def _finite(guarantee: Chargeable, cost: Bound, measure: Measure) -> tuple[Fract
     if cost.upper == float("inf"):
         raise _inexpressible(guarantee, measure)
     return Fraction(cost.upper), Fraction(0)
-
-
-def least_mu(epsilon: Fraction) -> Fraction:
-    """A mu, close to the least, such that epsilon-privacy implies mu-Gaussian privacy.
-
-    Why: the error curve of randomized response consists of two lines that meet at 1/(1 +
-    e^epsilon); the convex curve of mu that passes through this point lies below both. Reference:
-    Dong, Roth, Su, Gaussian Differential Privacy (trade-off functions are convex).
-    """
-    meeting = 1 / (1 + Interval.of(epsilon).exp())
-    if not epsilon:
-        return Fraction(0)
-    z, step = -NormalDist().inv_cdf(max(meeting.lower, 1e-300)), 2.0**-52
-    while Interval.of(z).normal_tail().hi > meeting.lo:
-        z, step = z + step, step * 2
-    return 2 * Fraction(z)
 
 
 def _inexpressible(guarantee: Guarantee, measure: Measure) -> InputError:

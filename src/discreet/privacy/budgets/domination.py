@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 from functools import lru_cache
+from statistics import NormalDist
 
 from discreet.errors import InputError
 from discreet.privacy.guarantees.guarantee import Guarantee
@@ -13,6 +14,9 @@ _POINTS = 64
 """Points at which the curve is looked at, denser towards epsilon = 0."""
 
 _ROUNDS = 48
+
+_FAR = 700.0
+"""Beyond this epsilon e^epsilon has no float; what far less private mechanisms cost is rough."""
 
 
 @lru_cache(maxsize=1024)
@@ -28,9 +32,11 @@ def dominating_mu(guarantee: Guarantee, tail: Real = 0) -> Fraction:
         A - x B for the test {y > m/mu + mu/2}, A and B its chances under N(mu, 1) and N(0, 1).
         Comparing two lines at both ends compares them in between. Beyond the last point the
         guarantee's curve is below `tail`. A pair whose curve is above that of another can imitate
-        it (Blackwell), and both curves here hold for both directions.
+        it (Blackwell), and both curves here hold for both directions. Whatever is found costs no
+        more than `least_mu` of the last point, since the guarantee is (that, tail)-private.
     Edge cases:
-        A loss without a bound needs tail > 0; a guarantee of nothing is refused.
+        A loss without a bound needs tail > 0; a guarantee of nothing is refused. A mechanism that
+        hardly protects anybody, whose curve is 1 to all digits, is charged for its largest loss.
 
     Example:
         >>> from discreet.privacy.guarantees.pure import Pure
@@ -53,14 +59,33 @@ def dominating_mu(guarantee: Guarantee, tail: Real = 0) -> Fraction:
     heights.append(min(Interval.of(slip).upper, heights[-1]))  # what `top` was asked for
     if heights[0] <= slip:
         return Fraction(0)
-    mu = _search(points, heights, float(slip))
-    while not _is_above(mu, points, heights, slip):
-        mu *= 1 + 2.0**-36
-    return Fraction(mu)
+    most = least_mu(Fraction(top))
+    mu, step = _search(points, heights, float(slip), float(most)), 2.0**-36
+    while mu < most and not _is_above(mu, points, heights, slip):
+        mu, step = mu * (1 + step), step * 2
+    return min(most, Fraction(mu))
 
 
-def _search(points: list[float], heights: list[float], tail: float) -> float:
-    """About the least mu, in plain floats."""
+def least_mu(epsilon: Fraction) -> Fraction:
+    """A mu, close to the least, such that epsilon-privacy implies mu-Gaussian privacy.
+
+    Why: the error curve of randomized response consists of two lines that meet at 1/(1 +
+    e^epsilon); the convex curve of mu that passes through this point lies below both. Reference:
+    Dong, Roth, Su, Gaussian Differential Privacy (trade-off functions are convex).
+    """
+    meeting = 1 / (1 + Interval.of(epsilon).exp())
+    if not epsilon:
+        return Fraction(0)
+    z, step = -NormalDist().inv_cdf(max(meeting.lower, 1e-300)), 2.0**-52
+    while Interval.of(z).normal_tail().hi > meeting.lo:
+        z, step = z + step, step * 2
+    return 2 * Fraction(z)
+
+
+def _search(points: list[float], heights: list[float], tail: float, most: float) -> float:
+    """About the least mu, in plain floats, and no more than about `most`."""
+    if points[-1] > _FAR:
+        return most
     xs = [math.exp(e) for e in points]
 
     def fits(mu: float) -> bool:
@@ -72,7 +97,7 @@ def _search(points: list[float], heights: list[float], tail: float) -> float:
         return True
 
     low, high = 0.0, 1.0
-    while not fits(high):
+    while high < most and not fits(high):
         low, high = high, high * 2
     for _ in range(_ROUNDS):
         middle = (low + high) / 2

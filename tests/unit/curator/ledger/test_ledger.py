@@ -317,10 +317,16 @@ def test_other_events_can_be_recorded_but_not_forged(visits):
     entry = visits.record("registered", by="owner", facts={"dataset": "visits", "rows": "public"})
     assert visits.entries(after=entry.sequence - 1) == (entry,)
     for kind in ("charged", "raised", "founded"):
-        with pytest.raises(InputError, match="writes entries"):
+        with pytest.raises(InputError, match="writes these"):
             visits.record(kind, by="owner", facts={})
     with pytest.raises(InputError, match="plain JSON"):
         visits.record("x", by="owner", facts={"x": float("nan")})
+
+
+def test_nobody_but_the_ledger_says_what_is_left_of_accounts(visits):
+    with pytest.raises(InputError, match="after"):
+        visits.record("noted", by="owner", facts={"after": {VISITS.key: "0" * 64}})
+    assert visits.verify().ok
 
 
 def test_entries_are_read_in_pages(visits, ask):

@@ -13,10 +13,11 @@ import pytest
 
 import postgres_server
 from discreet.curator.ledger import create, migrations
-from discreet.curator.ledger.accounts import dataset
+from discreet.curator.ledger.accounts import analyst, dataset
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import State
 from discreet.curator.ledger.sqlite_store import APPLICATION, prepare
+from discreet.curator.ledger.transaction import Transaction
 from discreet.curator.ledger.witness import Witness
 from discreet.errors import DiscreetError, LedgerError
 from discreet.privacy import Filter
@@ -176,6 +177,23 @@ def test_a_ledger_of_the_first_version_still_opens(tmp_path, ask):
         assert ledger.charge(ask()).state is State.RELEASED
         assert ledger.charge(ask("sum()", by="carol")).state is State.CHARGED
         assert ledger.verify().ok
+
+
+def test_accounts_with_long_names_are_counted_in_as_many_entries_as_they_need():
+    with Ledger.in_memory() as ledger:
+        ledger.open_account(VISITS, LIMIT, by="owner")
+        for n in range(60):
+            name = chr(0x4E00 + 7 * n) * 1500
+            ledger.open_account(analyst(name, within="visits"), LIMIT, by="owner")
+
+        def count(execute):
+            page = Transaction(execute)
+            create._attest(page)
+            page.finish()
+
+        ledger._store.transact(count)
+        assert ledger.verify().ok
+        assert ledger.account(analyst(name, within="visits")).left == LIMIT
 
 
 def planted(*statements):

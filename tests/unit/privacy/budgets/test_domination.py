@@ -147,3 +147,12 @@ def test_a_filter_with_deltas_keeps_to_its_epsilon_and_delta(epsilon, delta):
     assert guard.limit.delta == own
     assert guard.limit.stated == (Fraction(str(epsilon)), Fraction(str(delta)))
     assert delta * (1 - 1e-5) <= guard.guarantee.delta(epsilon).upper <= delta
+
+
+@pytest.mark.parametrize("epsilon", [30, 200, 700, 1000, 10**6])
+def test_what_hardly_protects_has_a_price_soon(epsilon):
+    """Its curve is 1 to all digits, and no Gaussian curve is."""
+    several = price_sum(compose([(LaplaceNoise(epsilon), 2)]), MU_SQUARED).amount
+
+    assert price(LaplaceNoise(epsilon), MU_SQUARED).amount <= several
+    assert several <= 2 * least_mu(Fraction(epsilon)) ** 2
