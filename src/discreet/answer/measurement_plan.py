@@ -121,15 +121,14 @@ class MeasurementPlan:
     def from_dict(
         stored: Mapping[str, Any], query: Query, price: Price, neighbours: Neighbours
     ) -> "MeasurementPlan":
-        """What `to_dict` wrote for a question."""
-        if stored["version"] != _VERSION:
-            raise InputError(
-                "a stored plan cannot be read",
-                why="another version of this package wrote it",
-                fix="use the version that wrote it, or a later one",
-            )
-        sets = zip(stored["sets"], single_sets(query), strict=True)
-        read = tuple(SetPlan.from_dict(one, part, neighbours) for one, part in sets)
+        """What `to_dict` wrote for a question; InputError for all else."""
+        if not isinstance(stored, Mapping) or stored.get("version") != _VERSION:
+            raise _unreadable("another version of this package wrote it")
+        try:
+            sets = zip(stored["sets"], single_sets(query), strict=True)
+            read = tuple(SetPlan.from_dict(one, part, neighbours) for one, part in sets)
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as wrong:
+            raise _unreadable("it is not a plan for this question") from wrong
         return MeasurementPlan(query, price, neighbours, read)
 
 
@@ -143,6 +142,14 @@ def answer(
     """Plan, measure and present a question, without a curator: nothing is charged or stored."""
     plan = MeasurementPlan.of(query, price, neighbours, noise_kinds)
     return plan.present(plan.measure(engine))
+
+
+def _unreadable(why: str) -> InputError:
+    return InputError(
+        "a stored plan cannot be read",
+        why=why,
+        fix="use the version that wrote it, or a later one",
+    )
 
 
 def _is_within(spent: Guarantee, planned: Charged) -> bool:
