@@ -23,7 +23,7 @@ from discreet.errors import InputError, InvariantBroken
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.query import Query
 from discreet.privacy import GDP, Composed, Guarantee, Neighbours, Ranges, compose
-from discreet.privacy.budgets.charges import EPSILON, RHO, Charge, Measure, price_sum
+from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, RHO, Charge, Measure, price_sum
 from discreet.privacy.budgets.charges import price as charge
 from discreet.sql.writer.dialect import Dialect
 
@@ -153,8 +153,15 @@ def _unreadable(why: str) -> InputError:
 
 
 def _is_within(spent: Guarantee, planned: Charged) -> bool:
-    """Whether a part gives away no more than was planned for it."""
-    measure = RHO if isinstance(planned, GDP | Ranges) else EPSILON
+    """Whether a part gives away no more than was planned for it, in whatever measure it was paid.
+
+    Why: the same rho is less of a Gaussian guarantee than of others.
+    """
+    measures = (RHO, MU_SQUARED) if isinstance(planned, GDP | Ranges) else (EPSILON,)
+    return all(_costs_no_more(spent, planned, measure) for measure in measures)
+
+
+def _costs_no_more(spent: Guarantee, planned: Charged, measure: Measure) -> bool:
     try:
         cost, paid = charge(spent, measure), charge(planned, measure)  # type: ignore[arg-type]
     except InputError:
