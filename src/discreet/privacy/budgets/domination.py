@@ -14,6 +14,12 @@ _POINTS = 64
 
 _ROUNDS = 48
 
+_HIGHEST = 1 - 2.0**-40
+"""A curve that begins higher is told from 1 by hardly any double: no epsilon above 28 or so."""
+
+_FURTHEST = 700.0
+"""The largest epsilon whose exponential is a double, or nearly."""
+
 
 @lru_cache(maxsize=1024)
 def dominating_mu(guarantee: Guarantee, tail: Real = 0) -> Fraction:
@@ -30,7 +36,7 @@ def dominating_mu(guarantee: Guarantee, tail: Real = 0) -> Fraction:
         guarantee's curve is below `tail`. A pair whose curve is above that of another can imitate
         it (Blackwell), and both curves here hold for both directions.
     Edge cases:
-        A loss without a bound needs tail > 0; a guarantee of nothing is refused.
+        A loss without a bound needs tail > 0; a guarantee of (nearly) nothing is refused.
 
     Example:
         >>> from discreet.privacy.guarantees.pure import Pure
@@ -43,20 +49,26 @@ def dominating_mu(guarantee: Guarantee, tail: Real = 0) -> Fraction:
     slip = non_negative(tail, "tail")
     top = guarantee.epsilon(slip).upper
     if not math.isfinite(top):
-        raise InputError(
-            f"{type(guarantee).__name__} is below no Gaussian curve with delta {float(slip):g}",
-            why="with that probability or more its loss has no bound",
-            fix="pass a larger delta for the far tail, or state a stronger guarantee",
-        )
+        raise _below_none(guarantee, slip, "with that probability or more its loss has no bound")
     points = [top * (j / _POINTS) ** 1.25 for j in range(_POINTS + 1)]
     heights = [guarantee.delta(Fraction(e)).upper for e in points[:-1]]
     heights.append(min(Interval.of(slip).upper, heights[-1]))  # what `top` was asked for
     if heights[0] <= slip:
         return Fraction(0)
-    mu = _search(points, heights, float(slip))
+    if heights[0] > _HIGHEST or top > _FURTHEST:
+        raise _below_none(guarantee, slip, "it hardly protects anybody")
+    mu, step = _search(points, heights, float(slip)), 2.0**-36
     while not _is_above(mu, points, heights, slip):
-        mu *= 1 + 2.0**-36
+        mu, step = mu * (1 + step), 2 * step  # so that it ends soon, wherever it begins
     return Fraction(mu)
+
+
+def _below_none(guarantee: Guarantee, slip: Fraction, why: str) -> InputError:
+    return InputError(
+        f"{type(guarantee).__name__} is below no Gaussian curve with delta {float(slip):g}",
+        why=why,
+        fix="pass a larger delta for the far tail, or state a stronger guarantee",
+    )
 
 
 def _search(points: list[float], heights: list[float], tail: float) -> float:

@@ -147,3 +147,19 @@ def test_a_filter_with_deltas_keeps_to_its_epsilon_and_delta(epsilon, delta):
     assert guard.limit.delta == own
     assert guard.limit.stated == (Fraction(str(epsilon)), Fraction(str(delta)))
     assert delta * (1 - 1e-5) <= guard.guarantee.delta(epsilon).upper <= delta
+
+
+@pytest.mark.parametrize("epsilon", [26, 28, 30, 36, 40, 50, 400, 800, 10**4, 10**6])
+def test_what_hardly_protects_has_a_price_soon(epsilon):
+    """Such curves begin so near to 1 that doubles do not tell: no search may look for more."""
+    parts = [Pure(Fraction(epsilon, 5)), LaplaceNoise(Fraction(3 * epsilon, 5)), Pure(1)]
+    cost = price_sum(compose(parts), MU_SQUARED)
+    alone = [price(part, MU_SQUARED).amount for part in parts]
+    assert max(alone) < cost.amount <= sum(alone)
+    assert cost.delta == 0
+
+
+def test_what_hardly_protects_is_below_no_gaussian_curve():
+    for guarantee in (Pure(50), compose([Pure(20), Pure(30)]), LaplaceNoise(1000)):
+        with pytest.raises(InputError, match="hardly protects"):
+            dominating_mu(guarantee)
