@@ -17,7 +17,7 @@ from discreet.errors import InputError, InvariantBroken
 from discreet.plan import canonical
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.schema import Limits
-from discreet.privacy import GDP, Neighbours, Pure, Ranges, compose
+from discreet.privacy import GDP, ZCDP, Neighbours, Pure, Ranges, compose
 from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, RHO, price
 from reference.growth import Seeded
 from reference.plan_growth import POISON, SCHEMA, SINGLE, arrow, grow_query, labels, stored_rows
@@ -147,3 +147,16 @@ def test_a_free_part_is_refused_too():
     with pytest.raises(InvariantBroken):
         plan.present(drawn)
     assert Pure(0) not in plan.guarantees
+
+
+@pytest.mark.parametrize("kind", [Ranges, ZCDP])
+def test_as_much_zcdp_is_less_than_a_gaussian_guarantee(kind):
+    choose = Seeded("as much")
+    plan = grow(choose)
+    while not isinstance(plan.guarantees[-1], GDP):
+        plan = grow(choose)
+    paid, drawn = plan.guarantees[-1], plan.measure(engine())
+    other = kind(price(paid, RHO).amount, neighbours=plan.neighbours)
+    spent = (*drawn[-1].spent[:-1], drawn[-1].spent[-1]._replace(guarantee=other))
+    with pytest.raises(InvariantBroken):
+        plan.check_spent([*drawn[:-1], replace(drawn[-1], spent=spent)])

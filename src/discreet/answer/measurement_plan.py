@@ -23,7 +23,7 @@ from discreet.errors import InputError, InvariantBroken
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.query import Query
 from discreet.privacy import GDP, Composed, Guarantee, Neighbours, Ranges, compose
-from discreet.privacy.budgets.charges import EPSILON, RHO, Charge, Measure, price_sum
+from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, RHO, Charge, Measure, price_sum
 from discreet.privacy.budgets.charges import price as charge
 from discreet.sql.writer.dialect import Dialect
 
@@ -121,15 +121,14 @@ class MeasurementPlan:
     def from_dict(
         stored: Mapping[str, Any], query: Query, price: Price, neighbours: Neighbours
     ) -> "MeasurementPlan":
-        """What `to_dict` wrote for a question."""
-        if stored["version"] != _VERSION:
-            raise InputError(
-                "a stored plan cannot be read",
-                why="another version of this package wrote it",
-                fix="use the version that wrote it, or a later one",
-            )
-        sets = zip(stored["sets"], single_sets(query), strict=True)
-        read = tuple(SetPlan.from_dict(one, part, neighbours) for one, part in sets)
+        """What `to_dict` wrote for a question; InputError for all else."""
+        if not isinstance(stored, Mapping) or stored.get("version") != _VERSION:
+            raise _unreadable("another version of this package wrote it")
+        try:
+            sets = zip(stored["sets"], single_sets(query), strict=True)
+            read = tuple(SetPlan.from_dict(one, part, neighbours) for one, part in sets)
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as wrong:
+            raise _unreadable("it is not a plan for this question") from wrong
         return MeasurementPlan(query, price, neighbours, read)
 
 
@@ -145,9 +144,24 @@ def answer(
     return plan.present(plan.measure(engine))
 
 
+def _unreadable(why: str) -> InputError:
+    return InputError(
+        "a stored plan cannot be read",
+        why=why,
+        fix="use the version that wrote it, or a later one",
+    )
+
+
 def _is_within(spent: Guarantee, planned: Charged) -> bool:
-    """Whether a part gives away no more than was planned for it."""
-    measure = RHO if isinstance(planned, GDP | Ranges) else EPSILON
+    """Whether a part gives away no more than was planned for it, in whatever measure it was paid.
+
+    Why: the same rho is less of a Gaussian guarantee than of others.
+    """
+    measures = (RHO, MU_SQUARED) if isinstance(planned, GDP | Ranges) else (EPSILON,)
+    return all(_costs_no_more(spent, planned, measure) for measure in measures)
+
+
+def _costs_no_more(spent: Guarantee, planned: Charged, measure: Measure) -> bool:
     try:
         cost, paid = charge(spent, measure), charge(planned, measure)  # type: ignore[arg-type]
     except InputError:

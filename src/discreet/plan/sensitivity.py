@@ -42,17 +42,22 @@ class Strategy:
 
     @staticmethod
     def of(statistics: tuple[Statistic, ...]) -> "Strategy":
-        """The strategy for a statistic alone, or for some that `together` found."""
+        """The strategy for a statistic alone, or for some of which `together` finds such.
+
+        TypeError for others, whose sensitivity would be another.
+        """
         match statistics:
             case (one,):
                 most = one.grid.reach if isinstance(one, Total) else 1
                 return Strategy(statistics, ((1,),), most, ((1,),), (1,))
-            case (Rows(), Rows()):
+            case (Rows() as all_, Rows() as some) if _is_among(some, all_):
                 return Strategy(statistics, ((1, -1), (0, 1)), 1, ((1, 1), (0, 1)), (1, 1))
-            case (Rows(), Total(_, _, grid)):
+            case (Rows() as count, Total(_, _, grid) as total) if _is_total(total, count):
                 r = grid.reach
                 return Strategy(statistics, ((r, 1), (r, -1)), 2 * r, ((1, 1), (1, -1)), (2 * r, 2))
-            case (Rows(), Rows(), Total(_, _, grid)):
+            case (Rows() as all_, Rows() as some, Total(_, _, grid) as total) if _is_among(
+                some, all_
+            ) and _is_total(total, some):
                 r = grid.reach
                 return Strategy(
                     statistics,

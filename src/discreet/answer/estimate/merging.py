@@ -51,7 +51,7 @@ _COUNTS: Final = {
 _MANY: Final = 20_000
 """Points at which noise of several laws added up is laid out."""
 
-_POINTS, _FEWEST, _CELLS = 2000, 500, 2_000_000
+_POINTS, _FEWEST, _CELLS = 8000, 500, 2_000_000
 """Points, and points times groups, at which all that is computed from noise is computed again."""
 
 _NAN: Final = object()

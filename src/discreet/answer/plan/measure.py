@@ -21,8 +21,8 @@ from discreet.plan.statistics import Distinct, Statistic, Total
 from discreet.privacy import Guarantee, Neighbours, Pure, Ranges
 from discreet.rationals import Real
 
-_LARGEST = 1 << 62
-"""Exact numbers are held to this, as engines hold theirs: two are no further apart for it."""
+_ROOM = 1 << 62
+"""Sums of 64-bit numbers are computed as such below this."""
 
 _FINEST = 32
 """The largest epsilon for which counts have whole-number noise."""
@@ -81,19 +81,9 @@ class Measurement:
         noisy: NDArray[Any] = self.mechanism(exact.size).release(exact // self.step)
         return [noisy[i : i + size] for i in range(0, noisy.size, size)]
 
-    def _combined(
-        self, row: tuple[int, ...], totals: Sequence[NDArray[np.int64]]
-    ) -> NDArray[np.int64]:
-        """One combination, held to 62 bits."""
-        used = [(times, total) for times, total in zip(row, totals, strict=True) if times]
-        if len(used) == 1 and used[0][0] == 1:
-            return used[0][1]
-        farthest = sum(abs(times) * int(np.abs(total).max(initial=0)) for times, total in used)
-        if farthest < _LARGEST:
-            return np.asarray(sum(times * total for times, total in used))
-        exact = sum(times * total.astype(object) for times, total in used)
-        held = np.clip(exact, -_LARGEST, _LARGEST)
-        return np.asarray(held.astype(np.int64))
+    def _combined(self, row: tuple[int, ...], totals: Sequence[NDArray[np.int64]]) -> NDArray[Any]:
+        """One combination of exact totals."""
+        return _weighed(row, totals)
 
     def view(self, statistic: Statistic) -> "StatisticNoise":
         """One of the statistics, as a sum of noisy numbers."""
@@ -107,6 +97,17 @@ class Measurement:
         else:
             size = 0.6745 / math.sqrt(2 * float(self.cost))
         return float(self.sensitivity) * size / (FULL * self.strategy.each)
+
+
+def _weighed(times: Sequence[int], numbers: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Whole multiples of whole numbers added up, exactly: also where 64 bits would not do."""
+    used = [(count, one) for count, one in zip(times, numbers, strict=True) if count]
+    if len(used) == 1 and used[0][0] == 1:
+        return used[0][1]
+    ends = [max(-int(one.min(initial=0)), int(one.max(initial=0))) for _, one in used]
+    farthest = sum(abs(count) * end for (count, _), end in zip(used, ends, strict=True))
+    kind = np.int64 if farthest < _ROOM else object
+    return np.asarray(sum(count * one.astype(kind) for count, one in used))
 
 
 @lru_cache(maxsize=1024)
@@ -174,8 +175,7 @@ class StatisticNoise:
 
     def values(self, numbers: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
         """The statistic in rows, people or values, from the noisy numbers of its strategy."""
-        used = [sign * number for sign, number in zip(self.signs, numbers, strict=True) if sign]
-        return np.asarray(sum(used[1:], used[0]), dtype=np.float64) / self.unit
+        return np.asarray(_weighed(self.signs, numbers), dtype=np.float64) / self.unit
 
     def combine(self, noises: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
         """Noise of scale 1 on each number, as the noise of the statistic."""

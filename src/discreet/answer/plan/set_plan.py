@@ -3,6 +3,7 @@
 Whoever prices, explains, runs or audits a question reads this value; nobody derives it again.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -11,7 +12,7 @@ from typing import Any, TypeAlias
 from discreet.answer.plan.limits import GroupNorm, Norm, RowNorm
 from discreet.answer.plan.measure import Measurement, StatisticNoise
 from discreet.answer.plan.price import Price
-from discreet.answer.plan.thresholded_count import ThresholdedCount
+from discreet.answer.plan.thresholded_count import ThresholdedCount, shared_count
 from discreet.mechanisms import KeySelection, Laplace
 from discreet.plan.bounding import (
     ContributionBounds,
@@ -197,7 +198,7 @@ class SetPlan:
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any], query: Query, neighbours: Neighbours) -> "SetPlan":
-        """What `to_dict` wrote of a question."""
+        """What `to_dict` wrote of a question; ValueError where it does not suit the question."""
         statistics = needed(query)
         noise_kind = {name: one for one, name in _NOISES.items()}[stored["noise"]]
         bounds, keys, shared = stored["bounds"], stored["keys"], stored["count"]
@@ -205,7 +206,7 @@ class SetPlan:
             (Strategy.of(tuple(statistics[place] for place in places)), Fraction(cost))
             for places, cost in stored["measured"]
         ]
-        return SetPlan(
+        read = SetPlan(
             query,
             noise_kind,
             neighbours,
@@ -216,6 +217,24 @@ class SetPlan:
             None if keys is None else Price(Fraction(keys[0]), Fraction(keys[1])),
             None if shared is None else statistics[shared],
             Fraction(stored["count_delta"]),
+        )
+        if not read._suits_question:
+            raise ValueError(stored)
+        return read
+
+    @property
+    def _suits_question(self) -> bool:
+        """Whether each statistic is measured once, and groups and bounds come from one place."""
+        counted = Counter(one for strategy in self.costs for one in strategy.statistics)
+        shared = self.shared is None or (
+            self.shared == shared_count(self.query) and Strategy.of((self.shared,)) in self.costs
+        )
+        ways = (self.keys is not None) + (self.shared is not None)
+        return (
+            counted == Counter(needed(self.query))
+            and shared
+            and ways == (not has_known_keys(self.query))
+            and (self.contributions is None) is bool(self.histograms)
         )
 
 

@@ -21,6 +21,7 @@ are one mechanism, and that is charged for the Gaussian curve above its own.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final, Literal, TypeAlias
@@ -273,10 +274,6 @@ def _sum(parts: Sequence[tuple[Chargeable, int]], measure: Measure) -> tuple[Fra
     )
 
 
-_FAR: Final = 200
-"""The mu^2 from which on bounded parts are charged one by one."""
-
-
 def _whole(parts: list[tuple[Chargeable, int]], tail: Fraction) -> tuple[Fraction, Fraction]:
     """The mu^2 of Gaussian parts and of the curve of all others, and the deltas."""
     apart = [(one, n) for one, n in parts if isinstance(one, (GDP, GaussianNoise, Ranges))]
@@ -296,11 +293,16 @@ def _whole(parts: list[tuple[Chargeable, int]], tail: Fraction) -> tuple[Fractio
     if sum(count for _, count in together) == 1:
         alone = _in_mu_squared(together[0][0], slip)
         return cost + alone[0], delta + alone[1]
-    added = _sum(together, MU_SQUARED)[0] if bounded else None
-    if added is not None and added > _FAR:  # curves would save little, and leave the doubles
-        return cost + added, delta
-    curve = dominating_mu(compose(together), slip) ** 2
-    return cost + (curve if added is None else min(curve, added)), delta + slip
+    if not bounded:
+        return cost + dominating_mu(compose(together), slip) ** 2, delta + slip
+    return cost + _least(compose(together), _sum(together, MU_SQUARED)[0]), delta
+
+
+def _least(bounded: Guarantee, proved: Fraction) -> Fraction:
+    """The mu^2 of a curve where that is less than what was `proved`, or what was."""
+    with suppress(InputError):  # the curve of what hardly protects is above all Gaussian ones
+        return min(proved, dominating_mu(bounded) ** 2)
+    return proved
 
 
 def _chargeable(guarantee: object, measure: Measure) -> Chargeable:
@@ -360,11 +362,12 @@ def _in_mu_squared(guarantee: Chargeable, tail: Fraction) -> tuple[Fraction, Fra
             return least_mu(guarantee.epsilon0) ** 2, guarantee.delta0
         case Pure() | RandomizedResponseNoise() | DiscreteLaplaceNoise():
             return least_mu(guarantee.epsilon0) ** 2, Fraction(0)
-    bounded = guarantee.epsilon(0).upper < float("inf")
-    if not bounded and not tail:
+    most = guarantee.epsilon(0).upper
+    if most < float("inf"):
+        return _least(guarantee, least_mu(Fraction(most)) ** 2), Fraction(0)
+    if not tail:
         raise _inexpressible(guarantee, MU_SQUARED)
-    slip = Fraction(0) if bounded else tail
-    return dominating_mu(guarantee, slip) ** 2, slip
+    return dominating_mu(guarantee, tail) ** 2, tail
 
 
 def _finite(guarantee: Chargeable, cost: Bound, measure: Measure) -> tuple[Fraction, Fraction]:

@@ -285,3 +285,19 @@ def test_parts_of_another_question_do_not_fit():
     assert not fits(QUERY, [[part], []])
     assert not fits(other, [[part]])
     assert not fits(median, [[part]])
+
+
+@pytest.mark.parametrize("scales", [(1.0, 0.5), (1.0, 1.0)])
+@pytest.mark.parametrize("signs", [((0, 1, 1), (0, 1, -1)), ((1, 1), (1, -1))])
+def test_noise_that_is_laid_out_once_for_all_is_laid_out_finely(signs, scales):
+    """The same points serve every answer: were they few, all of its intervals would miss alike."""
+    chance, even, drawn = np.random.default_rng(9), 0.0, 0.0
+    weights = np.array(scales) ** -2.0
+    for place, (scale, weight) in enumerate(zip(scales, weights / weights.sum(), strict=True)):
+        each = chance.laplace(scale=scale, size=(len(signs[0]), 200_000))
+        drawn = drawn + weight * (np.array(signs[0]) + np.array(signs[1])) @ each
+        for one in signs:
+            noise = NoisyStatistic(np.zeros(1), NoiseKind.LAPLACE, scale, None, one)
+            even = even + weight * merging._laid_out(place, noise, merging._POINTS)
+    width = np.quantile(np.abs(even), 0.95)
+    assert 0.942 < np.mean(np.abs(drawn) <= width) < 0.958

@@ -156,3 +156,13 @@ def test_what_hardly_protects_has_a_price_soon(epsilon):
 
     assert price(LaplaceNoise(epsilon), MU_SQUARED).amount <= several
     assert several <= 2 * least_mu(Fraction(epsilon)) ** 2
+
+
+@pytest.mark.parametrize("epsilon", [26, 28, 30, 36, 40, 50, 400, 800, 10**4, 10**6])
+def test_several_parts_that_hardly_protect_have_a_price_soon(epsilon):
+    """Such curves begin so near to 1 that doubles do not tell: no search may look for more."""
+    parts = [Pure(Fraction(epsilon, 5)), LaplaceNoise(Fraction(3 * epsilon, 5)), Pure(1)]
+    cost = price_sum(compose(parts), MU_SQUARED)
+    alone = [price(part, MU_SQUARED).amount for part in parts]
+    assert max(alone) < cost.amount <= sum(alone)
+    assert cost.delta == 0
