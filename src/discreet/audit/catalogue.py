@@ -68,6 +68,7 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "noisy-max-exponential": lambda: ReportNoisyMax(3, epsilon=1, noise="exponential"),
         "top-k": lambda: TopK(2, 4, epsilon=1),
         "top-k-permute-and-flip": lambda: TopK(2, 4, epsilon=1, peel="permute-and-flip"),
+        "top-k-approximate": lambda: TopK(3, 4, epsilon=1, delta=_DELTA),
         "sparse-vector": lambda: SparseVector(threshold=0, epsilon=1, hits=2),
         "sparse-vector-monotone": lambda: SparseVector(threshold=0, epsilon=1, monotone=True),
         "sparse-vector-numeric": lambda: SparseVector(threshold=0, epsilon=1, numeric=True),
@@ -98,6 +99,7 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "tested-median": lambda: TestedMedian(0, 128, bound=1, epsilon=1, delta=_DELTA),
         "quantile": lambda: Quantile(0.5, 0, 128, epsilon=1),
         "quantile-low-change-one": lambda: Quantile(0.1, 0, 64, epsilon=1, neighbours=_CHANGE),
+        "quantile-lowest": lambda: Quantile(0, 0, 64, epsilon=1),
         "quantiles": lambda: Quantiles([0.25, 0.5, 0.75], 0, 11, epsilon=1),
         "quantiles-change-one": lambda: Quantiles(
             [0.25, 0.5, 0.75], 0, 11, epsilon=1, neighbours=_CHANGE
