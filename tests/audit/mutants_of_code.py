@@ -167,7 +167,7 @@ def counted():
 
 
 def tree():
-    return TreeCount(horizon=7, epsilon=1)
+    return TreeCount(horizon=31, epsilon=1)
 
 
 def factorized():

@@ -363,9 +363,9 @@ TABLE = {
         of_error=(3,),
     ),
     TreeCount: Row(
-        {"horizon": 7, "epsilon": 3},
-        [1, 0, 2, 0, 0, 1, 0],
-        lambda _: {4 + k: p for k, p in exact.added(*[exact.laplace(1)] * 3).items()},
+        {"horizon": 31, "epsilon": 2},
+        [1, 0, 2, 0, 0, 1, 0] + [0] * 24,
+        lambda _: {4 + k: p for k, p in exact.added(*[exact.laplace(1)] * 7).items()},
         lambda _, value, rows: np.abs(rows[:, -1] - sum(value)),
         lambda rows: rows[:, -1],
         tight=True,

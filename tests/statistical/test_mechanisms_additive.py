@@ -178,8 +178,7 @@ COUNTERS = [
 def test_running_counts_are_within_their_error_as_often_as_stated(counter, time):
     runs = 20_000
     increments = np.arange(100) % 5
-    measured = counter._measure(increments, (runs,))
-    answers = np.asarray(counter._counts(measured), dtype=float)[:, time - 1]
+    answers = np.asarray(counter.claim.draw(increments, runs), dtype=float)[:, time - 1]
     misses = np.abs(answers - np.cumsum(increments)[time - 1])
     inside = int((misses <= counter.error(0.9, time)).sum())
     assert covered(inside, 0.9, runs)

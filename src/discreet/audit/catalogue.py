@@ -126,7 +126,7 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "automatic-bounds-two-rows": lambda: AutomaticBounds(
             epsilon=1, largest=16, failure=Fraction(1, 10), max_rows_per_unit=2
         ),
-        "tree-count": lambda: TreeCount(horizon=7, epsilon=1),
+        "tree-count": lambda: TreeCount(horizon=31, epsilon=1),
         "factorized-count": lambda: FactorizedCount(horizon=7, rho=Fraction(1, 2)),
     }
 )
