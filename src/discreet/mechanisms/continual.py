@@ -299,7 +299,8 @@ class TreeCount(ContinualCount):
         places, first = self.digits.places(np.arange(1, size + 1)), 0
         for level, blocks in enumerate(self.digits.blocks(size)):
             part = measured[..., first : first + blocks].astype(counts.dtype)
-            sums = np.concatenate([np.zeros_like(part[..., :1]), np.cumsum(part, axis=-1)], axis=-1)
+            none = np.zeros((*part.shape[:-1], 1), dtype=part.dtype)
+            sums = np.concatenate([none, np.cumsum(part, axis=-1)], axis=-1)
             counts = counts + sums[..., places[level]]
             if level + 1 < self.levels:
                 counts = counts - sums[..., self.digits.arity * places[level + 1]]

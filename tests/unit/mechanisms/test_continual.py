@@ -203,6 +203,7 @@ def test_increments_beyond_all_floats_have_finite_answers():
 @pytest.mark.parametrize("mechanism", BOTH, ids=["tree", "factorization"])
 def test_an_empty_stream_is_an_empty_answer(mechanism):
     assert mechanism.release([]).shape == (0,)
+    assert mechanism.release([1]).shape == (1,)
 
 
 def test_d2_a_stream_does_not_print_its_past():
