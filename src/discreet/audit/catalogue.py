@@ -13,6 +13,7 @@ from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.continual import FactorizedCount, TreeCount
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.gaussian_key_selection import GaussianKeySelection
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
@@ -82,6 +83,9 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         ),
         "key-selection-two-groups": lambda: KeySelection(
             epsilon=1, delta=_DELTA, max_groups_per_unit=2
+        ),
+        "gaussian-key-selection": lambda: GaussianKeySelection(
+            epsilon=1, delta=_DELTA, max_groups_per_unit=4
         ),
         "laplace-threshold": lambda: LaplaceThreshold(epsilon=1, delta=_DELTA),
         "laplace-threshold-change-one": lambda: LaplaceThreshold(

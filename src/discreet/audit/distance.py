@@ -212,7 +212,7 @@ METRICS: Final[dict[str, Metric]] = {
     "ContinualCount": _increments,
     "Thresholdout": _holdout,
     "RandomizedResponse": _entries,
-    "KeySelection": _keys,
+    "KeyRule": _keys,
     "Threshold": _keys,
 }
 """By the name of a class or of one it is derived from."""

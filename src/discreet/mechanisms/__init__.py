@@ -17,9 +17,10 @@ from discreet.mechanisms.claim import Claim, Law, Pair
 from discreet.mechanisms.continual import FactorizedCount, Stream, TreeCount
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.gaussian_key_selection import GaussianKeySelection, best_key_rule
 from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid
 from discreet.mechanisms.histogram import Histogram
-from discreet.mechanisms.key_selection import KeySelection
+from discreet.mechanisms.key_selection import KeyRule, KeySelection
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Mechanism, RowMechanism
 from discreet.mechanisms.noisy_max import MaxNoise, ReportNoisyMax
@@ -46,8 +47,10 @@ __all__ = [
     "ExponentialMechanism",
     "FactorizedCount",
     "Gaussian",
+    "GaussianKeySelection",
     "GaussianThreshold",
     "Histogram",
+    "KeyRule",
     "KeySelection",
     "Laplace",
     "LaplaceThreshold",
@@ -76,6 +79,7 @@ __all__ = [
     "TopK",
     "TreeCount",
     "UnboundedQuantile",
+    "best_key_rule",
     "postprocessing",
     "sensitivity",
 ]
