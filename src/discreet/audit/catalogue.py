@@ -28,6 +28,7 @@ from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
 from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold
+from discreet.mechanisms.staircase import Staircase
 from discreet.mechanisms.subsample_aggregate import SubsampleAggregate
 from discreet.mechanisms.top_k import TopK
 from discreet.mechanisms.unbounded_quantile import UnboundedQuantile
@@ -57,6 +58,8 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "rounded-gaussian-vector": lambda: RoundedGaussian(
             mu_squared=1, sensitivity=2, dimension=4
         ),
+        "staircase": lambda: Staircase(epsilon=1, sensitivity=5),
+        "staircase-grid": lambda: Staircase(epsilon=3, sensitivity=0.7, grid=Fraction(1, 8)),
         "randomized-response": lambda: RandomizedResponse(epsilon=1),
         "randomized-response-two-coins": RandomizedResponse.two_coins,
         "randomized-response-k": lambda: RandomizedResponse(epsilon=1, k=4),

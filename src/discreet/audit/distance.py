@@ -200,6 +200,7 @@ def _shapes() -> str:
 
 METRICS: Final[dict[str, Metric]] = {
     "Laplace": _l1_steps,
+    "Staircase": _l1_steps,
     "Gaussian": _l2,
     "RoundedGaussian": _l2,
     "Selection": _largest,

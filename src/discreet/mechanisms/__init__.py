@@ -34,6 +34,7 @@ from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
 from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold
+from discreet.mechanisms.staircase import Staircase
 from discreet.mechanisms.subsample_aggregate import SubsampleAggregate
 from discreet.mechanisms.top_k import Peel, TopK
 from discreet.mechanisms.unbounded_quantile import UnboundedQuantile
@@ -72,6 +73,7 @@ __all__ = [
     "SmoothMedian",
     "SmoothSensitivity",
     "SparseVector",
+    "Staircase",
     "Stream",
     "SubsampleAggregate",
     "TestedMedian",

@@ -22,8 +22,8 @@ class Histogram(Mechanism):
 
     Guarantee:
         That of `noise`, which is Laplace noise for `epsilon` alone and Gaussian noise for `rho` or
-        for (epsilon, delta): discrete, or rounded where a person moves two counts and (epsilon, delta)
-        is asked for with noise of a step or more: of such moves only that law is known exactly.
+        for (epsilon, delta). It is discrete noise, but rounded noise for (epsilon, delta) where a
+        person moves two counts: of such moves that law is known exactly, the other's is not.
     Neighbours:
         Adding or removing a person moves one count by 1: sensitivity 1. Changing a person moves two
         counts by 1 each: l1 sensitivity 2, l2 sensitivity sqrt(2). The number of bins has no part

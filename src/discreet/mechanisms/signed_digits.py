@@ -29,9 +29,9 @@ class SignedDigits:
         for levels in range(2, horizon.bit_length() + 1):
             about = round((2 * horizon) ** (1 / levels))
             shapes += [SignedDigits(levels, max(3, k | 1)) for k in range(about - 3, about + 4)]
-        return min(shapes, key=lambda shape: shape._cost(horizon))
+        return min(shapes, key=lambda shape: shape.cost(horizon))
 
-    def _cost(self, horizon: int) -> Fraction:
+    def cost(self, horizon: int) -> Fraction:
         """About levels^2 times how many blocks a count has on average.
 
         They are (k^2 - 1)/(4 k) of each length, and of the longest half of all there are.
@@ -55,7 +55,8 @@ class SignedDigits:
     def size(self, time: int) -> int:
         """How many blocks the count up to `time` has: the sizes of its digits, added up."""
         places = self.places(time)
-        return int(places[-1]) + sum(abs(p - self.arity * q) for p, q in pairwise(places))
+        digits = [abs(p - self.arity * q) for p, q in pairwise(places)]
+        return int(sum(digits, places[-1]))
 
     def largest_size(self, horizon: int) -> int:
         """A bound on that at all times up to the horizon."""

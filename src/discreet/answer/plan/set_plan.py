@@ -91,9 +91,7 @@ class SetPlan:
             for statistic in measurement.strategy.statistics
         }
 
-    def selection(
-        self, contributions: ContributionBounds
-    ) -> KeyRule | ThresholdedCount | None:
+    def selection(self, contributions: ContributionBounds) -> KeyRule | ThresholdedCount | None:
         """How groups are found; None where all of them are public."""
         if self.shared is not None:
             return ThresholdedCount(
