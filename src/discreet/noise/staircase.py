@@ -4,7 +4,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.noise.laplace import geometric
 from discreet.noise.shape import Size
@@ -33,7 +32,7 @@ def staircase(scale: Fraction, width: int, first: int, size: Size = None) -> Any
     steps = whole(width, "width", at_least=1)
     skipped = steps - min(steps, whole(first, "first", at_least=1))
     shape = () if size is None else (size,) if isinstance(size, int) else tuple(size)
-    draws: NDArray[Any] = np.zeros(int(np.prod(shape, dtype=np.int64)), dtype=np.int64)
+    draws: Any = np.zeros(int(np.prod(shape, dtype=np.int64)), dtype=np.int64)
     pending = np.arange(draws.size)
     while pending.size:
         levels = geometric(scale, pending.size)

@@ -16,7 +16,7 @@ RUNS = 200_000
 def test_draws_have_the_law(width, first):
     scale, reach = Fraction(2), 6 * width
     draws = staircase(scale, width, first, RUNS)
-    levels = (np.abs(np.arange(-10**4, 10**4 + 1)) + width - first) // width
+    levels = (np.abs(np.arange(-(10**4), 10**4 + 1)) + width - first) // width
     weights = np.exp(-levels / 2.0)
     law = weights / weights.sum()
     middle = law[10**4 - reach : 10**4 + reach + 1]
