@@ -24,11 +24,13 @@ from discreet.mechanisms.key_selection import KeyRule, KeySelection
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Mechanism, RowMechanism
 from discreet.mechanisms.noisy_max import MaxNoise, ReportNoisyMax
+from discreet.mechanisms.output_loss import output_loss
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.propose_test_release import ProposeTestRelease, TestedMedian
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.ranks import CellCounts
+from discreet.mechanisms.required_people import people_for
 from discreet.mechanisms.reusable_holdout import ReusableHoldout, Thresholdout
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
@@ -82,6 +84,8 @@ __all__ = [
     "TreeCount",
     "UnboundedQuantile",
     "best_key_rule",
+    "output_loss",
+    "people_for",
     "postprocessing",
     "sensitivity",
 ]
