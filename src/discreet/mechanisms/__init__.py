@@ -19,6 +19,7 @@ from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.gaussian_key_selection import GaussianKeySelection, best_key_rule
 from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid
+from discreet.mechanisms.heavy_tailed_mean import heavy_tailed_mean
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.key_selection import KeyRule, KeySelection
 from discreet.mechanisms.laplace import Laplace
@@ -84,6 +85,7 @@ __all__ = [
     "TreeCount",
     "UnboundedQuantile",
     "best_key_rule",
+    "heavy_tailed_mean",
     "output_loss",
     "people_for",
     "postprocessing",

@@ -62,7 +62,7 @@ class Additive(Mechanism):
         return Interval.of(width).upper
 
     def loss(self, answer: Any, left: Any, right: Any) -> Interval:
-        """ln P(answer on left)/P(answer on right): coordinates are independent, so they add up."""
+        """The loss ln P(answer on left)/P(answer on right): a sum over independent coordinates."""
         seen_, one, other = (
             np.atleast_1d(np.asarray(self.grid.index(side), dtype=object)).ravel()
             for side in (answer, left, right)
