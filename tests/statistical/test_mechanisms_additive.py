@@ -60,7 +60,7 @@ def covered(inside, confidence, runs):
 MECHANISMS = [
     (Laplace(epsilon=1, sensitivity=1), laplace_law(1)),
     (Laplace(epsilon=0.3, sensitivity=2), laplace_law(2 / 0.3)),
-    (Laplace(epsilon=1, sensitivity=1, grid=0.25), laplace_law(5)),
+    (Laplace(epsilon=1, sensitivity=1, grid=0.25), laplace_law(4)),
     (Laplace(scale=8, sensitivity=4, grid=4), laplace_law(2)),
     (Gaussian(rho=0.5, sensitivity=1), gaussian_law(1)),
     (Gaussian(variance=50, sensitivity=1, grid=0.5), gaussian_law(200)),
