@@ -20,6 +20,8 @@ from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.continual import FactorizedCount, TreeCount
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.gaussian_key_selection import GaussianKeySelection
+from discreet.mechanisms.grid import PowerOfTwoGrid
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
@@ -34,6 +36,7 @@ from discreet.mechanisms.reusable_holdout import Thresholdout
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector, SparseVectorRun
 from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold
+from discreet.mechanisms.staircase import Staircase
 from discreet.mechanisms.subsample_aggregate import SubsampleAggregate
 from discreet.mechanisms.top_k import TopK
 from discreet.mechanisms.unbounded_quantile import UnboundedQuantile
@@ -167,7 +170,7 @@ def counted():
 
 
 def tree():
-    return TreeCount(horizon=7, epsilon=1)
+    return TreeCount(horizon=31, epsilon=1)
 
 
 def factorized():
@@ -646,4 +649,55 @@ PRIVACY = (
     ),
 )
 
-MUTANTS = (*MISSED, *NOISE, *MECHANISMS, *PRIVACY)
+LESS_NOISE = (
+    wrong(
+        "rounding-of-all-but-one-number-unpaid",
+        lambda: Laplace(epsilon=1, sensitivity=0.7, grid=Fraction(1, 4), dimension=3),
+        PowerOfTwoGrid,
+        "l1_steps",
+        lambda _: lambda self, s, _=1: -(-s // self.step),
+    ),
+    wrong(
+        "every-quantile-moved-one-way",
+        lambda: Quantile(0.5, 0, 128, epsilon=1),
+        quantile,
+        "rank_range",
+        lambda _: lambda *_: Fraction(1, 2),
+    ),
+    made_wrong(
+        "an-end-at-half-its-range",
+        lambda: Quantile(0, 0, 64, epsilon=1),
+        lambda rule: {"scale": rule.scale / 2},
+    ),
+    made_wrong(
+        "smooth-sensitivity-with-twice-its-share",
+        smooth,
+        lambda rule: {"share": 2 * rule.share},
+    ),
+    wrong(
+        "stairs-half-as-wide",
+        lambda: Staircase(epsilon=1, sensitivity=6),
+        Staircase,
+        "_noise",
+        lambda _: lambda self, shape: noise.staircase(1, self.steps // 2, self.first, shape),
+    ),
+    made_wrong(
+        "threshold-below-that-of-one-person",
+        lambda: GaussianKeySelection(epsilon=1, delta=DELTA, max_groups_per_unit=4),
+        lambda rule: {"threshold": rule.threshold // 2},
+    ),
+    wrong(
+        "blocks-to-come-without-noise",
+        tree,
+        continual,
+        "discrete_laplace",
+        bare(9),
+    ),
+    made_wrong(
+        "top-k-at-half-its-scale",
+        lambda: TopK(3, 4, epsilon=1, delta=DELTA),
+        lambda rule: {"scale": rule.scale / 2},
+    ),
+)
+
+MUTANTS = (*MISSED, *NOISE, *MECHANISMS, *PRIVACY, *LESS_NOISE)

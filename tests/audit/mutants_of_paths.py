@@ -302,8 +302,8 @@ MUTANTS = (
     Mutant(
         "tree-charged-for-one-level",
         samples,
-        OneLevelCharged(horizon=7, epsilon=1).claim,
-        TreeCount(horizon=7, epsilon=1).claim,
+        OneLevelCharged(horizon=31, epsilon=1).claim,
+        TreeCount(horizon=31, epsilon=1).claim,
     ),
     Mutant("top-k-charged-for-one-round", law, rounds(1), rounds(2)),
     Mutant("quantile-charged-half", law, quantile(0.5), quantile(1)),

@@ -24,6 +24,7 @@ from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.continual import FactorizedCount, TreeCount
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.gaussian_key_selection import GaussianKeySelection
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
@@ -37,6 +38,7 @@ from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
 from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold
+from discreet.mechanisms.staircase import Staircase
 from discreet.mechanisms.subsample_aggregate import SubsampleAggregate
 from discreet.mechanisms.top_k import TopK
 from discreet.mechanisms.unbounded_quantile import UnboundedQuantile
@@ -194,6 +196,13 @@ TABLE = {
         off,
         tight=True,
     ),
+    Staircase: Row(
+        {"epsilon": 1, "sensitivity": 5},
+        0,
+        lambda rule: exact.staircase(1, 5, rule.first),
+        off,
+        tight=True,
+    ),
     RoundedGaussian: Row(
         {"epsilon": 1, "delta": 0.01, "sensitivity": 1},
         0,
@@ -260,6 +269,14 @@ TABLE = {
         lambda rows: rows[:, 0],
         wide={"value": lambda error: {"a": int(error) + 1}},
     ),
+    GaussianKeySelection: Row(
+        {"epsilon": 1, "delta": 0.01},
+        {"a": 6},
+        lambda rule: exact.passing(6, exact.rounded_gaussian(float(rule.variance)), rule.threshold),
+        hidden,
+        lambda rows: rows[:, 0],
+        wide={"value": lambda error: {"a": int(error) + 1}},
+    ),
     LaplaceThreshold: Row(
         {"epsilon": 1, "delta": 0.01},
         {"a": 5},
@@ -281,14 +298,14 @@ TABLE = {
     SmoothSensitivity: Row(
         {"global_sensitivity": 10, "epsilon": 1, "delta": 0.01},
         (7, (10,)),
-        lambda _: {7 + k: p for k, p in exact.laplace(20).items()},
+        lambda rule: {7 + k: p for k, p in exact.laplace(float(10 / rule.share)).items()},
         lambda _, value, rows: np.abs(rows - value[0]),
         tight=True,
     ),
     SmoothMedian: Row(
         {"lower": 2, "upper": 10, "epsilon": 1, "delta": 0.01},
         (),
-        lambda _: {2 + k: p for k, p in exact.laplace(16).items()},
+        lambda rule: {2 + k: p for k, p in exact.laplace(float(8 / rule.noisy.share)).items()},
         lambda _, __, rows: np.abs(rows - 2),
         tight=True,
     ),
@@ -363,9 +380,9 @@ TABLE = {
         of_error=(3,),
     ),
     TreeCount: Row(
-        {"horizon": 7, "epsilon": 3},
-        [1, 0, 2, 0, 0, 1, 0],
-        lambda _: {4 + k: p for k, p in exact.added(*[exact.laplace(1)] * 3).items()},
+        {"horizon": 31, "epsilon": 2},
+        [1, 0, 2, 0, 0, 1, 0] + [0] * 24,
+        lambda _: {4 + k: p for k, p in exact.added(*[exact.laplace(1)] * 7).items()},
         lambda _, value, rows: np.abs(rows[:, -1] - sum(value)),
         lambda rows: rows[:, -1],
         tight=True,

@@ -149,7 +149,7 @@ def test_a4_a_vector_of_gaussians_proposes_enough_at_once():
 
 
 def test_a4_the_width_of_noise_for_a_median_does_not_show_in_its_words():
-    # With some ninety people the scale passes 2^21, from where on a draw takes two words.
+    # With some eighty people the scale passes 2^21, from where on a draw takes two words.
     median = SmoothMedian(0, 2**30, epsilon=1, delta=0.01)
     scales = [median.noisy._scale(median.noisy.smooth(median._reduce([0] * n)[1])) for n in AROUND]
 
@@ -158,7 +158,7 @@ def test_a4_the_width_of_noise_for_a_median_does_not_show_in_its_words():
         assert not replay(median.release, [0] * people, [0] * (people + 1))
 
 
-AROUND = range(84, 98)
+AROUND = range(76, 90)
 
 
 def test_a4_noise_of_a_private_width_takes_as_many_words_for_every_width():

@@ -29,6 +29,18 @@ def rounded_gaussian(variance):
     return normed({k: tails[abs(k)] - tails[abs(k) + 1] for k in range(-reach, reach + 1)})
 
 
+def staircase(epsilon, width, first):
+    """Flat for `first` places from 0 on, then for `width` at a time."""
+    reach = range(-60 * width, 60 * width + 1)
+    return normed({k: math.exp(-epsilon * math.ceil((abs(k) - first + 1) / width)) for k in reach})
+
+
+def passing(count, noise, threshold):
+    """1 where a noisy count reaches the threshold, else 0."""
+    shown = at_least({count + k: p for k, p in noise.items()}, threshold)
+    return {1: shown, 0: 1 - shown}
+
+
 def normed(weights):
     whole = math.fsum(weights.values())
     return {outcome: weight / whole for outcome, weight in weights.items()}

@@ -13,6 +13,7 @@ from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.continual import FactorizedCount, TreeCount
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.gaussian_key_selection import GaussianKeySelection
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
@@ -27,6 +28,7 @@ from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
 from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold
+from discreet.mechanisms.staircase import Staircase
 from discreet.mechanisms.subsample_aggregate import SubsampleAggregate
 from discreet.mechanisms.top_k import TopK
 from discreet.mechanisms.unbounded_quantile import UnboundedQuantile
@@ -56,6 +58,8 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "rounded-gaussian-vector": lambda: RoundedGaussian(
             mu_squared=1, sensitivity=2, dimension=4
         ),
+        "staircase": lambda: Staircase(epsilon=1, sensitivity=5),
+        "staircase-grid": lambda: Staircase(epsilon=3, sensitivity=0.7, grid=Fraction(1, 8)),
         "randomized-response": lambda: RandomizedResponse(epsilon=1),
         "randomized-response-two-coins": RandomizedResponse.two_coins,
         "randomized-response-k": lambda: RandomizedResponse(epsilon=1, k=4),
@@ -68,6 +72,7 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "noisy-max-exponential": lambda: ReportNoisyMax(3, epsilon=1, noise="exponential"),
         "top-k": lambda: TopK(2, 4, epsilon=1),
         "top-k-permute-and-flip": lambda: TopK(2, 4, epsilon=1, peel="permute-and-flip"),
+        "top-k-approximate": lambda: TopK(3, 4, epsilon=1, delta=_DELTA),
         "sparse-vector": lambda: SparseVector(threshold=0, epsilon=1, hits=2),
         "sparse-vector-monotone": lambda: SparseVector(threshold=0, epsilon=1, monotone=True),
         "sparse-vector-numeric": lambda: SparseVector(threshold=0, epsilon=1, numeric=True),
@@ -81,6 +86,9 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         ),
         "key-selection-two-groups": lambda: KeySelection(
             epsilon=1, delta=_DELTA, max_groups_per_unit=2
+        ),
+        "gaussian-key-selection": lambda: GaussianKeySelection(
+            epsilon=1, delta=_DELTA, max_groups_per_unit=4
         ),
         "laplace-threshold": lambda: LaplaceThreshold(epsilon=1, delta=_DELTA),
         "laplace-threshold-change-one": lambda: LaplaceThreshold(
@@ -98,6 +106,7 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "tested-median": lambda: TestedMedian(0, 128, bound=1, epsilon=1, delta=_DELTA),
         "quantile": lambda: Quantile(0.5, 0, 128, epsilon=1),
         "quantile-low-change-one": lambda: Quantile(0.1, 0, 64, epsilon=1, neighbours=_CHANGE),
+        "quantile-lowest": lambda: Quantile(0, 0, 64, epsilon=1),
         "quantiles": lambda: Quantiles([0.25, 0.5, 0.75], 0, 11, epsilon=1),
         "quantiles-change-one": lambda: Quantiles(
             [0.25, 0.5, 0.75], 0, 11, epsilon=1, neighbours=_CHANGE
@@ -124,7 +133,7 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "automatic-bounds-two-rows": lambda: AutomaticBounds(
             epsilon=1, largest=16, failure=Fraction(1, 10), max_rows_per_unit=2
         ),
-        "tree-count": lambda: TreeCount(horizon=7, epsilon=1),
+        "tree-count": lambda: TreeCount(horizon=31, epsilon=1),
         "factorized-count": lambda: FactorizedCount(horizon=7, rho=Fraction(1, 2)),
     }
 )

@@ -200,6 +200,7 @@ def _shapes() -> str:
 
 METRICS: Final[dict[str, Metric]] = {
     "Laplace": _l1_steps,
+    "Staircase": _l1_steps,
     "Gaussian": _l2,
     "RoundedGaussian": _l2,
     "Selection": _largest,
@@ -212,7 +213,7 @@ METRICS: Final[dict[str, Metric]] = {
     "ContinualCount": _increments,
     "Thresholdout": _holdout,
     "RandomizedResponse": _entries,
-    "KeySelection": _keys,
+    "KeyRule": _keys,
     "Threshold": _keys,
 }
 """By the name of a class or of one it is derived from."""

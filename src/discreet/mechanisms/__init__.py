@@ -17,22 +17,27 @@ from discreet.mechanisms.claim import Claim, Law, Pair
 from discreet.mechanisms.continual import FactorizedCount, Stream, TreeCount
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.gaussian_key_selection import GaussianKeySelection, best_key_rule
 from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid
+from discreet.mechanisms.heavy_tailed_mean import heavy_tailed_mean
 from discreet.mechanisms.histogram import Histogram
-from discreet.mechanisms.key_selection import KeySelection
+from discreet.mechanisms.key_selection import KeyRule, KeySelection
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Mechanism, RowMechanism
 from discreet.mechanisms.noisy_max import MaxNoise, ReportNoisyMax
+from discreet.mechanisms.output_loss import output_loss
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.propose_test_release import ProposeTestRelease, TestedMedian
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.ranks import CellCounts
+from discreet.mechanisms.required_people import people_for
 from discreet.mechanisms.reusable_holdout import ReusableHoldout, Thresholdout
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
 from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold
+from discreet.mechanisms.staircase import Staircase
 from discreet.mechanisms.subsample_aggregate import SubsampleAggregate
 from discreet.mechanisms.top_k import Peel, TopK
 from discreet.mechanisms.unbounded_quantile import UnboundedQuantile
@@ -46,8 +51,10 @@ __all__ = [
     "ExponentialMechanism",
     "FactorizedCount",
     "Gaussian",
+    "GaussianKeySelection",
     "GaussianThreshold",
     "Histogram",
+    "KeyRule",
     "KeySelection",
     "Laplace",
     "LaplaceThreshold",
@@ -69,6 +76,7 @@ __all__ = [
     "SmoothMedian",
     "SmoothSensitivity",
     "SparseVector",
+    "Staircase",
     "Stream",
     "SubsampleAggregate",
     "TestedMedian",
@@ -76,6 +84,10 @@ __all__ = [
     "TopK",
     "TreeCount",
     "UnboundedQuantile",
+    "best_key_rule",
+    "heavy_tailed_mean",
+    "output_loss",
+    "people_for",
     "postprocessing",
     "sensitivity",
 ]

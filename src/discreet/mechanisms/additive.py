@@ -14,7 +14,7 @@ from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.listed_law import Bins, ends
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.privacy import Neighbours
-from discreet.privacy.numerics.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval, total
 from discreet.rationals import Real, whole
 
 _LISTED = 512
@@ -60,6 +60,19 @@ class Additive(Mechanism):
         """
         width = self._half_width(failure(confidence)) * self.grid.step + self.grid.rounding
         return Interval.of(width).upper
+
+    def loss(self, answer: Any, left: Any, right: Any) -> Interval:
+        """The loss ln P(answer on left)/P(answer on right): a sum over independent coordinates."""
+        seen_, one, other = (
+            np.atleast_1d(np.asarray(self.grid.index(side), dtype=object)).ravel()
+            for side in (answer, left, right)
+        )
+        self._check(seen_.size)
+        ratios = [
+            self._mass(int(k - a)).log() - self._mass(int(k - b)).log()
+            for k, a, b in zip(seen_, one, other, strict=True)
+        ]
+        return total(ratios)
 
     def draw(self, value: Any, runs: int) -> Any:
         """Release `value` so many times, one row each: what an audit sees."""

@@ -2,8 +2,7 @@
 
 Both mechanisms answer after each of at most `horizon` steps, and all answers together have one
 guarantee. `open()` starts a stream; `release` takes a whole one at once. What comes next may depend
-on the answers so far: every noisy number has its own independent noise, so the answers compose
-adaptively.
+on the answers so far; each mechanism's guarantee holds then as well.
 """
 
 import math
@@ -29,10 +28,11 @@ from discreet.mechanisms.laplace_tail import half_width as laplace_width
 from discreet.mechanisms.listed_law import Bins, ends
 from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
 from discreet.mechanisms.prefix_sums import BITS, ROOM, convolve, left_factor, right_factor
+from discreet.mechanisms.signed_digits import SignedDigits
 from discreet.noise import discrete_gaussian, discrete_laplace
 from discreet.noise.exponential import read_scale
 from discreet.noise.gaussian import read_variance
-from discreet.privacy import ZCDP, Composed, DiscreteLaplaceNoise, Neighbours, compose
+from discreet.privacy import ZCDP, Composed, DiscreteLaplaceNoise, Neighbours, Pure, compose
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive, whole
 
@@ -117,7 +117,7 @@ class ContinualCount(Mechanism):
                 why=f"noise and guarantee were settled for {self.horizon} steps at most",
                 fix="pass a list of ints, one for each step, or raise horizon",
             )
-        return self._counts(self._measure(steps, ()))
+        return self._counts(self._measure(steps, ()), steps.size)
 
     @property
     def claim(self) -> Claim:
@@ -127,55 +127,65 @@ class ContinualCount(Mechanism):
             Pair([0] * steps, [self.sensitivity * (at == event) for at in range(steps)])
             for event in range(steps)
         )
-        views = tuple(map(self._view, range(steps)))
+        views = tuple(view for view in map(self._view, range(steps)) if view)
         return Claim(type(self).__name__, self.guarantee, pairs, self._draw, views=views)
 
     @abstractmethod
-    def _view(self, step: int) -> View:
-        """The noisy measurement of one step, which its noise and the increments so far explain."""
+    def _view(self, step: int) -> View | None:
+        """The noisy measurement of one step, if it has one: its noise and the increments so far."""
 
     def _draw(self, value: Any, runs: int) -> NDArray[Any]:
-        return self._counts(self._measure(np.asarray(INTEGERS.index(value)), (runs,)))
+        steps = np.asarray(INTEGERS.index(value))
+        return self._counts(self._measure(steps, (runs,)), steps.size)
 
     @abstractmethod
     def _measure(self, steps: NDArray[Any], runs: tuple[int, ...]) -> NDArray[Any]:
         """The noisy measurements of a whole stream, which are all that is released."""
 
     @abstractmethod
-    def _counts(self, measured: NDArray[Any]) -> NDArray[Any]:
-        """The running counts, computed from the measurements alone."""
+    def _counts(self, measured: NDArray[Any], size: int) -> NDArray[Any]:
+        """The running counts of a stream of this size, from the measurements alone."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class TreeCount(ContinualCount):
-    """Noisy sums of dyadic blocks; a running count is the sum of at most log2(horizon) + 1 of them.
+    """Noisy sums of blocks of 1, k, k^2, ... steps; a running count adds some and takes off others.
+
+    `digits` says which: the signed digits of the time in base k.
 
     Guarantee:
-        epsilon-differential privacy for all answers together, in full the law
-        `DiscreteLaplaceNoise(epsilon, levels sensitivity)`: an event is in at most one block of
-        each of the `levels` lengths, and so moves the blocks by levels x sensitivity in l1 (see
-        `Laplace` for why moving a single number that far is worse). `composition` says the same
-        level by level: the same epsilon, and about 1/levels of the rho.
+        epsilon-differential privacy for all answers together: an event is in at most one block of
+        each of the `levels` lengths, and so moves all block sums by levels x sensitivity in l1.
+        `composition` says more of a stream that was fixed before any answer.
     Neighbours:
         Event-level: two streams that differ in one increment, by at most `sensitivity`. A person
         with up to k events is covered by `guarantee.group(k)`.
+    Why:
+        A block that has not ended is known by its noise alone: the answer is the exact count plus
+        its blocks' noise, which is the same as if blocks to come were known, since what they are
+        known by is taken off again. Where increments depend on the answers, fix the answers: these
+        fix both streams, and the ratio of chances is that of fixed streams, at most e^epsilon.
+        `digits` has the least mean square error: at 1000 steps a sixth of a binary tree's.
     Edge cases:
         Answers are ints of any size. At the end of the horizon nothing more is answered.
 
     Example:
         >>> visits = TreeCount(horizon=1000, epsilon=1)
-        >>> visits.levels, visits.scale
-        (10, Fraction(10, 1))
+        >>> visits.digits, visits.scale
+        (SignedDigits(levels=3, arity=11), Fraction(3, 1))
         >>> stream = visits.open()
         >>> [isinstance(stream.release(arrivals), int) for arrivals in (3, 0, 5)]
         [True, True, True]
 
-    Reference: Chan, Shi, Song, Private and Continual Release of Statistics (the binary mechanism);
-    Dwork, Naor, Pitassi, Rothblum, Differential Privacy under Continual Observation (the counter).
+    Reference: Andersson, Pagh, Torkamani, Improved Counting under Continual Observation with Pure
+    Differential Privacy (wide trees with subtraction); Chan, Shi, Song, Private and Continual
+    Release of Statistics (the binary mechanism); Dwork, Naor, Pitassi, Rothblum, Differential
+    Privacy under Continual Observation (the counter).
     """
 
     epsilon: Fraction
     scale: Fraction
+    digits: SignedDigits
 
     def __init__(
         self,
@@ -189,7 +199,8 @@ class TreeCount(ContinualCount):
         exactly_one(epsilon=epsilon, scale=scale)
         steps = whole(horizon, "horizon", at_least=1)
         most = whole(sensitivity, "sensitivity", at_least=1)
-        reach = steps.bit_length() * most
+        digits = SignedDigits.of(steps)
+        reach = digits.levels * most
         width = reach / positive(epsilon, "epsilon") if epsilon is not None else Fraction(reach)
         width = read_scale(width if scale is None else scale)
         fill(
@@ -199,23 +210,22 @@ class TreeCount(ContinualCount):
             neighbours=Neighbours(neighbours),
             epsilon=reach / width,
             scale=width,
+            digits=digits,
         )
 
     @property
     def levels(self) -> int:
-        """How many lengths of blocks there are: 1, 2, 4, ... up to the horizon."""
-        return self.horizon.bit_length()
+        """How many lengths of blocks there are."""
+        return self.digits.levels
 
     @property
-    def guarantee(self) -> DiscreteLaplaceNoise:
-        """The law of one number moved by what all levels are moved by together."""
-        return DiscreteLaplaceNoise(
-            self.epsilon, self.levels * self.sensitivity, neighbours=self.neighbours
-        )
+    def guarantee(self) -> Pure:
+        """Pure epsilon, also where increments depend on earlier answers."""
+        return Pure(self.epsilon, neighbours=self.neighbours)
 
     @property
     def composition(self) -> Composed:
-        """The composition of all levels: at least as tight as `guarantee`, and much so in rho."""
+        """The composition of all levels, for a stream fixed before any answer: far less rho."""
         level = DiscreteLaplaceNoise(
             self.epsilon / self.levels, self.sensitivity, neighbours=self.neighbours
         )
@@ -224,58 +234,77 @@ class TreeCount(ContinualCount):
     def error(self, confidence: Real = 0.95, time: int | None = None) -> float:
         """The half-width of the running count after `time` steps, by default of the worst.
 
-        As many independent noises are in it as `time` has ones in binary.
+        As many independent noises are in it as the sizes of the digits of `time` add up to.
         """
         if time is None:
-            blocks = max(self.levels - 1, self.horizon.bit_count())
+            blocks = self.digits.largest_size(self.horizon)
         else:
-            blocks = _within(time, self.horizon).bit_count()
-        return float(half_width(self.scale, max(1, blocks), failure(confidence)))
+            blocks = self.digits.size(_within(time, self.horizon))
+        return float(half_width(self.scale, blocks, failure(confidence)))
 
     def open(self) -> Stream:
-        """Start a stream; it remembers one partial sum and one noisy sum a level."""
-        sums, noisy = [0] * self.levels, [0] * self.levels
+        """Start a stream; it remembers the exact count, and noise drawn ahead for each level."""
+        count, sums = 0, [0] * self.levels
+        ahead: list[list[int]] = [[] for _ in sums]
+        half = self.digits.half
 
         def advance(time: int, increment: int) -> int:
-            fresh = discrete_laplace(self.scale)  # first, as nothing has changed if it fails
-            level = (time & -time).bit_length() - 1
-            # Blocks of all lower levels end here and are joined to one of this level.
-            sums[level] = sum(sums[:level]) + increment
-            noisy[level] = sums[level] + fresh
-            sums[:level] = noisy[:level] = [0] * level
-            return sum(noisy[i] for i in range(self.levels) if time >> i & 1)
+            nonlocal count
+            digits = self.digits.moved(time)
+            # First all that is drawn, as nothing has changed if it fails.
+            fresh = [
+                [discrete_laplace(self.scale) for _ in range(half if digit == -half else digit > 0)]
+                for digit in digits
+            ]
+            for level, (digit, drawn) in enumerate(zip(digits, fresh, strict=True)):
+                if digit == -half:  # from here on, as seen from the end of a block
+                    sums[level], ahead[level] = -sum(drawn), drawn
+                else:
+                    sums[level] += drawn[0] if drawn else ahead[level].pop(0)
+            count += increment
+            return count + sum(sums)
 
         return Stream(self, advance)
 
     def _measure(self, steps: NDArray[Any], runs: tuple[int, ...]) -> NDArray[Any]:
-        ends = np.arange(1, steps.size + 1)
         so_far = np.concatenate([np.zeros(1, dtype=object), np.cumsum(steps.astype(object))])
-        blocks = compact(so_far[ends] - so_far[ends - (ends & -ends)])
-        noise = discrete_laplace(self.scale, (*runs, steps.size))
-        return np.asarray(add(blocks, noise))
+        sums = [
+            np.diff(so_far[np.minimum(np.arange(count + 1) * self.digits.arity**level, steps.size)])
+            for level, count in enumerate(self.digits.blocks(steps.size))
+        ]
+        blocks = compact(np.concatenate(sums))
+        return np.asarray(add(blocks, discrete_laplace(self.scale, (*runs, blocks.size))))
 
-    def _view(self, step: int) -> View:
-        end = step + 1
-        start = end - (end & -end)
+    def _view(self, step: int) -> View | None:
+        length = self.digits.last_block(step + 1)
+        if length is None:
+            return None
+        start = step + 1 - length
         bins = Bins.of(laplace_width(self.scale, _RARE), Fraction(1))
 
         def read(rows: NDArray[Any]) -> NDArray[Any]:
             return bins.code(rows[:, step] - (rows[:, start - 1] if start else 0))
 
         def law(value: Any) -> Law:
-            block = int(sum(np.asarray(INTEGERS.index(value))[start:end].tolist()))
+            block = int(sum(np.asarray(INTEGERS.index(value))[start : step + 1].tolist()))
             return ends(bins.law(block, lambda m: upper_tail(self.scale, m)))
 
         return View(read, law)
 
-    def _counts(self, measured: NDArray[Any]) -> NDArray[Any]:
-        size = measured.shape[-1]
-        fits = measured.dtype != object and np.abs(measured).max(initial=0) < _SAFE >> self.levels
-        counts = np.zeros((*measured.shape[:-1], size + 1), dtype=np.int64 if fits else object)
-        for level in reversed(range(size.bit_length())):
-            ends = np.arange(1 << level, size + 1, 2 << level)
-            counts[..., ends] = counts[..., ends - (1 << level)] + measured[..., ends - 1]
-        return counts[..., 1:]
+    def _counts(self, measured: NDArray[Any], size: int) -> NDArray[Any]:
+        most = np.abs(measured).max(initial=0) if measured.dtype != object else _SAFE
+        wide = int(most) * (measured.shape[-1] + 1) >= _SAFE
+        counts: NDArray[Any] = np.zeros(1, dtype=object if wide else np.int64)
+        places, first = self.digits.places(np.arange(1, size + 1)), 0
+        for level, blocks in enumerate(self.digits.blocks(size)):
+            part = measured[..., first : first + blocks].astype(counts.dtype)
+            none = np.zeros((*part.shape[:-1], 1), dtype=part.dtype)
+            sums = np.concatenate([none, np.cumsum(part, axis=-1)], axis=-1)
+            counts = counts + sums[..., places[level]]
+            if level + 1 < self.levels:
+                counts = counts - sums[..., self.digits.arity * places[level + 1]]
+            first += blocks
+        return counts
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -293,6 +322,7 @@ class FactorizedCount(ContinualCount):
     Why:
         Coefficient k of both factors is about (2k choose k)/4^k ~ 1/sqrt(pi k), so the variance of
         an answer grows like (ln(horizon)/pi)^2/(2 rho), a tree's like log2(horizon)^2/(2 rho).
+        Every noisy number has its own noise, so they compose adaptively.
     Edge cases:
         Answers are floats. Step t costs about t operations, and the private past is kept whole.
 
@@ -402,7 +432,8 @@ class FactorizedCount(ContinualCount):
         """P(noise >= steps) for steps >= 1."""
         return gaussian_tail.two_sided_tail(self.variance, steps - 1) / 2
 
-    def _counts(self, measured: NDArray[Any]) -> NDArray[Any]:
+    def _counts(self, measured: NDArray[Any], size: int) -> NDArray[Any]:
+        del size  # there is one measurement a step
         left = left_factor(self.horizon)[: measured.shape[-1]]
         if measured.ndim == 1 and measured.size:
             return _combine(lambda: np.convolve(measured, left)[: measured.size])

@@ -37,7 +37,8 @@ class Gaussian(Additive):
         rho-zero-concentrated differential privacy with rho = square/(2 variance) in grid steps,
         `square` the squared l2 sensitivity there. For one number, and wherever one step on one
         coordinate is all that a person can do, the exact law `DiscreteGaussianNoise`, which has
-        the same rho and a smaller epsilon(delta).
+        the same rho and a smaller epsilon(delta). Other vectors need less noise for the same
+        (epsilon, delta) with `RoundedGaussian`, whose law is exact in any dimension.
     Neighbours:
         `sensitivity` bounds the l2 distance between the values of any two of them, over the whole
         vector.

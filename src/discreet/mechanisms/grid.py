@@ -33,8 +33,10 @@ class PowerOfTwoGrid:
         at most half a step. Two vectors that are a distance apart are then, in steps, no further
         apart than `l1_steps` and `squared_steps` say. Integer data is never rounded.
     Why:
-        A difference of rounded coordinates is off by at most one step each, and is an integer, so
-        l1 grows by at most `dimension` and l2 by at most sqrt(dimension) before rounding down.
+        Coordinates d steps apart are, rounded, at most ceil(d) apart: a whole m needs d > m - 1. So
+        m_1 + ... + m_n < s + n in l1, where s is the sensitivity in steps. In l2, over the
+        coordinates that move, k_i = m_i - 1 are whole with sum k_i^2 < s^2, so at most
+        Q = ceil(s^2) - 1, and sum m_i^2 = sum k_i^2 + 2 sum k_i + n with sum k_i <= sqrt(n Q).
     Edge cases:
         Steps from 2^-900 to 2^900. Python ints of any size work; sums never wrap. Floats are the
         exact doubles they are. NaN, infinities, masked arrays and booleans are refused, and where
@@ -44,7 +46,7 @@ class PowerOfTwoGrid:
         >>> PowerOfTwoGrid(Fraction(1, 4)).index([0.3, -0.125, 7])
         array([ 1,  0, 28])
         >>> PowerOfTwoGrid(Fraction(1, 4)).l1_steps(Fraction(1), dimension=3)
-        7
+        6
 
     Reference: Mironov, On Significance of the Least Significant Bits for Differential Privacy;
     Casacuberta, Shoemate, Vadhan, Wagaman, Widespread Underestimation of Sensitivity.
@@ -89,17 +91,21 @@ class PowerOfTwoGrid:
 
     def l1_steps(self, sensitivity: Fraction, dimension: int = 1) -> int:
         """An l1 distance of at most `sensitivity` between data, in steps after rounding."""
-        return math.floor(sensitivity / self.step) + (0 if self.integers else dimension)
+        distance = sensitivity / self.step
+        return math.floor(distance) if self.integers else math.ceil(distance) + dimension - 1
 
     def squared_steps(self, sensitivity: Fraction, dimension: int = 1) -> int:
         """The square of an l2 distance of at most `sensitivity`, in steps after rounding.
 
-        The square is that of an integer vector and so is rounded down to an integer.
+        It is that of an integer vector, and so an integer.
         """
         square = (sensitivity / self.step) ** 2
         if self.integers:
             return math.floor(square)
-        return math.floor(square + dimension + sqrt_up(4 * square * dimension))
+        if dimension == 1:
+            return math.ceil(sensitivity / self.step) ** 2
+        inner = math.ceil(square) - 1
+        return inner + 2 * min(inner, math.isqrt(inner * dimension)) + dimension
 
     # --- values and steps -----------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """Which of the keys that nobody listed may be shown: the optimal rule."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -36,7 +37,62 @@ _LONGEST: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class KeySelection(Mechanism):
+class KeyRule(Mechanism):
+    """The keys to show, each by itself, from how many people are under it."""
+
+    epsilon: Fraction
+    delta: Fraction
+    max_groups_per_unit: int
+    neighbours: Neighbours
+
+    @property
+    def guarantee(self) -> Approximate:
+        """(epsilon, delta)."""
+        return Approximate(self.epsilon, self.delta, neighbours=self.neighbours)
+
+    def release(self, value: Mapping[Hashable, int]) -> list[Hashable]:
+        """The keys to show."""
+        counted = KeyCounts.read(value)
+        return [counted.keys[i] for i in np.flatnonzero(self.keeps(counted.counts))]
+
+    @abstractmethod
+    def keeps(self, counts: Any) -> NDArray[np.bool_]:
+        """For each of many keys, given by their counts, whether it is shown."""
+
+    @abstractmethod
+    def shown(self, count: int) -> Interval:
+        """The probability that a key with this many people is shown, from both sides."""
+
+    @property
+    def claim(self) -> Claim:
+        """Which of the keys of one person are shown: 1 or 0 for each."""
+        few = Audited.of(self.max_groups_per_unit, self.neighbours, self._middle())
+        return Claim(
+            type(self).__name__,
+            self.guarantee,
+            few.pairs,
+            lambda counts, runs: few.draw(counts, runs, self.keeps).astype(np.int8),
+            lambda counts: self._law([counts.get(key, 0) for key in few.keys]),
+            lambda _, shown: [int(key in shown) for key in few.keys],
+        )
+
+    def _middle(self) -> int:
+        """The most people under a key that is hidden at least as often as shown."""
+        return int(self.error(Fraction(1, 2)))
+
+    def _law(self, counts: Sequence[int]) -> Law:
+        shown = [self.shown(n) for n in counts]
+        law: dict[Hashable, tuple[float, float]] = {}
+        for outcome in product((0, 1), repeat=len(counts)):
+            share = Interval.of(1)
+            for kept, p in zip(outcome, shown, strict=True):
+                share = share * (p if kept else 1 - p)
+            law[outcome] = (share.lower, share.upper)
+        return law
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class KeySelection(KeyRule):
     """The keys to show, from how many people are under each; counts themselves stay hidden.
 
     Guarantee:
@@ -66,11 +122,6 @@ class KeySelection(Mechanism):
     Selection (the recursion, and that it is a threshold after truncated geometric noise).
     """
 
-    epsilon: Fraction
-    delta: Fraction
-    max_groups_per_unit: int
-    neighbours: Neighbours
-
     def __init__(
         self,
         *,
@@ -87,16 +138,6 @@ class KeySelection(Mechanism):
             neighbours=Neighbours(neighbours),
         )
         self._table()
-
-    @property
-    def guarantee(self) -> Approximate:
-        """(epsilon, delta)."""
-        return Approximate(self.epsilon, self.delta, neighbours=self.neighbours)
-
-    def release(self, value: Mapping[Hashable, int]) -> list[Hashable]:
-        """The keys to show."""
-        counted = KeyCounts.read(value)
-        return [counted.keys[i] for i in np.flatnonzero(self.keeps(counted.counts))]
 
     def keeps(self, counts: Any) -> NDArray[np.bool_]:
         """For each of many keys, given by their counts, whether it is shown."""
@@ -120,32 +161,9 @@ class KeySelection(Mechanism):
         size = self._table()[0].size
         return float(next(n for n in range(size) if self.keep_probability(n) >= wanted) - 1)
 
-    @property
-    def claim(self) -> Claim:
-        """Which of the keys of one person are shown: 1 or 0 for each."""
-        few = Audited.of(self.max_groups_per_unit, self.neighbours, self._middle())
-        return Claim(
-            "KeySelection",
-            self.guarantee,
-            few.pairs,
-            lambda counts, runs: few.draw(counts, runs, self.keeps).astype(np.int8),
-            lambda counts: self._law([counts.get(key, 0) for key in few.keys]),
-            lambda _, shown: [int(key in shown) for key in few.keys],
-        )
-
-    def _middle(self) -> int:
-        """The most people under a key that is hidden at least as often as shown."""
-        return int(self.error(Fraction(1, 2)))
-
-    def _law(self, counts: Sequence[int]) -> Law:
-        shown = [self.keep_probability(n) for n in counts]
-        law: dict[Hashable, tuple[float, float]] = {}
-        for outcome in product((0, 1), repeat=len(counts)):
-            share = Interval.of(1)
-            for kept, p in zip(outcome, shown, strict=True):
-                share = share * (p if kept else 1 - p)
-            law[outcome] = (share.lower, share.upper)
-        return law
+    def shown(self, count: int) -> Interval:
+        """The same probability, as an interval of no width to speak of."""
+        return Interval.of(self.keep_probability(count))
 
     def _table(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         keys = touched(self.max_groups_per_unit, self.neighbours)

@@ -38,10 +38,12 @@ class Quantile(RowMechanism):
     q n - #(x <= g) and #(x < g) - q n, and 0 where g is one.
 
     Guarantee:
-        epsilon-bounded range with epsilon = 2 s/scale; s = max(q, 1 - q) for add-remove, 1 for
-        change-one.
+        epsilon-bounded range with epsilon = s/scale; s = 2 max(q, 1 - q) for add-remove, 2 for
+        change-one, and 1 for both where q is 0 or 1.
     Neighbours:
         Adding x moves q n - #(x <= g) by q or by q - 1, and so for the other side; changing x by 1.
+        At q = 0, miss(g) is #(x < g): one person raises it or lowers it, everywhere by 0 or 1. So
+        misses move within a range of 1, not from -1 to 1; at q = 1 with #(x > g) likewise.
     Why:
         The score is the same on a run of w grid points between two values, so the run is one
         candidate of weight w exp(score/scale), chosen exactly (see `noise.choose`), and then one
@@ -81,7 +83,7 @@ class Quantile(RowMechanism):
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
         target, unit = read_quantile(quantile), Neighbours(neighbours)
-        strength, width = epsilon_and_scale(epsilon, scale, 2 * rank_sensitivity(target, unit))
+        strength, width = epsilon_and_scale(epsilon, scale, rank_range(target, unit))
         fill(
             self,
             quantile=target,
@@ -233,7 +235,7 @@ class Quantiles(RowMechanism):
 
     def _width(self, target: Fraction) -> Fraction:
         """The scale of one round."""
-        return 2 * rank_sensitivity(target, Neighbours.ADD_REMOVE) / self.round_epsilon
+        return rank_range(target, Neighbours.ADD_REMOVE) / self.round_epsilon
 
     def _solve(
         self, ranks: CellCounts, first: int, last: int, targets: tuple[Fraction, ...], runs: int
@@ -344,6 +346,13 @@ def rank_sensitivity(quantile: Fraction, neighbours: Neighbours) -> Fraction:
     if neighbours is Neighbours.CHANGE_ONE:
         return Fraction(1)
     return max(quantile, 1 - quantile)
+
+
+def rank_range(quantile: Fraction, neighbours: Neighbours) -> Fraction:
+    """How far apart two grid points' misses can be moved by one person; see `Quantile`."""
+    if quantile in (0, 1):
+        return Fraction(1)
+    return 2 * rank_sensitivity(quantile, neighbours)
 
 
 def end_pairs(public: GridRange, target: Fraction, neighbours: Neighbours) -> tuple[Pair, ...]:

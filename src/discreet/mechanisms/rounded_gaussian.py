@@ -92,6 +92,10 @@ class RoundedGaussian(Gaussian):
         """The smallest whole number of steps that noise exceeds with at most this probability."""
         return self._half_width(probability)
 
+    def tail(self, steps: int) -> Interval:
+        """P(noise >= steps) for steps >= 1."""
+        return _tail(self._spread, steps)
+
     def _half_width(self, probability: Fraction) -> int:
         return _half_width(self._spread, probability)
 
@@ -99,7 +103,7 @@ class RoundedGaussian(Gaussian):
         return _tail(self._spread, abs(steps)) - _tail(self._spread, abs(steps) + 1)
 
     def _tail(self, steps: int) -> Interval:
-        return _tail(self._spread, steps)
+        return self.tail(steps)
 
 
 @lru_cache(maxsize=1024)

@@ -46,11 +46,13 @@ class SmoothSensitivity(Mechanism):
         Those for which the bounds are stated.
     Why:
         Weights W_0 = 2^64, W_(k+1) = ceil(r W_k) with r < 1 rational make S = max_k W_k A_k/2^64
-        satisfy S(x) <= S(y)/r exactly. Noise has scale t = S/a with a = epsilon/2. For neighbours
-        with scales t, t' and noise K: tanh(1/2t)/tanh(1/2t') <= max(1, t'/t) <= 1/r, and |k -
-        f'|/t' - |k - f|/t <= a + (|K|/t)(1/r - 1), so the loss is at most a + ln(1/r) + z(1/r - 1)
-        unless |K| > z t, which has probability at most 2 e^-z = delta. r is the smallest multiple
-        of 2^-24 that makes this epsilon.
+        satisfy S(x) <= S(y)/r exactly. Noise has scale t = S/a, a = `share` of epsilon. Let T =
+        tanh(1/2t) and values be d <= min(S, S') apart. If t' > t, the loss is at most ln(T/T') +
+        d/t' <= ln(1/r) + a <= epsilon. If t' <= t, T <= T' and noise of size j = z t loses at most
+        c z + d/t' on one side and c z - d/t' on the other, c = t/t' - 1. As P(noise >= s) <=
+        e^(-s/t), the excess over epsilon, 1 - e^(epsilon - loss), has a mean of at most the
+        integral of c e^(-c(z - z0)) e^-z from z0 = (epsilon - d/t')/c on, (1 - t'/t) e^-z0; both
+        sides grow with d and c, to (1 - r)(e^(-(epsilon-a)/c) + e^(-(epsilon+a)/c)) <= delta.
     Edge cases:
         The scale depends on data and is not shown; `error` is for the global sensitivity, and
         `error_at` for a smooth sensitivity assumed by the reader. Scales start at 2^-10 steps.
@@ -68,6 +70,7 @@ class SmoothSensitivity(Mechanism):
     delta: Fraction
     global_sensitivity: int
     decay: Fraction
+    share: Fraction
     grid: PowerOfTwoGrid
     neighbours: Neighbours
 
@@ -88,12 +91,14 @@ class SmoothSensitivity(Mechanism):
                 why="it counts grid steps",
                 fix="pass it in steps, as an int, and the size of a step as grid=",
             )
+        decay = slowest_decay(strength, allowed)
         fill(
             self,
             epsilon=strength,
             delta=allowed,
             global_sensitivity=int(steps),
-            decay=slowest_decay(strength, allowed),
+            decay=decay,
+            share=largest_share(strength, allowed, decay),
             grid=choose_grid(grid, Fraction(1)),
             neighbours=Neighbours(neighbours),
         )
@@ -164,7 +169,7 @@ class SmoothSensitivity(Mechanism):
         return View(lambda rows: bins.code(rows[:, 0]), law)
 
     def _scale(self, smooth: Fraction | int) -> Fraction:
-        return max(_LEAST_SCALE, 2 * Fraction(smooth) / self.epsilon)
+        return max(_LEAST_SCALE, Fraction(smooth) / self.share)
 
     def _answer(self, value: tuple[int, Sequence[int]], runs: int | None) -> Any:
         steps, bounds = read_pair(value, "bounds")
@@ -269,6 +274,8 @@ class SmoothMedian(RowMechanism):
 def slowest_decay(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The smallest r = 1 - m 2^-24 with ln(1/r) + ln(2/delta) (1/r - 1) <= epsilon/2, certified.
 
+    Any r is private with its `largest_share`; this one leaves more than half of epsilon to it.
+
     Example:
         >>> 0.96 < float(slowest_decay(Fraction(1), Fraction(1, 10**6))) < 0.97
         True
@@ -291,6 +298,28 @@ def slowest_decay(epsilon: Fraction, delta: Fraction) -> Fraction:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     return Fraction(unit - low, unit)
+
+
+def largest_share(epsilon: Fraction, delta: Fraction, decay: Fraction) -> Fraction:
+    """The largest a, in 2^-24 of epsilon, that the proof of `SmoothSensitivity` allows, certified.
+
+    Example:
+        >>> round(float(largest_share(Fraction(1), Fraction(1, 100), Fraction(9, 10))), 3)
+        0.744
+    """
+    unit, c = 1 << _DECAY_BITS, 1 / decay - 1
+
+    def fits(m: int) -> bool:
+        a = epsilon * Fraction(m, unit)
+        beyond = sum((Interval.of(-(epsilon + s * a) / c).exp() for s in (-1, 1)), Interval.of(0))
+        loss = Interval.of(1 / decay).log() + a
+        return bool((beyond * (1 - decay)).hi <= delta and loss.hi <= epsilon)
+
+    low, high = 0, unit
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return epsilon * Fraction(low, unit)
 
 
 @lru_cache(maxsize=64)

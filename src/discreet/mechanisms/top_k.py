@@ -15,8 +15,10 @@ from discreet import noise
 from discreet.errors import InputError
 from discreet.mechanisms.claim import Claim, Law
 from discreet.mechanisms.exponential import utility_gap, weights_law
+from discreet.mechanisms.gaussian import read_delta
+from discreet.mechanisms.grid import sqrt_up
 from discreet.mechanisms.laplace_tail import failure
-from discreet.mechanisms.mechanism import Mechanism, fill
+from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
 from discreet.mechanisms.permute_and_flip import flips_law
 from discreet.mechanisms.selection import (
     epsilon_and_scale,
@@ -26,7 +28,15 @@ from discreet.mechanisms.selection import (
     score_pairs,
 )
 from discreet.noise.selection import Indices
-from discreet.privacy import BoundedRange, Guarantee, Neighbours, Pure, compose
+from discreet.privacy import (
+    BoundedRange,
+    CalibrationStep,
+    Guarantee,
+    Neighbours,
+    Pure,
+    calibrate,
+    compose,
+)
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive, whole
 
@@ -47,17 +57,23 @@ class TopK(Mechanism):
     Guarantee:
         k rounds of epsilon/k. Rounds of the exponential mechanism are composed as bounded range, so
         rho = epsilon^2/(8 k); rounds of permute-and-flip are pure and add up to epsilon. Either way
-        pure `epsilon` holds.
+        pure `epsilon` holds. Asked for `rho`, or for epsilon and `delta`, rounds are as costly as
+        their composition allows, and the field `epsilon` is the larger, pure one.
     Neighbours:
         Those for which `sensitivity` is stated; `monotone` needs add-remove.
     Why:
         What is left in a round depends on earlier outputs alone, so round j is the mechanism with
         epsilon/k on a public set of outputs, and adaptive composition holds. The joint loss is not
-        of range epsilon: the offset of a round's losses depends on the rounds before it.
+        of range epsilon: the offset of a round's losses depends on the rounds before it. Rounds of
+        the exponential mechanism have the law of one shot: the k largest scores, in order, after
+        Gumbel noise of this scale on each.
     Edge cases:
-        k = 1 is the mechanism itself; k equal to the number of outputs is a private ranking.
+        k = 1 is the mechanism itself; k equal to the number of outputs is a private ranking. Rounds
+        of permute-and-flip are pure, so `rho` and `delta` are refused for them.
 
     Example:
+        >>> TopK(100, 1000, epsilon=1, delta=1e-6).scale < TopK(100, 1000, epsilon=1).scale / 3
+        True
         >>> TopK(2, ["a", "b", "c"], epsilon=1).release([0, 9000, 90000])
         ['c', 'b']
 
@@ -81,6 +97,8 @@ class TopK(Mechanism):
         *,
         epsilon: Real | None = None,
         scale: Real | None = None,
+        delta: Real | None = None,
+        rho: Real | None = None,
         sensitivity: Real = 1,
         monotone: bool = False,
         peel: str = "exponential",
@@ -90,6 +108,9 @@ class TopK(Mechanism):
         read_monotone(neighbours, monotone=monotone)
         listed = read_outputs(outputs)
         rounds = _read_k(k, len(listed))
+        kind = _read_peel(peel)
+        if rho is not None or delta is not None:
+            epsilon = rounds * _round_epsilon(rounds, kind, epsilon, delta, rho)
         shift = rounds * (spread if monotone else 2 * spread)
         strength, width = epsilon_and_scale(epsilon, scale, shift)
         fill(
@@ -100,7 +121,7 @@ class TopK(Mechanism):
             scale=width,
             sensitivity=spread,
             monotone=bool(monotone),
-            peel=_read_peel(peel),
+            peel=kind,
             neighbours=Neighbours(neighbours),
         )
 
@@ -177,6 +198,26 @@ class TopK(Mechanism):
                 left.remove(pick)
             law[sequence] = (share.lower, share.upper)
         return law
+
+
+def _round_epsilon(
+    rounds: int, peel: Peel, epsilon: Real | None, delta: Real | None, rho: Real | None
+) -> Fraction:
+    """The most that one round may cost, for rho or (epsilon, delta) in all."""
+    if peel is not Peel.EXPONENTIAL or (epsilon is None) is (rho is None):
+        raise InputError(
+            "rho or delta that say nothing of these rounds",
+            why="only rounds of the exponential mechanism compose to less than a sum",
+            fix="pass rho=, or epsilon= and delta=, and leave peel out",
+        )
+    if rho is not None:
+        exactly_one(rho=rho, delta=delta)
+        # A little less, so that no later rounding exceeds it.
+        return (1 - Fraction(1, 1 << 48)) / sqrt_up(rounds / (8 * positive(rho, "rho")))
+    step = CalibrationStep(BoundedRange, count=rounds)
+    most, allowed = positive(epsilon or 0, "epsilon"), read_delta(delta or 0)
+    found = calibrate([step], epsilon=most, delta=allowed).parameters[0]
+    return max(found, most / rounds)
 
 
 def _read_k(k: int, count: int) -> int:

@@ -32,7 +32,8 @@ class UnboundedQuantile(RowMechanism):
     Guarantee:
         Pure epsilon: one run of `AboveThreshold`, whatever the number of points asked about.
     Neighbours:
-        #(x <= g) - q n moves by at most max(q, 1 - q) for add-remove, by 1 for change-one.
+        #(x <= g) - q n moves by at most max(q, 1 - q) for add-remove, by 1 for change-one. At q = 0
+        and 1 one person more moves it one way only, and questions are asked as monotone ones.
     Why:
         The question at ladder point g is whether b #(x <= g) - a n reaches 0, q = a/b: a whole
         number of sensitivity b max(q, 1 - q). The ladder is public: it starts at `lower` (or as far
@@ -73,6 +74,7 @@ class UnboundedQuantile(RowMechanism):
             threshold=0,
             epsilon=epsilon,
             sensitivity=target.denominator * rank_sensitivity(target, unit),
+            monotone=target in (0, 1) and unit is Neighbours.ADD_REMOVE,
             neighbours=unit,
         )
         fill(

@@ -16,6 +16,7 @@ from discreet.noise.gaussian import discrete_gaussian
 from discreet.noise.laplace import discrete_laplace, geometric
 from discreet.noise.rounded import rounded_gaussian
 from discreet.noise.selection import choose, permute_and_flip
+from discreet.noise.staircase import staircase
 from discreet.noise.uniform import below
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "geometric",
     "permute_and_flip",
     "rounded_gaussian",
+    "staircase",
 ]

@@ -14,7 +14,7 @@ import pytest
 from discreet.errors import InputError
 from discreet.mechanisms.continual import GRID, FactorizedCount, TreeCount
 from discreet.mechanisms.prefix_sums import left_factor, right_factor
-from discreet.privacy import Neighbours
+from discreet.privacy import Neighbours, Pure
 
 BOTH = [TreeCount(horizon=37, epsilon=1), FactorizedCount(horizon=37, rho=0.5)]
 
@@ -45,7 +45,7 @@ def test_without_noise_the_counts_are_exact(mechanism):
     assert np.allclose([stream.release(x) for x in increments], expected, atol=1e-9, rtol=0)
 
 
-@pytest.mark.parametrize("horizon", [1, 2, 3, 8, 13])
+@pytest.mark.parametrize("horizon", [1, 8, 31, 100, 500])
 @pytest.mark.usefixtures("silence")
 def test_b4_an_event_moves_the_trees_blocks_by_at_most_one_a_level(horizon):
     """Brute force over the place of the event: the l1 distance of everything that is released."""
@@ -58,8 +58,46 @@ def test_b4_an_event_moves_the_trees_blocks_by_at_most_one_a_level(horizon):
         gap = np.abs(tree._measure(stream, ()) - still)
         assert gap.max() <= 3
         moves.append(int(gap.sum()))
-    assert max(moves) == tree.guarantee.sensitivity
-    assert tree.epsilon == Fraction(tree.guarantee.sensitivity) / tree.scale
+    assert max(moves) == 3 * tree.levels
+    assert tree.epsilon == 3 * tree.levels / tree.scale
+    assert tree.guarantee == Pure(tree.epsilon)
+
+
+@pytest.mark.parametrize("horizon", [1, 8, 31, 100, 500])
+def test_a_count_has_the_noise_of_as_many_blocks_as_its_time_has_digits(horizon, monkeypatch):
+    """Every block's noise counts once; and the noise of no block stays in all later counts."""
+    from discreet.mechanisms import continual
+
+    tree = TreeCount(horizon=horizon, epsilon=1)
+    total = sum(tree.digits.blocks(horizon))
+    monkeypatch.setattr(continual, "discrete_laplace", lambda *_: np.eye(total, dtype=np.int64))
+    weights = tree._counts(tree._measure(np.zeros(horizon, dtype=np.int64), (total,)), horizon)
+    sizes = [tree.digits.size(time) for time in range(1, horizon + 1)]
+    assert np.abs(weights).max() == 1
+    assert np.abs(weights).sum(axis=0).tolist() == sizes
+    assert max(sizes) <= tree.digits.largest_size(horizon)
+
+
+def test_the_mean_square_error_is_far_below_that_of_a_binary_tree():
+    tree = TreeCount(horizon=1000, epsilon=1)
+    blocks = np.mean([tree.digits.size(time) for time in range(1, 1001)])
+    assert 2 * float(tree.scale) ** 2 * blocks < 175  # a binary tree's: 2 * 10**2 * 4.94 = 988
+
+
+def test_a_streams_count_has_the_noise_of_as_many_blocks_as_its_time_has_digits(monkeypatch):
+    """Noises are 1, 4, 16, ..., so that a count shows which of them are in it, and how often."""
+    from discreet.mechanisms import continual
+
+    drawn = itertools.count()
+    monkeypatch.setattr(continual, "discrete_laplace", lambda _: 4 ** next(drawn))
+    tree = TreeCount(horizon=500, epsilon=1)
+    stream, blocks = tree.open(), sum(tree.digits.blocks(500))
+    for time in range(1, 501):
+        shifted = stream.release(0) + sum(4**i for i in range(blocks))  # digits 0, 1 and 2
+        digits = [shifted // 4**i % 4 for i in range(blocks)]
+        assert set(digits) <= {0, 1, 2}
+        assert sum(digit != 1 for digit in digits) == tree.digits.size(time)
+    assert next(drawn) <= blocks
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 3, 8, 40])
@@ -79,7 +117,7 @@ def test_b4_an_event_moves_the_factor_by_at_most_the_norm_paid_for(horizon):
 def test_level_by_level_a_tree_costs_the_same_epsilon_and_far_less_rho():
     tree = TreeCount(horizon=1000, epsilon=1)
     assert tree.composition.epsilon(0).upper == pytest.approx(1)
-    assert tree.composition.rho().upper < tree.guarantee.rho().upper / 7
+    assert tree.composition.rho().upper < tree.guarantee.rho().upper / 2.5
     for epsilon in (0, 0.2, 0.5, 0.9):
         assert tree.composition.delta(epsilon).upper <= tree.guarantee.delta(epsilon).upper
 
@@ -165,6 +203,7 @@ def test_increments_beyond_all_floats_have_finite_answers():
 @pytest.mark.parametrize("mechanism", BOTH, ids=["tree", "factorization"])
 def test_an_empty_stream_is_an_empty_answer(mechanism):
     assert mechanism.release([]).shape == (0,)
+    assert mechanism.release([1]).shape == (1,)
 
 
 def test_d2_a_stream_does_not_print_its_past():
@@ -240,7 +279,7 @@ def test_neighbours_are_carried_and_groups_cost_more():
 
 def test_the_error_at_a_time_counts_the_blocks_in_it():
     tree = TreeCount(horizon=1000, epsilon=1)
-    assert tree.error(time=512) < tree.error(time=3) < tree.error(time=511) == tree.error()
+    assert tree.error(time=121) < tree.error(time=3) < tree.error(time=5 * 133) < tree.error()
     with pytest.raises(InputError):
         tree.error(time=1001)
     with pytest.raises(InputError):

@@ -92,8 +92,9 @@ def test_a_vector_needs_its_dimension_unless_one_step_is_all_there_is():
 
 def test_rounding_costs_the_root_of_the_dimension():
     noisy = Gaussian(rho=1, sensitivity=1, grid=Fraction(1, 16), dimension=9)
-    assert noisy.square == (16 + 3) ** 2
-    assert noisy.variance == Fraction(19**2, 2 * 16**2)
+    assert noisy.square == 255 + 2 * 47 + 9 < (16 + 3) ** 2
+    assert noisy.variance == Fraction(358, 2 * 16**2)
+    assert Gaussian(rho=1, sensitivity=1, grid=1).variance == Fraction(1, 2)
 
 
 @pytest.mark.parametrize("sensitivity", [0.3, 1e-9, 12345.678])

@@ -3,6 +3,7 @@
 import math
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -135,6 +136,20 @@ def test_b3_rounding_never_loses_sensitivity():
             moved = abs(QUARTERS.index(start + sensitivity) - QUARTERS.index(start))
             assert moved <= allowed
             assert moved**2 <= QUARTERS.squared_steps(sensitivity)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_rounding_costs_what_some_vectors_are_moved_by_and_no_more(size):
+    """Over all whole moves m: those are reached where coordinates just above m - 1 apart fit."""
+    moves = list(product(range(6), repeat=size))
+    for sensitivity in (Fraction(k, 16) for k in range(1, 20)):
+        steps = sensitivity / QUARTERS.step
+        l1 = [sum(m) for m in moves if sum(k - 1 for k in m if k) < steps]
+        assert max(l1) == QUARTERS.l1_steps(sensitivity, size)
+        l2 = [sum(k * k for k in m) for m in moves if sum((k - 1) ** 2 for k in m if k) < steps**2]
+        assert max(l2) <= QUARTERS.squared_steps(sensitivity, size) <= max(l2) + size * max(l2) / 4
+        if size == 1:
+            assert max(l2) == QUARTERS.squared_steps(sensitivity)
 
 
 def test_integers_are_not_rounded_and_cost_nothing_more():

@@ -8,6 +8,7 @@ import pytest
 
 from discreet.errors import InputError
 from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.grid import INTEGERS, sqrt_up
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.laplace import Laplace
 from discreet.privacy import Neighbours
@@ -61,6 +62,23 @@ def test_epsilon_alone_is_laplace_and_with_delta_gaussian():
     assert isinstance(Histogram(bins=2, epsilon=1, delta=1e-6).noise, Gaussian)
     promise = Histogram(bins=2, epsilon=1, delta=1e-6, neighbours=Neighbours.CHANGE_ONE).guarantee
     assert promise.epsilon(1e-6).upper <= 1
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1, 4])
+def test_two_counts_that_move_have_less_noise_than_through_rho(epsilon):
+    public = {"epsilon": epsilon, "delta": 1e-6}
+    two = Histogram(bins=5, **public, neighbours=Neighbours.CHANGE_ONE)
+    root = sqrt_up(Fraction(2))
+    through_rho = Gaussian(**public, sensitivity=root, grid=INTEGERS, dimension=5)
+    # Rounding adds 1/12 to the variance.
+    assert 1.04 < math.sqrt(through_rho.variance / (two.noise.variance + Fraction(1, 12))) < 1.2
+    assert 0.999 * epsilon < two.guarantee.epsilon(1e-6).upper <= epsilon
+
+
+def test_noise_below_a_step_is_made_through_rho():
+    small = Histogram(bins=5, epsilon=200, delta=1e-6, neighbours=Neighbours.CHANGE_ONE)
+    assert type(small.noise) is Gaussian
+    assert small.guarantee.epsilon(1e-6).upper <= 200
 
 
 @pytest.mark.parametrize("value", [5, [1, 2], [1, 2, 3, 4], [1.0, 2.0, 3.0], [1, 2, math.nan]])

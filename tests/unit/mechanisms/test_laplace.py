@@ -26,9 +26,14 @@ def test_epsilon_gives_the_scale_and_the_scale_gives_epsilon():
 
 def test_a_rounding_grid_pays_for_the_rounding():
     real = Laplace(epsilon=1, sensitivity=1, grid=Fraction(1, 4), dimension=3)
-    assert real.steps == 4 + 3
-    assert real.scale == Fraction(7, 4)
-    assert Laplace(scale=Fraction(7, 4), sensitivity=1, grid=0.25, dimension=3).epsilon == 1
+    assert real.steps == 4 + 2
+    assert real.scale == Fraction(3, 2)
+    assert Laplace(scale=Fraction(3, 2), sensitivity=1, grid=0.25, dimension=3).epsilon == 1
+
+
+def test_a_sensitivity_of_whole_steps_pays_nothing_for_the_rounding_of_one_number():
+    assert Laplace(epsilon=1, sensitivity=1, grid=1).scale == 1
+    assert Laplace(epsilon=1, sensitivity=1, grid=Fraction(1, 4)).steps == 4
 
 
 @pytest.mark.parametrize(

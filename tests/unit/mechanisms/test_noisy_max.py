@@ -74,7 +74,8 @@ def test_draws_follow_the_exact_law_with_ties(kind):
 
 def test_sensitivity_pays_for_rounding_to_a_grid():
     real = ReportNoisyMax(3, epsilon=1, sensitivity=0.5, grid=0.25)
-    assert real.scale == 2 * Fraction(3, 4)
+    assert real.scale == 2 * Fraction(1, 2)
+    assert ReportNoisyMax(3, epsilon=1, sensitivity=0.6, grid=0.25).scale == 2 * Fraction(3, 4)
     assert ReportNoisyMax(3, epsilon=1, sensitivity=2).scale == 4
 
 

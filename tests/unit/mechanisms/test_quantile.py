@@ -84,6 +84,19 @@ def test_the_sensitivity_is_what_one_person_moves():
     assert Quantile(0.5, 0, 8, scale=1).epsilon == 1
 
 
+@pytest.mark.parametrize("kind", list(Neighbours))
+@pytest.mark.parametrize("q", [0, 1])
+def test_misses_of_an_end_move_one_way_and_cost_half(q, kind):
+    mechanism = Quantile(q, 0, TOP, epsilon=1, neighbours=kind)
+    assert mechanism.scale == 1
+    losses = [
+        [math.log(p[0] / r[1]) for p, r in zip(left.values(), right.values(), strict=True)]
+        for pair in mechanism.claim.pairs
+        for left, right in [(mechanism.claim.law(pair.left), mechanism.claim.law(pair.right))]
+    ]
+    assert max(max(loss) - min(loss) for loss in losses) == pytest.approx(1)
+
+
 def test_values_and_counts_give_the_same_law():
     mechanism = Quantile(0.5, 0, 9, epsilon=1)
     values = [2, 2, 5, 9, 40, -3]

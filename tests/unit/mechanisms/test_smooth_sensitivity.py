@@ -12,6 +12,7 @@ from discreet.mechanisms.smooth_sensitivity import (
     SmoothMedian,
     SmoothSensitivity,
     decaying_weights,
+    largest_share,
     slowest_decay,
 )
 from discreet.privacy import Approximate, Neighbours
@@ -32,14 +33,21 @@ def hockey_stick(left, right, epsilon):
 @pytest.mark.parametrize("epsilon", [0.2, 1, 4])
 def test_the_discrete_law_is_admissible(epsilon, delta):
     """The worst neighbours that the proof allows: centres S apart, scales 1/r apart."""
-    decay = float(slowest_decay(Fraction(str(epsilon)), Fraction(str(delta))))
-    for smooth in (0.01, 1, 3, 40):
+    exact = Fraction(str(epsilon)), Fraction(str(delta))
+    decay = float(slowest_decay(*exact))
+    share = float(largest_share(*exact, slowest_decay(*exact)))
+    assert epsilon / 2 < share < epsilon
+    worst = 0.0
+    for smooth in (0.01, 1, 3, 40, 400):
         for steps in {0, int(smooth), int(smooth * decay)}:
             for ratio in (decay, 1.0):
-                near, far = 2 * smooth / epsilon, 2 * smooth * ratio / epsilon
+                near, far = smooth / share, smooth * ratio / share
                 shift = min(steps, int(smooth * ratio))
                 for left, right in (((0, near), (shift, far)), ((0, far), (shift, near))):
-                    assert hockey_stick(left, right, epsilon) <= delta
+                    worst = max(worst, hockey_stick(left, right, epsilon))
+    assert worst <= delta
+    if delta < 0.1:  # there the other direction, which has no delta, sets the share
+        assert worst > delta / 40
 
 
 def test_the_decay_is_the_fastest_that_the_proof_allows():

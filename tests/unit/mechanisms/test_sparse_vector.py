@@ -220,7 +220,8 @@ def test_blocks_of_questions_share_one_noise_of_the_threshold():
 
 
 def test_the_grid_pays_for_rounding():
-    assert SparseVector(threshold=0.5, epsilon=1, sensitivity=1, grid=0.25).steps == 5
+    assert SparseVector(threshold=0.5, epsilon=1, sensitivity=1, grid=0.25).steps == 4
+    assert SparseVector(threshold=0.5, epsilon=1, sensitivity=1.1, grid=0.25).steps == 5
     assert SparseVector(threshold=1, epsilon=1, sensitivity=3).steps == 3
 
 

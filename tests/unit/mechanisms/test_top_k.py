@@ -28,6 +28,14 @@ def test_rounds_of_the_exponential_mechanism_compose_as_bounded_range():
     assert TopK(4, 9, epsilon=2).guarantee.rho().upper == pytest.approx(4 / 8 / 4)
 
 
+def test_rho_and_delta_are_met_and_nearly_used_up():
+    for k in (1, 4, 50):
+        assert 0.999 < 8 * TopK(k, 60, rho=1 / 8).guarantee.rho().upper <= 1
+        spent = TopK(k, 60, epsilon=1, delta=1e-6).guarantee.epsilon(1e-6).upper
+        assert 0.99 < spent <= 1
+    assert TopK(50, 60, epsilon=1, delta=1e-6).scale < TopK(50, 60, epsilon=1).scale / 2
+
+
 def test_b5_rounds_of_permute_and_flip_are_charged_as_pure():
     guarantee = TopK(4, 9, epsilon=2, peel="permute-and-flip").guarantee
     assert guarantee == Pure(2)
@@ -64,6 +72,12 @@ def test_the_error_covers_all_rounds():
         {"k": 1.0, "outputs": 3, "epsilon": 1},
         {"k": 1, "outputs": 3},
         {"k": 1, "outputs": 3, "epsilon": 1, "peel": "gumbel"},
+        {"k": 1, "outputs": 3, "epsilon": 1, "rho": 1},
+        {"k": 1, "outputs": 3, "scale": 1, "rho": 1},
+        {"k": 1, "outputs": 3, "delta": 0.1, "rho": 1},
+        {"k": 1, "outputs": 3, "delta": 0.1},
+        {"k": 1, "outputs": 3, "epsilon": 1, "delta": 0},
+        {"k": 2, "outputs": 3, "rho": 1, "peel": "permute-and-flip"},
     ],
 )
 def test_bad_parameters_are_refused_at_birth(parameters):

@@ -42,6 +42,13 @@ def test_one_person_moves_every_question_by_at_most_the_sensitivity(q, kind):
     )
 
 
+def test_questions_about_an_end_are_monotone_where_people_come_or_go():
+    assert UnboundedQuantile(1, epsilon=1).test.monotone
+    assert UnboundedQuantile(0, epsilon=1).test.monotone
+    assert not UnboundedQuantile(0.99, epsilon=1).test.monotone
+    assert not UnboundedQuantile(1, epsilon=1, neighbours=Neighbours.CHANGE_ONE).test.monotone
+
+
 def test_answers_are_near_whatever_the_size():
     for value in (0, 3, 1000, 10**12, -(10**6)):
         answer = UnboundedQuantile(0.5, epsilon=5).release([value] * 2000)

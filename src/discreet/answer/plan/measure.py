@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.mechanisms import Laplace, RoundedGaussian
 from discreet.mechanisms.grid import INTEGERS, sqrt_up
-from discreet.mechanisms.quantile import draw_cells, rank_sensitivity
+from discreet.mechanisms.quantile import draw_cells, rank_range
 from discreet.mechanisms.ranks import CellCounts as RankCounts
 from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
 from discreet.plan.sensitivity import Strategy, sensitivity
@@ -221,10 +221,10 @@ def quantile_scale(measurement: Measurement, level: Fraction, levels: int) -> Fr
     """The temperature of the exponential mechanism for one of `levels` quantiles of a group.
 
     Why: one person's weights w_g in the groups move the score of group g by range r w_g / scale,
-    r = 2 max(q, 1 - q). In all that is epsilon = r sum(w_g)/scale, or rho = r^2 sum(w_g^2)/(8
+    r = `rank_range`. In all that is epsilon = r sum(w_g)/scale, or rho = r^2 sum(w_g^2)/(8
     scale^2), and the limits hold sum(w_g), or the root of sum(w_g^2), to the sensitivity.
     """
-    width = 2 * rank_sensitivity(level, Neighbours.ADD_REMOVE) * measurement.sensitivity
+    width = rank_range(level, Neighbours.ADD_REMOVE) * measurement.sensitivity
     if measurement.noise_kind is NoiseKind.LAPLACE:
         return width * levels / measurement.cost
     return width * sqrt_up(levels / (8 * measurement.cost))
@@ -234,9 +234,7 @@ def quantile_guarantee(
     measurement: Measurement, levels: Sequence[tuple[Fraction, Fraction]]
 ) -> Guarantee:
     """What quantiles at these levels, drawn at these scales, give away together."""
-    moved = [
-        2 * rank_sensitivity(q, Neighbours.ADD_REMOVE) * measurement.sensitivity for q, _ in levels
-    ]
+    moved = [rank_range(q, Neighbours.ADD_REMOVE) * measurement.sensitivity for q, _ in levels]
     parts = [width / scale for width, (_, scale) in zip(moved, levels, strict=True)]
     if measurement.noise_kind is NoiseKind.LAPLACE:
         return Pure(sum(parts, Fraction(0)), neighbours=measurement.neighbours)

@@ -164,5 +164,5 @@ def test_several_parts_that_hardly_protect_have_a_price_soon(epsilon):
     parts = [Pure(Fraction(epsilon, 5)), LaplaceNoise(Fraction(3 * epsilon, 5)), Pure(1)]
     cost = price_sum(compose(parts), MU_SQUARED)
     alone = [price(part, MU_SQUARED).amount for part in parts]
-    assert max(alone) < cost.amount <= sum(alone)
+    assert max(alone) <= cost.amount <= sum(alone)
     assert cost.delta == 0
