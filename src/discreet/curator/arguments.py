@@ -66,6 +66,12 @@ def placed(
     for said in (place, folder):
         if said is not None:
             expect(said, (str, os.PathLike), "the place of a curator", fix="name a folder")
+    if isinstance(place, str) and place.lower().startswith(("http://", "https://")):
+        raise InputError(
+            "a folder with the address of a server",
+            why="only discreet.Curator opens addresses",
+            fix="call discreet.Curator(address, token=...)",
+        )
     if ledger is not None:
         expect(ledger, str, "the address of a ledger", fix="pass postgresql://...")
     is_address = isinstance(place, str) and place.startswith(_ADDRESSES)

@@ -15,7 +15,6 @@ from discreet.curator.arguments import several
 from discreet.curator.async_session import AsyncSession
 from discreet.curator.budget import Budget
 from discreet.curator.client import declarations, wire
-from discreet.curator.client.connection import ServerConnection
 from discreet.curator.client.explanation_json import read_explanation
 from discreet.curator.client.remote_ledger import (
     BUDGETS,
@@ -48,7 +47,7 @@ _PAUSE: Final = 0.25
 _SENT_AS_IS: Final = (".parquet", ".csv", ".csv.gz")
 
 
-class Remote(Curator):
+class Remote(Curator, schemes=("http", "https")):
     """A server's curator, as far as the token's role and datasets reach.
 
     Edge cases:
@@ -66,6 +65,8 @@ class Remote(Curator):
                 why="whoever runs the server has decided that",
                 fix="pass the address and the token alone",
             )
+        from discreet.curator.client.connection import ServerConnection  # noqa: PLC0415 - httpx
+
         self._link = ServerConnection(str(place), token, allow_plain=allow_plain)
         self._me: Mapping[str, Any] | None = None
 
@@ -209,6 +210,11 @@ class Remote(Curator):
         del patience
         _refuse("what a crash interrupted", "asking again: the server finishes what is charged")
 
+    def max_table_rows(self, table: str) -> int:
+        """Refuse: the server estimates times itself."""
+        del table
+        _refuse("the bound on rows", "explain(), which estimates the time")
+
     def check_tables(self) -> None:
         """Refuse: the server checks what it is asked about."""
         _refuse("what was said about tables", "as_auditor(), whose entries have it")
@@ -290,16 +296,16 @@ class Remote(Curator):
             headers["Idempotency-Key"] = _header(request)
         end = time.monotonic() + PATIENCE
         reply = self._link.post(path, body, headers, safe=True)
-        while reply.status == 202:
+        while reply.status_code == 202:
             if time.monotonic() > end:
                 raise _late()
             time.sleep(_PAUSE)
             charge = int(read_reply(reply, lambda facts: facts["id"]))
             reply = self._link.get(f"/v1/queries/{charge}", {"Accept": wire.ARROW})
-            if reply.status == 200 and path != "/v1/queries":
+            if reply.status_code == 200 and path != "/v1/queries":
                 reply = self._link.post(path, body, headers, safe=True)  # to be merged
         try:
-            return Release.from_bytes(reply.body)
+            return Release.from_bytes(reply.content)
         except InputError:
             raise foreign() from None
 
