@@ -17,7 +17,7 @@ def expect(value: object, kinds: type | tuple[type, ...], what: str, *, fix: str
     Example:
         >>> expect(3, str, "the unit", fix="name a column")
         Traceback (most recent call last):
-        discreet.errors.InputError: the unit is of type int: ... To mend it, name a column.
+        discreet.errors.InputError: the unit is of type int: ... Fix: name a column.
     """
     if not isinstance(value, kinds):
         known = kinds if isinstance(kinds, tuple) else (kinds,)

@@ -274,10 +274,6 @@ def _sum(parts: Sequence[tuple[Chargeable, int]], measure: Measure) -> tuple[Fra
     )
 
 
-_FAR: Final = 200
-"""The mu^2 from which on bounded parts are charged one by one."""
-
-
 def _whole(parts: list[tuple[Chargeable, int]], tail: Fraction) -> tuple[Fraction, Fraction]:
     """The mu^2 of Gaussian parts and of the curve of all others, and the deltas."""
     apart = [(one, n) for one, n in parts if isinstance(one, (GDP, GaussianNoise, Ranges))]
@@ -298,9 +294,12 @@ def _whole(parts: list[tuple[Chargeable, int]], tail: Fraction) -> tuple[Fractio
         alone = _in_mu_squared(together[0][0], slip)
         return cost + alone[0], delta + alone[1]
     added = _sum(together, MU_SQUARED)[0] if bounded else None
-    if added is not None and added > _FAR:  # curves would save little, and leave the doubles
-        return cost + added, delta
-    curve = dominating_mu(compose(together), slip) ** 2
+    try:
+        curve = dominating_mu(compose(together), slip) ** 2
+    except InputError:  # the loss is too large to compare curves
+        if added is None:
+            raise
+        curve = added
     return cost + (curve if added is None else min(curve, added)), delta + slip
 
 

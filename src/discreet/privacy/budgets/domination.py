@@ -14,6 +14,9 @@ _POINTS = 64
 
 _ROUNDS = 48
 
+_LARGEST_LOSS = 700.0
+"""Losses above have no e^loss among floats; their curves are not compared."""
+
 
 @lru_cache(maxsize=1024)
 def dominating_mu(guarantee: Guarantee, tail: Real = 0) -> Fraction:
@@ -30,7 +33,8 @@ def dominating_mu(guarantee: Guarantee, tail: Real = 0) -> Fraction:
         guarantee's curve is below `tail`. A pair whose curve is above that of another can imitate
         it (Blackwell), and both curves here hold for both directions.
     Edge cases:
-        A loss without a bound needs tail > 0; a guarantee of nothing is refused.
+        A loss without a bound, or above 700, needs tail > 0; a guarantee of nothing, or one whose
+        bounds cannot be told from that, is refused.
 
     Example:
         >>> from discreet.privacy.guarantees.pure import Pure
@@ -42,21 +46,28 @@ def dominating_mu(guarantee: Guarantee, tail: Real = 0) -> Fraction:
     """
     slip = non_negative(tail, "tail")
     top = guarantee.epsilon(slip).upper
-    if not math.isfinite(top):
-        raise InputError(
-            f"{type(guarantee).__name__} is below no Gaussian curve with delta {float(slip):g}",
-            why="with that probability or more its loss has no bound",
-            fix="pass a larger delta for the far tail, or state a stronger guarantee",
-        )
+    if top > _LARGEST_LOSS:
+        raise _above_all(guarantee, slip)
     points = [top * (j / _POINTS) ** 1.25 for j in range(_POINTS + 1)]
     heights = [guarantee.delta(Fraction(e)).upper for e in points[:-1]]
     heights.append(min(Interval.of(slip).upper, heights[-1]))  # what `top` was asked for
     if heights[0] <= slip:
         return Fraction(0)
     mu = _search(points, heights, float(slip))
+    step = 2.0**-36  # doubled, since floats may have missed the least mu by far
     while not _is_above(mu, points, heights, slip):
-        mu *= 1 + 2.0**-36
+        mu, step = mu * (1 + step), 2 * step
+        if step > 1:
+            raise _above_all(guarantee, slip)
     return Fraction(mu)
+
+
+def _above_all(guarantee: Guarantee, slip: Fraction) -> InputError:
+    return InputError(
+        f"{type(guarantee).__name__} is below no Gaussian curve with delta {float(slip):g}",
+        why="with that probability or more its loss has no bound, or one too large to compare",
+        fix="pass a larger delta for the far tail, or state a stronger guarantee",
+    )
 
 
 def _search(points: list[float], heights: list[float], tail: float) -> float:
@@ -72,7 +83,7 @@ def _search(points: list[float], heights: list[float], tail: float) -> float:
         return True
 
     low, high = 0.0, 1.0
-    while not fits(high):
+    while not fits(high) and high < _LARGEST_LOSS:
         low, high = high, high * 2
     for _ in range(_ROUNDS):
         middle = (low + high) / 2

@@ -1,6 +1,7 @@
 """What travels is read back as what was sent; whatever else comes is refused."""
 
 import json
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 
@@ -87,14 +88,20 @@ def test_numbers_that_nobody_means_are_refused(curator, facts, text):
         curator.window("a").offer(text, wire.read_terms(facts), "a")
 
 
-@pytest.mark.parametrize("epsilon", ["1e-9", "1e6"])
-def test_far_ends_of_what_can_be_asked_can_be_explained(curator, epsilon):
+@pytest.mark.parametrize(
+    ("epsilon", "feasible"), [("1e-9", 2), ("1e-3", 4), ("1e3", 5), ("1e6", 5)]
+)
+def test_far_ends_of_what_can_be_asked_can_be_explained(curator, epsilon, feasible):
+    terms = Terms(wire.read_number(epsilon, "epsilon"))
+    explained = 0
     for text in QUESTIONS:
-        try:
-            offer = curator.window("a").offer(text, Terms(wire.read_number(epsilon, "e")), "a")
-        except InputError:
-            continue
-        through(json_views.explanation_facts(offer.explanation, offer.bill()))
+        with suppress(InputError):
+            offer = curator.window("a").offer(text, terms, "a")
+            facts = through(json_views.explanation_facts(offer.explanation, offer.bill()))
+            assert facts["price"]["epsilon"] == float(epsilon)
+            explained += 1
+
+    assert explained == feasible
 
 
 def test_an_accuracy_relative_to_a_release_asks_for_the_same_width(curator):
