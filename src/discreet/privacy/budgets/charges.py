@@ -360,11 +360,15 @@ def _in_mu_squared(guarantee: Chargeable, tail: Fraction) -> tuple[Fraction, Fra
             return least_mu(guarantee.epsilon0) ** 2, guarantee.delta0
         case Pure() | RandomizedResponseNoise() | DiscreteLaplaceNoise():
             return least_mu(guarantee.epsilon0) ** 2, Fraction(0)
-    bounded = guarantee.epsilon(0).upper < float("inf")
-    if not bounded and not tail:
-        raise _inexpressible(guarantee, MU_SQUARED)
-    slip = Fraction(0) if bounded else tail
-    return dominating_mu(guarantee, slip) ** 2, slip
+    most = guarantee.epsilon(0).upper
+    if most == float("inf"):
+        if not tail:
+            raise _inexpressible(guarantee, MU_SQUARED)
+        return dominating_mu(guarantee, tail) ** 2, tail
+    try:
+        return dominating_mu(guarantee) ** 2, Fraction(0)
+    except InputError:  # the loss is too large to compare curves
+        return least_mu(Fraction(most)) ** 2, Fraction(0)
 
 
 def _finite(guarantee: Chargeable, cost: Bound, measure: Measure) -> tuple[Fraction, Fraction]:
