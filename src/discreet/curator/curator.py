@@ -63,8 +63,8 @@ class Curator(QuestionInterface):
         A curator in memory keeps its ledger in memory too: when it ends, what was spent is
         forgotten, so it is for trying things out and for tests. With a postgresql:// address as
         `place`, or as `ledger`, charges are kept there and everything else in `folder`. `witness`
-        is a file on another disk that remembers the newest head of the ledger, so that a whole
-        folder which is put back is refused; it is named when the folder is made. With the
+        is a file on another disk that stores the newest head of the ledger, so that restoring an
+        old copy of the whole folder is refused; name it when the folder is created. With the
         address of a server (http:// or https://) and a `token` it is the curator behind it.
 
     Example:

@@ -51,9 +51,8 @@ class Remote(Curator, schemes=("http", "https")):
     """A server's curator, as far as the token's role and datasets reach.
 
     Edge cases:
-        A lost connection is tried again: the same question, or request name, is charged once and
-        finds the same answer; the same upload makes one table. Questions are asked in the name that
-        the token was made for.
+        A lost connection is tried again. The same question, or request name, is charged once and
+        returns the same answer; the same upload makes one table. The token decides who asks.
     """
 
     def __init__(
@@ -188,7 +187,7 @@ class Remote(Curator, schemes=("http", "https")):
         """What the analyst can do whose token this is."""
         self._check_name(name)
         if datasets is not None:
-            _refuse("a desk for some datasets", "a token for these datasets from the owner")
+            _refuse("a view of some datasets", "a token for these datasets from the owner")
         return AnalystView(self, name)
 
     def as_auditor(self) -> Auditor:
