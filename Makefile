@@ -26,8 +26,10 @@ check: .venv/test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Hypothesis looks for cases it has not tried before; a failure prints the line that repeats it.
 audit: .venv/test
-	$(RUN) -m pytest -n 2 -q -m audit
+	HYPOTHESIS_PROFILE=fresh $(RUN) -m pytest -n 2 -q -m audit
+	HYPOTHESIS_PROFILE=fresh $(RUN) -m pytest -n 2 -q tests/property tests/crash/test_model.py
 
 # All vector units, none beyond numpy's baseline, and one core in another time zone and locale.
 portable: check .venv/browser

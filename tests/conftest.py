@@ -1,6 +1,7 @@
 """Fixtures that several rooms share."""
 
 import hashlib
+import os
 
 import pytest
 from _pytest.doctest import DoctestModule
@@ -8,13 +9,13 @@ from hypothesis import HealthCheck, settings
 
 from discreet.noise.bits import Keystream, replaced
 
-settings.register_profile(
-    "discreet",
+COMMON = settings(
     deadline=None,
-    derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-settings.load_profile("discreet")
+settings.register_profile("discreet", COMMON, derandomize=True)
+settings.register_profile("fresh", COMMON, derandomize=False, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "discreet"))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from discreet.answer.plan.accuracy import Accuracy
     from discreet.curator.budget import Budget
-    from discreet.curator.curator import Curator
+    from discreet.curator.opening import Curator
     from discreet.errors import DiscreetError
     from discreet.mechanisms import (
         AboveThreshold,
@@ -50,7 +50,7 @@ _HOMES = {
     "answer.plan.accuracy": ["Accuracy"],
     "mechanisms.reusable_holdout": ["ReusableHoldout"],
     "curator.budget": ["Budget"],
-    "curator.curator": ["Curator"],
+    "curator.opening": ["Curator"],
     "plan.builder": [
         *("col", "correlation", "count", "count_distinct", "count_people", "covariance", "mean"),
         *("maximum", "median", "minimum", "quantile", "stddev", "total", "variance"),

@@ -21,11 +21,11 @@ class DiscreetError(Exception):
     Example:
         >>> raise InputError("scale is -1", why="noise has a width", fix="pass scale > 0")
         Traceback (most recent call last):
-        discreet.errors.InputError: scale is -1: noise has a width. To mend it, pass scale > 0.
+        discreet.errors.InputError: scale is -1: noise has a width. Fix: pass scale > 0.
     """
 
     def __init__(self, what: str, *, why: str, fix: str) -> None:
-        super().__init__(f"{what}: {why}. To mend it, {fix}.")
+        super().__init__(f"{what}: {why}. Fix: {fix}.")
         self.what = what
         self.why = why
         self.fix = fix
@@ -37,7 +37,7 @@ class DiscreetError(Exception):
 def _rebuild(kind: type[DiscreetError], facts: dict[str, object]) -> DiscreetError:
     """Unpickle, so that an error crosses a process pool whole."""
     error = kind.__new__(kind)
-    Exception.__init__(error, f"{facts['what']}: {facts['why']}. To mend it, {facts['fix']}.")
+    Exception.__init__(error, f"{facts['what']}: {facts['why']}. Fix: {facts['fix']}.")
     error.__dict__.update(facts)
     return error
 

@@ -55,7 +55,7 @@ def positive(value: Real | SupportsFloat, name: str) -> Fraction:
     Example:
         >>> positive("1", "epsilon")
         Traceback (most recent call last):
-        discreet.errors.InputError: epsilon is of type str: it has to be a number. To mend it, ...
+        discreet.errors.InputError: epsilon is of type str: it has to be a number. Fix: ...
     """
     exact = rational(value, name)
     if exact > 0:

@@ -528,5 +528,5 @@ def test_parameters_that_are_none_are_refused_with_a_way_to_mend_them(kind):
         for value in bad(name):
             if kind is Quantiles and name == "quantiles" and isinstance(value, int):
                 continue  # a number where a list belongs is a mistake in the program
-            with pytest.raises(InputError, match="To mend it"):
+            with pytest.raises(InputError, match="Fix: "):
                 kind(**{**base, name: value})

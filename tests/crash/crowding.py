@@ -76,7 +76,7 @@ def work_one(ledger, answered):
 
 def check(ledger, answered):
     refused, why = work(ledger, len(answered), answered)
-    yield f"refused: {refused is not None}, clear: {'To mend it' in why}"
+    yield f"refused: {refused is not None}, clear: {'Fix: ' in why}"
 
 
 def mend(ledger, answered):

@@ -83,7 +83,7 @@ limits = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(limits, st.lists(mechanisms, min_size=1, max_size=12))
 def test_no_adaptive_analyst_learns_more_than_the_filter_promises(limit, plan):
     guard = Filter(limit)

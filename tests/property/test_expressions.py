@@ -119,7 +119,7 @@ def test_the_engine_agrees_with_the_meaning_of_fresh_expressions(depth):
 
 
 @pytest.mark.audit
-@settings(max_examples=5000, derandomize=False)
+@settings(max_examples=5000)
 @given(expressions(5))
 def test_the_engine_agrees_with_the_meaning_of_what_hypothesis_finds_at_length(expression):
     check([expression])

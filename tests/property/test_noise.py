@@ -52,5 +52,5 @@ def test_whatever_is_no_scale_is_refused(value):
     for draw in (noise.discrete_laplace, noise.geometric, noise.discrete_gaussian):
         if value == []:
             continue
-        with pytest.raises(InputError, match="To mend it"):
+        with pytest.raises(InputError, match="Fix: "):
             draw(value)

@@ -13,7 +13,7 @@ NOISES = st.sampled_from(["0.5", "0.7", "1", "1.5", "2", "4"])
 STEPS = st.sampled_from([2, 7, 30, 100, 500, 1000, 5000, 20_000, 10**5])
 DELTAS = st.sampled_from(["1e-5", "1e-6", "1e-8", "1e-10"])
 
-FEW = settings(max_examples=15, deadline=None, derandomize=True)
+FEW = settings(max_examples=15)
 
 
 def spent(rate, noise, steps, delta):

@@ -82,6 +82,12 @@ def test_an_address_makes_a_remote_curator_and_a_folder_does_not(alice, local):
     assert type(local) is dp.Curator
 
 
+def test_a_remote_curator_inherits_nothing_that_reads_a_folder():
+    own = {name for name in vars(dp.Curator) if not name.startswith("_")}
+
+    assert own - vars(Remote).keys() == {"in_memory", "dummy"}  # which open one in memory
+
+
 def test_public_facts_are_the_same(alice, local):
     assert alice.schema == local.schema
     assert alice.datasets() == local.datasets()
@@ -579,7 +585,8 @@ def test_a_connection_that_stays_lost_is_told(proxy, server, monkeypatch):
 
 def test_an_idle_connection_that_the_server_closed_is_opened_again(alice):
     alice.datasets()
-    alice._link._mine.connection.sock.shutdown(socket.SHUT_RDWR)
+    for kept in alice._link._client._transport._pool.connections:
+        kept._connection._network_stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
 
     assert alice.datasets()
     assert alice.grant is not None

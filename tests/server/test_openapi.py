@@ -80,7 +80,6 @@ def fuzzed(server, operation, token, mode):
         max_examples=EXAMPLES[mode],
         deadline=None,
         database=None,
-        derandomize=True,
         phases=[Phase.explicit, Phase.generate],
         suppress_health_check=list(HealthCheck),
     )

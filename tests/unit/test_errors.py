@@ -6,10 +6,10 @@ from discreet import errors
 from discreet.errors import BudgetError, DiscreetError, InputError
 
 
-def test_every_error_says_what_why_and_how_to_mend_it():
+def test_every_error_says_what_why_and_how_to_fix_it():
     error = InputError("scale is 0", why="noise has a width", fix="pass scale > 0")
 
-    assert str(error) == "scale is 0: noise has a width. To mend it, pass scale > 0."
+    assert str(error) == "scale is 0: noise has a width. Fix: pass scale > 0."
     assert (error.what, error.why, error.fix) == (
         "scale is 0",
         "noise has a width",

@@ -38,16 +38,24 @@ KINDS = ("boolean", "integer", "real", "text", "date", "timestamp")
 def table_options(command: F) -> F:
     """What an owner says about a table."""
     options: tuple[Callable[[F], F], ...] = (
-        click.option("--copy", is_flag=True, help="Copy a Parquet file in; others always are."),
+        click.option(
+            "--copy", is_flag=True, help="Copy a Parquet file too; other files always are."
+        ),
         click.option("--source-table", help="Table to read in a DuckDB file, if not NAME."),
         click.option(
             "--max-table-rows",
             type=click.IntRange(1),
             help="A public bound on the table's rows  [default: the next power of ten]",
         ),
-        click.option("--max-rows", type=click.IntRange(1), help="Rows of one person in a group."),
-        click.option("--max-groups", type=click.IntRange(1), help="Groups of one person."),
-        click.option("--required", multiple=True, metavar="COLUMN", help="It is never NULL."),
+        click.option(
+            "--max-rows", type=click.IntRange(1), help="Rows that one person may have in a group."
+        ),
+        click.option(
+            "--max-groups", type=click.IntRange(1), help="Groups that one person may count in."
+        ),
+        click.option(
+            "--required", multiple=True, metavar="COLUMN", help="A column that is never NULL."
+        ),
         click.option(
             "--kind",
             "kinds",
@@ -61,23 +69,23 @@ def table_options(command: F) -> F:
             type=(str, str),
             multiple=True,
             metavar="COLUMN LIST",
-            help="Its values, parted by commas, are public.",
+            help="Public values of a column, separated by commas.",
         ),
         click.option(
             "--bounds",
             type=(str, End(), End()),
             multiple=True,
             metavar="COLUMN LOW HIGH",
-            help="Values beyond are moved to the nearer end.",
+            help="Clip a column's values to this range.",
         ),
         click.option(
             "--path",
             "key_path",
             type=(str, str, str),
             metavar="COLUMN TABLE KEY",
-            help="COLUMN leads to the person by TABLE.KEY.",
+            help="COLUMN refers to TABLE.KEY, which names the person.",
         ),
-        click.option("--each-row", is_flag=True, help="Protect single rows, and nobody whole."),
+        click.option("--each-row", is_flag=True, help="Protect single rows, not whole people."),
         click.option("--unit", metavar="COLUMN", help="The column that names the person."),
     )
     for option in options:

@@ -100,7 +100,9 @@ def _command(name: str, one: "Play") -> click.Command:
             show_default=True,
             help=f"How many {one.unit}.",
         ),
-        click.Option(["--seed"], type=int, default=0, show_default=True, help="Other people."),
+        click.Option(
+            ["--seed"], type=int, default=0, show_default=True, help="Seed of the made-up people."
+        ),
         click.Option(
             ["--plot"],
             type=click.Path(dir_okay=False, path_type=Path),

@@ -90,9 +90,9 @@ def grant(
 
 @budget.command(name="raise")
 @click.argument("dataset", shell_complete=complete_datasets)
-@click.option("--reason", required=True, help="Why; the ledger keeps it.")
+@click.option("--reason", required=True, help="Reason, kept in the ledger.")
 @click.option("--analyst", help="Raise the cap of this analyst instead.")
-@click.option("--group", help="Or of this group.")
+@click.option("--group", help="Raise the cap of this group instead.")
 @click.option("--link", is_flag=True, help="DATASET is the name of a link.")
 @curator_option
 @budget_options

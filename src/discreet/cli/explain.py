@@ -43,7 +43,7 @@ def explain(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    """Tell price and error of a question.
+    """Show the price and error of a question.
 
     Only the question and public facts are read, so this can be done as often as you like.
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("source", type=click.Path(path_type=Path), required=False)
-@click.option("--name", help="What the table is called; the file's name, unless you say.")
+@click.option("--name", help="Name of the table  [default: the file's name]")
 @curator_option
 @budget_options
 @click.option("--ledger", help="Keep charges in Postgres: postgresql://host/database.")
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     help="A file on another disk that remembers the newest entry.",
 )
-@click.option("--change-one", is_flag=True, help="Neighbours change one person's rows.")
+@click.option("--change-one", is_flag=True, help="Use change-one neighbours (default: add-remove).")
 @table_options
 @shape_options
 def init(

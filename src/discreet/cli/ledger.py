@@ -43,8 +43,10 @@ def ledger() -> None:
 
 @ledger.command(name="list")
 @curator_option
-@click.option("--after", type=_Number(0), help="Begin after this entry; else the newest.")
-@click.option("--limit", type=_Number(1), default=20, show_default=True, help="How many.")
+@click.option(
+    "--after", type=_Number(0), help="Show entries after this number  [default: the newest]"
+)
+@click.option("--limit", type=_Number(1), default=20, show_default=True, help="Number of entries.")
 @shape_options
 def list_(*, folder: Path, after: int | None, limit: int, as_json: bool, as_csv: bool) -> None:
     """Show entries; the newest ones unless you say after which.
@@ -126,12 +128,12 @@ def _check_tokens(curator: "Curator", folder: Path) -> None:
 @curator_option
 @click.argument("analyst")
 @click.argument("dataset", shell_complete=datasets)
-@click.option("--reason", required=True, help="Why; the ledger keeps it.")
+@click.option("--reason", required=True, help="Reason, kept in the ledger.")
 @shape_options
 def readmit(
     *, folder: Path, analyst: str, dataset: str, reason: str, as_json: bool, as_csv: bool
 ) -> None:
-    """Let an analyst ask again, too many of whose questions failed.
+    """Unblock an analyst after too many failed questions.
 
     Whether a question fails while data is read may depend on data: find out why before.
 
@@ -149,9 +151,9 @@ def readmit(
 @click.argument("charge", type=click.IntRange(1))
 @shape_options
 def cancel(*, folder: Path, charge: int, as_json: bool, as_csv: bool) -> None:
-    """Give up a question that is charged and not computed yet, for ever.
+    """Cancel a question that is charged but not yet computed; the charge stays.
 
-    CHARGE is its number in the ledger. The charge stays. A server that computes it stops within
+    CHARGE is its number in the ledger. A server that computes it stops within
     seconds. Analysts cancel their own with DELETE /v1/queries/CHARGE.
 
     Example: discreet ledger cancel 17
@@ -166,10 +168,10 @@ def cancel(*, folder: Path, charge: int, as_json: bool, as_csv: bool) -> None:
 
 @ledger.command()
 @curator_option
-@click.option("--reason", required=True, help="Why; the ledger keeps it.")
+@click.option("--reason", required=True, help="Reason, kept in the ledger.")
 @shape_options
 def adopt(*, folder: Path, reason: str, as_json: bool, as_csv: bool) -> None:
-    """Believe the ledger as it stands, after a newer one was lost.
+    """Accept the ledger as it is, after a newer copy was lost.
 
     What the lost entries spent is spent and no longer counted. A ledger that is not whole in itself
     is refused.
@@ -195,7 +197,7 @@ def adopt(*, folder: Path, reason: str, as_json: bool, as_csv: bool) -> None:
     shell_complete=datasets,
     help="A record for the registry of deployments.",
 )
-@click.option("--name", help="What the deployment is called; DATASET, unless you say.")
+@click.option("--name", help="Name of the deployment  [default: DATASET]")
 @click.option("--organisation", default="", help="Who runs the deployment.")
 @click.option("--description", default="", help="What is released.")
 @click.option("--use", "intended_use", default="", help="What the answers are for.")

@@ -131,9 +131,11 @@ def price_options(command: F) -> F:
             multiple=True,
             help="How much the error of a column matters beside the others: m=4.",
         ),
-        click.option("--delta", type=Exact(), help="Its delta; a fiftieth of the dataset's."),
-        click.option("--within", type=Exact(), help="Or: how far off each number may be."),
-        click.option("--epsilon", type=Exact(), help="The price."),
+        click.option("--delta", type=Exact(), help="Query delta  [default: dataset delta / 50]"),
+        click.option(
+            "--within", type=Exact(), help="Instead of epsilon: the largest error of each number."
+        ),
+        click.option("--epsilon", type=Exact(), help="Query epsilon."),
     )
     for option in options:
         command = option(command)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @curator_option
 @price_options
 @click.option("--request", help="A name for this attempt: the same name is never charged twice.")
-@click.option("--remeasure", is_flag=True, help="Merge with what you were told before.")
+@click.option("--remeasure", is_flag=True, help="Measure again and merge with earlier answers.")
 @click.option("--statement", is_flag=True, help="Add a paragraph on what was protected.")
 @shape_options
 def query(

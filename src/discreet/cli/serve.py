@@ -19,7 +19,11 @@ Give --certificate and --key, or put a proxy that does TLS in front of it and sa
 @click.option("--init", is_flag=True, help="Make the first owner's token, show it once, and stop.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="Port there."
+    "--port",
+    type=click.IntRange(1, 65535),
+    default=8000,
+    show_default=True,
+    help="Port to listen on.",
 )
 @click.option("--name", "names", multiple=True, help="Host name that people use; repeatable.")
 @click.option(
@@ -30,15 +34,15 @@ Give --certificate and --key, or put a proxy that does TLS in front of it and sa
     help="Processes that share the folder.",
 )
 @click.option("--certificate", type=_FILE, help="Certificate of the server, for TLS.")
-@click.option("--key", type=_FILE, help="Its private key.")
-@click.option("--behind-tls", is_flag=True, help="A proxy in front of it does the encryption.")
-@click.option("--proxy", "proxies", multiple=True, help="Address whose X-Forwarded-For is true.")
+@click.option("--key", type=_FILE, help="Private key of the certificate.")
+@click.option("--behind-tls", is_flag=True, help="A proxy in front terminates TLS.")
+@click.option("--proxy", "proxies", multiple=True, help="Trust X-Forwarded-For from this address.")
 @click.option(
     "--quantum",
     type=click.FloatRange(0, min_open=True),
     default=0.25,
     show_default=True,
-    help="Replies to questions leave at multiples of so many seconds.",
+    help="Send replies at multiples of this many seconds.",
 )
 @click.option(
     "--grace",

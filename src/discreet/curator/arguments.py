@@ -17,7 +17,7 @@ def expect(value: object, kinds: type | tuple[type, ...], what: str, *, fix: str
     Example:
         >>> expect(3, str, "the unit", fix="name a column")
         Traceback (most recent call last):
-        discreet.errors.InputError: the unit is of type int: ... To mend it, name a column.
+        discreet.errors.InputError: the unit is of type int: ... Fix: name a column.
     """
     if not isinstance(value, kinds):
         known = kinds if isinstance(kinds, tuple) else (kinds,)
@@ -91,6 +91,12 @@ def placed(
     for said in (place, folder):
         if said is not None:
             expect(said, (str, os.PathLike), "the place of a curator", fix="name a folder")
+    if isinstance(place, str) and place.lower().startswith(("http://", "https://")):
+        raise InputError(
+            "a folder with the address of a server",
+            why="only discreet.Curator opens addresses",
+            fix="call discreet.Curator(address, token=...)",
+        )
     if ledger is not None:
         expect(ledger, str, "the address of a ledger", fix="pass postgresql://...")
     is_address = isinstance(place, str) and place.startswith(_ADDRESSES)

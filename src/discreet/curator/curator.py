@@ -10,7 +10,7 @@ import copy
 import os
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from discreet.answer.plan.explain import Explanation
 from discreet.answer.present.base_release import BaseRelease
@@ -51,7 +51,6 @@ from discreet.sql.reader.read import read
 
 OWNER = "owner"
 _PATIENCE = 30.0
-_SERVERS = ("http://", "https://")
 
 
 class Curator(QuestionInterface):
@@ -68,8 +67,8 @@ class Curator(QuestionInterface):
         A curator in memory keeps its ledger in memory too: when it ends, what was spent is
         forgotten, so it is for trying things out and for tests. With a postgresql:// address as
         `place`, or as `ledger`, charges are kept there and everything else in `folder`. `witness`
-        is a file on another disk that remembers the newest head of the ledger, so that a whole
-        folder which is put back is refused; it is named when the folder is made. With the
+        is a file on another disk that stores the newest head of the ledger, so that restoring an
+        old copy of the whole folder is refused; name it when the folder is created. With the
         address of a server (http:// or https://) and a `token` it is the curator behind it.
 
     Example:
@@ -89,13 +88,18 @@ class Curator(QuestionInterface):
     _by: str = OWNER
     """Whom entries about accounts and tables name."""
 
-    def __new__(cls, place: str | os.PathLike[str] | None = None, **_: Any) -> "Curator":  # noqa: PYI034 - it may be a Remote
-        """A curator of the kind that lives at this place."""
-        if cls is Curator and isinstance(place, str) and place.lower().startswith(_SERVERS):
-            from discreet.curator.client.remote import Remote  # noqa: PLC0415 - for those who have a server
+    _SCHEMES: ClassVar[dict[str, type["Curator"]]] = {}
+    """Who opens an address, by what it starts with."""
 
-            return object.__new__(Remote)
-        return object.__new__(cls)
+    def __init_subclass__(cls, *, schemes: tuple[str, ...] = ()) -> None:
+        """A further kind of curator opens the addresses of its `schemes`."""
+        Curator._SCHEMES.update(dict.fromkeys(schemes, cls))
+
+    def __new__(cls, place: str | os.PathLike[str] | None = None, **_: Any) -> Self:
+        """A curator of the kind that lives at this place."""
+        scheme = place.partition("://")[0].lower() if isinstance(place, str) else ""
+        kind = cls._SCHEMES.get(scheme, cls)
+        return object.__new__(kind if issubclass(kind, cls) else cls)
 
     def __init__(
         self,

@@ -25,11 +25,11 @@ Asked: TypeAlias = str | Query | Question
 
 
 class QuestionInterface(ABC):
-    """The ways to ask: each says what for, and one of seven methods does it.
+    """The methods that ask questions and place orders; subclasses implement what does it.
 
-    A question has an `epsilon`, or an `accuracy` that decides it, and may have a `delta`. `weights`
-    says how much the error of some columns matters beside that of the others, which is 1. `request`
-    names one attempt, so that it is charged once; `analyst` is who asks.
+    Pass an `epsilon`, or an `accuracy` from which it is computed, and optionally a `delta`.
+    `weights` are the weights of columns in the total error (default 1). `request` is an
+    idempotency key: the same one is charged once. `analyst` is who asks.
     """
 
     def sql(

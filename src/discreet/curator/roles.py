@@ -6,13 +6,15 @@ server has to stand: whoever holds the curator object holds the data.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypedDict, Unpack
 
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.entries import Entry, Head
 from discreet.curator.ledger.verify import Report
+from discreet.plan.dummy import ROWS
 
 if TYPE_CHECKING:
+    from discreet.answer.plan.accuracy import Accuracy
     from discreet.answer.plan.explain import Explanation
     from discreet.answer.present.base_release import BaseRelease
     from discreet.answer.present.release import Release
@@ -24,28 +26,44 @@ if TYPE_CHECKING:
     from discreet.plan.schema import Schema
     from discreet.privacy import Neighbours
     from discreet.privacy.budgets.charges import Charge
+    from discreet.rationals import Real
+
+
+class PriceArguments(TypedDict, total=False):
+    """What a question may cost: `epsilon`, or the `accuracy` that decides it, and more."""
+
+    epsilon: "Real | None"
+    delta: "Real | None"
+    accuracy: "Accuracy | None"
+    weights: "Mapping[str, Real] | None"
+
+
+class AnswerArguments(PriceArguments, total=False):
+    """The same, and a `request` that names one attempt, so that it is charged once."""
+
+    request: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class AnalystView:
-    """An analyst's place at the curator: ask, explain, and see what is left."""
+    """What an analyst can do: ask, explain, and see what is left."""
 
     curator: "Curator"
     analyst: str
 
-    def sql(self, text: str, **price: Any) -> "Release":
+    def sql(self, text: str, **price: Unpack[AnswerArguments]) -> "Release":
         """Answer a question in SQL."""
         return self.curator.sql(text, analyst=self.analyst, **price)
 
-    def remeasure(self, question: "Asked", **price: Any) -> "Release":
+    def remeasure(self, question: "Asked", **price: Unpack[PriceArguments]) -> "Release":
         """Answer again for a further price, and merge with what was told before."""
         return self.curator.remeasure(question, analyst=self.analyst, **price)
 
-    def explain(self, question: "Asked", **price: Any) -> "Explanation":
+    def explain(self, question: "Asked", **price: Unpack[PriceArguments]) -> "Explanation":
         """What a question would cost; touches no data."""
         return self.curator.explain(question, analyst=self.analyst, **price)
 
-    def cost(self, question: "Asked", **price: Any) -> "dict[Account, Charge]":
+    def cost(self, question: "Asked", **price: Unpack[PriceArguments]) -> "dict[Account, Charge]":
         """What each account would be charged; touches no data."""
         return self.curator.cost(question, analyst=self.analyst, **price)
 
@@ -81,7 +99,7 @@ class AnalystView:
         """What every guarantee here speaks of."""
         return self.curator.neighbours
 
-    def ask(self, query: "Query | Question", **price: Any) -> "Release":
+    def ask(self, query: "Query | Question", **price: Unpack[AnswerArguments]) -> "Release":
         """Answer a plan."""
         return self.curator.ask(query, analyst=self.analyst, **price)
 
@@ -89,9 +107,9 @@ class AnalystView:
         """Give up a question that this analyst asked, for ever; the charge stays."""
         self.curator.cancel(charge, analyst=self.analyst)
 
-    def dummy(self, **size: int) -> "Curator":
+    def dummy(self, rows: int = ROWS) -> "Curator":
         """Made-up rows with the same tables, to try questions on."""
-        return self.curator.dummy(**size)
+        return self.curator.dummy(rows)
 
     def budget(self, dataset: str) -> Account:
         """What this analyst may spend, has spent, and has left."""
@@ -116,7 +134,7 @@ class LedgerReader(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Auditor:
-    """An auditor's place: every charge and every budget, and no answer."""
+    """What an auditor can read: every charge and every budget, and no answer."""
 
     _ledger: LedgerReader
 

@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,7 +32,8 @@ class AccessStore:
     before `write` returns, and every worker sees it at its next request.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, *, clock: Callable[[], float] = time.time) -> None:
+        self.now = clock
         self.revoked: Callable[[str], float | None] = lambda _: None
         """When a token was revoked by what another record says: an old file may not know."""
         self._lock = threading.Lock()

@@ -8,7 +8,6 @@ know it.
 import hashlib
 import hmac
 import secrets
-import time
 from typing import Final
 
 from discreet.server import tokens
@@ -25,7 +24,7 @@ _MOST: Final = 50
 
 def begin(store: AccessStore, token: Token, settings: Settings) -> str:
     """A new session, whatever cookie the browser came with; what is returned is its cookie."""
-    cookie, now = secrets.token_urlsafe(32), time.time()
+    cookie, now = secrets.token_urlsafe(32), store.now()
     with store.write() as connection:
         connection.execute(
             "DELETE FROM sessions WHERE seen < ? OR made < ?",
@@ -43,7 +42,7 @@ def begin(store: AccessStore, token: Token, settings: Settings) -> str:
 
 def find(store: AccessStore, cookie: str, settings: Settings) -> Token | None:
     """The token behind a cookie, None where the session or the token is over."""
-    key, now = _digest(cookie), time.time()
+    key, now = _digest(cookie), store.now()
     rows = store.read("SELECT token, made, seen FROM sessions WHERE digest = ?", (key,))
     if not rows:
         return None

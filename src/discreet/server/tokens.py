@@ -9,7 +9,6 @@ import hashlib
 import hmac
 import json
 import secrets
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
@@ -87,7 +86,7 @@ def issue(
     """
     scope = None if datasets is None else frozenset(datasets)
     _check(name, role, scope, days)
-    secret, now = secrets.token_urlsafe(32), time.time()
+    secret, now = secrets.token_urlsafe(32), store.now()
     made = Token(
         secrets.token_hex(8), name, cast("Role", role), scope, now, now + float(days) * DAY
     )
@@ -112,7 +111,7 @@ def find(store: AccessStore, text: str) -> Token | None:
     if not (same and rows and prefix == _PREFIX):
         return None
     token = _read(store, rows[0][:-1])
-    return token if token.works(time.time()) else None
+    return token if token.works(store.now()) else None
 
 
 def by_id(store: AccessStore, identity: str) -> Token | None:
@@ -131,14 +130,14 @@ def revoke(store: AccessStore, identity: str) -> bool:
     """End a token and its sessions, at once and on disk; whether it was there and in force."""
     with store.write() as connection:
         sql = "UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL"
-        done = connection.execute(sql, (time.time(), identity)).rowcount
+        done = connection.execute(sql, (store.now(), identity)).rowcount
         connection.execute("DELETE FROM sessions WHERE token = ?", (identity,))
     return bool(done)
 
 
 def has_owner(store: AccessStore) -> bool:
     """Whether an owner's token is in force."""
-    now = time.time()
+    now = store.now()
     return any(one.role == "owner" and one.works(now) for one in all_tokens(store))
 
 

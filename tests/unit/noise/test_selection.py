@@ -97,7 +97,7 @@ def test_scores_of_any_size_are_chosen_among_without_overflow(choose):
     ids=repr,
 )
 def test_what_is_no_list_of_scores_is_refused(choose, scores):
-    with pytest.raises(InputError, match="To mend it"):
+    with pytest.raises(InputError, match="Fix: "):
         choose(scores, 1)
 
 

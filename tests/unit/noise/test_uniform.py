@@ -39,7 +39,7 @@ def test_draws_fit_their_type():
 
 @pytest.mark.parametrize("n", [0, -3, 2.0, "2", None, True])
 def test_what_nothing_can_be_drawn_below_is_refused(n):
-    with pytest.raises(InputError, match="To mend it"):
+    with pytest.raises(InputError, match="Fix: "):
         noise.below(n)
 
 

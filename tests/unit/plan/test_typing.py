@@ -353,7 +353,7 @@ def test_every_pair_of_kinds_casts_or_is_refused_with_advice():
         if source is target or (source, target) in CASTS:
             assert typed(cast).kind is target
         else:
-            with pytest.raises(InputError, match="To mend it"):
+            with pytest.raises(InputError, match="Fix: "):
                 typed(cast)
 
 

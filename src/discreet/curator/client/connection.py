@@ -1,52 +1,33 @@
-"""A client's connection to a server: one a thread, kept open, tried again where that is safe."""
+"""A client's connection to a server: kept open, tried again where that is safe."""
 
-import http.client
 import ipaddress
 import json
-import selectors
 import ssl
-import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from http import HTTPStatus
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
+
+import httpx
 
 from discreet.curator.client.wire import read_error
 from discreet.curator.fork_safety import FORKS
 from discreet.errors import AccessError, InputError, ServiceError
 
 TRIES: Final = 5
-"""How often something that changes nothing twice is sent."""
+"""How often a request is sent that has the same effect once or twice."""
 
 _PAUSE: Final = 0.1
 _TIMEOUT: Final = 120.0
-_BUSY: Final = 429
-_LOST: Final = (http.client.HTTPException, OSError)
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What a server said."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes = field(repr=False)
-
-    def json(self) -> Any:
-        """The body as JSON."""
-        try:
-            return json.loads(self.body)
-        except ValueError:
-            raise _unreadable() from None
+_NO_LIMITS: Final = httpx.Limits(max_connections=None)
 
 
 class ServerConnection:
-    """The way to one server with one token.
+    """The way to one server with one token; threads may share it.
 
     Guarantee:
         The token goes to this server and nowhere else: redirects are not followed, proxies are not
@@ -55,31 +36,43 @@ class ServerConnection:
     """
 
     def __init__(self, address: str, token: str | None, *, allow_plain: bool) -> None:
-        parts = urlsplit(address)
-        self._secure = parts.scheme.lower() == "https"
-        self._host, self._port = _host_and_port(parts, address)
-        self._prefix = parts.path.rstrip("/")
-        self._token = _checked_token(token)
-        if not (self._secure or allow_plain or is_loopback(self._host)):
+        self._url = _checked_address(address)
+        # No compression: the client never unpacks more than the server sent.
+        self._headers = {
+            "Authorization": f"Bearer {_checked_token(token)}",
+            "User-Agent": "discreet",
+            "Accept-Encoding": "identity",
+        }
+        if not (self._url.scheme == "https" or allow_plain or is_loopback(self._url.host)):
             raise InputError(
-                f"a token would go to {self._host} unencrypted",
+                f"a token would go to {self._url.host} unencrypted",
                 why="whoever listens on the way could use it",
                 fix="use an https:// address, or pass allow_plain=True on a network you trust",
             )
-        self._context = ssl.create_default_context() if self._secure else None
-        self.renew()
+        self._context = ssl.create_default_context()  # which reads SSL_CERT_FILE
+        self._open()
         FORKS.renew_in_child(self)
 
+    def _open(self) -> None:
+        self._client = httpx.Client(
+            base_url=self._url,
+            headers=self._headers,
+            timeout=_TIMEOUT,
+            verify=self._context,
+            limits=_NO_LIMITS,
+            trust_env=False,
+        )
+        self._closing = weakref.finalize(self, self._client.close)
+
     def renew(self) -> None:
-        """Begin without connections; those of a parent are not a forked child's."""
-        self._mine = threading.local()
-        self._lock = threading.Lock()
-        self._open: set[http.client.HTTPConnection] = set()
-        weakref.finalize(self, _close_all, self._open)
+        """Begin without connections; those of a parent are not a forked child's to close."""
+        self._closing.detach()
+        self._inherited = self._client
+        self._open()
 
     # --- asking ---------------------------------------------------------------------------------
 
-    def get(self, path: str, headers: Mapping[str, str] | None = None) -> Reply:
+    def get(self, path: str, headers: Mapping[str, str] | None = None) -> httpx.Response:
         """Read something; sent again when the connection is lost."""
         return self._settled("GET", path, None, headers or {}, tries=TRIES)
 
@@ -90,103 +83,69 @@ class ServerConnection:
         headers: Mapping[str, str] | None = None,
         *,
         safe: bool = False,
-    ) -> Reply:
+    ) -> httpx.Response:
         """Send something; again, when the connection is lost, only if that is `safe`."""
         sent = {"Content-Type": "application/json", **(headers or {})}
         packed = json.dumps(body, allow_nan=False).encode()
         return self._settled("POST", path, packed, sent, tries=TRIES if safe else 1)
 
-    def delete(self, path: str) -> Reply:
+    def delete(self, path: str) -> httpx.Response:
         """Take something back; sent again when the connection is lost."""
         return self._settled("DELETE", path, None, {}, tries=TRIES)
 
-    def upload(self, path: str, file: Path) -> Reply:
+    def upload(self, path: str, file: Path) -> httpx.Response:
         """Send a file; again, when the connection is lost: what came of the first is swept away."""
         with file.open("rb") as stream:
             length = {"Content-Length": str(file.stat().st_size)}
             return self._settled("POST", path, stream, length, tries=TRIES)
 
     @contextmanager
-    def stream(self, path: str) -> Iterator[http.client.HTTPResponse]:
-        """Read something long, as it comes."""
+    def stream(self, path: str) -> Iterator[Iterator[bytes]]:
+        """Read the lines of something long, as they come."""
         try:
-            response = self._sent("GET", path, None, {})
-            if response.status != http.HTTPStatus.OK:
-                raise _refusal(_reply(response))
-            yield response
-            response.read()
-        except _LOST as wrong:
-            self.drop()
+            with self._client.stream("GET", path) as response:
+                if response.status_code != HTTPStatus.OK:
+                    response.read()
+                    raise _refusal(response)
+                yield _lines(response.iter_bytes())
+        except httpx.RequestError as wrong:
             raise _lost(wrong, safe=True) from None
 
     def close(self) -> None:
-        """Let go of all connections."""
-        with self._lock:
-            _close_all(self._open)
-        self._mine = threading.local()
+        """Let go of all connections; the next request opens a new one."""
+        self._closing()
+        self._open()
 
     # --- trying ---------------------------------------------------------------------------------
 
     def _settled(
-        self, method: str, path: str, body: Any, headers: Mapping[str, str], *, tries: int
-    ) -> Reply:
+        self,
+        method: str,
+        path: str,
+        body: bytes | BufferedReader | None,
+        headers: Mapping[str, str],
+        *,
+        tries: int,
+    ) -> httpx.Response:
         """A reply that is a success; anything else is raised as the error that it is."""
         pause = _PAUSE
         for left in range(tries - 1, -1, -1):
+            if isinstance(body, BufferedReader):
+                body.seek(0)
             try:
-                reply = _reply(self._sent(method, path, body, headers))
-            except _LOST as wrong:
-                self.drop()
-                if not left or isinstance(wrong, ssl.SSLCertVerificationError):
+                reply = self._client.request(method, path, content=body, headers=headers)
+            except httpx.RequestError as wrong:
+                if not left or _is_impostor(wrong):
                     raise _lost(wrong, safe=tries > 1) from None
             else:
-                if reply.status != _BUSY or not left:
-                    return _checked(reply)
+                if reply.is_success:
+                    return reply
+                if reply.status_code != HTTPStatus.TOO_MANY_REQUESTS or not left:
+                    raise _refusal(reply)
                 pause = max(pause, _wait(reply))
             time.sleep(pause)
             pause *= 2
         raise AssertionError  # pragma: no cover - the last try returns or raises
-
-    def _sent(
-        self, method: str, path: str, body: Any, headers: Mapping[str, str]
-    ) -> http.client.HTTPResponse:
-        connection = self._connection()
-        if isinstance(body, BufferedReader):
-            body.seek(0)
-        known = {"Authorization": f"Bearer {self._token}", "User-Agent": "discreet"}
-        connection.request(method, self._prefix + path, body, {**known, **headers})
-        return connection.getresponse()
-
-    def _connection(self) -> http.client.HTTPConnection:
-        found: http.client.HTTPConnection | None = getattr(self._mine, "connection", None)
-        if found is None or _is_stale(found):
-            self.drop()
-            found = self._connected()
-            self._mine.connection = found
-            with self._lock:
-                self._open.add(found)
-        return found
-
-    def _connected(self) -> http.client.HTTPConnection:
-        if self._context is not None:
-            return http.client.HTTPSConnection(
-                self._host, self._port, timeout=_TIMEOUT, context=self._context
-            )
-        return http.client.HTTPConnection(self._host, self._port, timeout=_TIMEOUT)
-
-    def drop(self) -> None:
-        """Let go of this thread's connection."""
-        found = getattr(self._mine, "connection", None)
-        self._mine.connection = None
-        if found is not None:
-            with self._lock:
-                self._open.discard(found)
-            found.close()
-
-
-def _close_all(connections: set[http.client.HTTPConnection]) -> None:
-    while connections:
-        connections.pop().close()
 
 
 def is_loopback(host: str) -> bool:
@@ -202,15 +161,15 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def _host_and_port(parts: Any, address: str) -> tuple[str, int | None]:
+def _checked_address(address: str) -> httpx.URL:
     try:
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host, port = None, None
-    if host and not (parts.query or parts.fragment or parts.username or parts.password):
-        return host, port
-    del address  # it may hold a secret
-    raise InputError(
+        url = httpx.URL(address)
+    except httpx.InvalidURL:
+        url = httpx.URL()
+    is_port = url.port is None or 0 < url.port < 1 << 16
+    if url.host and is_port and not (url.query or url.fragment or url.userinfo):
+        return url
+    raise InputError(  # without the address, which may hold a secret
         "the address of a server cannot be read",
         why="it is a name, perhaps a port, and nothing that a secret could hide in",
         fix="pass https://dp.example.org, and the token as token=",
@@ -227,43 +186,40 @@ def _checked_token(token: str | None) -> str:
     )
 
 
-def _is_stale(connection: http.client.HTTPConnection) -> bool:
-    """Whether the server has closed an idle connection: what can be read from it is its end."""
-    if connection.sock is None:
-        return False
-    with selectors.DefaultSelector() as selector:
-        selector.register(connection.sock, selectors.EVENT_READ)
-        return bool(selector.select(timeout=0))
+def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines of bytes, ends included, byte for byte as they came."""
+    rest = b""
+    for block in blocks:
+        *whole, rest = (rest + block).split(b"\n")
+        yield from (line + b"\n" for line in whole)
+    if rest:
+        yield rest
 
 
-def _reply(response: http.client.HTTPResponse) -> Reply:
-    headers = {name.lower(): value for name, value in response.getheaders()}
-    return Reply(response.status, headers, response.read())
-
-
-def _checked(reply: Reply) -> Reply:
-    if 200 <= reply.status < 300:
-        return reply
-    raise _refusal(reply)
-
-
-def _refusal(reply: Reply) -> Exception:
+def _refusal(reply: httpx.Response) -> Exception:
     try:
-        facts = json.loads(reply.body)["error"]
+        facts = reply.json()["error"]
     except (ValueError, LookupError, TypeError):
         facts = None
     return read_error(facts)
 
 
-def _wait(reply: Reply) -> float:
+def _wait(reply: httpx.Response) -> float:
     try:
         return min(10.0, max(0.0, float(reply.headers.get("retry-after", "1"))))
     except ValueError:
         return 1.0
 
 
+def _is_impostor(wrong: BaseException | None) -> bool:
+    """Whether a certificate was refused, which the library wraps."""
+    while wrong is not None and not isinstance(wrong, ssl.SSLCertVerificationError):
+        wrong = wrong.__cause__ or wrong.__context__
+    return wrong is not None
+
+
 def _lost(wrong: Exception, *, safe: bool) -> ServiceError | AccessError:
-    if isinstance(wrong, ssl.SSLCertVerificationError):
+    if _is_impostor(wrong):
         return AccessError(
             "the server is not who it says it is",
             why="its certificate is not for this name, or nobody known has signed it",
@@ -276,12 +232,4 @@ def _lost(wrong: Exception, *, safe: bool) -> ServiceError | AccessError:
         "once"
         if safe
         else "look first whether it was done, in budget() or the ledger, and send it again if not",
-    )
-
-
-def _unreadable() -> ServiceError:
-    return ServiceError(
-        "the server's reply cannot be read",
-        why="it is not what a server of this version sends",
-        fix="see that the address is that of a discreet server of this version",
     )

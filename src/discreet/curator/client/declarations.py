@@ -16,7 +16,7 @@ _DAY: Final = len("2024-12-31")
 
 
 class Seen(Protocol):
-    """A curator or a desk, as far as what is said about data goes."""
+    """What has a schema, datasets and neighbours: a curator or an analyst's view."""
 
     @property
     def schema(self) -> Schema:

@@ -16,7 +16,6 @@ from discreet.curator.arguments import several
 from discreet.curator.async_session import AsyncSession
 from discreet.curator.budget import Budget
 from discreet.curator.client import declarations, wire
-from discreet.curator.client.connection import ServerConnection
 from discreet.curator.client.explanation_json import read_explanation
 from discreet.curator.client.remote_ledger import (
     BUDGETS,
@@ -51,13 +50,12 @@ _PAUSE: Final = 0.25
 _SENT_AS_IS: Final = (".parquet", ".csv", ".csv.gz")
 
 
-class Remote(Curator):
+class Remote(Curator, schemes=("http", "https")):
     """A server's curator, as far as the token's role and datasets reach.
 
     Edge cases:
-        A lost connection is tried again: the same question, or request name, is charged once and
-        finds the same answer; the same upload makes one table. Questions are asked in the name that
-        the token was made for.
+        A lost connection is tried again. The same question, or request name, is charged once and
+        returns the same answer; the same upload makes one table. The token decides who asks.
     """
 
     def __init__(
@@ -69,6 +67,8 @@ class Remote(Curator):
                 why="whoever runs the server has decided that",
                 fix="pass the address and the token alone",
             )
+        from discreet.curator.client.connection import ServerConnection  # noqa: PLC0415 - httpx
+
         self._link = ServerConnection(str(place), token, allow_plain=allow_plain)
         self._me: Mapping[str, Any] | None = None
 
@@ -216,7 +216,7 @@ class Remote(Curator):
         """What the analyst can do whose token this is."""
         self._check_name(name)
         if datasets is not None:
-            _refuse("a desk for some datasets", "a token for these datasets from the owner")
+            _refuse("a view of some datasets", "a token for these datasets from the owner")
         return AnalystView(self, name)
 
     def as_auditor(self) -> Auditor:
@@ -237,6 +237,11 @@ class Remote(Curator):
         """Refuse: the server finishes what is charged by itself."""
         del patience
         _refuse("what a crash interrupted", "asking again: the server finishes what is charged")
+
+    def max_table_rows(self, table: str) -> int:
+        """Refuse: the server estimates times itself."""
+        del table
+        _refuse("the bound on rows", "explain(), which estimates the time")
 
     def check_tables(self) -> None:
         """Refuse: the server checks what it is asked about."""
@@ -329,16 +334,16 @@ class Remote(Curator):
             headers["Idempotency-Key"] = _header(request)
         end = time.monotonic() + PATIENCE
         reply = self._link.post(path, body, headers, safe=True)
-        while reply.status == 202:
+        while reply.status_code == 202:
             if time.monotonic() > end:
                 raise _late()
             time.sleep(_PAUSE)
             charge = int(read_reply(reply, lambda facts: facts["id"]))
             reply = self._link.get(f"/v1/queries/{charge}", {"Accept": wire.BYTES})
-            if reply.status == 200 and path == "/v1/remeasure":
+            if reply.status_code == 200 and path == "/v1/remeasure":
                 reply = self._link.post(path, body, headers, safe=True)  # to be merged
         try:
-            return kind.release(reply.body)
+            return kind.release(reply.content)
         except InputError:
             raise foreign() from None
 

@@ -2,15 +2,19 @@
 
 import json
 from collections.abc import Callable
-from typing import Any, Final, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 from urllib.parse import urlencode
 
 from discreet.curator.client import wire
-from discreet.curator.client.connection import Reply, ServerConnection
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.entries import Entry, Head
 from discreet.curator.ledger.verify import Report
 from discreet.errors import DiscreetError, ServiceError
+
+if TYPE_CHECKING:
+    from httpx import Response
+
+    from discreet.curator.client.connection import ServerConnection
 
 T = TypeVar("T")
 
@@ -21,7 +25,7 @@ _PAGE: Final = 1000
 class RemoteLedger:
     """A server's ledger, as far as it can be read."""
 
-    def __init__(self, link: ServerConnection) -> None:
+    def __init__(self, link: "ServerConnection") -> None:
         self._link = link
 
     def entries(self, *, after: int = 0, limit: int = _PAGE) -> tuple[Entry, ...]:
@@ -56,7 +60,7 @@ class RemoteLedger:
         return head
 
 
-def read_reply(reply: Reply, read: Callable[[Any], T]) -> T:
+def read_reply(reply: "Response", read: Callable[[Any], T]) -> T:
     """What a reply says; ServiceError if it says something else."""
     try:
         return read(reply.json())
@@ -68,7 +72,7 @@ def read_reply(reply: Reply, read: Callable[[Any], T]) -> T:
         raise foreign() from None
 
 
-def read_accounts(reply: Reply) -> tuple[Account, ...]:
+def read_accounts(reply: "Response") -> tuple[Account, ...]:
     """All accounts of a reply."""
     return read_reply(
         reply, lambda facts: tuple(wire.read_account(one) for one in facts["accounts"])

@@ -140,9 +140,9 @@ def test_reading_is_tried_again_and_writing_is_not(server, link, monkeypatch):
     monkeypatch.setattr(connection, "_PAUSE", 0.001)
     lost = (None, {}, "")
     server.script += [lost, lost]
-    assert link.get("/v1/x").status == 200
+    assert link.get("/v1/x").status_code == 200
     server.script += [lost, lost]
-    assert link.post("/v1/queries", {}, safe=True).status == 200
+    assert link.post("/v1/queries", {}, safe=True).status_code == 200
     server.script += [lost]
     with pytest.raises(ServiceError):
         link.post("/v1/grants", {})
@@ -179,8 +179,8 @@ def test_an_encrypted_server_is_believed_if_its_certificate_is_known(start, tmp_
     monkeypatch.setenv("SSL_CERT_FILE", str(known))
     link = ServerConnection(address, WORD, allow_plain=False)
     server.script.append((200, {"Connection": "close"}, "{}"))
-    assert link.get("/v1/x").status == 200
-    assert link.post("/v1/y", {}).status == 200
+    assert link.get("/v1/x").status_code == 200
+    assert link.post("/v1/y", {}).status_code == 200
     link.close()
     with pytest.raises(AccessError):
         ServerConnection(f"https://127.0.0.1:{server.server_port}", WORD, allow_plain=False).get(

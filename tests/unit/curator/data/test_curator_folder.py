@@ -103,7 +103,7 @@ def test_a_damaged_folder_is_refused_with_a_message(tmp_path, broken, how):
 
     with pytest.raises(LedgerError) as refused:
         dp.Curator(tmp_path / "c")
-    assert "To mend it" in str(refused.value)
+    assert "Fix: " in str(refused.value)
     assert file.read_bytes() == damaged[how]
 
 

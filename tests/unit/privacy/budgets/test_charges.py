@@ -268,3 +268,13 @@ def test_appending_leaves_the_old_history_alone_even_when_it_branches():
 def test_what_is_not_one_mechanism_is_refused_in_words(whole, measure):
     with pytest.raises(InputError, match=r"\.price_sum"):
         price(whole, measure)
+
+
+@pytest.mark.parametrize("epsilon", [10, 40, 400])
+def test_losses_too_large_to_compare_curves_are_charged_one_by_one(epsilon):
+    one = LaplaceNoise(epsilon)
+
+    both = price_sum(compose([(one, 2)]), MU_SQUARED)
+
+    assert both.amount <= 2 * price(one, MU_SQUARED).amount
+    assert both.delta == 0
