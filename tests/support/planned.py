@@ -5,10 +5,10 @@ from discreet.plan.bounding import NoiseKind
 from discreet.privacy import Neighbours
 
 
-def explain(query, engine, price, neighbours=Neighbours.ADD_REMOVE, laws=tuple(NoiseKind)):
+def explain(query, engine, price, neighbours=Neighbours.ADD_REMOVE, noise_kinds=tuple(NoiseKind)):
     """What a question will do for a price."""
     dialect = getattr(engine, "dialect", engine)
-    return MeasurementPlan.of(query, price, neighbours, laws).explain(dialect)
+    return MeasurementPlan.of(query, price, neighbours, noise_kinds).explain(dialect)
 
 
 def plan_set(query, price, law=None, neighbours=Neighbours.ADD_REMOVE):

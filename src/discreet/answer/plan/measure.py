@@ -205,7 +205,7 @@ def laplace_quantile(terms: int, failure: float) -> float:
 
     Example:
         >>> [round(laplace_quantile(k, 0.05), 3) for k in (1, 2, 3)]
-        [2.996, 3.992, 4.799]
+        [2.996, 4.113, 4.969]
     """
     tails = {1: (1.0, 0.0, 0.0), 2: (1.0, 0.5, 0.0), 3: (1.0, 0.625, 0.125)}
     one, linear, square = tails[terms]

@@ -5,7 +5,8 @@ import pytest
 
 from discreet.answer.plan.measure import Measurement
 from discreet.answer.plan.planning import KEYS
-from discreet.answer.plan.price import Price, largest_rho
+from discreet.answer.plan.price import Price
+from discreet.answer.plan.set_plan import amount_for
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.errors import InputError
 from discreet.mechanisms import KeySelection
@@ -91,7 +92,8 @@ def test_public_groups_are_not_looked_for():
     plan = planned(by_city, law=NoiseKind.GAUSSIAN)
 
     assert not plan.finds_keys
-    assert sum(plan.costs.values()) == largest_rho(Fraction(1), Fraction(1, 10**6))
+    amount = amount_for(PRICE.epsilon, PRICE.delta, NoiseKind.GAUSSIAN)
+    assert sum(plan.costs.values()) == amount / 2
 
 
 def test_the_count_that_finds_groups_has_at_least_what_finding_is_worth():
