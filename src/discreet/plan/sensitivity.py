@@ -107,7 +107,8 @@ def together(
     """
     left = [one for one in statistics if one != alone]
     found: dict[Statistic, Strategy] = {}
-    for first in [one for one in left if isinstance(one, Rows)]:
+    counts = [one for one in left if isinstance(one, Rows)]
+    for first in sorted(counts, key=lambda one: len(_conditions(one.where))):  # the widest first
         if first not in left:
             continue
         joined: list[Statistic] = [first]
