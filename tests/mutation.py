@@ -2,34 +2,38 @@
 
     python tests/mutation.py [MODULE ...]      modules of `core` in trusted-base.toml, or these
 
-One small change a time: a comparison, an operator, a number, a condition, what is returned. Each mutant
-is imported instead of the module in a process of its own. The score is the share that tests notice.
+One small change at a time: a comparison, an operator, a number, a condition, what is returned. Each
+mutant stands for the module in a process of its own. The score is the share that tests notice.
 Survivors that change nothing are listed, with the reason, as `equivalent` in trusted-base.toml.
 """
 
 import argparse
 import ast
+import contextlib
 import copy
 import importlib
 import importlib.abc
 import importlib.util
+import inspect
+import io
 import os
 import signal
 import sys
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import CodeType, FunctionType
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "discreet"
+OURS = (str(SOURCE), str(ROOT / "tests"))
 LIMIT = 120
 """Seconds; a mutant that runs longer is noticed."""
 
-HEAVY = ("numpy", "pyarrow", "duckdb", "sqlglot", "hypothesis", "discreet.mechanisms")
-"""Imported once, before processes are forked; none of them imports the core."""
+PLAIN = ("-q", "-p", "no:cacheprovider", "--assert=plain", "--tb=no")
 
 COMPARE = {
     ast.Lt: ast.LtE,
@@ -162,19 +166,56 @@ def noticed(module: str, tests: list[str], tree: ast.Module) -> bool:
 
 
 def _run(module: str, tests: list[str], tree: ast.Module) -> None:
+    """Run tests in this process, and end it."""
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)
     status = 1
     try:
-        name = "discreet." + module.removesuffix(".py").replace("/", ".")
-        sys.meta_path.insert(0, _Loader(name, SOURCE / module, tree))
-        status = int(
-            pytest.main(["-q", "-x", "-p", "no:cacheprovider", "--assert=plain", "--tb=no", *tests])
-        )
+        _plant(module, tree)
+        status = int(pytest.main(["-x", *PLAIN, *tests]))
     finally:
-        sys.stdout.flush()
         os._exit(status)
+
+
+def _plant(module: str, tree: ast.Module) -> None:
+    """Swap the code of the function that changed; import all anew if it is not in a function."""
+    name, path = "discreet." + module.removesuffix(".py").replace("/", "."), SOURCE / module
+    before = _codes(compile(path.read_text(), str(path), "exec"))
+    after = _codes(compile(tree, str(path), "exec"))
+    changed = {key: code for key, code in after.items() if code != before.get(key)}
+    functions = dict(_functions(vars(importlib.import_module(name)), name))
+    if changed and changed.keys() <= functions.keys() and after.keys() == before.keys():
+        for key, code in changed.items():
+            functions[key].__code__ = code
+        return
+    for key, loaded in list(sys.modules.items()):
+        if str(getattr(loaded, "__file__", "")).startswith(OURS) and key != "__main__":
+            del sys.modules[key]
+    sys.meta_path.insert(0, _Loader(name, path, tree))
+
+
+def _codes(code: CodeType) -> dict[str, CodeType]:
+    """The code of each function and method, by its qualified name."""
+    found: dict[str, CodeType] = {}
+    for part in code.co_consts:
+        if isinstance(part, CodeType) and part.co_flags & inspect.CO_OPTIMIZED:
+            found[part.co_qualname] = part
+        elif isinstance(part, CodeType):  # the body of a class
+            found |= _codes(part)
+    return found
+
+
+def _functions(space: Mapping[str, object], module: str) -> Iterator[tuple[str, FunctionType]]:
+    for one in space.values():
+        one = getattr(one, "fget", None) or getattr(one, "__func__", None) or one  # noqa: PLW2901
+        one = getattr(one, "__wrapped__", one)  # noqa: PLW2901
+        if getattr(one, "__module__", None) != module:
+            continue
+        if isinstance(one, type):
+            yield from _functions(vars(one), module)
+        elif isinstance(one, FunctionType):
+            yield one.__qualname__, one
 
 
 def own_tests(module: str) -> list[str]:
@@ -184,29 +225,31 @@ def own_tests(module: str) -> list[str]:
 
 
 def main() -> int:
-    """Print each survivor and the score of each module; 1 if a survivor is not listed."""
+    """Print survivors that are not listed, and the score of each module; 1 if there are any."""
     facts = tomllib.loads((ROOT / "trusted-base.toml").read_text())
     reader = argparse.ArgumentParser(description=__doc__)
     reader.add_argument("modules", nargs="*", default=facts["core"]["modules"])
     harmless = {(one["module"], one["change"]) for one in facts["core"].get("equivalent", [])}
     os.chdir(ROOT)
-    for name in HEAVY:
-        importlib.import_module(name)
     unlisted = 0
     for module in reader.parse_args().modules:
         source, tests = (SOURCE / module).read_text(), own_tests(module)
+        with contextlib.redirect_stdout(io.StringIO()):  # imports what tests need, once
+            pytest.main(["--collect-only", *PLAIN, *tests])
         if noticed(module, tests, ast.parse(source)):
             print(f"{module}: its tests fail without any mutant")
             return 1
         found = list(mutants(source))
-        lived = [(line, what) for line, what, tree in found if not noticed(module, tests, tree)]
-        for line, what in lived:
-            listed = (module, what) in harmless
-            unlisted += not listed
-            print(f"  {module}:{line}: {what}{'  (equivalent)' if listed else ''}", flush=True)
-        counted = len(found) - sum((module, what) in harmless for _, what in lived)
-        killed = len(found) - len(lived)
-        print(f"{module}: {killed} of {counted} mutants noticed", flush=True)
+        killed = equivalent = 0
+        for line, what, tree in found:
+            if noticed(module, tests, tree):
+                killed += 1
+            elif (module, what) in harmless:
+                equivalent += 1
+            else:
+                unlisted += 1
+                print(f"  {module}:{line}: {what}", flush=True)
+        print(f"{module}: {killed} of {len(found) - equivalent} mutants noticed", flush=True)
     return int(unlisted > 0)
 
 

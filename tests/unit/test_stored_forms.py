@@ -1,7 +1,8 @@
 """Stored forms never change: what older versions wrote is read, and means the same.
 
-`tests/golden/stored_forms.json` pins every tag, every list of fields and one example of each form. A new
-field is a younger one with a default and `metadata={"written": ...}`; a new meaning is a new tag or kind.
+`tests/golden/stored_forms.json` pins every tag, every list of fields and an example of each form. A
+new field is a younger one: it has a default and `metadata={"written": ...}`. A new meaning is a new
+tag or kind.
 """
 
 import base64
