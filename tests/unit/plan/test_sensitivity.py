@@ -117,6 +117,7 @@ def test_apart_measures_each_statistic_by_itself_in_its_order():
         ((SOME, FEW, OF_FEW), [(SOME, FEW, OF_FEW)], [(SOME, FEW), (OF_FEW,)]),
         ((SOME, Rows(Q)), [(SOME,), (Rows(Q),)], [(SOME,), (Rows(Q),)]),
         ((PEOPLE, ALL, RANKS, DISTINCT), None, None),
+        ((FEW, Rows(Call(Function.AND, (Q, P)))), None, None),  # the same rows, not some of them
         ((OF_ALL, PEOPLE, ALL), [(PEOPLE,), (ALL, OF_ALL)], [(OF_ALL,), (PEOPLE,), (ALL,)]),
         # A count that goes with another takes its total from it, and each count goes with one.
         ((ALL, SOME, FEW, OF_FEW), [(ALL, SOME), (FEW, OF_FEW)], [(ALL, SOME), (FEW,), (OF_FEW,)]),

@@ -76,7 +76,7 @@ def test_changing_a_person_moves_twice_as_much_as_adding_one():
 
 
 def test_whole_counts_have_whole_noise_unless_it_would_hardly_ever_be_a_row():
-    assert rows_measured(whole=False).step == 1
+    assert rows_measured(whole=False).step == joined().step == 1
     assert rows_measured(whole=True).step == FULL
     assert rows_measured(whole=True, cost=Fraction(32)).step == FULL
     assert rows_measured(whole=True, cost=Fraction(3201, 100)).step == 1
