@@ -144,8 +144,8 @@ def mutants(source: str) -> Iterator[tuple[int, str, ast.Module]]:
 
 
 def _told(node: ast.AST) -> str:
-    text = ast.unparse(ast.fix_missing_locations(copy.deepcopy(node))).strip().splitlines()[0]
-    return text if len(text) <= 70 else text[:67] + "..."
+    """The first line of what a node says."""
+    return ast.unparse(ast.fix_missing_locations(copy.deepcopy(node))).strip().splitlines()[0]
 
 
 def noticed(module: str, tests: list[str], tree: ast.Module) -> bool:

@@ -104,6 +104,14 @@ def test_the_mechanism_spends_the_cost_on_the_sensitivity(neighbours, whole):
 def test_of_no_groups_there_are_no_numbers():
     nothing = np.empty(0, dtype=np.int64)
     assert [one.size for one in joined().release([nothing] * 3)] == [0, 0, 0]
+    assert [one.size for one in rows_measured().release([nothing])] == [0]
+
+
+@pytest.mark.parametrize("given", [1, 2, 4])
+def test_a_strategy_takes_the_totals_of_its_statistics_and_no_others(given):
+    some = np.ones(2, dtype=np.int64)
+    with pytest.raises(ValueError, match="zip"):
+        joined().release([some] * given)
 
 
 @pytest.mark.parametrize("noise_kind", list(NoiseKind))
@@ -154,7 +162,8 @@ def test_combinations_within_62_bits_are_exact():
     zero = np.zeros(1, dtype=np.int64)
     assert one._combined((2 * r, -2 * r, 0), [near, zero, zero]).tolist() == [2 * r * int(near[0])]
     assert one._combined((0, r, -1), [near, -near, zero]).tolist() == [-r * int(near[0])]
-    assert one._combined((0, 1, 0), [near, near, zero]) is not None
+    assert one._combined((0, 1, 0), [zero, near, zero]) is near  # nothing to compute
+    assert one._combined((0, 3, 0), [zero, near, zero]).tolist() == [3 * int(near[0])]
     assert one._combined((1, -1), [near, near]).tolist() == [0]
 
 
