@@ -18,7 +18,7 @@ def test_every_module_and_every_test_of_the_trusted_base_is_there():
             assert list(SOURCE.glob(name)), name
         for name in part.tests:
             assert (ROOT / name).exists(), name
-        assert 90 <= part.branches <= 100
+        assert part.branches in {None, 100}
 
 
 def test_the_core_is_of_the_trusted_base_and_each_module_has_tests_of_its_own():

@@ -1,8 +1,8 @@
 """Branch coverage of the trusted base, part by part: `make coverage`.
 
-    python tests/trusted_base.py            every part of trusted-base.toml, by its tests
+    python tests/trusted_base.py            every part of trusted-base.toml that is judged, by its tests
     python tests/trusted_base.py --core     the core alone, each module by its own tests
-    python tests/trusted_base.py noise/     parts with a module that starts so
+    python tests/trusted_base.py noise/     parts with a module that starts so, judged or not
 
 Fails where tests reach fewer branches and lines than a part asks for, and says which are missing.
 """
@@ -29,7 +29,8 @@ class Part:
     job: str
     modules: tuple[str, ...]
     tests: tuple[str, ...]
-    branches: float = 100
+    branches: float | None = 100
+    """In per cent; None is told and not judged."""
 
     @property
     def files(self) -> list[str]:
@@ -46,7 +47,7 @@ def facts() -> dict:
 def parts() -> list[Part]:
     """Every part of the trusted base."""
     return [
-        Part(one["job"], tuple(one["modules"]), tuple(one["tests"]), one["branches"])
+        Part(one["job"], tuple(one["modules"]), tuple(one["tests"]), one.get("branches"))
         for one in facts()["part"]
     ]
 
@@ -90,7 +91,8 @@ def told(part: Part, found: dict) -> float:
             print(f"  {name}: {', '.join(map(str, missing))}")
     there = summed["num_statements"] + summed["num_branches"]
     share = 100 * (summed["covered_lines"] + summed["covered_branches"]) / max(there, 1)
-    print(f"{share:6.2f} % of {part.job} (at least {part.branches:g} %)", flush=True)
+    asked = "not judged yet" if part.branches is None else f"at least {part.branches:g} %"
+    print(f"{share:6.2f} % of {part.job} ({asked})", flush=True)
     return share
 
 
@@ -103,9 +105,11 @@ def main() -> int:
     starts = tuple(asked.modules) or ("",)
     chosen = [core()] if asked.core else parts()
     chosen = [part for part in chosen if any(name.startswith(starts) for name in part.modules)]
+    if not asked.modules:
+        chosen = [part for part in chosen if part.branches is not None]
     tests = dict.fromkeys(test for part in chosen for test in part.tests)
     status, found = reached(tests, [name for part in chosen for name in part.files])
-    below = [part for part in chosen if told(part, found) < part.branches]
+    below = [part for part in chosen if told(part, found) < (part.branches or 0)]
     return int(bool(status or below))
 
 

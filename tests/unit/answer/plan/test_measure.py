@@ -176,6 +176,7 @@ def test_the_noise_of_a_statistic_is_told_in_rows_and_values():
     assert (one.noise_kind, one.terms, one.signs) == (LAPLACE, 3, (1, 1, 1))
     # One row moves 2r of 6 rows at most; a row is worth 2r steps of FULL.
     assert one.scale == pytest.approx(6 / 0.1)
+    assert rows_measured(whole=True).view(Rows(None)).scale == pytest.approx(6 / 0.1)
     assert one.variance == pytest.approx(3 * 2 * 60**2)
     assert one.moves == pytest.approx(6)
     two = gaussian.view(SOME)
