@@ -1,6 +1,6 @@
 """Branch coverage of the trusted base, part by part: `make coverage`.
 
-    python tests/trusted_base.py            every part of trusted-base.toml that is judged, by its tests
+    python tests/trusted_base.py            parts of trusted-base.toml that are judged
     python tests/trusted_base.py --core     the core alone, each module by its own tests
     python tests/trusted_base.py noise/     parts with a module that starts so, judged or not
 

@@ -112,6 +112,9 @@ def test_a_strategy_takes_the_totals_of_its_statistics_and_no_others(given):
     some = np.ones(2, dtype=np.int64)
     with pytest.raises(ValueError, match="zip"):
         joined().release([some] * given)
+    for read in (joined().view(SOME).values, joined().view(SOME).combine):
+        with pytest.raises(ValueError, match="zip"):
+            read([some] * given)
 
 
 @pytest.mark.parametrize("noise_kind", list(NoiseKind))
