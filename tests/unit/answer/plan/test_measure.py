@@ -213,6 +213,7 @@ def test_half_widths_hold_noise_as_often_as_they_say_and_hardly_more(noise_kind)
     for one in (rows_measured(noise_kind).view(Rows(None)), joined(noise_kind).view(Rows(None))):
         count = len(one.measurement.strategy.statistics)
         found = np.abs(one.values(one.measurement.release([zero] * count)))
+        assert one.error() == one.error(0.95)
         assert np.mean(found <= one.error(0.95)) == pytest.approx(0.95, abs=0.008)
         assert np.mean(found <= one.error(0.5)) == pytest.approx(0.5, abs=0.018)
 

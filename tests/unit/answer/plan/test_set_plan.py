@@ -120,6 +120,7 @@ def test_groups_are_found_by_a_selection_by_a_count_or_not_at_all():
 def test_a_person_helps_to_find_so_many_groups_that_each_has_a_thousandth_of_epsilon():
     keys = made(BY_STREET, keys=Price(Fraction(1, 4), Fraction(1, 9)))
     assert [keys.findable(groups) for groups in (1, 249, 250, 251, 9999)] == [1, 249, 250, 250, 250]
+    assert made(BY_STREET, keys=Price(1, Fraction(1, 9))).findable(9999) == 1000
     assert made(BY_CITY).findable(9999) == 9999
 
 
