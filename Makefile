@@ -1,6 +1,7 @@
 # make demo   what a newcomer runs first
 # make test   every check; CI runs exactly this
 # make audit  the long runs: fresh entropy, more samples
+# make coverage  every branch of the trusted base; make mutants: changes to its core that tests must notice
 # make portable  the tests as other machines would run them
 # make bench  side by side with peers, in their own environment under .bench/
 
@@ -11,7 +12,7 @@ RUN := $(BIN)/python
 # Tests start hundreds of processes: none of them should compile the whole package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check audit portable bench unpinned lock figures screenshots clean
+.PHONY: demo test check audit coverage mutants portable bench unpinned lock figures screenshots clean
 
 demo: .venv/run
 	@$(BIN)/discreet demo
@@ -30,6 +31,13 @@ check: .venv/test
 audit: .venv/test
 	HYPOTHESIS_PROFILE=fresh $(RUN) -m pytest -n 2 -q -m audit
 	HYPOTHESIS_PROFILE=fresh $(RUN) -m pytest -n 2 -q tests/property tests/crash/test_model.py
+
+# The modules, and what is asked of their tests: trusted-base.toml.
+coverage: .venv/test
+	$(RUN) tests/trusted_base.py
+
+mutants: .venv/test
+	$(RUN) tests/mutation.py
 
 # All vector units, none beyond numpy's baseline, and one core in another time zone and locale.
 portable: check .venv/browser

@@ -53,6 +53,10 @@ class ContributionBounds:
     Example:
         >>> [ContributionBounds.stated(Limits(4, 3), kind).rows for kind in NoiseKind]
         [12, 6]
+
+    Reference:
+        `docs/proofs/bounding.md`, Lemma 1. Scaling a person down to a norm: Abadi et al., "Deep
+        learning with differential privacy", CCS 2016, Algorithm 1 (there of a gradient).
     """
 
     noise_kind: NoiseKind
@@ -72,6 +76,25 @@ def largest_weight(limit: int, *, squared: bool) -> float:
     """What a person's weight is computed from: this over their norm, rounded down.
 
     `limit` is one on a squared norm if `squared`.
+
+    Guarantee:
+        With a norm N above the limit R, the double quotient w rounded down has w N <= FULL R; of
+        squares, w^2 N^2 <= FULL^2 R.
+    Neighbours:
+        None: it is a function of one person's own norm, and of public limits.
+    Why:
+        At most five double operations are rounded (`limit`'s root, this product, the norm and its
+        root, the quotient), each by a factor of 1 + 2^-53 at most, and _BELOW outweighs them all.
+    Edge cases:
+        A norm of more than FULL times the limit gives 0. Norms within the limit are not divided:
+        their weight is FULL. Limits are at least 1 and at most 2^40, so nothing overflows.
+
+    Example:
+        >>> [int(largest_weight(3, squared=False) / norm) for norm in (4, 6, 3072, 3073)]
+        [767, 511, 0, 0]
+
+    Reference:
+        `docs/proofs/bounding.md`, Lemma 1.
     """
     return (limit**0.5 if squared else float(limit)) * FULL * _BELOW
 

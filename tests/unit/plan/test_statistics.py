@@ -6,7 +6,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from discreet.plan.statistics import grid
+from discreet.plan.expressions import Column
+from discreet.plan.kinds import Kind, Range, Type
+from discreet.plan.statistics import Ranks, grid, ranks
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -39,3 +41,20 @@ def test_a_constant_has_a_reach_for_noise_to_hide(value):
         one = grid(value, value, whole=whole)
         assert one.reach >= 1
         assert one.centre == value
+
+
+@pytest.mark.parametrize(
+    ("kind", "low", "high", "cells"),
+    [
+        (Kind.INTEGER, 0, 9, (-0.5, 9.5, 10)),
+        (Kind.INTEGER, 0, 5000, (0, 5000, 2048)),
+        (Kind.REAL, 0.0, 9.0, (0.0, 9.0, 2048)),
+        (Kind.REAL, 3.0, 3.0, (3.0, 3.0, 1)),
+        (Kind.REAL, 0.0, 5e-324, (0.0, 5e-324, 1)),
+    ],
+)
+def test_whole_numbers_have_a_cell_each_and_values_that_hardly_differ_share_one(
+    kind, low, high, cells
+):
+    scope = {"x": Type(kind, range=Range(low, high))}
+    assert ranks(Column("x"), None, scope) == Ranks(Column("x"), None, *cells)

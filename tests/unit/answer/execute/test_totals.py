@@ -40,6 +40,17 @@ def test_every_place_has_a_number_however_rows_are_cut(monkeypatch, places, size
     assert whole.tolist() == [expected, [10 * p for p in expected]]
 
 
+def test_batches_without_rows_are_passed_over():
+    nothing = pa.RecordBatch.from_pydict(
+        {"place": pa.array([], pa.int64()), "n": pa.array([], pa.int64())}
+    )
+    (some,) = pa.table({"place": [1], "n": [7]}).to_batches()
+
+    (slice_,) = dense(iter([nothing, some, nothing, nothing]), 3, 1)
+
+    assert slice_.tolist() == [[0, 7, 0]]
+
+
 # --- many groups ----------------------------------------------------------------------------------
 
 

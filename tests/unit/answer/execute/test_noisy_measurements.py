@@ -1,0 +1,88 @@
+"""What is stored with a charge is read back as it was, or refused as a whole."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from discreet.answer.execute.noisy_measurements import NoisyMeasurements, Spent, pack, unpack
+from discreet.answer.plan.limits import ClippedShare
+from discreet.errors import InputError
+from discreet.plan.bounding import ContributionBounds, NoiseKind
+from discreet.privacy import GDP, Approximate, Neighbours, Pure
+
+LONG = np.array([1 << 70, -(1 << 90), 0], dtype=object)
+DRAWN = NoisyMeasurements(
+    ContributionBounds(NoiseKind.GAUSSIAN, 6, 4),
+    {"k0": pa.array(["Oslo", None, "Haifa"]), "k1": pa.array([1, 2, 3], pa.int64())},
+    3,
+    (np.array([1, -2, 3], dtype=np.int64), LONG),
+    {"median": np.array([0, 7, 2047], dtype=np.int64)},
+    (
+        Spent("which groups there are", "exact choice", Approximate(Fraction(1, 3), 1e-9)),
+        Spent("Rows", "Gaussian", GDP.of_square(1, neighbours=Neighbours.CHANGE_ONE)),
+    ),
+    {"rows": ClippedShare(0.25, 0.01, 0.125, 64)},
+)
+PUBLIC = NoisyMeasurements(
+    ContributionBounds(NoiseKind.LAPLACE, 1, 1),
+    {},
+    1,
+    (np.array([5], dtype=np.int64),),
+    {},
+    (Spent("Rows", "Laplace", Pure(1)),),
+)
+
+
+def same(one, other):
+    assert one.contributions == other.contributions
+    assert {k: v.to_pylist() for k, v in one.keys.items()} == {
+        k: v.to_pylist() for k, v in other.keys.items()
+    }
+    assert one.groups == other.groups
+    assert [(n.dtype, n.tolist()) for n in one.numbers] == [
+        (n.dtype, n.tolist()) for n in other.numbers
+    ]
+    assert {k: v.tolist() for k, v in one.cells.items()} == {
+        k: v.tolist() for k, v in other.cells.items()
+    }
+    assert (one.spent, one.clipped) == (other.spent, other.clipped)
+
+
+def test_grouping_sets_are_read_back_as_they_were_numbers_of_any_length_too():
+    back = unpack(pack([DRAWN, PUBLIC]))
+    assert len(back) == 2
+    same(back[0], DRAWN)
+    same(back[1], PUBLIC)
+    assert pack(back) == pack([DRAWN, PUBLIC])
+
+
+def test_no_grouping_sets_are_none():
+    assert unpack(pack([])) == []
+
+
+def reheaded(**changes):
+    head, _, rest = pack([DRAWN]).partition(b"\n")
+    return json.dumps(json.loads(head) | changes).encode() + b"\n" + rest
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        b"",
+        b"{}",
+        b"[1]\n",
+        b"no json\n",
+        pack([DRAWN])[:-40],
+        reheaded(version=1),
+        reheaded(version=3),
+        reheaded(sizes=[7]),
+        reheaded(sizes=["a"]),
+        reheaded(sizes=None),
+    ],
+)
+def test_what_is_damaged_or_of_another_version_is_refused_in_one_way(stored):
+    with pytest.raises(InputError, match="stored measurements cannot be read"):
+        unpack(stored)

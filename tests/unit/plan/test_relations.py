@@ -1,0 +1,170 @@
+"""Relations: whose rows they are, how many one person has at most, and what cannot be combined."""
+
+import pytest
+
+from discreet.errors import InputError
+from discreet.plan.expressions import Call, Cast, Column, Function, Literal
+from discreet.plan.kinds import Kind, Range
+from discreet.plan.relations import (
+    MOST_JOINED,
+    FilterRows,
+    JoinPerson,
+    JoinPublic,
+    Keep,
+    Named,
+    PerPerson,
+    PersonAggregate,
+    Project,
+    Scan,
+    Summary,
+    Union,
+    columns_of,
+    has_one_row_each,
+    join_caps,
+    summary_type,
+)
+from visits import EachRow, schema
+
+VISITS, CITIES = schema().tables["visits"], schema().tables["cities"]
+SCAN = Scan(VISITS)
+BY_ROW = Scan(schema(EachRow()).tables["visits"])
+PERSON = Named("who", Column("person"))
+COUNTED = PersonAggregate("n", Summary.COUNT)
+ONE = PerPerson(SCAN, (PERSON,), (COUNTED,))
+SCOPE = columns_of(SCAN)
+
+
+def pick(relation, **columns):
+    return Project(relation, tuple(Named(name, Column(of)) for name, of in columns.items()))
+
+
+@pytest.mark.parametrize(
+    "combine",
+    [
+        lambda: PerPerson(BY_ROW, (), (COUNTED,)),
+        lambda: Union(BY_ROW, BY_ROW),
+        lambda: JoinPerson(BY_ROW, pick(BY_ROW, a="amount"), (), Keep.MATCHED),
+    ],
+)
+def test_rows_that_are_protected_by_themselves_have_no_person_in_common(combine):
+    with pytest.raises(InputError, match="single rows"):
+        combine()
+
+
+def test_rows_meet_where_values_of_one_kind_are_equal():
+    with pytest.raises(InputError, match="a join compares real with text"):
+        JoinPublic(SCAN, CITIES, (Column("amount"),), Keep.MATCHED, ())
+    right = pick(SCAN, a="amount")
+    with pytest.raises(InputError, match="a join compares text with real"):
+        JoinPerson(SCAN, right, ((Column("street"), Column("a")),), Keep.MATCHED)
+
+
+def test_unions_have_the_same_kinds_of_columns():
+    with pytest.raises(InputError, match="different columns"):
+        Union(pick(SCAN, a="amount"), pick(SCAN, a="city"))
+    both = Union(pick(SCAN, a="city"), pick(SCAN, b="city"))
+    assert columns_of(both)["a"].keys == SCOPE["city"].keys
+
+
+def test_a_condition_is_true_or_false():
+    with pytest.raises(InputError, match="a condition is real"):
+        FilterRows(SCAN, Column("amount"))
+    with pytest.raises(InputError, match="a condition is text"):
+        summary_type(PersonAggregate("n", Summary.COUNT, None, Column("city")), SCOPE)
+
+
+@pytest.mark.parametrize(
+    ("summary", "column", "kind", "range_"),
+    [
+        (Summary.COUNT, None, Kind.INTEGER, Range(0, 2**63 - 1)),
+        (Summary.COUNT_DISTINCT, "street", Kind.INTEGER, Range(0, 2**63 - 1)),
+        (Summary.MIN, "amount", Kind.REAL, Range(0, 100)),
+        (Summary.MAX, "street", Kind.TEXT, None),
+        (Summary.MEAN, "amount", Kind.REAL, Range(0, 100)),
+        (Summary.SUM, "amount", Kind.REAL, None),
+        (Summary.SUM, "person", Kind.INTEGER, None),
+    ],
+)
+def test_a_summary_of_a_persons_rows_has_a_type(summary, column, kind, range_):
+    found = summary_type(PersonAggregate("n", summary, column and Column(column)), SCOPE)
+    assert (found.kind, found.range) == (kind, range_)
+    assert found.nullable is (summary not in {Summary.COUNT, Summary.COUNT_DISTINCT})
+
+
+@pytest.mark.parametrize("summary", [Summary.SUM, Summary.MEAN])
+def test_only_numbers_within_bounds_add_up(summary):
+    unbounded = Cast(Column("street"), Kind.REAL)
+    with pytest.raises(InputError, match="only numbers add up"):
+        summary_type(PersonAggregate("n", summary, Column("street")), SCOPE)
+    with pytest.raises(InputError, match="need bounds"):
+        summary_type(PersonAggregate("n", summary, unbounded), SCOPE)
+    with pytest.raises(InputError, match="without an argument"):
+        summary_type(PersonAggregate("n", summary), SCOPE)
+
+
+# --- how many rows one person has -----------------------------------------------------------------
+
+
+def renamed(relation, name):
+    return pick(relation, **{name: "who"})
+
+
+@pytest.mark.parametrize(
+    ("relation", "once"),
+    [
+        (SCAN, False),
+        (ONE, True),
+        (PerPerson(SCAN, (), (COUNTED,)), True),
+        (PerPerson(SCAN, (Named("s", Column("street")),), (COUNTED,)), False),
+        (PerPerson(SCAN, (Named("one", Literal(1, Kind.INTEGER)),), (COUNTED,)), False),
+        (FilterRows(ONE, Call(Function.GREATER, (Column("n"), Literal(1, Kind.INTEGER)))), True),
+        (renamed(ONE, "whom"), True),
+        (PerPerson(pick(SCAN, whom="person"), (Named("p", Column("whom")),), ()), True),
+        (PerPerson(pick(SCAN, whom="street"), (Named("p", Column("whom")),), ()), False),
+        (
+            PerPerson(FilterRows(SCAN, Call(Function.IS_NULL, (Column("street"),))), (PERSON,), ()),
+            True,
+        ),
+        (
+            PerPerson(
+                JoinPublic(SCAN, CITIES, (Column("city"),), Keep.ALL, (("land", "country"),)),
+                (Named("l", Column("land")),),
+                (),
+            ),
+            False,
+        ),
+        (PerPerson(Union(SCAN, SCAN), (PERSON,), ()), False),  # it is not looked for in unions
+        (
+            PerPerson(
+                Union(pick(SCAN, p="person"), pick(SCAN, p="person")),
+                (Named("q", Column("p")),),
+                (),
+            ),
+            False,
+        ),
+        (Union(ONE, ONE), False),
+        (
+            JoinPerson(
+                ONE, PerPerson(SCAN, (), (PersonAggregate("m", Summary.COUNT),)), (), Keep.MATCHED
+            ),
+            True,
+        ),
+    ],
+)
+def test_whether_nobody_has_more_than_one_row_follows_from_public_facts(relation, once):
+    assert has_one_row_each(relation) is once
+
+
+def test_what_both_sides_of_a_join_keep_of_a_person_multiplies_to_the_most_there_may_be():
+    right = pick(SCAN, a="amount")
+    many, single = (join_caps(JoinPerson(left, right, (), Keep.ALL)) for left in (SCAN, ONE))
+    assert many[0] * many[1] <= MOST_JOINED < (many[0] + 1) * (many[1] + 1)
+    assert single == (None, MOST_JOINED)
+    other = PerPerson(SCAN, (), (PersonAggregate("m", Summary.COUNT),))
+    assert join_caps(JoinPerson(ONE, other, (), Keep.ALL)) == (None, None)
+
+
+def test_a_left_join_may_leave_columns_empty():
+    for keep, nullable in ((Keep.MATCHED, False), (Keep.ALL, True)):
+        joined = JoinPublic(SCAN, CITIES, (Column("city"),), keep, (("land", "country"),))
+        assert columns_of(joined)["land"].nullable is nullable
