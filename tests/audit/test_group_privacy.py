@@ -28,6 +28,7 @@ GROUPS = {
     "laplace-wide": Pair(0, 15),
     "laplace-vector": Pair([0, 0, 0], [2, 2, 2]),
     "gaussian": Pair(0, 3),
+    "staircase": Pair(0, 15),
     "gaussian-vector": Pair([0] * 4, [3] * 4),
     "exponential": SCORES,
     "exponential-monotone": RISING,
@@ -47,6 +48,7 @@ GROUPS = {
     "histogram": Pair([0] * 4, [3, 0, 0, 0]),
     "histogram-change-one": Pair([0, 3, 0, 0], [3, 0, 0, 0]),
     "key-selection": Pair({}, {"a": 3}),
+    "gaussian-key-selection": Pair({}, {"a": 3}),
     "laplace-threshold": Pair({"a": 2}, {"a": 5}),
     "gaussian-threshold": Pair({"a": 2}, {"a": 5}),
     # Each person may move the value as far as the bounds say, or bring the largest one closer.
@@ -71,7 +73,12 @@ GROUPS = {
     "tree-count": Pair([0] * 7, [3] + [0] * 6),
     "factorized-count": Pair([0] * 7, [3] + [0] * 6),
 }
-HIDDEN_BY_CHANCE = {"smooth-median", "unbounded-quantile", "subsample-aggregate"}
+HIDDEN_BY_CHANCE = {
+    "gaussian-key-selection",
+    "smooth-median",
+    "subsample-aggregate",
+    "unbounded-quantile",
+}
 """What costs three people hardly more than one, on these data: no audit can tell."""
 
 LOOSE = {

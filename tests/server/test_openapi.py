@@ -48,7 +48,7 @@ def test_every_operation_keeps_what_its_description_says(server, document, mode)
 
 
 def test_planted_faults_are_found(server, document, monkeypatch):
-    token = server.token("fuzzing owner", "owner")
+    token = server.token("planting owner", "owner")  # limits count names
 
     def found(planted, *labels, mode=GenerationMode.POSITIVE):
         some = [one for one in operations(planted) if one.label in labels]

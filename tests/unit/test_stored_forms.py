@@ -19,7 +19,7 @@ from discreet.answer.execute.noisy_measurements import pack, unpack
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.plan.price import Price
 from discreet.curator.ledger.orders import Order
-from discreet.curator.order_kinds import QueryOrder
+from discreet.curator.query_orders import QueryOrder
 from discreet.curator.stored_orders import StoredOrder
 from discreet.plan import canonical
 from discreet.plan.bounding import NoiseKind

@@ -63,7 +63,8 @@ class Protocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         super().connection_made(transport)
-        transport.set_write_buffer_limits(high=0)  # whatever waits for its reader is noticed
+        # Whatever waits for its reader is noticed; 0 would stop TLS before anything waits.
+        transport.set_write_buffer_limits(high=1)
         self._wait()
 
     def data_received(self, data: bytes) -> None:

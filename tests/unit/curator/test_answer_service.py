@@ -11,8 +11,8 @@ import discreet as dp
 from clinic_curator import BY_CITY, COUNT, add_cities, add_visits, spent
 from discreet.curator.answer_service import AnswerService
 from discreet.curator.ledger.orders import State
-from discreet.curator.order_kinds import QueryOrder
 from discreet.curator.pricing import Terms
+from discreet.curator.query_orders import QueryOrder, UnpricedQuery
 from discreet.curator.release_schedule import AT_ONCE
 from discreet.errors import EngineError, InputError, InvariantBroken, LedgerError, QueryRefused
 from discreet.privacy import Neighbours
@@ -36,7 +36,7 @@ def service(curator):
 
 def offered(curator, text=COUNT, service=None):
     query = read(text, curator._data_store.tables.schema)
-    return (service or curator._answer_service).offer(query, TERMS, "alice")
+    return (service or curator._answer_service).offer(UnpricedQuery(query, TERMS), "alice")
 
 
 def another(curator):

@@ -228,3 +228,9 @@ def test_the_cost_of_ranks_is_charged_at_pi_and_rounded_against_the_spender():
     assert cost_of(rows, amount, GAUSSIAN) == amount / 2
     rho = cost_of(ranked, amount, GAUSSIAN)
     assert Fraction(31415927, 10**7) * rho <= amount <= Fraction(3141593, 10**6) * rho
+
+
+def test_a_stored_plan_that_does_not_suit_its_question_is_refused():
+    plan = plan_set(asked(BY_CITY), PRICE, LAPLACE)
+    with pytest.raises(ValueError, match="measured"):
+        SetPlan.from_dict({**plan.to_dict(), "measured": []}, plan.query, ADD)
