@@ -157,7 +157,7 @@ def test_an_attack_is_shown_on_raw_and_private_answers_with_the_bound(lab, serve
     room = page.locator("#attacks")
     expect(room).to_contain_text("guessed the secret of 128 of 128 people")
     expect(room).to_contain_text("no attacker at all gets above 56 of 100")
-    expect(room.locator("figure.bars")).to_contain_text("no attacker passes 73")
+    expect(room.locator("figure.bars")).to_contain_text("no attacker passes 56")
     expect(room).to_contain_text("within")
     page.get_by_role("button", name="Who was in the study?").click()
     expect(room.locator(".notice")).to_contain_text("The control.")

@@ -12,12 +12,12 @@ from discreet.server import waits
 from running_server import QUICK, served
 from visits import clinic
 
-PATIENCE = 0.5
+PATIENCE = 2.0
 
 
 @pytest.fixture
 def curator(monkeypatch):
-    monkeypatch.setattr(waits, "SPARE", 0.5)
+    monkeypatch.setattr(waits, "SPARE", 2.0)
     with dp.Curator.in_memory() as curator:
         curator.add("visits", clinic(50), **ABOUT, budget=dp.Budget(epsilon=30))
         curator.sql(COUNT, epsilon=0.5)
