@@ -13,7 +13,7 @@ from discreet.attacks.outcome import Outcome
 from discreet.attacks.simulation import Bits, Reals
 
 
-class Auditor:
+class QueryAuditor:
     """Answers sums of bits exactly, ward by ward, or refuses with NaN.
 
     It keeps the databases of a ward that all answers so far leave open, and refuses a question
@@ -43,7 +43,7 @@ class Auditor:
         return np.asarray(((ones == 0) | (ones == many)).any(axis=1) & (many[:, 0] > 0))
 
 
-class SimulatableAuditor(Auditor):
+class SimulatableAuditor(QueryAuditor):
     """Refuses if any answer that is still possible would tell a bit, which needs no secret.
 
     Its refusals tell nothing. Of sums of bits it answers none, as a sum of 0 is always possible.
@@ -84,7 +84,7 @@ class Refusals:
         said = [_heard(target(np.tile(who, (wards, 1))), wards) for who in asked]
         answers = np.stack(said, axis=1)
         refused = np.isnan(answers)
-        auditor = Auditor(everything)
+        auditor = QueryAuditor(everything)
         expected = (
             np.stack([auditor(np.tile(who, (len(everything), 1))) for who in asked], axis=1)
             if refused.any()

@@ -22,14 +22,14 @@ from discreet.audit.releases import compare_paths, released
 from discreet.audit.repetition import repeats
 from discreet.audit.replay import Difference, Differences, replay
 from discreet.audit.report import Audit, audit_all, audit_claim, audit_mechanism
-from discreet.audit.search import Found, search
+from discreet.audit.search import FoundPair, search
 
 __all__ = [
     "Audit",
     "Difference",
     "Differences",
     "Evidence",
-    "Found",
+    "FoundPair",
     "Point",
     "audit_all",
     "audit_claim",

@@ -29,14 +29,14 @@ SAMPLES: Final = 40_000
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundPair:
     """A pair, and how far an event on it would go: -1 shows nothing, 0 all that is claimed."""
 
     pair: Pair
     reach: float
 
 
-def search(mechanism: Mechanism, *, tries: int = 200, samples: int = 200_000) -> Found:
+def search(mechanism: Mechanism, *, tries: int = 200, samples: int = 200_000) -> FoundPair:
     """The neighbours on which `samples` runs would certify most, as far as `tries` pairs tell.
 
     Example:
@@ -60,12 +60,12 @@ def search(mechanism: Mechanism, *, tries: int = 200, samples: int = 200_000) ->
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    found: Found | None
+    found: FoundPair | None
     tried: int
 
 
 def _first_better(
-    claim: Claim, near: list[Pair], best: Found, promised: tuple[Point, ...], samples: int
+    claim: Claim, near: list[Pair], best: FoundPair, promised: tuple[Point, ...], samples: int
 ) -> _Step:
     for tried, pair in enumerate(near, start=1):
         found = _judged(claim, pair, promised, samples)
@@ -85,7 +85,7 @@ def harder(mechanism: Mechanism, *, tries: int, samples: int) -> Claim:
     return claim if found in claim.pairs else replace(claim, pairs=(*claim.pairs, found))
 
 
-def _reach(found: Found) -> float:
+def _reach(found: FoundPair) -> float:
     return found.reach
 
 
@@ -94,16 +94,18 @@ def _shuffled(pairs: list[Pair]) -> list[Pair]:
     return [pairs[int(i)] for i in np.argsort(lots, kind="stable")]
 
 
-def _judged(claim: Claim, pair: Pair, promised: tuple[Point, ...], samples: int) -> Found:
+def _judged(claim: Claim, pair: Pair, promised: tuple[Point, ...], samples: int) -> FoundPair:
     """How far the best event on a pair would go."""
     try:
         if claim.law is not None or len(claim.views) == 1:
             law = views(claim)[0].law
-            return Found(pair, _by_law(law(pair.left), law(pair.right), promised, samples))
+            return FoundPair(pair, _by_law(law(pair.left), law(pair.right), promised, samples))
         left, right = (rows(claim.draw(side, SAMPLES)) for side in (pair.left, pair.right))
     except DiscreetError:
-        return Found(pair, -1.0)
-    return Found(pair, max(reach for reach, _ in ranked_events(left, right, promised, 0.01, None)))
+        return FoundPair(pair, -1.0)
+    return FoundPair(
+        pair, max(reach for reach, _ in ranked_events(left, right, promised, 0.01, None))
+    )
 
 
 def _by_law(left: Law, right: Law, promised: tuple[Point, ...], samples: int) -> float:

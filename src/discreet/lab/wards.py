@@ -9,7 +9,7 @@ from discreet.attacks.averaging import Averaging
 from discreet.attacks.differencing import Differencing, WardSums
 from discreet.attacks.low_bits import LowBits, Noisy
 from discreet.attacks.outcome import Outcome
-from discreet.attacks.refusals import Auditor, Refusals
+from discreet.attacks.refusals import QueryAuditor, Refusals
 from discreet.attacks.repeated_zero import RepeatedZero
 from discreet.attacks.simulation import Bits, Reals
 from discreet.lab.curated import Curated
@@ -56,7 +56,7 @@ def refusals(setting: Setting, wards: int = WARDS) -> Outcome:
         case "raw":
             return attack.run(exact(secret), setting.effort)
         case "rounded":
-            return attack.run(Auditor(secret), setting.effort)
+            return attack.run(QueryAuditor(secret), setting.effort)
         case "private":
             return attack.run(_unrefused(attack, setting), setting.effort)
 

@@ -3,7 +3,7 @@ import pytest
 
 from discreet.attacks import Promise, Refusals
 from discreet.attacks.exponential import databases
-from discreet.attacks.refusals import Auditor, SimulatableAuditor
+from discreet.attacks.refusals import QueryAuditor, SimulatableAuditor
 from discreet.attacks.simulation import SplitMix64
 from discreet.errors import InputError
 
@@ -26,7 +26,7 @@ def test_exact_answers_give_everybody_away():
 
 
 def test_what_an_auditor_refuses_gives_most_people_away():
-    outcome = attack(Auditor(SECRET))
+    outcome = attack(QueryAuditor(SECRET))
 
     assert outcome.success > 0.85
     assert outcome.refutes
@@ -35,7 +35,7 @@ def test_what_an_auditor_refuses_gives_most_people_away():
 def test_no_answer_of_the_auditor_tells_a_bit():
     """All databases that have the same answers, refusals aside, leave every bit open."""
     everything = databases(5)
-    auditor, asked = Auditor(everything), Refusals(everything[1:-1]).questions(5)
+    auditor, asked = QueryAuditor(everything), Refusals(everything[1:-1]).questions(5)
     said = np.stack([auditor(np.tile(who, (len(everything), 1))) for who in asked], axis=1)
     sums = everything @ asked.T
 

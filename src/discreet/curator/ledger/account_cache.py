@@ -17,12 +17,12 @@ FROM charges c JOIN entries e ON e.sequence = c.sequence
 LEFT JOIN measurements m ON m.charge = c.sequence LEFT JOIN entries b ON b.sequence = c.measured
 LEFT JOIN releases r ON r.charge = c.sequence
 LEFT JOIN entries a ON a.sequence = c.released WHERE """
-"""The columns of `Found`."""
+"""The columns of `StoredCharge`."""
 
 _KINDS = ("dataset", "link", "group", "analyst")
 
 
-class Found(NamedTuple):
+class StoredCharge(NamedTuple):
     """A charge that was made before, what was measured for it, its answer, and their entries.
 
     `outcome` is the entry of the answer, or of the failure that there is instead.
@@ -51,8 +51,8 @@ class AccountCache:
 
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
-        self.charges: dict[str, Found] = {}
-        self.requests: dict[str, Found] = {}
+        self.charges: dict[str, StoredCharge] = {}
+        self.requests: dict[str, StoredCharge] = {}
         self._accounts: dict[str, Account] = {}
         self._joined: dict[str, list[str]] = {}
         self._before: dict[str, Account] = {}
@@ -62,10 +62,10 @@ class AccountCache:
         """Look up what was charged before and the accounts that may be debited."""
         if orders:
             for row in self._transaction.read(*_ask_charges(orders)):
-                self.keep(Found(*row))
+                self.keep(StoredCharge(*row))
             self.read_accounts(_askers(orders))
 
-    def keep(self, charge: Found) -> None:
+    def keep(self, charge: StoredCharge) -> None:
         """Remember a charge."""
         self.charges[charge.question] = charge
         if charge.request is not None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from discreet.curator.canonical_json import digest
-from discreet.curator.ledger.account_cache import FOUND, AccountCache, Found
+from discreet.curator.ledger.account_cache import FOUND, AccountCache, StoredCharge
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.amounts import cost_units
 from discreet.curator.ledger.attested import after
@@ -35,24 +35,24 @@ class Turn:
     ahead: int
 
 
-def charge(transaction: Transaction, sheet: AccountCache, order: Order, turn: Turn) -> Receipt:
+def charge(transaction: Transaction, cache: AccountCache, order: Order, turn: Turn) -> Receipt:
     """Charge an order, unless its question was charged before.
 
     Guarantee:
         Every account that the order touches is debited, or none is. The second to ask the same
         question debits only accounts of analysts that have not paid for the answer.
     """
-    found = _look_up(sheet, order)
+    found = _look_up(cache, order)
     if found is not None:
-        _share(transaction, sheet, order, found)
+        _share(transaction, cache, order, found)
         return _receive(transaction, found, turn)
     check_failures(transaction, order)
-    touched = sheet.touched(order.dataset, order.analyst)
-    entry, _ = _debit(transaction, sheet, order, touched, "charged", order.to_dict())
+    touched = cache.touched(order.dataset, order.analyst)
+    entry, _ = _debit(transaction, cache, order, touched, "charged", order.to_dict())
     made = (entry.sequence, order.request, order.question, turn.worker, turn.now)
     columns = "sequence, request, question, worker, claimed, analyst, dataset"
     transaction.insert(f"charges ({columns})", (*made, order.analyst, order.dataset))
-    sheet.keep(Found(*made, None, None, None, None, digest(entry.text), entry.text))
+    cache.keep(StoredCharge(*made, None, None, None, None, digest(entry.text), entry.text))
     return Receipt(entry.sequence, order, State.CHARGED)
 
 
@@ -118,8 +118,8 @@ def complete(transaction: Transaction, receipt: Receipt, release: bytes) -> byte
     return release
 
 
-def _charged(transaction: Transaction, receipt: Receipt) -> Found:
-    rows = [Found(*row) for row in transaction.read(*charge_of(receipt))]
+def _charged(transaction: Transaction, receipt: Receipt) -> StoredCharge:
+    rows = [StoredCharge(*row) for row in transaction.read(*charge_of(receipt))]
     if not rows or rows[0].question != receipt.order.question:
         raise LedgerError(
             f"there is no charge {receipt.sequence} for this answer",
@@ -167,12 +167,12 @@ def claim_pending(transaction: Transaction, turn: Turn, limit: int) -> tuple[Rec
     OR c.worker IN ({", ".join("?" * len(dead))}))"""
     values = (turn.lapsed, turn.ahead, *dead, limit)
     rows = transaction.read(f"{FOUND} {gone} ORDER BY c.sequence LIMIT ?", values)
-    return tuple(_receive(transaction, Found(*row), turn) for row in rows)
+    return tuple(_receive(transaction, StoredCharge(*row), turn) for row in rows)
 
 
 def _debit(
     transaction: Transaction,
-    sheet: AccountCache,
+    cache: AccountCache,
     order: Order,
     accounts: Iterable[Account],
     kind: str,
@@ -190,22 +190,24 @@ def _debit(
         kind, order.analyst, {**facts, "debits": debits, "after": after(paid)}
     )
     for old, new in zip(before, paid, strict=True):
-        sheet.put(old, replace(new, entry=entry.sequence))
+        cache.put(old, replace(new, entry=entry.sequence))
     return entry, debits
 
 
-def _look_up(sheet: AccountCache, order: Order) -> Found | None:
-    attempt = None if order.request is None else sheet.requests.get(order.request)
+def _look_up(cache: AccountCache, order: Order) -> StoredCharge | None:
+    attempt = None if order.request is None else cache.requests.get(order.request)
     if attempt is not None and attempt.question != order.question:
         raise InputError(
             "a request id was used again for another question",
             why="it stands for the question, version and price it was first used with",
             fix="use a new id for a new question",
         )
-    return sheet.charges.get(order.question)
+    return cache.charges.get(order.question)
 
 
-def _share(transaction: Transaction, sheet: AccountCache, order: Order, found: Found) -> None:
+def _share(
+    transaction: Transaction, cache: AccountCache, order: Order, found: StoredCharge
+) -> None:
     """Debit the analyst's own accounts for an answer that others have paid for.
 
     Why: the dataset's people lose nothing when a number is told twice, but the cap of an analyst
@@ -217,12 +219,12 @@ def _share(transaction: Transaction, sheet: AccountCache, order: Order, found: F
     paid = set(entry.facts["debits"]) | _shares(transaction, entry.sequence)
     owing = [
         one
-        for one in sheet.touched(order.dataset, order.analyst)
+        for one in cache.touched(order.dataset, order.analyst)
         if one.holder.kind in ("analyst", "group") and one.holder.key not in paid
     ]
     if owing:
         facts = {"charge": entry.sequence, "request": order.request}
-        _, debits = _debit(transaction, sheet, order, owing, "shared", facts)
+        _, debits = _debit(transaction, cache, order, owing, "shared", facts)
         for key in debits:
             transaction.insert("shares (charge, account)", (entry.sequence, key))
 
@@ -232,7 +234,7 @@ def _shares(transaction: Transaction, sequence: int) -> set[str]:
     return {key for (key,) in rows}
 
 
-def _receive(transaction: Transaction, found: Found, turn: Turn) -> Receipt:
+def _receive(transaction: Transaction, found: StoredCharge, turn: Turn) -> Receipt:
     """The receipt of a charge that was made before; a lapsed claim passes to this worker."""
     claimed = turn.lapsed < found.claimed <= turn.ahead and not is_gone(found.worker)
     if found.outcome is not None or claimed:
@@ -242,7 +244,7 @@ def _receive(transaction: Transaction, found: Found, turn: Turn) -> Receipt:
     return _stands(found, State.CHARGED)
 
 
-def _stands(found: Found, unfinished: State) -> Receipt:
+def _stands(found: StoredCharge, unfinished: State) -> Receipt:
     """Where a charge stands, with the stored bytes that go with it."""
     if digest(found.body) != found.hash:
         raise damaged(f"the text of entry {found.sequence} was changed")

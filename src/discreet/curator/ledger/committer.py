@@ -52,11 +52,11 @@ class _Job(Generic[T]):
         self.called = threading.Event()
         self.until = time.monotonic() + PATIENCE
 
-    def attempt(self, transaction: Transaction, sheet: AccountCache) -> None:
+    def attempt(self, transaction: Transaction, cache: AccountCache) -> None:
         """Run in a shared transaction; a refusal must not leave half of the work behind."""
         before, self._error = transaction.writes, None
         try:
-            self._answer = self._work(transaction, sheet)
+            self._answer = self._work(transaction, cache)
         except DiscreetError as refusal:
             if transaction.writes > before:
                 raise Refused from refusal
@@ -106,7 +106,7 @@ class Committer:
     ) -> T:
         """Run one operation together with others; returns when it is durable.
 
-        The sheet has what `order` needs. Other operations that share the transaction read no
+        The cache has what `order` needs. Other operations that share the transaction read no
         accounts: what reads or changes them without an order has to `submit_alone`. What it is
         known to read is fetched `ahead`, with what the others read.
         """
@@ -225,11 +225,11 @@ class Committer:
         def work(execute: Execute) -> tuple[Sighting, int]:
             transaction = Transaction(execute, ahead)
             transaction.check(seen)
-            sheet = AccountCache(transaction)
-            sheet.read(orders)
+            cache = AccountCache(transaction)
+            cache.read(orders)
             for job in jobs:
-                job.attempt(transaction, sheet)
-            sheet.write_back()
+                job.attempt(transaction, cache)
+            cache.write_back()
             transaction.finish()
             return transaction.sighting, transaction.writes
 

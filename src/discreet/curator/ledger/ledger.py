@@ -188,7 +188,7 @@ class Ledger:
         not certain that the charge was kept, and then asking again finds out.
         """
         return self._committer.submit(
-            lambda page, sheet: charging.charge(page, sheet, order, self._turn()),
+            lambda page, cache: charging.charge(page, cache, order, self._turn()),
             order,
             ahead=[charging.failures_of(order)],
         )
@@ -298,10 +298,10 @@ class Ledger:
         """The accounts that an order would debit; it needs a price in the measure of each."""
 
         def work(page: Transaction) -> tuple[Account, ...]:
-            sheet = AccountCache(page)
-            sheet.read_accounts([(dataset, analyst)])
-            touched = tuple(sheet.touched(dataset, analyst))
-            if not sheet.knows(touched[-1]):
+            cache = AccountCache(page)
+            cache.read_accounts([(dataset, analyst)])
+            touched = tuple(cache.touched(dataset, analyst))
+            if not cache.knows(touched[-1]):
                 account_changes.check_unlike(page, [touched[-1].holder])
             return touched
 

@@ -22,7 +22,7 @@ IDLE: Final = 50
 """Looks at nothing, after which the thread ends until it is needed again."""
 
 
-class Connection(Protocol):
+class SocketConnection(Protocol):
     """What has a socket."""
 
     def fileno(self) -> int:
@@ -39,11 +39,11 @@ class Cutoff:
     def renew(self) -> None:
         """Begin anew in a forked child, where the thread is not."""
         self._lock = threading.Lock()
-        self._ends: dict[object, tuple[Connection, float]] = {}
+        self._ends: dict[object, tuple[SocketConnection, float]] = {}
         self._watching = False
 
     @contextmanager
-    def after(self, seconds: float, connection: Connection) -> Iterator[None]:
+    def after(self, seconds: float, connection: SocketConnection) -> Iterator[None]:
         """Cut a connection unless what is done with it ends in time."""
         key = object()
         with self._lock:
@@ -75,7 +75,7 @@ class Cutoff:
         return idle
 
 
-def _shut(connection: Connection) -> None:
+def _shut(connection: SocketConnection) -> None:
     # It may be closed by now.
     with suppress(Exception), socket.socket(fileno=os.dup(connection.fileno())) as wire:
         wire.shutdown(socket.SHUT_RDWR)

@@ -49,7 +49,7 @@ class AccountReply(BaseModel):
     exact: list[str | int | None]
 
 
-class Spent(BaseModel):
+class SpentReply(BaseModel):
     """One charge of a dataset; analysts are told who asked what where it was they."""
 
     id: int
@@ -69,7 +69,7 @@ class Accounts(BaseModel):
 class HistoryReply(Accounts):
     """The accounts of one dataset, and its newest charges, oldest first."""
 
-    history: list[Spent]
+    history: list[SpentReply]
 
 
 @router.get("/budgets", response_model=Accounts)
