@@ -24,6 +24,8 @@ PACE = 800
 CAP_PER_KILL = 4
 """So that the budget lasts for most of the run and not for all of it."""
 
+NAP = 0.1
+"""The planted fault shows when a worker dies between telling and storing: most nap there."""
 
 PRICE = Filter.basic(epsilon=1).price(Pure(1))
 
@@ -54,6 +56,8 @@ def work(place, log, seed, mutant, began):
             drawn = os.urandom(8) if mutant == "draw again" else kept.measured
             release = kept.release or b"answer " + drawn
             note(file, asked, release)  # what was measured is stored: this is the answer
+            if mutant == "draw again":
+                time.sleep(NAP)
             if kept.release is None:
                 release = ledger.complete(kept, release)
         note(file, asked, release)
