@@ -326,7 +326,7 @@ NOISE = (
         "thin-vector-noise",
         lambda: Gaussian(rho=Fraction(1, 2), sensitivity=2, dimension=4),
         gaussian,
-        "discrete_gaussian",
+        "rounded_gaussian",
         narrower(0.85),
     ),
     wrong(

@@ -12,6 +12,9 @@ WIDEST: Final = 512
 """Noise of larger scales than this, in steps, has no law that can be listed quickly."""
 
 _DEVIATIONS: Final = 34
+_BLOCKS: Final = 1024
+"""Blocks to a scale of the threshold's noise, where it is wide."""
+
 _OFF: Final = 1e-11
 """More than all relative errors of a product of forty tails, and of their sum over the bar."""
 
@@ -26,7 +29,8 @@ def law_of_marks(bars: list[int], scales: tuple[Fraction, Fraction], hits: int) 
 
     Why: given the noise t of the threshold, questions are independent, each a hit with probability
     P(noise >= bar - t). Tails of both sides are computed as such, so nothing cancels; t beyond 34
-    scales has probability at most 4 e^-34, which the upper ends allow for.
+    scales has probability at most 4 e^-34, which the upper ends allow for. Where scales are wide,
+    t is taken a block at a time, and both ends of the block give both ends of a probability.
 
     Example:
         >>> law = law_of_marks([0, 0], (Fraction(2), Fraction(3)), 1)
@@ -35,15 +39,21 @@ def law_of_marks(bars: list[int], scales: tuple[Fraction, Fraction], hits: int) 
         >>> all(low <= high for low, high in law.values())
         True
     """
-    width = int(_DEVIATIONS * scales[0]) + 1
-    noise = np.arange(-width, width + 1)
+    block = max(1, int(scales[0]) // _BLOCKS)
+    first = np.arange(-int(_DEVIATIONS * scales[0]) - block, _DEVIATIONS * scales[0] + 1, block)
+    first, last = first.astype(np.int64), first.astype(np.int64) + block - 1
+    mass = _mass(scales[0], first) if block == 1 else _between(scales[0], first, block)
     left_out = 4 * float(np.exp(-float(_DEVIATIONS)))
-    found: dict[Marks, NDArray[np.float64]] = {(): _mass(scales[0], noise)}
+    found: dict[Marks, NDArray[np.float64]] = {(): np.stack([mass, mass])}
     for bar in bars:
-        hit, below = _tail(scales[1], bar - noise), _tail(scales[1], noise - bar + 1)
+        hit = np.stack([_tail(scales[1], bar - first), _tail(scales[1], bar - last)])
+        below = np.stack([_tail(scales[1], last - bar + 1), _tail(scales[1], first - bar + 1)])
         found = dict(_asked(found, hit, below, hits))
-    sums = {marks: float(weights.sum()) for marks, weights in found.items()}
-    return {marks: (p * (1 - _OFF), p * (1 + _OFF) + left_out) for marks, p in sums.items()}
+    sums = {marks: weights.sum(axis=1) for marks, weights in found.items()}
+    return {
+        marks: (float(low) * (1 - _OFF), float(high) * (1 + _OFF) + left_out)
+        for marks, (low, high) in sums.items()
+    }
 
 
 def _asked(
@@ -109,6 +119,18 @@ def _mass(scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.float64]:
     """P(noise = steps) of a discrete Laplace."""
     rate = float(1 / scale)
     mass: NDArray[np.float64] = np.exp(-rate * np.abs(steps)) * np.tanh(rate / 2)
+    return mass
+
+
+def _between(
+    scale: Fraction, first: NDArray[np.int64], block: int
+) -> NDArray[np.float64]:
+    """P(first <= noise < first + block) of a discrete Laplace, each side of 0 by its own tails."""
+    rate = float(1 / scale)
+    near = np.where(first >= 0, first, 1 - first - block)
+    one_side = np.exp(-rate * np.maximum(near, 0)) / (1 + np.exp(-rate)) * -np.expm1(-rate * block)
+    across = 1 - _tail(scale, 1 - first) - _tail(scale, first + block)
+    mass: NDArray[np.float64] = np.where(near >= 0, one_side, across)
     return mass
 
 
