@@ -672,7 +672,7 @@ LESS_NOISE = (
     made_wrong(
         "smooth-sensitivity-with-twice-its-share",
         smooth,
-        lambda rule: {"share": 2 * rule.share},
+        lambda rule: {"share": 2 * rule.share, "wide_share": 2 * rule.wide_share},
     ),
     wrong(
         "stairs-half-as-wide",

@@ -21,12 +21,15 @@ from discreet.mechanisms.median import GridRange, Median, one_number, read_pair
 from discreet.mechanisms.unknown_keys import read_delta
 from discreet.noise.exponential import draw_afresh, read_scale, words_each
 from discreet.privacy import Approximate, Neighbours
-from discreet.privacy.numerics.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval, total
 from discreet.rationals import Real, positive
 
 _WEIGHT_BITS: Final = 64
 _DECAY_BITS: Final = 24
 _RARE: Final = Fraction(1, 10**4)
+WIDE: Final = 8
+"""The scale in steps from which on discrete noise is nearly continuous."""
+
 _LEAST_SCALE: Final = Fraction(1, 1 << 10)
 """The least scale in steps; a larger scale than the smooth one is smooth as well."""
 
@@ -46,13 +49,17 @@ class SmoothSensitivity(Mechanism):
         Those for which the bounds are stated.
     Why:
         Weights W_0 = 2^64, W_(k+1) = ceil(r W_k) with r < 1 rational make S = max_k W_k A_k/2^64
-        satisfy S(x) <= S(y)/r exactly. Noise has scale t = S/a, a = `share` of epsilon. Let T =
-        tanh(1/2t) and values be d <= min(S, S') apart. If t' > t, the loss is at most ln(T/T') +
-        d/t' <= ln(1/r) + a <= epsilon. If t' <= t, T <= T' and noise of size j = z t loses at most
-        c z + d/t' on one side and c z - d/t' on the other, c = t/t' - 1. As P(noise >= s) <=
-        e^(-s/t), the excess over epsilon, 1 - e^(epsilon - loss), has a mean of at most the
-        integral of c e^(-c(z - z0)) e^-z from z0 = (epsilon - d/t')/c on, (1 - t'/t) e^-z0; both
-        sides grow with d and c, to (1 - r)(e^(-(epsilon-a)/c) + e^(-(epsilon+a)/c)) <= delta.
+        satisfy S(x) <= S(y)/r exactly. Noise has scale t = S/a, a = `share`; where that is wide, 8
+        steps or more, a = `wide_share` > `share`, and t = 8 in between: t grows with S and t/S
+        falls, so t <= t'/r too. Values are d <= min(S, S') apart, so d/t' <= a min(1, t/t'). Let T
+        = tanh(1/2t). If t' > t, the loss is at most ln(T/T') + d/t' <= ln(t'/t) + a t/t', which is
+        convex in t/t': at most the larger of a and ln(1/r) + a r. If t' <= t, noise of size j = z t
+        loses ln(T/T') + c z +- d/t', c = t/t' - 1, with ln(T/T') <= -g ln(1 + c), where g = 0, or
+        (1/8)/sinh(1/8) if t' >= 8. As P(noise >= s) <= f e^(-s/t), f = 1, or 1/(1 + e^(-1/8)) if
+        t' >= 8, the excess over epsilon, 1 - e^(epsilon - loss), has a mean of at most the integral
+        of f c e^(-c(z - z0)) e^-z from z0 = (epsilon + g ln(1 + c) -+ d/t')/c on, f (1 - t'/t)
+        e^-z0; both sides together grow with d and c, to f (1 - r)(e^-z0 + e^-z1) <= delta at c =
+        1/r - 1 and d/t' = a.
     Edge cases:
         The scale depends on data and is not shown; `error` is for the global sensitivity, and
         `error_at` for a smooth sensitivity assumed by the reader. Scales start at 2^-10 steps.
@@ -71,6 +78,7 @@ class SmoothSensitivity(Mechanism):
     global_sensitivity: int
     decay: Fraction
     share: Fraction
+    wide_share: Fraction
     grid: PowerOfTwoGrid
     neighbours: Neighbours
 
@@ -99,6 +107,7 @@ class SmoothSensitivity(Mechanism):
             global_sensitivity=int(steps),
             decay=decay,
             share=largest_share(strength, allowed, decay),
+            wide_share=largest_share(strength, allowed, decay, WIDE),
             grid=choose_grid(grid, Fraction(1)),
             neighbours=Neighbours(neighbours),
         )
@@ -169,7 +178,8 @@ class SmoothSensitivity(Mechanism):
         return View(lambda rows: bins.code(rows[:, 0]), law)
 
     def _scale(self, smooth: Fraction | int) -> Fraction:
-        return max(_LEAST_SCALE, Fraction(smooth) / self.share)
+        most, least = (Fraction(smooth) / share for share in (self.share, self.wide_share))
+        return max(_LEAST_SCALE, least, min(most, Fraction(WIDE)))
 
     def _answer(self, value: tuple[int, Sequence[int]], runs: int | None) -> Any:
         steps, bounds = read_pair(value, "bounds")
@@ -251,7 +261,10 @@ class SmoothMedian(RowMechanism):
         low, high = self.median.range.point(0), self.median.range.point(self.median.largest)
         split, agreed = (low,) * 25 + (high,) * 24, (low,) * 9
         few, kept = ((), 0) if self.median.neighbours is Neighbours.ADD_REMOVE else ((low,), 1)
+        # One person moves the median by almost all, and the noise by as much as smoothness allows.
+        far = self.median.range.point(max(1, int(self.noisy.decay * self.median.largest)))
         pairs = (
+            Pair(few, (far,)),
             Pair(few, (high,)),
             *(Pair(values, (*values[kept:], high)) for values in (split, agreed)),
         )
@@ -300,26 +313,43 @@ def slowest_decay(epsilon: Fraction, delta: Fraction) -> Fraction:
     return Fraction(unit - low, unit)
 
 
-def largest_share(epsilon: Fraction, delta: Fraction, decay: Fraction) -> Fraction:
+def largest_share(
+    epsilon: Fraction, delta: Fraction, decay: Fraction, least_scale: int = 0
+) -> Fraction:
     """The largest a, in 2^-24 of epsilon, that the proof of `SmoothSensitivity` allows, certified.
 
+    `least_scale` is that of the noise, in steps: 0 allows for all.
+
     Example:
-        >>> round(float(largest_share(Fraction(1), Fraction(1, 100), Fraction(9, 10))), 3)
+        >>> parameters = Fraction(1), Fraction(1, 100), Fraction(9, 10)
+        >>> round(float(largest_share(*parameters)), 3)
         0.744
+        >>> round(float(largest_share(*parameters, 8)), 3)
+        0.918
     """
     unit, c = 1 << _DECAY_BITS, 1 / decay - 1
+    factor, gain = _wide_factors(least_scale)
+    lost = Interval.of(1 / decay).log()
 
     def fits(m: int) -> bool:
         a = epsilon * Fraction(m, unit)
-        beyond = sum((Interval.of(-(epsilon + s * a) / c).exp() for s in (-1, 1)), Interval.of(0))
-        loss = Interval.of(1 / decay).log() + a
-        return bool((beyond * (1 - decay)).hi <= delta and loss.hi <= epsilon)
+        starts = [(Interval.of(epsilon + s * a) + gain * lost) / c for s in (-1, 1)]
+        beyond = factor * total((-z).exp() for z in starts) * (1 - decay)
+        return bool(beyond.hi <= delta and (lost + a * decay).hi <= epsilon)
 
     low, high = 0, unit
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     return epsilon * Fraction(low, unit)
+
+
+def _wide_factors(least_scale: int) -> tuple[Interval, Interval]:
+    """The numbers f and g of the proof."""
+    if not least_scale:
+        return Interval.of(1), Interval.of(0)
+    x = Interval.of(Fraction(1, least_scale))
+    return 1 / ((-x).exp() + 1), x / x.sinh()
 
 
 @lru_cache(maxsize=64)
