@@ -6,7 +6,7 @@ and what becomes of the original. The control replaces nothing.
 
 from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import wraps
 from typing import Any
@@ -672,7 +672,9 @@ LESS_NOISE = (
     made_wrong(
         "smooth-sensitivity-with-twice-its-share",
         smooth,
-        lambda rule: {"share": 2 * rule.share, "wide_share": 2 * rule.wide_share},
+        lambda rule: {
+            "law": replace(rule.law, share=2 * rule.law.share, wide_share=2 * rule.law.wide_share)
+        },
     ),
     wrong(
         "stairs-half-as-wide",

@@ -298,14 +298,14 @@ TABLE = {
     SmoothSensitivity: Row(
         {"global_sensitivity": 10, "epsilon": 1, "delta": 0.01},
         (7, (10,)),
-        lambda rule: {7 + k: p for k, p in exact.laplace(float(10 / rule.share)).items()},
+        lambda rule: {7 + k: p for k, p in exact.laplace(float(rule.law.scale(10))).items()},
         lambda _, value, rows: np.abs(rows - value[0]),
         tight=True,
     ),
     SmoothMedian: Row(
         {"lower": 2, "upper": 10, "epsilon": 1, "delta": 0.01},
         (),
-        lambda rule: {2 + k: p for k, p in exact.laplace(float(8 / rule.noisy.share)).items()},
+        lambda rule: {2 + k: p for k, p in exact.laplace(float(rule.noisy.law.scale(8))).items()},
         lambda _, __, rows: np.abs(rows - 2),
         tight=True,
     ),

@@ -102,6 +102,9 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "smooth-sensitivity": lambda: SmoothSensitivity(
             global_sensitivity=1000, epsilon=1, delta=_DELTA
         ),
+        "smooth-sensitivity-student": lambda: SmoothSensitivity(
+            global_sensitivity=1000, epsilon=1, delta=Fraction(1, 10**9)
+        ),
         "smooth-median": lambda: SmoothMedian(0, 128, epsilon=1, delta=_DELTA),
         "propose-test-release": lambda: ProposeTestRelease(bound=1, epsilon=1, delta=_DELTA),
         "tested-median": lambda: TestedMedian(0, 128, bound=1, epsilon=1, delta=_DELTA),

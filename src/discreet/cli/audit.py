@@ -62,15 +62,14 @@ def audit(
     """Try to refute the privacy claims of the shipped mechanisms.
 
     Runs every mechanism, or those NAMEd, on the neighbours that are hardest to hide, and looks for
-    an event that tells them apart better than the claim allows. A curator's own limits and joins are
-    replayed on neighbouring tables. Exit status 1 if a claim is refuted.
+    an event that tells them apart better than the claim allows. A curator's own limits and joins
+    are replayed on neighbouring tables. Exit status 1 if a claim is refuted.
 
     Example: discreet audit laplace gaussian --html report.html
     """
+    from discreet.audit.curator_questions import audit_question  # noqa: PLC0415 - the same
     from discreet.audit.page import as_page  # noqa: PLC0415 - heavy room
     from discreet.audit.report import as_facts, audit_all  # noqa: PLC0415 - the same
-
-    from discreet.audit.curator_questions import audit_question  # noqa: PLC0415 - the same
 
     mechanisms, questions = _claims(names)
     audits = list(audit_all(mechanisms, samples=samples, alpha=alpha, tries=tries))

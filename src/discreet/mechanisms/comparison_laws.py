@@ -40,8 +40,9 @@ def law_of_marks(bars: list[int], scales: tuple[Fraction, Fraction], hits: int) 
         True
     """
     block = max(1, int(scales[0]) // _BLOCKS)
-    first = np.arange(-int(_DEVIATIONS * scales[0]) - block, _DEVIATIONS * scales[0] + 1, block)
-    first, last = first.astype(np.int64), first.astype(np.int64) + block - 1
+    width = int(_DEVIATIONS * scales[0]) + block
+    first = np.arange(-width, width + 1, block)
+    last = first + (block - 1)
     mass = _mass(scales[0], first) if block == 1 else _between(scales[0], first, block)
     left_out = 4 * float(np.exp(-float(_DEVIATIONS)))
     found: dict[Marks, NDArray[np.float64]] = {(): np.stack([mass, mass])}
@@ -122,9 +123,7 @@ def _mass(scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.float64]:
     return mass
 
 
-def _between(
-    scale: Fraction, first: NDArray[np.int64], block: int
-) -> NDArray[np.float64]:
+def _between(scale: Fraction, first: NDArray[np.int64], block: int) -> NDArray[np.float64]:
     """P(first <= noise < first + block) of a discrete Laplace, each side of 0 by its own tails."""
     rate = float(1 / scale)
     near = np.where(first >= 0, first, 1 - first - block)

@@ -138,8 +138,9 @@ class Gaussian(Additive):
         return as_int64(draw(self._spread, shape or None))
 
     def _half_width(self, probability: Fraction) -> int:
-        law = rounded_tail if self.rounded else gaussian_tail
-        return law.half_width(self._spread, probability)
+        if self.rounded:
+            return rounded_tail.half_width(self._spread, probability)
+        return gaussian_tail.half_width(self._spread, probability)
 
     def _mass(self, steps: int) -> Interval:
         if self.rounded:

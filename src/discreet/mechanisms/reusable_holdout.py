@@ -1,6 +1,6 @@
 """A holdout that can be asked again and again without being worn out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -141,7 +141,7 @@ class Thresholdout(Mechanism):
 
     @property
     def _far(self) -> int:
-        """How many examples an audit puts apart from the training data: one makes the difference."""
+        """How many examples an audit puts apart from the training data: one more tips it."""
         return min(self.size - 1, int(self.guard.threshold * self.size) + 1)
 
     @property
@@ -162,7 +162,9 @@ class Thresholdout(Mechanism):
         """The law of `_bins`: that of the marks, and of a fresh noisy mean at every hit."""
         train, holdout, queries = value
         means = [self.means(query, train, holdout) for query in queries]
-        marks = self.guard.law_of_marks(self.guard.bars([abs(a - b) for a, b in means]))
+        marks: Mapping[Any, tuple[float, float]] = self.guard.law_of_marks(
+            self.guard.bars([abs(a - b) for a, b in means])
+        )
         places = [self._places(held) for _, held in means]
         law: dict[Any, Interval] = {}
         for row, ends_of in marks.items():

@@ -47,9 +47,7 @@ def test_its_draws_have_that_law_and_its_guarantee_is_nearly_met():
 
 def test_it_misses_by_fewer_ranks_than_the_exponential_mechanism():
     people = [60 + (7 * i) % 31 - (11 * i) % 29 for i in range(200)]
-    flipped, chosen = (
-        kind(0.5, 0, 128, epsilon=1) for kind in (PermuteAndFlipQuantile, Quantile)
-    )
+    flipped, chosen = (kind(0.5, 0, 128, epsilon=1) for kind in (PermuteAndFlipQuantile, Quantile))
     assert flipped.error() < chosen.error()
     near = [_missed(mechanism, people) for mechanism in (flipped, chosen)]
     assert near[0] < 0.9 * near[1]

@@ -1,8 +1,8 @@
 """How many shuffled yes-or-no reports say yes: exactly what randomized response gives away.
 
-Every report is a lie with probability r = 1/(e^eps0 + 1). Of the others `no` hold 0 and `yes` hold 1;
-their reports of 1 are yes + U - W, with U ~ Bin(no, r) lies of the ones and W ~ Bin(yes, r) of the
-others. The attacker sees that sum with one more report in it, and nothing else helps.
+Every report is a lie with probability r = 1/(e^eps0 + 1). Of the others `no` hold 0 and `yes` hold
+1; their reports of 1 are yes + U - W, with U ~ Bin(no, r) lies of the ones and W ~ Bin(yes, r) of
+the others. The attacker sees that sum with one more report in it, and nothing else helps.
 
 With kappa = 1 - r - e^eps r and lambda = e^eps (1 - r) - r, the hockey-stick divergence between a
 person who holds 1 and one who holds 0 is the largest over t of
@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -44,12 +45,12 @@ def splits(others: int) -> Iterator[tuple[int, int]]:
 
     Why:
         Another report can be added to the sum by the attacker himself, so a smaller crowd hides
-        less: all splits with `no` from a to b are covered by a and others - b. The blocks [a, b] are
+        less: all splits with `no` from a to b are covered by a and others - b. Blocks [a, b] are
         fixed shares of the others, at most 1/100 wide and narrower where most hold 1, which is
         worst where reports are skewed: few lies fall below their mean more easily than above it.
     """
     edges = sorted({min(others + 1, int(share * (others + 1))) for share in _EDGES})
-    for first, after in zip(edges, edges[1:], strict=False):
+    for first, after in pairwise(edges):
         yield first, others - after + 1
 
 
@@ -120,8 +121,9 @@ class ResponseCounts:
         ups, downs = self._ups, self._downs
         first = max(downs.first, ups.first - s)
         after = max(first, min(downs.last, ups.last - s) + 1)
-        w, u = slice(first - downs.first, after - downs.first), slice(
-            first + s - ups.first, after + s - ups.first
+        w, u = (
+            slice(first - downs.first, after - downs.first),
+            slice(first + s - ups.first, after + s - ups.first),
         )
         low = float(np.sum(ups.lows[u] * downs.lows[w])) * (1 - _SLIP)
         high = float(np.sum(ups.highs[u] * downs.highs[w])) * (1 + _SLIP)

@@ -42,9 +42,9 @@ class ShuffledRandomizedResponse(Guarantee):
         groups and `rho` are those of `Shuffled`.
 
     Example:
-        >>> any_report = Shuffled(2, 10_000).epsilon(1e-6).upper
-        >>> round(any_report, 3), round(ShuffledRandomizedResponse(2, 10_000).epsilon(1e-6).upper, 3)
-        (0.118, 0.07)
+        >>> reports = Shuffled(2, 10_000), ShuffledRandomizedResponse(2, 10_000)
+        >>> [round(one.epsilon(1e-6).upper, 3) for one in reports]
+        [0.155, 0.087]
 
     Reference: Balle, Bell, Gascon, Nissim, The Privacy Blanket of the Shuffle Model (arXiv
     1903.02837; uniform reports hide the attacked one); Warner 1965 for the report itself.

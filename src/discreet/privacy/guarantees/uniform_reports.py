@@ -68,15 +68,15 @@ class UniformReports:
             least = either.first + starts.astype(np.float64)
             largest = np.minimum(least + group - 1, either.last)
             parts.append((np.full(starts.size, float(total)), least, largest, masses * mass))
-        joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        return UniformReports(k, epsilon0, *joined, none=none)
+        totals, least, largest, masses = map(np.concatenate, zip(*parts, strict=True))
+        return UniformReports(k, epsilon0, totals, least, largest, masses, none)
 
     def divergence(self, epsilon: Interval) -> float:
         """The hockey-stick divergence of order e^epsilon, from above.
 
         Why: with K = B m1 - h (m1 - m0) + c and b = P(Bin(m1, 1/2) = a*), a* = ceil(K/A), the
-        positive part has mean b (A a*/2 - (h m0 + c) tail), the tail of the law from a* on in units of
-        b. It enters negatively: cutting it short is safe.
+        positive part has mean b (A a*/2 - (h m0 + c) tail), the tail of the law from a* on in units
+        of b. It enters negatively: cutting it short is safe.
         """
         local, asked = self.epsilon0.exp(), epsilon.exp()
         own = (local - asked) / (local + (self.k - 1))
