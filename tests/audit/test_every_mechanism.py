@@ -30,6 +30,7 @@ from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.noisy_max import ReportNoisyMax
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+from discreet.mechanisms.permute_and_flip_quantile import PermuteAndFlipQuantile
 from discreet.mechanisms.propose_test_release import ProposeTestRelease, TestedMedian
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
@@ -335,6 +336,13 @@ TABLE = {
         lambda _: exact.quantile((3, 3, 60, 100), range(128), 0.25, 1.5),
         lambda rule, values, rows: ranks_off(rule.quantile, rows, values),
         wide={"value": SPREAD},
+    ),
+    PermuteAndFlipQuantile: Row(
+        {"quantile": 0.25, "lower": 0, "upper": 7, "epsilon": 1},
+        (1, 1, 4, 6),
+        lambda _: exact.permuted_and_flipped(exact.rank_scores((1, 1, 4, 6), range(8), 0.25), 1.5),
+        lambda rule, values, rows: ranks_off(rule.quantile, rows, values),
+        wide={"value": SPREAD, "parameters": {"upper": 127}},
     ),
     Quantiles: Row(
         {"quantiles": [0.25, 0.5, 0.75], "lower": 0, "upper": 5, "epsilon": 2},

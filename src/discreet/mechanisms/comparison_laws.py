@@ -1,12 +1,16 @@
 """Exact laws of comparisons of noisy numbers, for those who check them."""
 
 from fractions import Fraction
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.mechanisms.claim import Law
+from discreet.mechanisms.laplace_tail import upper_tail
+from discreet.mechanisms.listed_law import at_least, ends
+from discreet.privacy.numerics.rounding import Interval
 
 WIDEST: Final = 512
 """Noise of larger scales than this, in steps, has no law that can be listed quickly."""
@@ -71,6 +75,42 @@ def _asked(
         else:
             rows += [((*marks, 1), weights * hit), ((*marks, 0), weights * below)]
     return rows
+
+
+def law_of_answers(marks: Law, said: list[dict[int, Interval]]) -> Law:
+    """The law of marks with where the answer of each hit lies in place of its 1.
+
+    `said` is the law of that place for each question, from `places`; answers have fresh noise.
+    """
+    law: dict[Any, Interval] = {}
+    row: Any
+    for row, (low, high) in marks.items():
+        parts: dict[Any, Interval] = {(): Interval.between(low, high)}
+        for mark, places_of in zip(row, said, strict=True):
+            seen = places_of if mark == 1 else {mark: Interval.of(1)}
+            parts = {(*part, at): parts[part] * seen[at] for part, at in product(parts, seen)}
+        law |= parts
+    return ends(law)
+
+
+def places(centre: int, low: int, high: int, scale: Fraction) -> dict[int, Interval]:
+    """The probabilities that Laplace noise about a centre is up to `low` (1), from `high` on (3).
+
+    Example:
+        >>> {at: round(p.upper, 3) for at, p in places(0, -1, 1, Fraction(2)).items()}
+        {1: 0.378, 2: 0.245, 3: 0.378}
+    """
+
+    def tail(steps: int) -> Interval:
+        return upper_tail(scale, steps)
+
+    above, reached = at_least(tail, low + 1 - centre), at_least(tail, high - centre)
+    return {1: 1 - above, 2: above - reached, 3: reached}
+
+
+def place_of(answers: NDArray[Any], low: float, high: float) -> NDArray[np.int64]:
+    """Where answers lie: 1, 2 or 3, as for `places`."""
+    return 1 + (answers > low).astype(np.int64) + (answers >= high)
 
 
 def law_of_largest(scores: list[int], scale: Fraction, *, one_sided: bool) -> Law:

@@ -1,9 +1,8 @@
 """A holdout that can be asked again and again without being worn out."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -11,11 +10,11 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.mechanisms.claim import Claim, Law, Pair, View
+from discreet.mechanisms.comparison_laws import law_of_answers, place_of, places
 from discreet.mechanisms.grid import grid_below
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace import Laplace
-from discreet.mechanisms.laplace_tail import failure, upper_tail
-from discreet.mechanisms.listed_law import at_least, ends
+from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.mechanism import Mechanism, fill
 from discreet.mechanisms.median import one_number
 from discreet.mechanisms.sparse_vector import SparseVector
@@ -155,35 +154,17 @@ class Thresholdout(Mechanism):
         """A mark for each query, and for a hit whether its mean is low (1), between (2) or high."""
         marks, means = np.split(rows, 2, axis=1)
         low, high = (float(self.answers.grid.value(edge)) for edge in self._edges)
-        place = 1 + (means > low).astype(np.int64) + (means >= high)
-        return np.where(marks == 1, place, marks.astype(np.int64))
+        return np.where(marks == 1, place_of(means, low, high), marks.astype(np.int64))
 
     def _law(self, value: tuple[Any, Any, Sequence[Query]]) -> Law:
         """The law of `_bins`: that of the marks, and of a fresh noisy mean at every hit."""
         train, holdout, queries = value
         means = [self.means(query, train, holdout) for query in queries]
-        marks: Mapping[Any, tuple[float, float]] = self.guard.law_of_marks(
-            self.guard.bars([abs(a - b) for a, b in means])
-        )
-        places = [self._places(held) for _, held in means]
-        law: dict[Any, Interval] = {}
-        for row, ends_of in marks.items():
-            parts: dict[Any, Interval] = {(): Interval.between(*ends_of)}
-            for mark, seen in zip(row, places, strict=True):
-                said = seen if mark == 1 else {mark: Interval.of(1)}
-                parts = {(*p, s): parts[p] * said[s] for p, s in product(parts, said)}
-            law |= parts
-        return ends(law)
-
-    def _places(self, held: Fraction) -> dict[int, Interval]:
-        """The probabilities that a noisy mean is low, between and high."""
-        grid, (low, high) = self.answers.grid, self._edges
-        scale, centre = self.answers.scale / grid.step, one_number(grid.index(held))
-        above, reached = (
-            at_least(lambda steps: upper_tail(scale, steps), edge - centre)
-            for edge in (low + 1, high)
-        )
-        return {1: 1 - above, 2: above - reached, 3: reached}
+        marks = self.guard.law_of_marks(self.guard.bars([abs(a - b) for a, b in means]))
+        grid = self.answers.grid
+        centres = [one_number(grid.index(held)) for _, held in means]
+        scale = self.answers.scale / grid.step
+        return law_of_answers(marks, [places(at, *self._edges, scale) for at in centres])
 
     def means(self, query: Query, train: Any, holdout: Any) -> tuple[Fraction, Fraction]:
         """The exact training mean and holdout mean of a query."""

@@ -200,7 +200,7 @@ def largest_share(
         >>> round(float(largest_share(*parameters)), 3)
         0.744
         >>> round(float(largest_share(*parameters, 8)), 3)
-        0.918
+        0.92
     """
     unit, c = 1 << _DECAY_BITS, 1 / decay - 1
     factor, gain = _wide_factors(least_scale)
@@ -232,7 +232,7 @@ def largest_student_share(epsilon: Fraction, decay: Fraction) -> Fraction:
 
     Example:
         >>> round(float(largest_student_share(Fraction(1), Fraction(19, 20))), 3)
-        0.743
+        0.755
     """
     unit, lost = 1 << _DECAY_BITS, Interval.of(1 / decay).log()
 
