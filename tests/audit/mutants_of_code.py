@@ -33,6 +33,7 @@ from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.ranks import CellCounts
 from discreet.mechanisms.reusable_holdout import Thresholdout
+from discreet.mechanisms.smooth_laws import LaplaceLaw
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector, SparseVectorRun
 from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold
@@ -209,15 +210,15 @@ MISSED = (
     wrong(
         "half-the-scale-of-smooth-sensitivity",
         smooth,
-        SmoothSensitivity,
-        "_scale",
+        LaplaceLaw,
+        "scale",
         after(lambda scale: scale / 2),
     ),
     wrong(
         "factorized-variance-times-0.8",
         factorized,
         continual,
-        "discrete_gaussian",
+        "rounded_gaussian",
         narrower(0.8),
     ),
     wrong("one-word-more-above-0", counted, Laplace.__mro__[1], "release", one_word_more),
