@@ -134,7 +134,7 @@ def test_more_people_quieter_reports_and_larger_epsilons_never_cost_more(k):
 
 @pytest.mark.parametrize("delta", [1e-3, 1e-30])
 def test_epsilon_and_delta_agree_down_to_tiny_deltas(delta):
-    for n, k in ((400, 2), (400, 5)):
+    for n, k in ((200, 2), (200, 5)):
         shuffled = ShuffledRandomizedResponse(1, n, k)
         epsilon = shuffled.epsilon(delta).upper
         assert shuffled.delta(epsilon).upper <= delta * (1 + 1e-3)
