@@ -45,7 +45,7 @@ class PermuteAndFlipQuantile(Quantile):
         True
 
     Reference: McKenna, Sheldon 2020, Permute-and-Flip: A New Mechanism for Differentially Private
-    Selection (Section 5 on the median).
+    Selection.
     """
 
     @property
