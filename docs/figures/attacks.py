@@ -458,8 +458,8 @@ FIGURES = {
         for name, what, published in (
             ("exactly", "three tracts of 80 blocks from their tables: people rebuilt", 0.46),
             ("within_a_year", "the same, or with their age a year off", 0.71),
-            ("named", "joined to a name in a file of 70 % of them", 0.45),
-            ("rightly", "joined to a name, and of the race that was rebuilt", 0.17),
+            ("named", "joined to a name in a file of 70 % of them", 0.579),
+            ("rightly", "joined to a name, and of the race that was rebuilt", 0.239),
         )
     },
     **{

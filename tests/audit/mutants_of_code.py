@@ -6,7 +6,7 @@ and what becomes of the original. The control replaces nothing.
 
 from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import wraps
 from typing import Any
@@ -33,6 +33,7 @@ from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.ranks import CellCounts
 from discreet.mechanisms.reusable_holdout import Thresholdout
+from discreet.mechanisms.smooth_laws import LaplaceLaw
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector, SparseVectorRun
 from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold
@@ -209,15 +210,15 @@ MISSED = (
     wrong(
         "half-the-scale-of-smooth-sensitivity",
         smooth,
-        SmoothSensitivity,
-        "_scale",
+        LaplaceLaw,
+        "scale",
         after(lambda scale: scale / 2),
     ),
     wrong(
         "factorized-variance-times-0.8",
         factorized,
         continual,
-        "discrete_gaussian",
+        "rounded_gaussian",
         narrower(0.8),
     ),
     wrong("one-word-more-above-0", counted, Laplace.__mro__[1], "release", one_word_more),
@@ -326,7 +327,7 @@ NOISE = (
         "thin-vector-noise",
         lambda: Gaussian(rho=Fraction(1, 2), sensitivity=2, dimension=4),
         gaussian,
-        "discrete_gaussian",
+        "rounded_gaussian",
         narrower(0.85),
     ),
     wrong(
@@ -672,7 +673,9 @@ LESS_NOISE = (
     made_wrong(
         "smooth-sensitivity-with-twice-its-share",
         smooth,
-        lambda rule: {"share": 2 * rule.share},
+        lambda rule: {
+            "law": replace(rule.law, share=2 * rule.law.share, wide_share=2 * rule.law.wide_share)
+        },
     ),
     wrong(
         "stairs-half-as-wide",

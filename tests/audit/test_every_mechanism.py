@@ -30,6 +30,7 @@ from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.noisy_max import ReportNoisyMax
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+from discreet.mechanisms.permute_and_flip_quantile import PermuteAndFlipQuantile
 from discreet.mechanisms.propose_test_release import ProposeTestRelease, TestedMedian
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
@@ -298,14 +299,14 @@ TABLE = {
     SmoothSensitivity: Row(
         {"global_sensitivity": 10, "epsilon": 1, "delta": 0.01},
         (7, (10,)),
-        lambda rule: {7 + k: p for k, p in exact.laplace(float(10 / rule.share)).items()},
+        lambda rule: {7 + k: p for k, p in exact.laplace(float(rule.law.scale(10))).items()},
         lambda _, value, rows: np.abs(rows - value[0]),
         tight=True,
     ),
     SmoothMedian: Row(
         {"lower": 2, "upper": 10, "epsilon": 1, "delta": 0.01},
         (),
-        lambda rule: {2 + k: p for k, p in exact.laplace(float(8 / rule.noisy.share)).items()},
+        lambda rule: {2 + k: p for k, p in exact.laplace(float(rule.noisy.law.scale(8))).items()},
         lambda _, __, rows: np.abs(rows - 2),
         tight=True,
     ),
@@ -335,6 +336,13 @@ TABLE = {
         lambda _: exact.quantile((3, 3, 60, 100), range(128), 0.25, 1.5),
         lambda rule, values, rows: ranks_off(rule.quantile, rows, values),
         wide={"value": SPREAD},
+    ),
+    PermuteAndFlipQuantile: Row(
+        {"quantile": 0.25, "lower": 0, "upper": 7, "epsilon": 1},
+        (1, 1, 4, 6),
+        lambda _: exact.permuted_and_flipped(exact.rank_scores((1, 1, 4, 6), range(8), 0.25), 1.5),
+        lambda rule, values, rows: ranks_off(rule.quantile, rows, values),
+        wide={"value": SPREAD, "parameters": {"upper": 127}},
     ),
     Quantiles: Row(
         {"quantiles": [0.25, 0.5, 0.75], "lower": 0, "upper": 5, "epsilon": 2},

@@ -28,15 +28,11 @@ SLOW = {
 }
 """Caught with as many samples as `discreet audit` takes, in several seconds."""
 
-SURVIVES = {"guard-for-one-hit-of-two"}
-"""What no audit sees yet: it takes a harder pair of holdouts, or ten times the samples."""
-
-CAUGHT = [one for one in planted.MUTANTS if one.name not in SURVIVES]
 FEW, ALPHA = 20_000, 0.01
-every = pytest.mark.parametrize("mutant", CAUGHT, ids=lambda one: one.name)
+every = pytest.mark.parametrize("mutant", planted.MUTANTS, ids=lambda one: one.name)
 quick = pytest.mark.parametrize(
     "mutant",
-    [one for one in CAUGHT if one.name not in SLOW],
+    [one for one in planted.MUTANTS if one.name not in SLOW],
     ids=lambda one: one.name,
 )
 
@@ -44,10 +40,6 @@ quick = pytest.mark.parametrize(
 @quick
 def test_a_bug_in_the_code_is_caught(mutant):
     assert mutant.tool(mutant.broken, runs=FEW, alpha=ALPHA)
-
-
-def test_at_least_95_percent_of_the_bugs_are_caught():
-    assert len(CAUGHT) >= 0.95 * len(planted.MUTANTS)
 
 
 def test_the_code_is_whole_again_after_an_audit():

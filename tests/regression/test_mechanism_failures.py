@@ -151,7 +151,9 @@ def test_a4_a_vector_of_gaussians_proposes_enough_at_once():
 def test_a4_the_width_of_noise_for_a_median_does_not_show_in_its_words():
     # With some eighty people the scale passes 2^21, from where on a draw takes two words.
     median = SmoothMedian(0, 2**30, epsilon=1, delta=0.01)
-    scales = [median.noisy._scale(median.noisy.smooth(median._reduce([0] * n)[1])) for n in AROUND]
+    scales = [
+        median.noisy.law.scale(median.noisy.smooth(median._reduce([0] * n)[1])) for n in AROUND
+    ]
 
     assert min(scales) < 2**21 < max(scales)
     for people in AROUND:

@@ -157,12 +157,17 @@ def tested(value, passing, noise):
 
 def quantile(values, points, q, scale):
     """Points by how many ranks they miss being the quantile."""
+    scores = rank_scores(values, points, q)
+    return normed({g: math.exp(s / scale) for g, s in zip(points, scores, strict=True)})
+
+
+def rank_scores(values, points, q):
+    """Minus how many ranks each point misses being the quantile by."""
     n = len(values)
-    misses = {
-        g: max(0, q * n - sum(x <= g for x in values), sum(x < g for x in values) - q * n)
+    return [
+        -max(0, q * n - sum(x <= g for x in values), sum(x < g for x in values) - q * n)
         for g in points
-    }
-    return normed({g: math.exp(-miss / scale) for g, miss in misses.items()})
+    ]
 
 
 def three_quantiles(values, points, quantiles, epsilon):

@@ -20,6 +20,7 @@ from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.mechanisms.noisy_max import ReportNoisyMax
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+from discreet.mechanisms.permute_and_flip_quantile import PermuteAndFlipQuantile
 from discreet.mechanisms.propose_test_release import ProposeTestRelease, TestedMedian
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
@@ -101,12 +102,16 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         "smooth-sensitivity": lambda: SmoothSensitivity(
             global_sensitivity=1000, epsilon=1, delta=_DELTA
         ),
+        "smooth-sensitivity-student": lambda: SmoothSensitivity(
+            global_sensitivity=1000, epsilon=1, delta=Fraction(1, 10**9)
+        ),
         "smooth-median": lambda: SmoothMedian(0, 128, epsilon=1, delta=_DELTA),
         "propose-test-release": lambda: ProposeTestRelease(bound=1, epsilon=1, delta=_DELTA),
         "tested-median": lambda: TestedMedian(0, 128, bound=1, epsilon=1, delta=_DELTA),
         "quantile": lambda: Quantile(0.5, 0, 128, epsilon=1),
         "quantile-low-change-one": lambda: Quantile(0.1, 0, 64, epsilon=1, neighbours=_CHANGE),
         "quantile-lowest": lambda: Quantile(0, 0, 64, epsilon=1),
+        "quantile-permute-and-flip": lambda: PermuteAndFlipQuantile(0.5, 0, 128, epsilon=1),
         "quantiles": lambda: Quantiles([0.25, 0.5, 0.75], 0, 11, epsilon=1),
         "quantiles-change-one": lambda: Quantiles(
             [0.25, 0.5, 0.75], 0, 11, epsilon=1, neighbours=_CHANGE

@@ -50,7 +50,7 @@ class Audit:
 
         What refutes a claim need not come with a number of its own.
         """
-        numbers = [one for one in self.evidence if one.method in _MEASURING]
+        numbers = [one for one in self.evidence if one.method in _MEASURING] or list(self.evidence)
         return max(numbers, key=lambda one: one.bound) if self.refuted else strongest(numbers)
 
     @property

@@ -13,6 +13,7 @@ from discreet.cli.options import HELP, shape_options
 from discreet.cli.rows import write_csv
 
 if TYPE_CHECKING:
+    from discreet.audit.curator_questions import CuratorQuestion
     from discreet.audit.report import Audit
     from discreet.mechanisms.mechanism import Mechanism
 
@@ -61,14 +62,18 @@ def audit(
     """Try to refute the privacy claims of the shipped mechanisms.
 
     Runs every mechanism, or those NAMEd, on the neighbours that are hardest to hide, and looks for
-    an event that tells them apart better than the claim allows. Exit status 1 if one is found.
+    an event that tells them apart better than the claim allows. A curator's own limits and joins
+    are replayed on neighbouring tables. Exit status 1 if a claim is refuted.
 
     Example: discreet audit laplace gaussian --html report.html
     """
+    from discreet.audit.curator_questions import audit_question  # noqa: PLC0415 - the same
     from discreet.audit.page import as_page  # noqa: PLC0415 - heavy room
     from discreet.audit.report import as_facts, audit_all  # noqa: PLC0415 - the same
 
-    audits = list(audit_all(_mechanisms(names), samples=samples, alpha=alpha, tries=tries))
+    mechanisms, questions = _claims(names)
+    audits = list(audit_all(mechanisms, samples=samples, alpha=alpha, tries=tries))
+    audits += [audit_question(name, question) for name, question in questions.items()]
     if as_json:
         facts = {"samples": samples, "alpha": alpha, "claims": list(map(as_facts, audits))}
         click.echo(json.dumps(facts, indent=2))
@@ -82,15 +87,22 @@ def audit(
         raise SystemExit(1)
 
 
-def _mechanisms(names: tuple[str, ...]) -> "dict[str, Mechanism]":
+def _claims(names: tuple[str, ...]) -> "tuple[dict[str, Mechanism], dict[str, CuratorQuestion]]":
+    """What is named, of the mechanisms and of a curator's questions; else everything."""
     from discreet.audit.catalogue import CATALOGUE  # noqa: PLC0415 - heavy room
+    from discreet.audit.curator_questions import QUESTIONS  # noqa: PLC0415 - the same
 
-    unknown = [name for name in names if name not in CATALOGUE]
+    known = [*CATALOGUE, *QUESTIONS]
+    unknown = [name for name in names if name not in known]
     if unknown:
         raise click.UsageError(
-            f"No claim is named {', '.join(unknown)}. The names are: {', '.join(CATALOGUE)}."
+            f"No claim is named {', '.join(unknown)}. The names are: {', '.join(known)}."
         )
-    return {name: CATALOGUE[name]() for name in (names or CATALOGUE)}
+    wanted = names or tuple(known)
+    return (
+        {name: CATALOGUE[name]() for name in wanted if name in CATALOGUE},
+        {name: QUESTIONS[name] for name in wanted if name in QUESTIONS},
+    )
 
 
 def _show(audits: "list[Audit]") -> None:

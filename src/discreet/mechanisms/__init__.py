@@ -27,6 +27,7 @@ from discreet.mechanisms.mechanism import Mechanism, RowMechanism
 from discreet.mechanisms.noisy_max import MaxNoise, ReportNoisyMax
 from discreet.mechanisms.output_loss import output_loss
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+from discreet.mechanisms.permute_and_flip_quantile import PermuteAndFlipQuantile
 from discreet.mechanisms.propose_test_release import ProposeTestRelease, TestedMedian
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
@@ -64,6 +65,7 @@ __all__ = [
     "Pair",
     "Peel",
     "PermuteAndFlip",
+    "PermuteAndFlipQuantile",
     "PowerOfTwoGrid",
     "ProposeTestRelease",
     "Quantile",

@@ -1,17 +1,24 @@
 """Exact laws of comparisons of noisy numbers, for those who check them."""
 
 from fractions import Fraction
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.mechanisms.claim import Law
+from discreet.mechanisms.laplace_tail import upper_tail
+from discreet.mechanisms.listed_law import at_least, ends
+from discreet.privacy.numerics.rounding import Interval
 
 WIDEST: Final = 512
 """Noise of larger scales than this, in steps, has no law that can be listed quickly."""
 
 _DEVIATIONS: Final = 34
+_BLOCKS: Final = 1024
+"""Blocks to a scale of the threshold's noise, where it is wide."""
+
 _OFF: Final = 1e-11
 """More than all relative errors of a product of forty tails, and of their sum over the bar."""
 
@@ -26,7 +33,8 @@ def law_of_marks(bars: list[int], scales: tuple[Fraction, Fraction], hits: int) 
 
     Why: given the noise t of the threshold, questions are independent, each a hit with probability
     P(noise >= bar - t). Tails of both sides are computed as such, so nothing cancels; t beyond 34
-    scales has probability at most 4 e^-34, which the upper ends allow for.
+    scales has probability at most 4 e^-34, which the upper ends allow for. Where scales are wide,
+    t is taken a block at a time, and both ends of the block give both ends of a probability.
 
     Example:
         >>> law = law_of_marks([0, 0], (Fraction(2), Fraction(3)), 1)
@@ -35,15 +43,22 @@ def law_of_marks(bars: list[int], scales: tuple[Fraction, Fraction], hits: int) 
         >>> all(low <= high for low, high in law.values())
         True
     """
-    width = int(_DEVIATIONS * scales[0]) + 1
-    noise = np.arange(-width, width + 1)
+    block = max(1, int(scales[0]) // _BLOCKS)
+    width = int(_DEVIATIONS * scales[0]) + block
+    first = np.arange(-width, width + 1, block)
+    last = first + (block - 1)
+    mass = _mass(scales[0], first) if block == 1 else _between(scales[0], first, block)
     left_out = 4 * float(np.exp(-float(_DEVIATIONS)))
-    found: dict[Marks, NDArray[np.float64]] = {(): _mass(scales[0], noise)}
+    found: dict[Marks, NDArray[np.float64]] = {(): np.stack([mass, mass])}
     for bar in bars:
-        hit, below = _tail(scales[1], bar - noise), _tail(scales[1], noise - bar + 1)
+        hit = np.stack([_tail(scales[1], bar - first), _tail(scales[1], bar - last)])
+        below = np.stack([_tail(scales[1], last - bar + 1), _tail(scales[1], first - bar + 1)])
         found = dict(_asked(found, hit, below, hits))
-    sums = {marks: float(weights.sum()) for marks, weights in found.items()}
-    return {marks: (p * (1 - _OFF), p * (1 + _OFF) + left_out) for marks, p in sums.items()}
+    sums = {marks: weights.sum(axis=1) for marks, weights in found.items()}
+    return {
+        marks: (float(low) * (1 - _OFF), float(high) * (1 + _OFF) + left_out)
+        for marks, (low, high) in sums.items()
+    }
 
 
 def _asked(
@@ -60,6 +75,42 @@ def _asked(
         else:
             rows += [((*marks, 1), weights * hit), ((*marks, 0), weights * below)]
     return rows
+
+
+def law_of_answers(marks: Law, said: list[dict[int, Interval]]) -> Law:
+    """The law of marks with where the answer of each hit lies in place of its 1.
+
+    `said` is the law of that place for each question, from `places`; answers have fresh noise.
+    """
+    law: dict[Any, Interval] = {}
+    row: Any
+    for row, (low, high) in marks.items():
+        parts: dict[Any, Interval] = {(): Interval.between(low, high)}
+        for mark, places_of in zip(row, said, strict=True):
+            seen = places_of if mark == 1 else {mark: Interval.of(1)}
+            parts = {(*part, at): parts[part] * seen[at] for part, at in product(parts, seen)}
+        law |= parts
+    return ends(law)
+
+
+def places(centre: int, low: int, high: int, scale: Fraction) -> dict[int, Interval]:
+    """The probabilities that Laplace noise about a centre is up to `low` (1), from `high` on (3).
+
+    Example:
+        >>> {at: round(p.upper, 3) for at, p in places(0, -1, 1, Fraction(2)).items()}
+        {1: 0.378, 2: 0.245, 3: 0.378}
+    """
+
+    def tail(steps: int) -> Interval:
+        return upper_tail(scale, steps)
+
+    above, reached = at_least(tail, low + 1 - centre), at_least(tail, high - centre)
+    return {1: 1 - above, 2: above - reached, 3: reached}
+
+
+def place_of(answers: NDArray[Any], low: float, high: float) -> NDArray[np.int64]:
+    """Where answers lie: 1, 2 or 3, as for `places`."""
+    return 1 + (answers > low).astype(np.int64) + (answers >= high)
 
 
 def law_of_largest(scores: list[int], scale: Fraction, *, one_sided: bool) -> Law:
@@ -109,6 +160,16 @@ def _mass(scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.float64]:
     """P(noise = steps) of a discrete Laplace."""
     rate = float(1 / scale)
     mass: NDArray[np.float64] = np.exp(-rate * np.abs(steps)) * np.tanh(rate / 2)
+    return mass
+
+
+def _between(scale: Fraction, first: NDArray[np.int64], block: int) -> NDArray[np.float64]:
+    """P(first <= noise < first + block) of a discrete Laplace, each side of 0 by its own tails."""
+    rate = float(1 / scale)
+    near = np.where(first >= 0, first, 1 - first - block)
+    one_side = np.exp(-rate * np.maximum(near, 0)) / (1 + np.exp(-rate)) * -np.expm1(-rate * block)
+    across = 1 - _tail(scale, 1 - first) - _tail(scale, first + block)
+    mass: NDArray[np.float64] = np.where(near >= 0, one_side, across)
     return mass
 
 

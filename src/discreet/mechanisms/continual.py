@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.mechanisms import gaussian_tail
+from discreet.mechanisms import rounded_tail
 from discreet.mechanisms.claim import Claim, Law, Pair, View
 from discreet.mechanisms.gaussian import GaussianTarget
 from discreet.mechanisms.gaussian_tail import normal_half_width
@@ -29,10 +29,10 @@ from discreet.mechanisms.listed_law import Bins, ends
 from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
 from discreet.mechanisms.prefix_sums import BITS, ROOM, convolve, left_factor, right_factor
 from discreet.mechanisms.signed_digits import SignedDigits
-from discreet.noise import discrete_gaussian, discrete_laplace
+from discreet.noise import discrete_laplace, rounded_gaussian
 from discreet.noise.exponential import read_scale
-from discreet.noise.gaussian import read_variance
-from discreet.privacy import ZCDP, Composed, DiscreteLaplaceNoise, Neighbours, Pure, compose
+from discreet.noise.rounded import read_variance
+from discreet.privacy import GDP, Composed, DiscreteLaplaceNoise, Neighbours, Pure, compose
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive, whole
 
@@ -309,13 +309,13 @@ class TreeCount(ContinualCount):
 
 @dataclass(frozen=True, slots=True, init=False)
 class FactorizedCount(ContinualCount):
-    """The square-root factorization of prefix sums, with discrete Gaussian noise.
+    """The square-root factorization of prefix sums, with rounded Gaussian noise.
 
     Guarantee:
-        rho-zero-concentrated differential privacy for all answers together. Prefix sums are A = L R
-        with R = A^(1/2) rounded to multiples of 2^-20 and L = A/R. Released are the integers R x +
-        noise; the answers are L times them, which is post-processing. One event moves R x by at
-        most sensitivity x the l2 norm of R's first column, exactly as integers.
+        mu-Gaussian differential privacy with mu^2 = 2 rho for all answers together. Prefix sums are
+        A = L R with R = A^(1/2) rounded to multiples of 2^-20 and L = A/R. Released are the
+        integers R x + noise; the answers are L times them, which is post-processing. One event
+        moves R x by at most sensitivity x the l2 norm of R's first column, exactly as integers.
     Neighbours:
         Event-level: two streams that differ in one increment, by at most `sensitivity`. A person
         with up to k events is covered by `guarantee.group(k)`.
@@ -328,8 +328,8 @@ class FactorizedCount(ContinualCount):
 
     Example:
         >>> visits = FactorizedCount(horizon=1000, rho=0.5)
-        >>> visits.error() < 6.5, visits.guarantee
-        (True, ZCDP(..., rho0=Fraction(1, 2), delta0=Fraction(0, 1)))
+        >>> visits.error() < 6.5, visits.guarantee == GDP(1)
+        (True, True)
         >>> visits.release([3, 0, 5]).shape
         (3,)
 
@@ -367,23 +367,21 @@ class FactorizedCount(ContinualCount):
         )
 
     @property
-    def guarantee(self) -> ZCDP:
-        """The rho of all answers together."""
-        return ZCDP(self.rho, neighbours=self.neighbours)
+    def guarantee(self) -> GDP:
+        """The mu of all answers together, its root rounded up."""
+        return GDP.of_square(2 * self.rho, neighbours=self.neighbours)
 
     def error(self, confidence: Real = 0.95, time: int | None = None) -> float:
         """The half-width of the running count after `time` steps, by default of the last.
 
-        Why: a discrete Gaussian of deviation >= 1 and a continuous one can be drawn together less
-        than a step apart (its tail beyond k is at most the other's beyond k - 1, as f falls and
-        sums to more than its integral). So the noise is a normal of known variance and at most
-        the sum of L's entries in steps.
+        Why: rounding moves noise by half a step at most. So the noise is a normal of known variance
+        and at most half the sum of L's entries in steps.
         """
         last = self.horizon if time is None else time
         entries = left_factor(self.horizon)[: _within(last, self.horizon)]
         norm, reach = math.fsum(entries**2), math.fsum(np.abs(entries))
         deviation = (Interval.of(self.variance) * Interval.of(norm)).sqrt()
-        width = deviation * normal_half_width(failure(confidence)) + reach
+        width = deviation * normal_half_width(failure(confidence)) + reach / 2
         # A millionth of a millionth is far more than all rounding of L and its sums.
         return (width * _STEP * (1 + Fraction(1, 10**12))).upper
 
@@ -396,7 +394,7 @@ class FactorizedCount(ContinualCount):
 
         def advance(time: int, increment: int) -> float:
             nonlocal past, reach
-            fresh = discrete_gaussian(self.variance)
+            fresh = rounded_gaussian(self.variance)
             reach += abs(increment)
             if reach >= ROOM and past.dtype != object:
                 past = past.astype(object)
@@ -409,11 +407,11 @@ class FactorizedCount(ContinualCount):
 
     def _measure(self, steps: NDArray[Any], runs: tuple[int, ...]) -> NDArray[Any]:
         exact = convolve(right_factor(self.horizon)[: steps.size], steps)
-        noisy = add(exact, discrete_gaussian(self.variance, (*runs, steps.size)))
+        noisy = add(exact, rounded_gaussian(self.variance, (*runs, steps.size)))
         return np.asarray(GRID.value(noisy))
 
     def _view(self, step: int) -> View:
-        bins = Bins.of(gaussian_tail.half_width(self.variance, _RARE), _STEP)
+        bins = Bins.of(rounded_tail.half_width(self.variance, _RARE), _STEP)
         column = right_factor(self.horizon)[step::-1]
         # The answers are whole multiples of the measurements: differences undo the left factor.
         undo = np.diff(np.concatenate([[0.0], column[::-1] * 2.0**-BITS]))[::-1]
@@ -430,7 +428,7 @@ class FactorizedCount(ContinualCount):
 
     def _tail(self, steps: int) -> Interval:
         """P(noise >= steps) for steps >= 1."""
-        return gaussian_tail.two_sided_tail(self.variance, steps - 1) / 2
+        return rounded_tail.upper_tail(self.variance, steps)
 
     def _counts(self, measured: NDArray[Any], size: int) -> NDArray[Any]:
         del size  # there is one measurement a step

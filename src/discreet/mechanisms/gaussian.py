@@ -7,14 +7,14 @@ from fractions import Fraction
 from functools import lru_cache
 
 from discreet.errors import InputError
-from discreet.mechanisms import gaussian_tail
+from discreet.mechanisms import gaussian_tail, rounded_tail
 from discreet.mechanisms.additive import SEEN, Additive, as_int64, read_dimension
 from discreet.mechanisms.claim import Pair
 from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, choose_grid, grid_below, sqrt_up
 from discreet.mechanisms.mechanism import exactly_one, fill
-from discreet.noise import discrete_gaussian
+from discreet.noise import discrete_gaussian, rounded_gaussian
 from discreet.noise.gaussian import read_variance
-from discreet.privacy import ZCDP, DiscreteGaussianNoise, Guarantee, Neighbours
+from discreet.privacy import GDP, ZCDP, DiscreteGaussianNoise, Guarantee, Neighbours
 from discreet.privacy.guarantees.gaussian import gaussian_delta
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive
@@ -31,21 +31,23 @@ _MARGIN = 1 - Fraction(1, 1 << 48)
 
 @dataclass(frozen=True, slots=True, init=False)
 class Gaussian(Additive):
-    """Discrete Gaussian noise of one variance on every coordinate.
+    """Gaussian noise of one variance on every coordinate, on the grid.
 
     Guarantee:
         rho-zero-concentrated differential privacy with rho = square/(2 variance) in grid steps,
-        `square` the squared l2 sensitivity there. For one number, and wherever one step on one
-        coordinate is all that a person can do, the exact law `DiscreteGaussianNoise`, which has
-        the same rho and a smaller epsilon(delta). Other vectors need less noise for the same
-        (epsilon, delta) with `RoundedGaussian`, whose law is exact in any dimension.
+        `square` the squared l2 sensitivity there, and a smaller epsilon(delta) than any such:
+        for one number, and wherever one step on one coordinate is all that a person can do, noise
+        is discrete Gaussian with the exact law `DiscreteGaussianNoise`. On other vectors it is
+        rounded Gaussian noise (`rounded`), which is exactly `GDP`; where its deviation is below
+        one step it is discrete, with rho alone.
     Neighbours:
         `sensitivity` bounds the l2 distance between the values of any two of them, over the whole
         vector.
     Why:
         The Renyi divergence of a shift by an integer v is at most alpha v^2/(2 variance), and
-        independent coordinates add up. From (epsilon, delta) the variance starts at that of
-        continuous noise and is moved until the guarantee itself, rounded up, says delta.
+        independent coordinates add up. Rounding comes after the Gaussian mechanism; see
+        `RoundedGaussian`. From (epsilon, delta) the variance is that of continuous noise, for
+        discrete noise moved from there until the guarantee itself, rounded up, says delta.
     Edge cases:
         A whole sensitivity and no `grid` takes integers; sensitivities of integer vectors that are
         roots (sqrt(2)) take `grid=INTEGERS`. Otherwise real values are rounded to `grid`. A vector
@@ -67,6 +69,7 @@ class Gaussian(Additive):
     square: int
     rho: Fraction
     variance: Fraction
+    rounded: bool
 
     def __init__(
         self,
@@ -88,7 +91,8 @@ class Gaussian(Additive):
             size = 1
         steps = math.isqrt(square)
         square = steps * steps if size == 1 else square
-        spread = wanted.spread(square, one_law=size == 1 or square == 1, step=public.step)
+        one_law = size == 1 or square == 1
+        spread = wanted.spread(square, one_law=one_law, step=public.step)
         read_variance(spread)
         fill(
             self,
@@ -100,11 +104,14 @@ class Gaussian(Additive):
             square=square,
             rho=square / (2 * spread),
             variance=spread * public.step**2,
+            rounded=not one_law and spread >= 1,
         )
 
     @property
     def guarantee(self) -> Guarantee:
-        """The exact law for one number, else its rho."""
+        """The exact law, or rho where that is not known."""
+        if self.rounded:
+            return GDP.of_square(2 * self.rho, neighbours=self.neighbours)
         one_law = self.dimension == 1 or self.square == 1
         return _guarantee(self.square, self._spread, one_law=one_law, neighbours=self.neighbours)
 
@@ -127,15 +134,22 @@ class Gaussian(Additive):
         return [most / sqrt_up(Fraction(size))] * size
 
     def _noise(self, shape: tuple[int, ...]) -> Steps:
-        return as_int64(discrete_gaussian(self._spread, shape or None))
+        draw = rounded_gaussian if self.rounded else discrete_gaussian
+        return as_int64(draw(self._spread, shape or None))
 
     def _half_width(self, probability: Fraction) -> int:
+        if self.rounded:
+            return rounded_tail.half_width(self._spread, probability)
         return gaussian_tail.half_width(self._spread, probability)
 
     def _mass(self, steps: int) -> Interval:
+        if self.rounded:
+            return self._tail(abs(steps)) - self._tail(abs(steps) + 1)
         return gaussian_tail.mass(self._spread, steps)
 
     def _tail(self, steps: int) -> Interval:
+        if self.rounded:
+            return rounded_tail.upper_tail(self._spread, steps)
         return gaussian_tail.two_sided_tail(self._spread, steps - 1) / 2
 
 
@@ -181,6 +195,9 @@ class GaussianTarget:
             return self.variance / step**2
         if self.rho is not None:
             return square / (2 * self.rho)
+        continuous = square / largest_mu(self.epsilon, self.delta) ** 2
+        if continuous >= 1 and not one_law:
+            return _short(continuous)
         return calibrate(square, self.epsilon, self.delta, one_law=one_law)
 
 

@@ -7,11 +7,10 @@ from typing import Any
 from discreet.errors import InputError
 from discreet.mechanisms.additive import Additive, seen
 from discreet.mechanisms.claim import Claim, Pair
-from discreet.mechanisms.gaussian import Gaussian, GaussianTarget
+from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.grid import INTEGERS, sqrt_up
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
-from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.privacy import Guarantee, Neighbours
 from discreet.rationals import Real, whole
 
@@ -22,8 +21,7 @@ class Histogram(Mechanism):
 
     Guarantee:
         That of `noise`, which is Laplace noise for `epsilon` alone and Gaussian noise for `rho` or
-        for (epsilon, delta). It is discrete noise, but rounded noise for (epsilon, delta) where a
-        person moves two counts: of such moves that law is known exactly, the other's is not.
+        for (epsilon, delta).
     Neighbours:
         Adding or removing a person moves one count by 1: sensitivity 1. Changing a person moves two
         counts by 1 each: l1 sensitivity 2, l2 sensitivity sqrt(2). The number of bins has no part
@@ -64,7 +62,15 @@ class Histogram(Mechanism):
             exactly_one(epsilon=epsilon, rho=rho)
             noise = Laplace(epsilon=epsilon, sensitivity=moved, dimension=count, neighbours=about)
         else:
-            noise = _gaussian(GaussianTarget.read(rho, epsilon, delta, None), moved, count, about)
+            noise = Gaussian(
+                rho=rho,
+                epsilon=epsilon,
+                delta=delta,
+                sensitivity=sqrt_up(Fraction(moved)),
+                grid=INTEGERS,
+                dimension=count,
+                neighbours=about,
+            )
         fill(self, bins=count, noise=noise)
 
     @property
@@ -101,26 +107,3 @@ class Histogram(Mechanism):
         pairs = (Pair(left, right),)
         draw, views = self.noise.draw_seen, self.noise.views
         return Claim("Histogram", self.guarantee, pairs, draw, code=seen, views=views)
-
-
-def _gaussian(wanted: GaussianTarget, moved: int, bins: int, about: Neighbours) -> Gaussian:
-    """The smaller noise: of the exact law, or, where that is not known, through rho."""
-    distance, is_rho = sqrt_up(Fraction(moved)), wanted.rho is not None
-    if moved > 1 and not is_rho and wanted.about(distance) >= 1:
-        return RoundedGaussian(
-            epsilon=wanted.epsilon,
-            delta=wanted.delta,
-            sensitivity=distance,
-            grid=INTEGERS,
-            dimension=bins,
-            neighbours=about,
-        )
-    return Gaussian(
-        rho=wanted.rho,
-        epsilon=None if is_rho else wanted.epsilon,
-        delta=None if is_rho else wanted.delta,
-        sensitivity=distance,
-        grid=INTEGERS,
-        dimension=bins,
-        neighbours=about,
-    )

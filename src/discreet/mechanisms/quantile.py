@@ -94,7 +94,7 @@ class Quantile(RowMechanism):
         )
 
     @property
-    def guarantee(self) -> BoundedRange:
+    def guarantee(self) -> Guarantee:
         """epsilon-bounded range."""
         return BoundedRange(self.epsilon, neighbours=self.neighbours)
 
@@ -114,7 +114,7 @@ class Quantile(RowMechanism):
     def claim(self) -> Claim:
         """Grid points, for values at both ends that one person tips over."""
         return Claim(
-            "Quantile",
+            type(self).__name__,
             self.guarantee,
             end_pairs(self.range, self.quantile, self.neighbours),
             self._draw,

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Pair
+from discreet.mechanisms.claim import Claim, Law, Pair, View
+from discreet.mechanisms.comparison_laws import law_of_answers, place_of, places
 from discreet.mechanisms.grid import grid_below
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.mechanism import Mechanism, fill
+from discreet.mechanisms.median import one_number
 from discreet.mechanisms.sparse_vector import SparseVector
 from discreet.privacy import Neighbours, Pure
 from discreet.privacy.numerics.rounding import Interval
@@ -125,15 +127,44 @@ class Thresholdout(Mechanism):
 
         Rows of one mark a query (1 contradicted, 0 not, -1 not asked), then the means (or 0).
         """
-        far = min(self.size - 1, int(self.guard.threshold * self.size) + 1)
+        far = self._far
         holdouts = [[3] * far + [0] * (self.size - 1 - far) + [moved] for moved in (1, 2)]
-        few = min(self.guard.hits, 2)
+        few = min(self.guard.hits, 3)
         up, down = (_Is((2, 3)),), (_Is((1, 3)),)
         pairs = [
             Pair(*(([0] * self.size, holdout, queries) for holdout in holdouts))
             for queries in (up * 5 + down * few, down * (3 + few))
         ]
-        return Claim("Thresholdout", self.guarantee, tuple(pairs), self._draw, code=self._code)
+        name, views = "Thresholdout", (View(self._bins, self._law),)
+        return Claim(name, self.guarantee, tuple(pairs), self._draw, code=self._code, views=views)
+
+    @property
+    def _far(self) -> int:
+        """How many examples an audit puts apart from the training data: one more tips it."""
+        return min(self.size - 1, int(self.guard.threshold * self.size) + 1)
+
+    @property
+    def _edges(self) -> tuple[int, int]:
+        """The two means that the example makes of the holdout, in steps."""
+        means = (Fraction(self._far + more, self.size) for more in (0, 1))
+        low, high = (one_number(self.answers.grid.index(mean)) for mean in means)
+        return low, high
+
+    def _bins(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
+        """A mark for each query, and for a hit whether its mean is low (1), between (2) or high."""
+        marks, means = np.split(rows, 2, axis=1)
+        low, high = (float(self.answers.grid.value(edge)) for edge in self._edges)
+        return np.where(marks == 1, place_of(means, low, high), marks.astype(np.int64))
+
+    def _law(self, value: tuple[Any, Any, Sequence[Query]]) -> Law:
+        """The law of `_bins`: that of the marks, and of a fresh noisy mean at every hit."""
+        train, holdout, queries = value
+        means = [self.means(query, train, holdout) for query in queries]
+        marks = self.guard.law_of_marks(self.guard.bars([abs(a - b) for a, b in means]))
+        grid = self.answers.grid
+        centres = [one_number(grid.index(held)) for _, held in means]
+        scale = self.answers.scale / grid.step
+        return law_of_answers(marks, [places(at, *self._edges, scale) for at in centres])
 
     def means(self, query: Query, train: Any, holdout: Any) -> tuple[Fraction, Fraction]:
         """The exact training mean and holdout mean of a query."""

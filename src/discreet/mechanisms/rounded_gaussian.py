@@ -3,14 +3,11 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
-from discreet.mechanisms.additive import as_int64, read_dimension
+from discreet.mechanisms.additive import read_dimension
 from discreet.mechanisms.gaussian import Gaussian, largest_mu, read_delta
-from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, choose_grid
-from discreet.mechanisms.laplace_tail import first_whole
+from discreet.mechanisms.grid import PowerOfTwoGrid, choose_grid
 from discreet.mechanisms.mechanism import exactly_one, fill
-from discreet.noise import rounded_gaussian
 from discreet.noise.rounded import read_variance
 from discreet.privacy import GDP, Neighbours
 from discreet.privacy.numerics.rounding import Interval
@@ -78,6 +75,7 @@ class RoundedGaussian(Gaussian):
             square=square,
             rho=square / (2 * spread),
             variance=spread * public.step**2,
+            rounded=True,
         )
 
     @property
@@ -85,34 +83,10 @@ class RoundedGaussian(Gaussian):
         """Mu, its root rounded up."""
         return GDP.of_square(2 * self.rho, neighbours=self.neighbours)
 
-    def _noise(self, shape: tuple[int, ...]) -> Steps:
-        return as_int64(rounded_gaussian(self._spread, shape or None))
-
     def half_width(self, probability: Fraction) -> int:
         """The smallest whole number of steps that noise exceeds with at most this probability."""
         return self._half_width(probability)
 
     def tail(self, steps: int) -> Interval:
         """P(noise >= steps) for steps >= 1."""
-        return _tail(self._spread, steps)
-
-    def _half_width(self, probability: Fraction) -> int:
-        return _half_width(self._spread, probability)
-
-    def _mass(self, steps: int) -> Interval:
-        return _tail(self._spread, abs(steps)) - _tail(self._spread, abs(steps) + 1)
-
-    def _tail(self, steps: int) -> Interval:
-        return self.tail(steps)
-
-
-@lru_cache(maxsize=1024)
-def _half_width(spread: Fraction, probability: Fraction) -> int:
-    limit = Interval.of(probability).lo
-    guess = math.sqrt(spread) * math.sqrt(-2 * math.log(probability / 2))
-    return first_whole(lambda w: (_tail(spread, w + 1) * 2).hi <= limit, guess)
-
-
-def _tail(spread: Fraction, steps: int) -> Interval:
-    """P(noise >= steps), of noise with this variance in squared steps."""
-    return (Interval.of(steps - Fraction(1, 2)) / Interval.of(spread).sqrt()).normal_tail()
+        return self._tail(steps)

@@ -10,49 +10,42 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import noise
 from discreet.errors import InputError
 from discreet.mechanisms.claim import Claim, Law, Pair, View
 from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid, add, choose_grid
-from discreet.mechanisms.laplace_tail import failure, half_width, upper_tail
+from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.listed_law import Bins, ends
 from discreet.mechanisms.mechanism import Mechanism, RowMechanism, fill
 from discreet.mechanisms.median import GridRange, Median, one_number, read_pair
+from discreet.mechanisms.smooth_laws import SmoothLaw, best_law
 from discreet.mechanisms.unknown_keys import read_delta
-from discreet.noise.exponential import draw_afresh, read_scale, words_each
 from discreet.privacy import Approximate, Neighbours
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive
 
 _WEIGHT_BITS: Final = 64
-_DECAY_BITS: Final = 24
 _RARE: Final = Fraction(1, 10**4)
-_LEAST_SCALE: Final = Fraction(1, 1 << 10)
-"""The least scale in steps; a larger scale than the smooth one is smooth as well."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class SmoothSensitivity(Mechanism):
-    """A number with discrete Laplace noise scaled to its smooth sensitivity.
+    """A number with noise scaled to its smooth sensitivity.
 
     Data is a pair: the value, and bounds A_0 <= A_1 <= ... on its local sensitivity, all in whole
     grid steps: A_k bounds how far one person moves the value after k others have changed. Beyond
     the last bound the global sensitivity is used.
 
     Guarantee:
-        (epsilon, delta), provided that A_k(x) <= A_(k+1)(y) for neighbours x, y (exact local
-        sensitivities at distance k satisfy this) and A_0 bounds the local sensitivity.
+        (epsilon, delta), or epsilon alone where `law` says so, provided that A_k(x) <= A_(k+1)(y)
+        for neighbours x, y (exact local sensitivities at distance k satisfy this) and A_0 bounds
+        the local sensitivity.
     Neighbours:
         Those for which the bounds are stated.
     Why:
         Weights W_0 = 2^64, W_(k+1) = ceil(r W_k) with r < 1 rational make S = max_k W_k A_k/2^64
-        satisfy S(x) <= S(y)/r exactly. Noise has scale t = S/a, a = `share` of epsilon. Let T =
-        tanh(1/2t) and values be d <= min(S, S') apart. If t' > t, the loss is at most ln(T/T') +
-        d/t' <= ln(1/r) + a <= epsilon. If t' <= t, T <= T' and noise of size j = z t loses at most
-        c z + d/t' on one side and c z - d/t' on the other, c = t/t' - 1. As P(noise >= s) <=
-        e^(-s/t), the excess over epsilon, 1 - e^(epsilon - loss), has a mean of at most the
-        integral of c e^(-c(z - z0)) e^-z from z0 = (epsilon - d/t')/c on, (1 - t'/t) e^-z0; both
-        sides grow with d and c, to (1 - r)(e^(-(epsilon-a)/c) + e^(-(epsilon+a)/c)) <= delta.
+        satisfy S(x) <= S(y)/r exactly, r = `decay`. Values are at most min(S, S') apart. For that,
+        noise in proportion to S is (epsilon, delta), or epsilon alone: see `LaplaceLaw` and
+        `StudentLaw`. Of the two the one is taken that errs less by `best_law`.
     Edge cases:
         The scale depends on data and is not shown; `error` is for the global sensitivity, and
         `error_at` for a smooth sensitivity assumed by the reader. Scales start at 2^-10 steps.
@@ -63,14 +56,14 @@ class SmoothSensitivity(Mechanism):
         True
 
     Reference: Nissim, Raskhodnikova, Smith 2007, Smooth Sensitivity and Sampling in Private Data
-    Analysis (smooth bounds, admissible noise); that the discrete law is admissible is proved above.
+    Analysis (smooth bounds, admissible noise); Bun, Steinke 2019, Average-Case Averages: Private
+    Algorithms for Smooth Sensitivity and Mean Estimation (Student's t noise).
     """
 
     epsilon: Fraction
     delta: Fraction
     global_sensitivity: int
-    decay: Fraction
-    share: Fraction
+    law: SmoothLaw
     grid: PowerOfTwoGrid
     neighbours: Neighbours
 
@@ -91,23 +84,26 @@ class SmoothSensitivity(Mechanism):
                 why="it counts grid steps",
                 fix="pass it in steps, as an int, and the size of a step as grid=",
             )
-        decay = slowest_decay(strength, allowed)
         fill(
             self,
             epsilon=strength,
             delta=allowed,
             global_sensitivity=int(steps),
-            decay=decay,
-            share=largest_share(strength, allowed, decay),
+            law=best_law(strength, allowed),
             grid=choose_grid(grid, Fraction(1)),
             neighbours=Neighbours(neighbours),
         )
-        read_scale(self._scale(int(steps)))
+        self.law.check(int(steps))
 
     @property
     def guarantee(self) -> Approximate:
-        """(epsilon, delta)."""
-        return Approximate(self.epsilon, self.delta, neighbours=self.neighbours)
+        """(epsilon, delta), with a delta of 0 where the law needs none."""
+        return Approximate(self.epsilon, self.law.delta, neighbours=self.neighbours)
+
+    @property
+    def decay(self) -> Fraction:
+        """By how much the smooth sensitivity may fall from one neighbour to the next."""
+        return self.law.decay
 
     def release(self, value: tuple[int, Sequence[int]]) -> Any:
         """The value, in steps, with noise for its bounds; as a number on the grid."""
@@ -136,8 +132,9 @@ class SmoothSensitivity(Mechanism):
 
     def error_at(self, smooth: Real, confidence: Real = 0.95) -> float:
         """The half-width of the noise if the smooth sensitivity were this many steps."""
-        scale = self._scale(positive(smooth, "smooth"))
-        return Interval.of(half_width(scale, failure(confidence)) * self.grid.step).upper
+        scale = self.law.scale(positive(smooth, "smooth"))
+        width = self.law.half_width(scale, failure(confidence))
+        return Interval.of(width * self.grid.step).upper
 
     @property
     def claim(self) -> Claim:
@@ -158,30 +155,20 @@ class SmoothSensitivity(Mechanism):
     @property
     def view(self) -> View:
         """The answer, by bins that suit noise of any scale."""
-        far = half_width(self._scale(self.global_sensitivity), _RARE)
+        far = self.law.half_width(self.law.scale(Fraction(self.global_sensitivity)), _RARE)
         bins = Bins.growing(far + self.global_sensitivity, self.grid.step)
 
         def law(value: tuple[int, Sequence[int]]) -> Law:
             steps, bounds = value
-            scale = self._scale(self.smooth(bounds))
-            return ends(bins.law(steps, lambda m: upper_tail(scale, m)))
+            scale = self.law.scale(self.smooth(bounds))
+            return ends(bins.law(steps, lambda m: self.law.upper_tail(scale, m)))
 
         return View(lambda rows: bins.code(rows[:, 0]), law)
 
-    def _scale(self, smooth: Fraction | int) -> Fraction:
-        return max(_LEAST_SCALE, Fraction(smooth) / self.share)
-
     def _answer(self, value: tuple[int, Sequence[int]], runs: int | None) -> Any:
         steps, bounds = read_pair(value, "bounds")
-        drawn = self._noise(self._scale(self.smooth(bounds)), runs)
+        drawn = self.law.draw(self.smooth(bounds), self.global_sensitivity, runs)
         return self.grid.value(add(one_number(INTEGERS.index(steps)), drawn))
-
-    def _noise(self, scale: Fraction, runs: int | None) -> Any:
-        """Noise of a private scale: the same work, and as many random words, whatever it is."""
-        drawn = draw_afresh(scale, runs)
-        if words_each(scale) < words_each(self._scale(self.global_sensitivity)):
-            noise.below(2, size=runs)  # a word for each
-        return drawn
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -251,7 +238,10 @@ class SmoothMedian(RowMechanism):
         low, high = self.median.range.point(0), self.median.range.point(self.median.largest)
         split, agreed = (low,) * 25 + (high,) * 24, (low,) * 9
         few, kept = ((), 0) if self.median.neighbours is Neighbours.ADD_REMOVE else ((low,), 1)
+        # One person moves the median by almost all, and the noise by as much as smoothness allows.
+        far = self.median.range.point(max(1, int(self.noisy.decay * self.median.largest)))
         pairs = (
+            Pair(few, (far,)),
             Pair(few, (high,)),
             *(Pair(values, (*values[kept:], high)) for values in (split, agreed)),
         )
@@ -269,57 +259,6 @@ class SmoothMedian(RowMechanism):
         distances = range(_distances(self.noisy.decay))
         steps = self.median.range.first + self.median.value(cells)
         return steps, [self.median.local(cells, k) for k in distances]
-
-
-def slowest_decay(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The smallest r = 1 - m 2^-24 with ln(1/r) + ln(2/delta) (1/r - 1) <= epsilon/2, certified.
-
-    Any r is private with its `largest_share`; this one leaves more than half of epsilon to it.
-
-    Example:
-        >>> 0.96 < float(slowest_decay(Fraction(1), Fraction(1, 10**6))) < 0.97
-        True
-    """
-    unit = 1 << _DECAY_BITS
-    z, budget = (Interval.of(2) / delta).log(), Interval.of(epsilon / 2).lo
-
-    def fits(m: int) -> bool:
-        r = Interval.of(Fraction(unit - m, unit))
-        return bool(((1 / r).log() + z * (1 / r - 1)).hi <= budget)
-
-    if not fits(1):
-        raise InputError(
-            "epsilon is too small for smooth sensitivity at this delta",
-            why="smoothing would need more than 2^24 neighbours",
-            fix="raise epsilon, or use noise for the global sensitivity",
-        )
-    low, high = 1, unit
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return Fraction(unit - low, unit)
-
-
-def largest_share(epsilon: Fraction, delta: Fraction, decay: Fraction) -> Fraction:
-    """The largest a, in 2^-24 of epsilon, that the proof of `SmoothSensitivity` allows, certified.
-
-    Example:
-        >>> round(float(largest_share(Fraction(1), Fraction(1, 100), Fraction(9, 10))), 3)
-        0.744
-    """
-    unit, c = 1 << _DECAY_BITS, 1 / decay - 1
-
-    def fits(m: int) -> bool:
-        a = epsilon * Fraction(m, unit)
-        beyond = sum((Interval.of(-(epsilon + s * a) / c).exp() for s in (-1, 1)), Interval.of(0))
-        loss = Interval.of(1 / decay).log() + a
-        return bool((beyond * (1 - decay)).hi <= delta and loss.hi <= epsilon)
-
-    low, high = 0, unit
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return epsilon * Fraction(low, unit)
 
 
 @lru_cache(maxsize=64)

@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.errors import BudgetError, InputError
 from discreet.mechanisms.claim import Claim, Law, Pair, View
-from discreet.mechanisms.comparison_laws import WIDEST, law_of_marks
+from discreet.mechanisms.comparison_laws import (
+    WIDEST,
+    law_of_answers,
+    law_of_marks,
+    place_of,
+    places,
+)
 from discreet.mechanisms.grid import PowerOfTwoGrid, add, choose_grid, compact
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace_tail import failure, half_width, tail_steps, upper_tail
@@ -25,6 +31,9 @@ from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive, rational, whole
 
 _UNASKED = -1
+_TOGETHER = 3
+"""Hits up to which the law of all marks and answers together is listed: three places for each."""
+
 _BLOCK = 32
 _NONE = -1000
 _RARE = Fraction(1, 1000)
@@ -180,7 +189,10 @@ class SparseVector(Mechanism):
         return Claim(name, self.guarantee, self._pairs(), self._draw, law, self._code, views)
 
     def _views(self) -> tuple[View, ...]:
-        """The marks, and what is said of the first question if it is a hit."""
+        """The marks and where answers lie, and what is said of the first question if it is a hit.
+
+        Answers lie up to the threshold, or from where one person lifts that on, or in between.
+        """
         bins = Bins.of(half_width(self.answer_scale, _RARE), self.grid.step)
 
         def read(rows: NDArray[Any]) -> NDArray[Any]:
@@ -193,7 +205,26 @@ class SparseVector(Mechanism):
             said = bins.law(int(first[0]), lambda m: upper_tail(self.answer_scale, m))
             return ends({_NONE: 1 - hit, **{at: p * hit for at, p in said.items()}})
 
-        return View(lambda rows: rows[:, : rows.shape[1] // 2], self._law), View(read, law)
+        marks = View(lambda rows: rows[:, : rows.shape[1] // 2], self._law)
+        together = View(self._placed, self._law_of_places)
+        return together if self.hits <= _TOGETHER else marks, View(read, law)
+
+    def _placed(self, rows: NDArray[Any]) -> NDArray[np.int64]:
+        marks, answers = np.split(rows, 2, axis=1)
+        low, high = (float(self.grid.value(edge)) for edge in self._edges)
+        placed = place_of(answers, low, high)
+        return np.where(marks == 1, placed, marks.astype(np.int64))
+
+    def _law_of_places(self, values: Any) -> Law:
+        centres = [int(at) for at in np.asarray(self.grid.index(values)).ravel()]
+        said = [places(at, *self._edges, self.answer_scale) for at in centres]
+        return law_of_answers(self._law(values), said)
+
+    @property
+    def _edges(self) -> tuple[int, int]:
+        """The threshold, and where one person lifts a value that is on it, in steps."""
+        bar = self._bar()
+        return bar, bar + max(1, int(self.sensitivity / self.grid.step))
 
     # --- runs -----------------------------------------------------------------------------------
 

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
-from discreet.mechanisms import gaussian_tail, laplace_tail
+from discreet.mechanisms import gaussian_tail, laplace_tail, rounded_tail
 from discreet.mechanisms.claim import Claim, Law, View
-from discreet.mechanisms.grid import add
+from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.grid import INTEGERS, add, sqrt_up
 from discreet.mechanisms.laplace_tail import failure, first_whole
 from discreet.mechanisms.listed_law import at_least, ends
 from discreet.mechanisms.mechanism import Mechanism, fill
@@ -25,8 +26,7 @@ from discreet.mechanisms.unknown_keys import (
     touched,
 )
 from discreet.noise.exponential import read_scale
-from discreet.noise.gaussian import read_variance
-from discreet.privacy import ZCDP, Approximate, Neighbours
+from discreet.privacy import Approximate, Neighbours
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive, whole
 
@@ -183,11 +183,11 @@ class LaplaceThreshold(Threshold):
 
 @dataclass(frozen=True, slots=True, init=False)
 class GaussianThreshold(Threshold):
-    """A stability-based histogram with discrete Gaussian noise, better for people under many keys.
+    """A stability-based histogram with Gaussian noise, better for people under many keys.
 
     Guarantee:
         (epsilon, delta) for a person who is under at most k = `max_groups_per_unit` keys. Half of
-        delta pays for the noise (rho-zCDP with variance k/(2 rho)), half for the threshold T, the
+        delta pays for the noise, by its exact law (see `Gaussian`), half for the threshold T, the
         smallest with P(1 + noise >= T) <= delta', where 1 - (1 - delta')^k <= delta/2.
     Neighbours:
         Add-remove moves k counts by one. Change-one moves 2 k of them, and is charged for 2 k.
@@ -206,6 +206,7 @@ class GaussianThreshold(Threshold):
     """
 
     variance: Fraction
+    rounded: bool
 
     def __init__(
         self,
@@ -218,39 +219,36 @@ class GaussianThreshold(Threshold):
         strength, allowed = positive(epsilon, "epsilon"), read_delta(delta)
         groups = whole(max_groups_per_unit, "max_groups_per_unit", at_least=1)
         keys = touched(groups, Neighbours(neighbours))
-        variance = read_variance(keys / (2 * _largest_rho(strength, allowed / 2)))
+        law = Gaussian(
+            epsilon=strength,
+            delta=allowed / 2,
+            sensitivity=sqrt_up(Fraction(keys)),
+            grid=INTEGERS,
+            dimension=keys,
+        )
         limit = Interval.of(delta_each(allowed / 2, keys)).lo
         fill(
             self,
             epsilon=strength,
             delta=allowed,
-            threshold=1 + first_whole(lambda m: m >= 1 and _tail(variance, m).hi <= limit),
+            threshold=0,
             max_groups_per_unit=groups,
             neighbours=Neighbours(neighbours),
-            variance=variance,
+            variance=law.variance,
+            rounded=law.rounded,
         )
+        fill(self, threshold=1 + first_whole(lambda m: m >= 1 and self._tail(m).hi <= limit))
 
     def _noise(self, shape: tuple[int, ...]) -> NDArray[Any]:
-        return noise.discrete_gaussian(self.variance, size=shape)
+        draw = noise.rounded_gaussian if self.rounded else noise.discrete_gaussian
+        return draw(self.variance, size=shape)
 
     def _tail(self, steps: int) -> Interval:
-        return _tail(self.variance, steps)
+        if self.rounded:
+            return rounded_tail.upper_tail(self.variance, steps)
+        return gaussian_tail.two_sided_tail(self.variance, steps - 1) / 2
 
     def _half_width(self, probability: Fraction) -> int:
+        if self.rounded:
+            return rounded_tail.half_width(self.variance, probability)
         return gaussian_tail.half_width(self.variance, probability)
-
-
-def _tail(variance: Fraction, steps: int) -> Interval:
-    """P(noise >= steps) for steps >= 1."""
-    return gaussian_tail.two_sided_tail(variance, steps - 1) / 2
-
-
-def _largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """A rho, rounded down to 2^-30 of itself, whose zCDP gives (epsilon, delta)."""
-    low, high = Fraction(0), Fraction(1)
-    while ZCDP(high).delta(epsilon).upper <= delta:
-        low, high = high, 2 * high
-    while low == 0 or high - low > low / (1 << 30):
-        middle = (low + high) / 2
-        low, high = (middle, high) if ZCDP(middle).delta(epsilon).upper <= delta else (low, middle)
-    return low

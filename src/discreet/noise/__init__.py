@@ -17,6 +17,7 @@ from discreet.noise.laplace import discrete_laplace, geometric
 from discreet.noise.rounded import rounded_gaussian
 from discreet.noise.selection import choose, permute_and_flip
 from discreet.noise.staircase import staircase
+from discreet.noise.student import rounded_student
 from discreet.noise.uniform import below
 
 __all__ = [
@@ -29,5 +30,6 @@ __all__ = [
     "geometric",
     "permute_and_flip",
     "rounded_gaussian",
+    "rounded_student",
     "staircase",
 ]

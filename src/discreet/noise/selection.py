@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.noise.bits import open_source
+from discreet.noise.bits import FEW, BitSource, Keystream, open_source
 from discreet.noise.certified import Enclosure, Uniform, contexts, exact, exp_minus, quotient
 from discreet.rationals import Real, positive, rational, whole
 
@@ -197,22 +197,36 @@ def locate(scores: Scores, uniform: Uniform, multiplicities: Multiplicities = No
 
 
 @overload
-def permute_and_flip(scores: Any, temperature: Real, size: None = None) -> int: ...
+def permute_and_flip(
+    scores: Any, temperature: Real, size: None = None, multiplicities: Multiplicities = None
+) -> int: ...
 @overload
-def permute_and_flip(scores: Any, temperature: Real, size: int) -> Indices: ...
-def permute_and_flip(scores: Any, temperature: Real, size: int | None = None) -> Any:
+def permute_and_flip(
+    scores: Any, temperature: Real, size: int, multiplicities: Multiplicities = None
+) -> Indices: ...
+def permute_and_flip(
+    scores: Any,
+    temperature: Real,
+    size: int | None = None,
+    multiplicities: Multiplicities = None,
+) -> Any:
     """Choose exactly as permute-and-flip does.
 
     The law is that of visiting candidates in random order and stopping at candidate i with
-    probability exp((scores[i] - max) / temperature). With `size`, that many independent choices.
+    probability exp((scores[i] - max) / temperature). With `size`, that many independent choices. A
+    candidate with multiplicity m stands for m equal ones; it is 1 where none is given.
 
     Why: adding independent exponential noise of mean `temperature` to each score and taking the
-    largest has the same law, and does the same work whatever the scores. In float64 a noisy
-    score -ln U_i - x_i, for U_i of 63 bits u >= 2^32, is right to 2^-33 for the cell, 2^-39 for a
-    logarithm trusted to 100 ulp, and 4e (x_i + M/t); the winner is accepted only if it leads by
-    more than both errors, each taken as 2^-30 + 2^-48 (x_i + M/t).
+    largest has the same law, and does the same work whatever the scores. The largest of m such
+    draws is -ln(1 - (1 - U)^(1/m)), which is -ln U for m = 1. In float64 a noisy score -ln U_i -
+    x_i, for U_i of 63 bits u >= 2^32, is right to 2^-33 for the cell, 2^-39 for a logarithm trusted
+    to 100 ulp, and 4e (x_i + M/t). With m > 1, y = ln(1 - U)/m is computed from U or from 1 - U,
+    whichever is smaller, and both are at least 2^-31; then y, 1 - e^y too, is right to 2^-32 of
+    itself for the cell, and 300 ulp. The winner is accepted only if it leads by more than both
+    errors, each taken as 2^-30 + 2^-48 (x_i + M/t).
 
     Edge cases: one candidate is always chosen; an empty list, NaN and infinite scores are refused.
+    With multiplicities, as many random words are taken whatever the number of candidates.
 
     Example:
         >>> permute_and_flip([0, 1000, 0], temperature=1)
@@ -221,35 +235,63 @@ def permute_and_flip(scores: Any, temperature: Real, size: int | None = None) ->
     Reference: McKenna, Sheldon 2020; Ding, Kifer et al. 2021 (the exponential-noise form).
     """
     read = read_scores(scores, temperature)
+    many = None if multiplicities is None else _as_floats(multiplicities, read)
     draws = 1 if size is None else whole(size, "size", at_least=0)
     rows = max(1, _BLOCK // read.gaps.size)
-    blocks = [_flip(read, min(rows, draws - first)) for first in range(0, draws, rows)]
+    # How many candidates have multiplicities can be private: a key, and a stream of its own.
+    key = None if many is None else open_source(FEW).words(4).tobytes()
+    source = open_source(draws * read.gaps.size) if key is None else Keystream(key)
+    blocks = [
+        _flip(read, source, min(rows, draws - first), many, multiplicities)
+        for first in range(0, draws, rows)
+    ]
     chosen = np.concatenate([np.empty(0, dtype=np.int64), *blocks])
     return int(chosen[0]) if size is None else chosen
 
 
-def _flip(read: Scores, runs: int) -> Indices:
+def _flip(
+    read: Scores,
+    source: BitSource,
+    runs: int,
+    many: NDArray[np.float64] | None,
+    multiplicities: Multiplicities,
+) -> Indices:
     count = read.gaps.size
-    source = open_source(runs * count)
     prefixes = (source.words(runs * count) >> np.uint64(1)).view(np.int64).reshape(runs, count)
-    noisy = np.log(prefixes + 0.5)
-    np.subtract(63 * np.log(2.0) - read.gaps, noisy, out=noisy)
-    doubt = np.broadcast_to(2.0**-30 + 2.0**-48 * (read.gaps + read.size), noisy.shape).copy()
+    doubt = np.broadcast_to(2.0**-30 + 2.0**-48 * (read.gaps + read.size), prefixes.shape).copy()
     doubt[prefixes < 1 << 32] = np.inf
+    if many is None:
+        noisy = np.log(prefixes + 0.5)
+        np.subtract(63 * np.log(2.0) - read.gaps, noisy, out=noisy)
+    else:
+        noisy = _largest_of(prefixes, many) - read.gaps
+        doubt[prefixes >= (1 << 63) - (1 << 32)] = np.inf
     contenders = noisy + doubt >= (noisy - doubt).max(axis=1, keepdims=True)
     chosen: Indices = contenders.argmax(axis=1).astype(np.int64)
     for run in map(int, np.flatnonzero(contenders.sum(axis=1) != 1)):
         rivals = map(int, np.flatnonzero(contenders[run]))
-        chosen[run] = outlast(read, {i: Uniform(int(prefixes[run, i]), 63, source) for i in rivals})
+        uniforms = {i: Uniform(int(prefixes[run, i]), 63, source) for i in rivals}
+        chosen[run] = outlast(read, uniforms, multiplicities)
     return chosen
 
 
-def outlast(scores: Scores, uniforms: dict[int, Uniform]) -> int:
-    """The contender with the largest -ln U_i - x_i, in arbitrary precision."""
+def _largest_of(prefixes: Indices, many: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The largest of so many exponential draws each, from 63 bits of a uniform."""
+    near, far = (prefixes + 0.5) * 2.0**-63, ((1 << 63) - 1 - prefixes + 0.5) * 2.0**-63
+    survives = np.where(near < 0.5, np.log1p(-np.minimum(near, 0.5)), np.log(far))
+    largest: NDArray[np.float64] = -np.log(-np.expm1(survives / many))
+    return largest
+
+
+def outlast(
+    scores: Scores, uniforms: dict[int, Uniform], multiplicities: Multiplicities = None
+) -> int:
+    """The contender with the largest noise less x_i, in arbitrary precision."""
     best = scores.best()
     gaps = {i: scores.exact_gap(i, best) for i in uniforms}
+    many = {i: 1 if multiplicities is None else int(multiplicities[i]) for i in uniforms}
     while True:
-        ranges = {i: _noisy(gaps[i], uniform) for i, uniform in uniforms.items()}
+        ranges = {i: _noisy(gaps[i], uniform, many[i]) for i, uniform in uniforms.items()}
         lead = max(low for low, _ in ranges.values())
         uniforms = {i: uniform for i, uniform in uniforms.items() if ranges[i][1] >= lead}
         if len(uniforms) == 1:
@@ -258,8 +300,20 @@ def outlast(scores: Scores, uniforms: dict[int, Uniform]) -> int:
             uniform.extend()
 
 
-def _noisy(gap: Fraction, uniform: Uniform) -> Enclosure:
-    log_low, log_high = uniform.minus_log()
+def _noisy(gap: Fraction, uniform: Uniform, many: int) -> Enclosure:
+    low, high = uniform.minus_log() if many == 1 else _largest(uniform, many)
     gap_low, gap_high = quotient(gap, uniform.size)
     down, up = contexts(uniform.size)
-    return down.sub(log_low, gap_high), up.sub(log_high, gap_low)
+    return down.sub(low, gap_high), up.sub(high, gap_low)
+
+
+def _largest(uniform: Uniform, many: int) -> Enclosure:
+    """Enclose -ln(1 - (1 - U)^(1/m)), which falls in U."""
+    while uniform.prefix == 0:
+        uniform.extend()
+    down, up = contexts(uniform.size + many.bit_length())
+    unit, m = exact(1 << uniform.size), exact(many)
+    left, right = (down.div(exact(uniform.prefix + more), unit) for more in (0, 1))  # both exact
+    least = up.log(down.minus(down.expm1(down.div(down.log1p(down.minus(right)), m))))
+    most = down.log(up.minus(up.expm1(up.div(up.log1p(up.minus(left)), m))))
+    return down.minus(least), up.minus(most)

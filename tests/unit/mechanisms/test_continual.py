@@ -32,7 +32,7 @@ def silence(monkeypatch):
     from discreet.mechanisms import continual
 
     monkeypatch.setattr(continual, "discrete_laplace", Silent.laplace)
-    monkeypatch.setattr(continual, "discrete_gaussian", Silent.laplace)
+    monkeypatch.setattr(continual, "rounded_gaussian", Silent.laplace)
 
 
 @pytest.mark.parametrize("mechanism", BOTH, ids=["tree", "factorization"])
@@ -153,7 +153,7 @@ def test_a2_the_answers_are_a_function_of_the_noisy_numbers_alone(monkeypatch):
     answers = []
     for noise, event in ((plain, 0), (shifted, 3)):
         drawn = iter(noise)
-        monkeypatch.setattr(continual, "discrete_gaussian", lambda _, drawn=drawn: next(drawn))
+        monkeypatch.setattr(continual, "rounded_gaussian", lambda _, drawn=drawn: next(drawn))
         stream = counter.open()
         answers.append([stream.release(x) for x in [event] + [0] * (steps - 1)])
     assert answers[0] == answers[1]
@@ -233,7 +233,10 @@ def test_e3_a_stream_does_not_go_on_in_a_forked_process(mechanism, monkeypatch):
 
 @pytest.mark.parametrize(
     ("mechanism", "law"),
-    [(TreeCount(horizon=8, epsilon=1), "laplace"), (FactorizedCount(horizon=8, rho=1), "gaussian")],
+    [
+        (TreeCount(horizon=8, epsilon=1), "discrete_laplace"),
+        (FactorizedCount(horizon=8, rho=1), "rounded_gaussian"),
+    ],
     ids=["tree", "factorization"],
 )
 def test_e4_a_step_without_random_bits_is_not_taken(mechanism, law, monkeypatch):
@@ -245,7 +248,7 @@ def test_e4_a_step_without_random_bits_is_not_taken(mechanism, law, monkeypatch)
 
     stream, counted = mechanism.open(), 10**9
     with monkeypatch.context() as patch:
-        patch.setattr(continual, f"discrete_{law}", fails)
+        patch.setattr(continual, law, fails)
         for _ in range(3):
             with pytest.raises(OSError):  # noqa: PT011 - it has no words
                 stream.release(counted)

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from discreet.errors import InputError
 from discreet.mechanisms.gaussian import Gaussian, calibrate, largest_mu
 from discreet.mechanisms.grid import INTEGERS, sqrt_up
-from discreet.privacy import ZCDP, DiscreteGaussianNoise, Neighbours
+from discreet.privacy import GDP, ZCDP, DiscreteGaussianNoise, Neighbours
 
 
 def test_rho_gives_the_variance_and_the_variance_gives_rho():
@@ -78,10 +78,22 @@ def test_less_noise_never_costs_less():
     assert promises == sorted(promises, reverse=True)
 
 
-def test_one_number_gets_the_exact_law_and_a_vector_its_rho():
+def test_numbers_and_vectors_get_their_exact_laws_and_noise_below_a_step_its_rho():
     assert isinstance(Gaussian(rho=1, sensitivity=5).guarantee, DiscreteGaussianNoise)
     assert isinstance(Gaussian(rho=1, sensitivity=1, dimension=9).guarantee, DiscreteGaussianNoise)
-    assert isinstance(Gaussian(rho=1, sensitivity=5, dimension=9).guarantee, ZCDP)
+    assert Gaussian(rho=0.5, sensitivity=5, dimension=9).guarantee == GDP(1)
+    assert Gaussian(rho=20, sensitivity=2, dimension=9).guarantee == ZCDP(20)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1, 4])
+@pytest.mark.parametrize("delta", [1e-9, 1e-5])
+def test_a_vector_needs_no_more_noise_than_continuous_noise_would(epsilon, delta):
+    public = {"epsilon": epsilon, "delta": delta}
+    vector = Gaussian(**public, sensitivity=20, dimension=9)
+    continuous = 20 / float(largest_mu(Fraction(str(epsilon)), Fraction(str(delta))))
+    through_rho = calibrate(400, Fraction(str(epsilon)), Fraction(str(delta)), one_law=False)
+    assert math.sqrt(vector.variance) == pytest.approx(continuous, rel=1e-6)
+    assert math.sqrt(through_rho / vector.variance) > 1.04
 
 
 def test_a_vector_needs_its_dimension_unless_one_step_is_all_there_is():

@@ -8,12 +8,13 @@ import pytest
 
 from discreet.audit.catalogue import CATALOGUE
 from discreet.audit.enumerate import check_law, views
+from discreet.mechanisms import comparison_laws
 from discreet.mechanisms.claim import View
 from discreet.mechanisms.comparison_laws import law_of_largest, law_of_marks
 from discreet.mechanisms.laplace_tail import upper_tail
 from discreet.mechanisms.listed_law import Bins, at_least
 
-LISTED = [name for name in CATALOGUE if not name.startswith("thresholdout")]
+LISTED = list(CATALOGUE)
 
 
 @pytest.mark.parametrize("name", LISTED)
@@ -76,3 +77,28 @@ def test_a_tail_goes_on_below_0_by_symmetry():
     tail = at_least(lambda m: upper_tail(Fraction(2), m), -3) + upper_tail(Fraction(2), 4)
 
     assert tail.lower <= 1 <= tail.upper
+
+
+def test_blocks_of_the_threshold_noise_enclose_its_exact_law(monkeypatch):
+    question = [0, 3, -5], (Fraction(40), Fraction(60)), 2
+    exact = comparison_laws.law_of_marks(*question)
+    monkeypatch.setattr(comparison_laws, "_BLOCKS", 4)
+    blocks = comparison_laws.law_of_marks(*question)
+    for marks, (low, high) in exact.items():
+        assert blocks[marks][0] <= low <= high <= blocks[marks][1]
+
+
+def test_wide_noise_has_a_law_to_a_thousandth():
+    law = comparison_laws.law_of_marks([0, 10**6], (Fraction(10**7), Fraction(2 * 10**7)), 1)
+    assert sum(low for low, _ in law.values()) == pytest.approx(1, abs=2e-3)
+    assert sum(high for _, high in law.values()) == pytest.approx(1, abs=2e-3)
+
+
+def test_answers_are_placed_beside_their_marks():
+    marks = {(1, 0): (0.25, 0.25), (0, 0): (0.75, 0.75)}
+    said = comparison_laws.places(0, -1, 1, Fraction(2))
+    law = comparison_laws.law_of_answers(marks, [said, said])
+    assert set(law) == {(1, 0), (2, 0), (3, 0), (0, 0)}
+    assert law[1, 0] == pytest.approx(law[3, 0])
+    assert sum(high for _, high in law.values()) == pytest.approx(1)
+    assert comparison_laws.place_of(np.array([-1, 0, 1]), -1, 1).tolist() == [1, 2, 3]

@@ -9,7 +9,7 @@ import pytest
 from discreet.errors import InputError
 from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold
 from discreet.mechanisms.unknown_keys import delta_each
-from discreet.privacy import ZCDP, Approximate, Neighbours
+from discreet.privacy import GDP, Approximate, Neighbours
 
 BOTH = [LaplaceThreshold, GaussianThreshold]
 
@@ -43,9 +43,8 @@ def test_a6_the_gaussian_threshold_is_the_first_that_hides_one_person_enough(del
 
 def test_half_of_delta_pays_for_gaussian_noise():
     rule = GaussianThreshold(epsilon=1, delta=1e-6, max_groups_per_unit=4)
-    rho = 4 / (2 * rule.variance)
-    assert ZCDP(rho).delta(1).upper <= 5e-7
-    assert ZCDP(rho * Fraction(101, 100)).delta(1).upper > 5e-7
+    assert rule.rounded
+    assert 4.9e-7 < GDP.of_square(4 / rule.variance).delta(1).upper <= 5e-7
 
 
 def test_large_epsilons_need_little_noise():

@@ -2,6 +2,7 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
+import gmpy2
 import numpy as np
 import pytest
 
@@ -10,7 +11,7 @@ from discreet.errors import InputError
 from discreet.noise import selection
 from discreet.noise.bits import Keystream, replaced
 from discreet.noise.certified import Uniform
-from discreet.noise.selection import locate, outlast, read_scores
+from discreet.noise.selection import _largest, locate, outlast, read_scores
 from scripted_bits import Scripted
 
 SCORES = [
@@ -39,6 +40,32 @@ def test_permute_and_flip_and_arbitrary_precision_agree_on_every_word(scores):
         with replaced(lambda words=words: Scripted(words)):
             fast = noise.permute_and_flip(scores, 0.7)
         assert fast == outlast(read, {i: Uniform(w >> 1, 63, source) for i, w in enumerate(words)})
+
+
+@pytest.mark.parametrize("many", [[1, 1, 1], [1, 2**61, 5]], ids=["one each", "many"])
+def test_the_largest_of_many_draws_agrees_with_arbitrary_precision(many):
+    read, source = read_scores([0, -30, 1], 1), Keystream(bytes(32))
+    for start in range(400):
+        key = [start, 0, 0, 0]
+        stream = Keystream(np.array(key, dtype="<u8").tobytes())
+        uniforms = {i: Uniform(int(w) >> 1, 63, source) for i, w in enumerate(stream.words(3))}
+        with replaced(lambda key=key: Scripted(list(key))):
+            assert noise.permute_and_flip([0, -30, 1], 1, None, many) == outlast(
+                read, uniforms, many
+            )
+
+
+@pytest.mark.parametrize("many", [2, 7, 2**61])
+def test_the_largest_of_many_draws_has_its_law(many):
+    # P(largest <= x) = (1 - e^-x)^m: the enclosure of the draw holds the quantile of U.
+    for prefix in (1, 1 << 20, 1 << 62, (1 << 63) - 1):
+        low, high = _largest(Uniform(prefix, 63, Keystream(bytes(32))), many)
+        with gmpy2.context(precision=300):
+            left, right = (
+                -gmpy2.log(-gmpy2.expm1(gmpy2.log1p(-gmpy2.mpfr(prefix + more) / 2**63) / many))
+                for more in (0, 1)
+            )
+            assert low <= right <= left <= high
 
 
 def test_a_uniform_at_the_edge_between_two_candidates_asks_for_more_bits():

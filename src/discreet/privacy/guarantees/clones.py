@@ -12,7 +12,12 @@ from typing import Final
 
 import numpy as np
 
-from discreet.privacy.numerics.binomial import Floats, log_probability
+from discreet.privacy.numerics.binomial import (
+    Floats,
+    log_probability,
+    mass_before,
+    mass_beyond,
+)
 from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Interval
 
 _FEWEST: Final = 2.0**-56
@@ -69,8 +74,8 @@ def clone_counts(
     masses = _masses(others, counts, chance)
     starts = np.arange(0, len(counts), width)
     grouped = np.add.reduceat(masses, starts) * (1 + 4 * len(counts) * UNIT)
-    grouped[-1] += _beyond(others, last, chance, masses[-1])
-    return CloneCounts(counts[starts], grouped, _before(others, first, chance, masses[0]))
+    grouped[-1] += mass_beyond(others, last, chance, masses[-1])
+    return CloneCounts(counts[starts], grouped, mass_before(others, first, chance, masses[0]))
 
 
 _ALONE: Final = CloneCounts(np.zeros(1), np.ones(1), 0.0)
@@ -79,22 +84,6 @@ _ALONE: Final = CloneCounts(np.zeros(1), np.ones(1), 0.0)
 def _masses(others: int, counts: Floats, chance: float) -> Floats:
     logs, error = log_probability(others, counts, chance)
     return np.exp(logs + error) * (1 + 2 * ELEMENTARY)
-
-
-def _before(others: int, first: int, chance: float, mass: float) -> float:
-    """Mass below `first`: its terms fall at least geometrically, as `first` is below the mean."""
-    if first == 0:
-        return 0.0
-    ratio = first * (1 - chance) / ((others - first + 1) * chance)
-    return float(mass * ratio / (1 - ratio) * (1 + 64 * UNIT)) if ratio < 1 - 1e-9 else 1.0
-
-
-def _beyond(others: int, last: int, chance: float, mass: float) -> float:
-    """Mass above `last`, likewise."""
-    if last == others:
-        return 0.0
-    ratio = (others - last) * chance / ((last + 1) * (1 - chance))
-    return float(mass * ratio / (1 - ratio) * (1 + 64 * UNIT)) if ratio < 1 - 1e-9 else 1.0
 
 
 def divergence(group: CloneCounts, epsilon0: Interval, epsilon: Interval) -> float:
@@ -117,7 +106,7 @@ def divergence(group: CloneCounts, epsilon0: Interval, epsilon: Interval) -> flo
     totals = group.clones + 1
     start = np.maximum(1.0, np.ceil(_threshold(epsilon0, epsilon) * (1 - 16 * UNIT) * totals))
     logs, error = log_probability(group.clones, start - 1, 0.5)
-    tail, steps = _tail(group.clones, start)
+    tail, steps = half_tail(group.clones, start)
     growth = epsilon.expm1().lower
     hidden = growth * ((totals - start) / start) * tail * (1 - (4 * steps + 16) * UNIT)
     gain = np.maximum(kappa.upper - hidden, 0.0) * (1 + 4 * UNIT) + slip
@@ -139,7 +128,7 @@ def _threshold(epsilon0: Interval, epsilon: Interval) -> float:
     return min(share.lower, 1.0)
 
 
-def _tail(clones: Floats, start: Floats) -> tuple[Floats, int]:
+def half_tail(clones: Floats, start: Floats) -> tuple[Floats, int]:
     """Sum P(Bin(c, 1/2) = j) over j >= start in units of its first term, from below; and the steps.
 
     A step divides, multiplies and adds once each, so the relative error is below 3 `UNIT` a step.

@@ -108,8 +108,8 @@ class Shuffled(Guarantee):
             return Bound(own, own, "pure")
         target = Interval.of(delta)
         crowd = clones.clone_counts(self.n, self._local, _spread(target.lower))
-        upper = _first_below(lambda e: clones.divergence(crowd, self._local, e), target.lower, own)
-        lower = _last_above(
+        upper = first_below(lambda e: clones.divergence(crowd, self._local, e), target.lower, own)
+        lower = last_above(
             lambda e: shuffling_lower_bound.divergence(self.n, self._local, e), target.upper, own
         )
         return Bound(min(lower, upper), upper, _METHOD)
@@ -125,22 +125,26 @@ def _spread(delta: float) -> float:
     return math.sqrt(-2 * math.log(delta)) + 5 if delta > _LEAST else _WIDEST
 
 
-def _first_below(profile: Callable[[Interval], float], delta: float, own: float) -> float:
+def first_below(
+    profile: Callable[[Interval], float], delta: float, own: float, fine: float = 1e-9
+) -> float:
     """The smallest epsilon found with profile(epsilon) <= delta, at most `own`."""
     if profile(Interval.of(0)) <= delta:
         return 0.0
-    return _narrow(lambda e: profile(Interval.of(e)) - delta, own)[1]
+    return _narrow(lambda e: profile(Interval.of(e)) - delta, own, fine)[1]
 
 
-def _last_above(profile: Callable[[Interval], float], delta: float, own: float) -> float:
+def last_above(
+    profile: Callable[[Interval], float], delta: float, own: float, fine: float = 1e-9
+) -> float:
     """The largest epsilon found with profile(epsilon) > delta, or 0."""
-    return _narrow(lambda e: profile(Interval.of(e)) - delta, own)[0]
+    return _narrow(lambda e: profile(Interval.of(e)) - delta, own, fine)[0]
 
 
-def _narrow(excess: Callable[[float], float], high: float) -> tuple[float, float]:
+def _narrow(excess: Callable[[float], float], high: float, fine: float) -> tuple[float, float]:
     """Bisect for the change of sign of a falling function between 0 and `high`."""
     low = 0.0
-    while high - low > 1e-9 * high:
+    while high - low > fine * high:
         middle = (
             (low + high) / 2 if low > high / 4 else max(low, high * 2.0**-40) ** 0.5 * high**0.5
         )

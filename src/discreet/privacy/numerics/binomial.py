@@ -42,6 +42,25 @@ def log_probability(n: Floats | float, k: Floats, p: float) -> tuple[Floats, Flo
     return shape - heads - tails, error
 
 
+def mass_before(n: int, first: int, p: float, mass: float) -> float:
+    """P(Bin(n, p) < first) from above, given P(first) = mass: terms fall at least geometrically.
+
+    Where they do not, because `first` is not below the mean, the answer is 1.
+    """
+    if first == 0:
+        return 0.0
+    ratio = first * (1 - p) / ((n - first + 1) * p)
+    return float(mass * ratio / (1 - ratio) * (1 + 64 * UNIT)) if ratio < 1 - 1e-9 else 1.0
+
+
+def mass_beyond(n: int, last: int, p: float, mass: float) -> float:
+    """P(Bin(n, p) > last) from above, likewise."""
+    if last == n:
+        return 0.0
+    ratio = (n - last) * p / ((last + 1) * (1 - p))
+    return float(mass * ratio / (1 - ratio) * (1 + 64 * UNIT)) if ratio < 1 - 1e-9 else 1.0
+
+
 def _deviance(x: Floats, mean: Floats | float) -> tuple[Floats, Floats]:
     """The number x log(x/mean) - x + mean, and the size of the terms it is the difference of."""
     gap = x - mean
