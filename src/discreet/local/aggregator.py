@@ -1,0 +1,144 @@
+"""Many reports, summed up: in any order, on any number of machines."""
+
+import json
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+
+from discreet.errors import InputError
+from discreet.local.protocol import Protocol
+from discreet.local.reports import Frames, Octets, Unreadable, read_frames
+
+REASONS: Final = ("malformed", "wrong parameters", "replayed")
+_FORM: Final = 1
+
+
+class Aggregator:
+    """The sums of reports, and how many were refused.
+
+    Aggregators of one protocol merge, and the result does not depend on what was added where or
+    when. A frame that comes twice counts once: that undoes retries, and not a device that lies
+    about its name; whoever runs many devices has many votes.
+
+    Example:
+        >>> from discreet.local import KRandomizedResponse
+        >>> survey = KRandomizedResponse(epsilon=8, domain=["yes", "no"])
+        >>> votes = survey.aggregator().add(survey.reporter().report(["yes"] * 90 + ["no"] * 10))
+        >>> votes.n, votes.estimate().interval(0.999)[0][0] > 80
+        (100, True)
+    """
+
+    def __init__(self, protocol: Protocol) -> None:
+        self.protocol = protocol
+        self.n = 0
+        self.rejected = dict.fromkeys(REASONS, 0)
+        self._sums = np.zeros(protocol.shape, dtype=np.int64)
+        self._seen: set[bytes] = set()
+
+    def add(self, reports: bytes | Iterable[bytes]) -> "Aggregator":
+        """Add frames; what cannot be right is counted in `rejected` and otherwise left out."""
+        for data in [reports] if isinstance(reports, bytes | bytearray | memoryview) else reports:
+            for part in read_frames(bytes(data), self.protocol.digest, self.protocol.width):
+                self._add_part(part)
+        return self
+
+    def _add_part(self, part: Frames | Unreadable) -> None:
+        if isinstance(part, Unreadable):
+            self.rejected[part.reason] += part.reports
+            return
+        rows = self._unseen(part)
+        valid = self.protocol.is_valid(rows)
+        if not valid.all():
+            self.rejected["malformed"] += int(np.count_nonzero(~valid))
+            rows = rows[valid]
+        if len(rows):
+            self._sums += self.protocol.tally(rows)
+            self.n += len(rows)
+
+    def _unseen(self, part: Frames) -> Octets:
+        """The rows of frames that were not added before."""
+        if part.owners is not None:
+            if part.names[0] in self._seen:
+                self.rejected["replayed"] += len(part.rows)
+                return part.rows[:0]
+            self._seen.add(part.names[0])
+            return part.rows
+        before = len(self._seen)
+        fresh = set(part.names)
+        if len(fresh) == len(part.names) and self._seen.isdisjoint(fresh):
+            self._seen |= fresh
+            return part.rows
+        keep = np.zeros(len(part.names), dtype=np.bool_)
+        for place, name in enumerate(part.names):
+            keep[place] = name not in self._seen
+            self._seen.add(name)
+        self.rejected["replayed"] += len(part.names) - (len(self._seen) - before)
+        return part.rows[keep]
+
+    def merge(self, other: "Aggregator") -> "Aggregator":
+        """Both together, as a new one; those that share a frame are refused."""
+        self._check_same(other.protocol.digest)
+        if not self._seen.isdisjoint(other._seen):  # noqa: SLF001 - of its own class
+            raise InputError(
+                "two aggregators that were given the same reports",
+                why="these would count twice",
+                fix="add every frame to one of them",
+            )
+        both = Aggregator(self.protocol)
+        both.n = self.n + other.n
+        both.rejected = {why: self.rejected[why] + other.rejected[why] for why in REASONS}
+        both._sums = self._sums + other._sums
+        both._seen = self._seen | other._seen
+        return both
+
+    def estimate(self, *arguments: Any) -> Any:
+        """What the reports so far say, with errors; sketches take the values to look up."""
+        return self.protocol.estimate(self._sums, self.n, *arguments)
+
+    def heavy_hitters(self, threshold: Any, *arguments: Any, confidence: Any = 0.95) -> Any:
+        """Values with at least this share, most frequent first: (value, count, low, high)."""
+        return self.estimate(*arguments).heavy_hitters(threshold, confidence)
+
+    def to_bytes(self) -> bytes:
+        """For another machine, or a later day: a line of JSON, the sums, the frames' names."""
+        head = {
+            "form": _FORM,
+            "protocol": self.protocol.to_dict(),
+            "n": self.n,
+            "rejected": self.rejected,
+            "frames": len(self._seen),
+        }
+        line = json.dumps(head, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+        return line + self._sums.astype("<i8").tobytes() + b"".join(sorted(self._seen))
+
+    @staticmethod
+    def from_bytes(data: bytes) -> "Aggregator":
+        """Read what `to_bytes` wrote."""
+        line, _, rest = data.partition(b"\n")
+        try:
+            head = json.loads(line)
+            found = Aggregator(Protocol.from_dict(head["protocol"]))
+            size = found._sums.nbytes
+            names = rest[size:]
+            if head["form"] != _FORM or len(names) != 16 * head["frames"]:
+                raise KeyError
+            sums = np.frombuffer(rest[:size], "<i8").reshape(found.protocol.shape)
+            found.n, found.rejected = head["n"], head["rejected"]
+        except (KeyError, ValueError, TypeError):
+            raise InputError(
+                "bytes that are no aggregator",
+                why="they are cut short, or of another form",
+                fix="pass what to_bytes gave",
+            ) from None
+        found._sums = sums.astype(np.int64)
+        found._seen = {names[i : i + 16] for i in range(0, len(names), 16)}
+        return found
+
+    def _check_same(self, digest: bytes) -> None:
+        if digest != self.protocol.digest:
+            raise InputError(
+                "aggregators of different parameters",
+                why="their sums mean different things",
+                fix="merge those of one protocol object",
+            )
