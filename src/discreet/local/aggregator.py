@@ -53,7 +53,7 @@ class Aggregator:
             self.rejected["malformed"] += int(np.count_nonzero(~valid))
             rows = rows[valid]
         if len(rows):
-            self._sums += self.protocol.tally(rows)
+            self.protocol.tally(rows, self._sums)
             self.n += len(rows)
 
     def _unseen(self, part: Frames) -> Octets:

@@ -12,6 +12,7 @@ from discreet import noise
 from discreet.errors import InputError
 from discreet.local.estimate import Estimate
 from discreet.local.hashing import fingerprints, hash_one_each, hash_rows
+from discreet.local.local_hashing import count_signs
 from discreet.local.protocol import (
     Protocol,
     Statistic,
@@ -23,6 +24,7 @@ from discreet.local.protocol import (
 )
 from discreet.local.reports import Octets
 from discreet.local.transform import parity, walsh_hadamard
+from discreet.local.unary_encoding import count_bits
 from discreet.rationals import whole
 
 _BLOCK = 1 << 21
@@ -116,6 +118,16 @@ class Sketch(Protocol):
         return (m / (m - 1)) ** 2 * (n * other + count * (own - other) + collisions)
 
 
+def count_bits_by_row(which: NDArray[Any], bitmaps: Octets, sums: Statistic) -> None:
+    """Add each bitmap to its row of the sums, whose last column counts them."""
+    order = np.argsort(which, kind="stable")
+    counts = np.bincount(which, minlength=len(sums))
+    sums[:, -1] += counts
+    ends = np.cumsum(counts)
+    for row in np.flatnonzero(counts).tolist():
+        count_bits(bitmaps[order[ends[row] - counts[row] : ends[row]]], sums[row, :-1])
+
+
 @stored_as("count-mean-sketch/1")
 @dataclass(frozen=True, kw_only=True)
 class CountMeanSketch(Sketch):
@@ -167,20 +179,9 @@ class CountMeanSketch(Sketch):
         fits: NDArray[np.bool_] = rows[:, -1] < (1 << (8 - spare))
         return fits & (as_numbers(rows[:, :2]) < self.hashes)
 
-    def tally(self, rows: Octets) -> Statistic:
+    def tally(self, rows: Octets, sums: Statistic) -> None:
         """Set bits by function, then reports by function."""
-        which = as_numbers(rows[:, :2])
-        order = np.argsort(which, kind="stable")
-        counts = np.bincount(which, minlength=self.hashes)
-        sums = np.zeros(self.shape, dtype=np.int64)
-        sums[:, -1] = counts
-        ends = np.cumsum(counts)
-        for row in np.flatnonzero(counts).tolist():
-            mine = rows[order[ends[row] - counts[row] : ends[row]], 2:]
-            for start in range(0, len(mine), 255):
-                bits = np.unpackbits(mine[start : start + 255], axis=1, bitorder="little")
-                sums[row, :-1] += np.add.reduce(bits, axis=0, dtype=np.uint8)[: self.columns]
-        return sums
+        count_bits_by_row(as_numbers(rows[:, :2]), rows[:, 2:], sums)
 
     def cells(self, statistic: Statistic) -> NDArray[np.float64]:
         """Set bits, less those that flips set."""
@@ -231,14 +232,11 @@ class HadamardCountMeanSketch(Sketch):
         which, word = as_numbers(rows[:, :2]), as_numbers(rows[:, 2:])
         return (which < self.hashes) & (word < 2 * self.columns)
 
-    def tally(self, rows: Octets) -> Statistic:
+    def tally(self, rows: Octets, sums: Statistic) -> None:
         """The sums of signs, then reports by function."""
         which, word = as_numbers(rows[:, :2]), as_numbers(rows[:, 2:])
-        size = 2 * self.columns
-        counts = np.bincount(which * size + word, minlength=self.hashes * size)
-        counts = counts.reshape(self.hashes, size)
-        signs = counts[:, 0::2] - counts[:, 1::2]
-        return np.concatenate([signs, counts.sum(axis=1, keepdims=True)], axis=1)
+        count_signs(sums.reshape(-1), (which * (self.columns + 1)) * 2 + word)
+        sums[:, -1] += np.bincount(which, minlength=self.hashes)
 
     def cells(self, statistic: Statistic) -> NDArray[np.float64]:
         """Back from coefficients to columns."""

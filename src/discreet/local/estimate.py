@@ -49,7 +49,9 @@ class Estimate:
         """Of each count, with the estimated count in the place of the true one."""
         return np.sqrt(self._variance(self.counts))
 
-    def interval(self, confidence: Real = 0.95, *, simultaneous: bool = False) -> tuple[Floats, Floats]:
+    def interval(
+        self, confidence: Real = 0.95, *, simultaneous: bool = False
+    ) -> tuple[Floats, Floats]:
         """Lower and upper ends, each from 0 to n; `simultaneous` holds for all values at once.
 
         Why: all counts c that a test would not reject, |estimate - c| <= z sd(c) + step/2. That is
@@ -62,7 +64,9 @@ class Estimate:
         middle = self.counts + half
         return np.clip(middle - width, 0, self.n), np.clip(middle + width, 0, self.n)
 
-    def heavy_hitters(self, threshold: Real, confidence: Real = 0.95) -> list[tuple[Any, float, float, float]]:
+    def heavy_hitters(
+        self, threshold: Real, confidence: Real = 0.95
+    ) -> list[tuple[Any, float, float, float]]:
         """Values with an estimated share of at least `threshold`: (value, count, low, high)."""
         share = float(rational(threshold, "threshold"))
         low, high = self.interval(confidence, simultaneous=True)

@@ -57,16 +57,17 @@ class FrequencyProtocol(Protocol):
         """How many people hold each value."""
         p, q = self.support
         counts = (self.supporters(statistic, n) - n * float(q)) / float(p - q)
-        base, slope = (float(one) for one in self._variances)
+        base, slope = (float(one) for one in self.variances)
         return Estimate(self.domain.values, counts, n, n * base, slope, float(1 / (p - q)))
 
     def variance(self, n: int, count: Real = 0) -> float:
         """The variance of the estimate of a value that `count` of n people hold."""
-        base, slope = self._variances
+        base, slope = self.variances
         return float(n * base + Fraction(count) * slope)
 
     @property
-    def _variances(self) -> Chances:
+    def variances(self) -> Chances:
+        """The variance of an estimate over n: for nobody's value, and more for each own."""
         p, q = self.support
         base = q * (1 - q) / (p - q) ** 2
         return base, p * (1 - p) / (p - q) ** 2 - base

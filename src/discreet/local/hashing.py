@@ -69,9 +69,13 @@ def hash_rows(family: str, rows: int, width: int, prints: Words) -> NDArray[np.i
     return found
 
 
-def hash_one_each(family: str, which: NDArray[Any], width: int, rows: int, prints: Words) -> NDArray[np.int64]:
+def hash_one_each(
+    family: str, which: NDArray[Any], width: int, rows: int, prints: Words
+) -> NDArray[np.int64]:
     """Hash each fingerprint by its own function of the family."""
     keys = multipliers(family, 2 * rows).reshape(2, rows)
     shift = np.uint64(64 - width.bit_length() + 1)
-    found: NDArray[np.int64] = ((keys[0][which] * prints + keys[1][which]) >> shift).astype(np.int64)
+    found: NDArray[np.int64] = ((keys[0][which] * prints + keys[1][which]) >> shift).astype(
+        np.int64
+    )
     return found

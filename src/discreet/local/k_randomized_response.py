@@ -7,7 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.local.frequency import Chances, FrequencyProtocol, small_law
-from discreet.local.protocol import Statistic, as_numbers, as_octets, octets_for, stored_as
+from discreet.local.protocol import (
+    Statistic,
+    as_numbers,
+    as_octets,
+    count_into,
+    octets_for,
+    stored_as,
+)
 from discreet.local.reports import Octets
 from discreet.mechanisms.claim import Law
 from discreet.mechanisms.randomized_response import RandomizedResponse
@@ -62,9 +69,9 @@ class KRandomizedResponse(FrequencyProtocol):
         """Values that exist."""
         return as_numbers(rows) < self.domain.size
 
-    def tally(self, rows: Octets) -> Statistic:
+    def tally(self, rows: Octets, sums: Statistic) -> None:
         """How often each value was reported."""
-        return np.bincount(as_numbers(rows), minlength=self.domain.size)
+        count_into(sums, as_numbers(rows))
 
     def supporters(self, statistic: Statistic, n: int) -> NDArray[Any]:
         """The counts themselves."""

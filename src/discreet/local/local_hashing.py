@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.local.domain import Domain
 from discreet.local.frequency import Chances, FrequencyProtocol, small_law
 from discreet.local.protocol import (
-    Protocol,
     Statistic,
     as_numbers,
     as_octets,
@@ -92,19 +90,17 @@ class HashedProtocol(FrequencyProtocol):
 
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
         """No bit beyond the values'."""
-        found: NDArray[np.bool_] = (self._words(rows) < 2 << self.value_bits).all(axis=1)
+        found: NDArray[np.bool_] = (self.words(rows) < 2 << self.value_bits).all(axis=1)
         return found
 
-    def tally(self, rows: Octets) -> Statistic:
+    def tally(self, rows: Octets, sums: Statistic) -> None:
         """For each combination of the rows of M: its character, with the sign of its answer."""
-        words, size = self._words(rows), 1 << self.value_bits
-        sums = np.zeros(2 * size, dtype=np.int64)
+        words = self.words(rows)
         combined = np.zeros(len(words), dtype=words.dtype)
-        sums[0] = len(words)
+        sums[0] += len(words)
         for step in range(1, 1 << self.bits):  # Gray code: one row comes in or goes out
             combined ^= words[:, (step & -step).bit_length() - 1]
-            sums += np.bincount(combined, minlength=2 * size)
-        return sums[0::2] - sums[1::2]
+            count_signs(sums, combined)
 
     def supporters(self, statistic: Statistic, n: int) -> NDArray[Any]:
         """All at once."""
@@ -130,7 +126,8 @@ class HashedProtocol(FrequencyProtocol):
     def _octets(self) -> int:
         return octets_for((2 << self.value_bits) - 1)
 
-    def _words(self, rows: Octets) -> NDArray[Any]:
+    def words(self, rows: Octets) -> NDArray[Any]:
+        """The words of each report, a row each."""
         flat = rows.reshape(-1, self._octets)
         if self._octets in {1, 2, 4}:
             words = np.ascontiguousarray(flat).view(f"<u{self._octets}")
@@ -195,6 +192,15 @@ class HadamardResponse(HashedProtocol):
     def bits(self) -> int:
         """One."""
         return 1
+
+
+def count_signs(sums: Statistic, words: NDArray[Any]) -> None:
+    """Add 1 at word/2 for an even word, and -1 for an odd one; cheap for few and for many."""
+    if len(words) < sums.size // 8:
+        np.add.at(sums, words >> 1, 1 - 2 * (words & 1).astype(np.int64))
+        return
+    counts = np.bincount(words, minlength=2 * sums.size)
+    sums += counts[0::2] - counts[1::2]
 
 
 def _best_bits(ratio: Fraction) -> int:

@@ -96,16 +96,14 @@ class MeanProtocol(Protocol):
     def split(self, rows: Octets) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The kind and the integer of each report."""
 
-    def tally(self, rows: Octets) -> Statistic:
+    def tally(self, rows: Octets, sums: Statistic) -> None:
         """Exact sums; squares of integers below 2^18 are summed in two halves of 24 bits."""
         kinds, numbers = self.split(rows)
-        sums = np.zeros(self.shape, dtype=np.int64)
         for kind in range(self.kinds):
             mine = numbers[kinds == kind]
             squares = mine * mine
             low = int((squares & 0xFFFFFF).sum())
-            sums[kind] = len(mine), mine.sum(), low, (squares >> 24).sum()
-        return sums
+            sums[kind] += np.array([len(mine), mine.sum(), low, (squares >> 24).sum()])
 
     def estimate(self, statistic: Statistic, n: int) -> MeanEstimate:
         """The mean, in the units of the bounds."""

@@ -97,8 +97,8 @@ class Protocol(ABC):
         """Which rows an honest device can have sent."""
 
     @abstractmethod
-    def tally(self, rows: Octets) -> Statistic:
-        """The sum over valid rows of what each says."""
+    def tally(self, rows: Octets, sums: Statistic) -> None:
+        """Add what each of the valid rows says to the sums."""
 
     @abstractmethod
     def estimate(self, statistic: Statistic, n: int) -> Any:
@@ -221,3 +221,11 @@ def as_octets(numbers: NDArray[Any], width: int) -> Octets:
 def octets_for(largest: int) -> int:
     """How many bytes hold the numbers up to `largest`."""
     return max(1, -(-largest.bit_length() // 8))
+
+
+def count_into(sums: Statistic, places: NDArray[Any], weight: int = 1) -> None:
+    """Add `weight` at each place, as often as it is named; cheap for few places and for many."""
+    if len(places) < sums.size // 8:
+        np.add.at(sums, places, weight)
+    else:
+        sums += weight * np.bincount(places, minlength=sums.size)

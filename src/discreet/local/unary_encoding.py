@@ -20,6 +20,13 @@ _BLOCK = 1 << 21
 """Bits that are worked on at once."""
 
 
+def count_bits(rows: Octets, sums: Statistic) -> None:
+    """Add each column of the bitmaps to its sum; 255 rows at a time are summed up in bytes."""
+    for start in range(0, len(rows), 255):
+        bits = np.unpackbits(rows[start : start + 255], axis=1, count=len(sums), bitorder="little")
+        sums += np.add.reduce(bits, axis=0, dtype=np.uint8)
+
+
 @dataclass(frozen=True, kw_only=True)
 class BitmapProtocol(FrequencyProtocol):
     """A report is a bitmap over the domain: a value is supported where its bit is set."""
@@ -40,13 +47,9 @@ class BitmapProtocol(FrequencyProtocol):
         found: NDArray[np.bool_] = rows[:, -1] < (1 << (8 - spare))
         return found
 
-    def tally(self, rows: Octets) -> Statistic:
-        """How often each bit was set: 255 reports at a time are summed up in bytes."""
-        sums = np.zeros(8 * self.width, dtype=np.int64)
-        for block in range(0, len(rows), 255):
-            bits = np.unpackbits(rows[block : block + 255], axis=1, bitorder="little")
-            sums += np.add.reduce(bits, axis=0, dtype=np.uint8)
-        return sums[: self.domain.size]
+    def tally(self, rows: Octets, sums: Statistic) -> None:
+        """How often each bit was set."""
+        count_bits(rows, sums)
 
     def supporters(self, statistic: Statistic, n: int) -> NDArray[Any]:
         """The counts themselves."""

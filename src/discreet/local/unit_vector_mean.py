@@ -11,9 +11,15 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.local.estimate import MeanEstimate
-from discreet.local.protocol import Protocol, Statistic, as_numbers, as_octets, likelihood_ratio
-from discreet.local.protocol import stored_as
+from discreet.local.estimate import MeanEstimate, spread
+from discreet.local.protocol import (
+    Protocol,
+    Statistic,
+    as_numbers,
+    as_octets,
+    likelihood_ratio,
+    stored_as,
+)
 from discreet.local.reports import Octets
 from discreet.mechanisms.claim import Pair
 from discreet.noise.bits import Keystream
@@ -83,8 +89,8 @@ class UnitVectorMean(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """A sum for each coordinate."""
-        return (self.dimension,)
+        """For each coordinate a sum, and a sum of squares."""
+        return (2, self.dimension)
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -131,18 +137,17 @@ class UnitVectorMean(Protocol):
         found: NDArray[np.bool_] = (rows[:, 8] < self.directions) & (rows[:, 7] < 64)
         return found
 
-    def tally(self, rows: Octets) -> Statistic:
-        """The sum of the reported directions, on a grid."""
-        sums = np.zeros(self.dimension, dtype=np.int64)
+    def tally(self, rows: Octets, sums: Statistic) -> None:
+        """The sum of the reported directions, and of their squares, on a grid."""
         for seed, which in zip(as_numbers(rows[:, :8]).tolist(), rows[:, 8].tolist(), strict=True):
-            sums += np.rint(self._directions(seed)[which] * _UNIT).astype(np.int64)
-        return sums
+            one = self._directions(seed)[which]
+            sums += np.rint(np.stack([one, one * one]) * _UNIT).astype(np.int64)
 
     def estimate(self, statistic: Statistic, n: int) -> MeanEstimate:
-        """The mean vector; each coordinate's variance is at most 1/(dimension length^2), nearly."""
-        mean = statistic / _UNIT / self.length / max(n, 1)
-        error = np.full(self.dimension, np.sqrt(1 / self.dimension / max(n, 1)) / self.length)
-        return MeanEstimate(mean, error, n)
+        """The mean vector, and the standard error of each coordinate."""
+        totals, squares = statistic[0] / _UNIT, statistic[1] / _UNIT
+        errors = [spread(float(t), float(s), n) for t, s in zip(totals, squares, strict=True)]
+        return MeanEstimate(totals / max(n, 1) / self.length, np.array(errors) / self.length, n)
 
     def coded(self, rows: Octets) -> NDArray[Any]:
         """Which direction, among its fellows in order of their first coordinate."""

@@ -28,7 +28,6 @@ from discreet.noise.certified import (
 from discreet.noise.shape import DrawRequest, Size, ask
 from discreet.rationals import Real, non_negative, rational
 
-
 MANY = 1 << 12
 """So many draws of one coin are settled by a byte each, where others take a word."""
 
