@@ -11,6 +11,7 @@ aggregator on any server:
 """
 
 from discreet.local.aggregator import Aggregator
+from discreet.local.campaigns import Campaign
 from discreet.local.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
 from discreet.local.device_ledger import DeviceLedger
 from discreet.local.estimate import Estimate, MeanEstimate
@@ -19,14 +20,17 @@ from discreet.local.k_randomized_response import KRandomizedResponse
 from discreet.local.local_hashing import HadamardResponse, LocalHashing
 from discreet.local.mean import HybridMean, Mean1Bit, PiecewiseMean
 from discreet.local.planner import Choice, choose_protocol
+from discreet.local.popular_values import PopularCounts, PopularValues
 from discreet.local.protocol import Protocol, Reporter
 from discreet.local.rappor import Rappor
+from discreet.local.secret_shared_sum import SecretSharedSum
 from discreet.local.shuffle import Shuffle
 from discreet.local.unary_encoding import SubsetSelection, UnaryEncoding
 from discreet.local.unit_vector_mean import UnitVectorMean
 
 __all__ = [
     "Aggregator",
+    "Campaign",
     "Choice",
     "CountMeanSketch",
     "DeviceLedger",
@@ -40,9 +44,12 @@ __all__ = [
     "Mean1Bit",
     "MeanEstimate",
     "PiecewiseMean",
+    "PopularCounts",
+    "PopularValues",
     "Protocol",
     "Rappor",
     "Reporter",
+    "SecretSharedSum",
     "Shuffle",
     "SubsetSelection",
     "UnaryEncoding",

@@ -25,7 +25,7 @@ class Aggregator:
         >>> from discreet.local import KRandomizedResponse
         >>> survey = KRandomizedResponse(epsilon=8, domain=["yes", "no"])
         >>> votes = survey.aggregator().add(survey.reporter().report(["yes"] * 90 + ["no"] * 10))
-        >>> votes.n, votes.estimate().interval(0.999)[0][0] > 80
+        >>> votes.n, bool(votes.estimate().interval(0.999)[0][0] > 80)
         (100, True)
     """
 
@@ -79,7 +79,8 @@ class Aggregator:
     def merge(self, other: "Aggregator") -> "Aggregator":
         """Both together, as a new one; those that share a frame are refused."""
         self._check_same(other.protocol.digest)
-        if not self._seen.isdisjoint(other._seen):  # noqa: SLF001 - of its own class
+        sums, seen = other._sums, other._seen  # noqa: SLF001 - of its own class
+        if not self._seen.isdisjoint(seen):
             raise InputError(
                 "two aggregators that were given the same reports",
                 why="these would count twice",
@@ -88,17 +89,17 @@ class Aggregator:
         both = Aggregator(self.protocol)
         both.n = self.n + other.n
         both.rejected = {why: self.rejected[why] + other.rejected[why] for why in REASONS}
-        both._sums = self._sums + other._sums
-        both._seen = self._seen | other._seen
+        both._sums = self._sums + sums
+        both._seen = self._seen | seen
         return both
 
-    def estimate(self, *arguments: Any) -> Any:
+    def estimate(self, values: Any = None) -> Any:
         """What the reports so far say, with errors; sketches take the values to look up."""
-        return self.protocol.estimate(self._sums, self.n, *arguments)
+        return self.protocol.estimate(self._sums, self.n, values)
 
-    def heavy_hitters(self, threshold: Any, *arguments: Any, confidence: Any = 0.95) -> Any:
+    def heavy_hitters(self, threshold: Any, values: Any = None, confidence: Any = 0.95) -> Any:
         """Values with at least this share, most frequent first: (value, count, low, high)."""
-        return self.estimate(*arguments).heavy_hitters(threshold, confidence)
+        return self.estimate(values).heavy_hitters(threshold, confidence)
 
     def to_bytes(self) -> bytes:
         """For another machine, or a later day: a line of JSON, the sums, the frames' names."""
@@ -122,7 +123,7 @@ class Aggregator:
             size = found._sums.nbytes
             names = rest[size:]
             if head["form"] != _FORM or len(names) != 16 * head["frames"]:
-                raise KeyError
+                raise KeyError  # noqa: TRY301 - one refusal for all that is wrong
             sums = np.frombuffer(rest[:size], "<i8").reshape(found.protocol.shape)
             found.n, found.rejected = head["n"], head["rejected"]
         except (KeyError, ValueError, TypeError):

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,8 @@ class Sketch(Protocol):
 
     Reference: Apple, Learning with Privacy at Scale, 2017.
     """
+
+    is_self_contained: ClassVar[bool] = False
 
     hashes: int = field(default=128)
     columns: int = field(default=1024)
@@ -86,9 +88,9 @@ class Sketch(Protocol):
     def cells(self, statistic: Statistic) -> NDArray[np.float64]:
         """The estimated number of people in each column of each function."""
 
-    def estimate(self, statistic: Statistic, n: int, values: Any) -> Estimate:
+    def estimate(self, statistic: Statistic, n: int, values: Any = None) -> Estimate:
         """How many people hold each of these values."""
-        listed = [values] if isinstance(values, str | bytes | int) else list(values)
+        listed = look_up(values)
         columns = hash_rows(_FAMILY, self.hashes, self.columns, fingerprints(listed))
         cells = self.cells(statistic)
         sums = np.take_along_axis(cells, columns, axis=1).sum(axis=0)
@@ -118,6 +120,17 @@ class Sketch(Protocol):
         return (m / (m - 1)) ** 2 * (n * other + count * (own - other) + collisions)
 
 
+def look_up(values: Any) -> list[Any]:
+    """The values to look up in what holds none itself."""
+    if values is None:
+        raise InputError(
+            "no values to look up",
+            why="a sketch does not hold the values it counts",
+            fix="pass those you want to know about, or use HeavyHitters to find them",
+        )
+    return [values] if isinstance(values, str | bytes | int) else list(values)
+
+
 def count_bits_by_row(which: NDArray[Any], bitmaps: Octets, sums: Statistic) -> None:
     """Add each bitmap to its row of the sums, whose last column counts them."""
     order = np.argsort(which, kind="stable")
@@ -139,7 +152,7 @@ class CountMeanSketch(Sketch):
     Example:
         >>> words = CountMeanSketch(epsilon=4, hashes=16, columns=64)
         >>> seen = words.aggregator().add(words.reporter().report(["hi"] * 500))
-        >>> abs(seen.estimate(["hi"]).counts[0] - 500) < 150
+        >>> bool(abs(seen.estimate(["hi"]).counts[0] - 500) < 150)
         True
     """
 

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from discreet.errors import BudgetError, LedgerError
 from discreet.rationals import Real, positive
@@ -75,7 +75,7 @@ class DeviceLedger:
             os.close(self._file)
         self._file = -1
 
-    def __enter__(self) -> "DeviceLedger":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -111,17 +111,19 @@ class DeviceLedger:
                 left=float(self.left),
             )
         answer = draw()
-        self._append(
-            {
-                "told": name,
-                "protocol": protocol.kind,
-                "epsilon": str(protocol.epsilon),
-                "answer": base64.b64encode(answer).decode(),
-            }
-        )
+        self._append(self._line(name, protocol.kind, protocol.epsilon, answer))
         self._told[name] = answer
         self._spent += protocol.epsilon
         return answer
+
+    def once(self, protocol: "Protocol", draw: Callable[[], bytes]) -> bytes:
+        """What a protocol draws once for the device's life, without looking at any value."""
+        name = hmac.digest(self._key, b"once" + protocol.digest, "sha256").hex()
+        if name not in self._told:
+            drawn = draw()
+            self._append(self._line(name, protocol.kind, Fraction(0), drawn))
+            self._told[name] = drawn
+        return self._told[name]
 
     def _load(self) -> None:
         data = b""
@@ -146,6 +148,11 @@ class DeviceLedger:
         if self._asked < self._limit:
             self._limit = self._asked
             self._append({"limit": str(self._asked)})
+
+    @staticmethod
+    def _line(name: str, kind: str, epsilon: Fraction, answer: bytes) -> dict[str, str]:
+        kept = base64.b64encode(answer).decode()
+        return {"told": name, "protocol": kind, "epsilon": str(epsilon), "answer": kept}
 
     def _read(self, line: bytes) -> None:
         try:

@@ -41,7 +41,7 @@ class Domain:
                     fix="pass different texts, or how many values there are",
                 )
             return Domain(_size(len(labels)), labels)
-        return Domain(_size(whole(given, "domain", at_least=2)))  # type: ignore[arg-type]
+        return Domain(_size(whole(given, "domain", at_least=2)))
 
     def numbers(self, values: Any) -> NDArray[np.int64]:
         """Each value's number; anything else is refused in words that do not quote it."""
@@ -53,9 +53,9 @@ class Domain:
             numbers = np.atleast_1d(np.asarray(values))
             if numbers.size == 0:
                 return np.zeros(0, dtype=np.int64)
-        if numbers.dtype.kind in "iub" and numbers.ndim == 1:
-            if numbers.size == 0 or (numbers.min() >= 0 and numbers.max() < self.size):
-                return numbers.astype(np.int64)
+        whole_numbers = numbers.dtype.kind in "iub" and numbers.ndim == 1
+        if whole_numbers and ((numbers >= 0) & (numbers < self.size)).all():
+            return numbers.astype(np.int64)
         raise InputError(
             "a value is not in the domain",
             why="the domain is public and nothing outside it can be reported",

@@ -24,6 +24,11 @@ def normal_width(confidence: Real, tests: int = 1) -> float:
     return NormalDist().inv_cdf(1 - float(1 - level) / (2 * tests))
 
 
+def _table(values: list[Any], found: Floats, error: Floats, low: Floats, high: Floats) -> pa.Table:
+    columns = {"estimate": found, "standard_error": error, "lower": low, "upper": high}
+    return pa.table({"value": pa.array(values)} | columns)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
     """How many people hold each value: unbiased, and so at times below 0 or above `n`.
@@ -80,15 +85,7 @@ class Estimate:
     def to_arrow(self, confidence: Real = 0.95) -> pa.Table:
         """Columns value, estimate, standard_error, lower, upper; no person's, so free to ask."""
         low, high = self.interval(confidence)
-        return pa.table(
-            {
-                "value": pa.array(list(self.values)),
-                "estimate": self.counts,
-                "standard_error": self.standard_error,
-                "lower": low,
-                "upper": high,
-            }
-        )
+        return _table(list(self.values), self.counts, self.standard_error, low, high)
 
     def _variance(self, counts: Floats) -> Floats:
         inside = np.clip(counts, 0, self.n)
@@ -112,6 +109,13 @@ class MeanEstimate:
         """Both ends; infinite where there are fewer than two reports."""
         width = normal_width(confidence) * self.standard_error
         return self.mean - width, self.mean + width
+
+    def to_arrow(self, confidence: Real = 0.95) -> pa.Table:
+        """One row, or one for each coordinate."""
+        low, high = (np.atleast_1d(end) for end in self.interval(confidence))
+        means = np.atleast_1d(self.mean)
+        names = ["mean"] if len(means) == 1 else [f"mean {i}" for i in range(len(means))]
+        return _table(names, means, np.atleast_1d(self.standard_error), low, high)
 
 
 def spread(total: float, squares: float, n: int) -> float:

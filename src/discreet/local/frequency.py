@@ -53,12 +53,16 @@ class FrequencyProtocol(Protocol):
         """Values as their numbers."""
         return self.domain.numbers(values)
 
-    def estimate(self, statistic: Statistic, n: int) -> Estimate:
-        """How many people hold each value."""
+    def estimate(self, statistic: Statistic, n: int, values: Any = None) -> Estimate:
+        """How many people hold each value of the domain, or each of these."""
         p, q = self.support
         counts = (self.supporters(statistic, n) - n * float(q)) / float(p - q)
         base, slope = (float(one) for one in self.variances)
-        return Estimate(self.domain.values, counts, n, n * base, slope, float(1 / (p - q)))
+        told = self.domain.values
+        if values is not None:
+            places = self.domain.numbers(values)
+            told, counts = [told[place] for place in places.tolist()], counts[places]
+        return Estimate(told, counts, n, n * base, slope, float(1 / (p - q)))
 
     def variance(self, n: int, count: Real = 0) -> float:
         """The variance of the estimate of a value that `count` of n people hold."""

@@ -20,12 +20,11 @@ def fingerprints(values: Any) -> Words:
     """
     flat = [values] if isinstance(values, str | bytes | int) else list(values)
     seen: dict[Any, int] = {}
-    found = np.fromiter(
+    return np.fromiter(
         (seen[one] if one in seen else seen.setdefault(one, _fingerprint(one)) for one in flat),
         dtype=np.uint64,
         count=len(flat),
     )
-    return found
 
 
 def _fingerprint(value: Any) -> int:

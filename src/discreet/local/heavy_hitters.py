@@ -1,5 +1,6 @@
 """Heavy hitters: frequent texts of a domain too large to list, found a byte at a time."""
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
@@ -30,8 +31,7 @@ _CHECKING: Final = Fraction(1, 4)
 @stored_as("heavy-hitters/1")
 @dataclass(frozen=True, kw_only=True)
 class HeavyHitters(Protocol):
-    """Everybody reports a hash of the first t bytes of their text, for a random t; one in four of
-    the whole text.
+    """Report a hash of the first t bytes of a text, for a random t; or of all of it, one in four.
 
     Guarantee:
         epsilon: t is drawn without looking at the text and told; the hash is reported by
@@ -47,7 +47,7 @@ class HeavyHitters(Protocol):
 
     Example:
         >>> HeavyHitters(epsilon=2, length=4).width
-        7
+        10
 
     Reference: Wang, Li, Jha, Locally Differentially Private Heavy Hitter Identification, 2019
     (prefix extending); Bassily, Nissim, Stemmer, Thakurta 2017 (tree histogram).
@@ -87,7 +87,7 @@ class HeavyHitters(Protocol):
     def standard_error(self, n: int) -> float:
         """Of a prefix's share, among n people."""
         people = n * float(1 - _CHECKING) / self.length
-        return (self.oracle.variance(max(1, int(people))) ** 0.5) / max(people, 1.0)
+        return math.sqrt(self.oracle.variance(max(1, int(people)))) / max(people, 1.0)
 
     def read(self, values: Any) -> NDArray[np.uint8]:
         """Texts as rows of bytes."""
@@ -127,15 +127,14 @@ class HeavyHitters(Protocol):
             combined ^= words[:, (step & -step).bit_length() - 1]
             count_signs(sums.reshape(-1), place + combined)
 
-    def estimate(self, statistic: Statistic, n: int, candidates: Any = None) -> Estimate:
-        """How many hold each of the candidates, or each text that the search finds."""
-        codes = self._search(statistic) if candidates is None else self.read(candidates)
+    def estimate(self, statistic: Statistic, n: int, values: Any = None) -> Estimate:
+        """How many hold each of these texts, or each that the search finds."""
+        codes = self._search(statistic) if values is None else self.read(values)
         people, shares = self._shares(statistic, self.length, codes)
         base, slope = (float(one) for one in self.oracle.variances)
         scale = n / max(people, 1)
         noise_base = scale**2 * people * base
-        values = [bytes(row).rstrip(b"\0") for row in codes]
-        texts = [one.decode("utf-8", "replace") for one in values]
+        texts = [bytes(row).rstrip(b"\0").decode("utf-8", "replace") for row in codes]
         # Who is among those that report whole texts is chance, too: a binomial share of c.
         own = scale * slope + (scale - 1)
         p, q = self.oracle.support

@@ -80,9 +80,9 @@ class HashedProtocol(FrequencyProtocol):
         """A matrix and an answer for everybody."""
         n, bits = len(codes), self.bits
         rows = np.asarray(noise.below(1 << self.value_bits, size=(n, bits)))
-        hashes = parity(rows & codes[:, None])
+        hashes: NDArray[Any] = parity(rows & codes[:, None])
         if bits == 1:
-            answers = self.coin.release(hashes.astype(np.bool_)).astype(np.int64)
+            answers = np.asarray(self.coin.release(hashes.astype(np.bool_))).astype(np.int64)
         else:
             numbers = (hashes.astype(np.int64) << np.arange(bits)).sum(axis=1)
             answers = self.coin.release(numbers)[:, None] >> np.arange(bits) & 1

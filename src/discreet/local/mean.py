@@ -1,6 +1,7 @@
 """Means of numbers between public bounds: one bit, a window, or a mixture of both."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Final
@@ -34,7 +35,7 @@ HYBRID_FROM: Final = Fraction(61, 100)
 
 @dataclass(frozen=True, kw_only=True)
 class MeanProtocol(Protocol):
-    """A number from `lower` to `upper`, on a public grid of 65,536 steps; beyond them it is clamped.
+    """A number from `lower` to `upper`, clamped, on a public grid of 65,536 steps.
 
     A report is an integer whose mean is linear in the value, so that (report - offset)/scale is an
     unbiased estimate of the value's place on the grid.
@@ -105,8 +106,9 @@ class MeanProtocol(Protocol):
             low = int((squares & 0xFFFFFF).sum())
             sums[kind] += np.array([len(mine), mine.sum(), low, (squares >> 24).sum()])
 
-    def estimate(self, statistic: Statistic, n: int) -> MeanEstimate:
+    def estimate(self, statistic: Statistic, n: int, values: Any = None) -> MeanEstimate:
         """The mean, in the units of the bounds."""
+        del values
         first = second = 0.0
         for kind in range(self.kinds):
             count, total, low, high = map(int, statistic[kind])
@@ -140,8 +142,9 @@ class Mean1Bit(MeanProtocol):
 
     On [-1, 1] this is the protocol of Duchi, Jordan and Wainwright (2018) in one dimension; on
     [0, m] that of Ding, Kulkarni and Yekhanin (2017). Best where epsilon is below 0.61. With a
-    device's ledger the bit of each place on the grid is kept, so that a value that stays the same
-    is told once. Variance ((e^epsilon + 1)/(e^epsilon - 1))^2 - x^2 on [-1, 1].
+    device's ledger the threshold of the rounding is drawn once, and one bit is kept for each end:
+    a life of reports costs 2 epsilon at most. Variance ((e^epsilon + 1)/(e^epsilon - 1))^2 - x^2
+    on [-1, 1].
 
     Example:
         >>> salary = Mean1Bit(epsilon=1, lower=0, upper=100_000)
@@ -159,6 +162,14 @@ class Mean1Bit(MeanProtocol):
     def width(self) -> int:
         """A byte."""
         return 1
+
+    def settle(self, codes: NDArray[Any], once: Callable[[Callable[[], bytes]], bytes]) -> Any:
+        """Round to an end by a threshold that the device draws once for its life.
+
+        So it keeps one answer for each end, two in all, whatever its values do.
+        """
+        threshold = once(lambda: int(noise.below(self.grid)).to_bytes(4, "little"))
+        return np.where(codes > int.from_bytes(threshold, "little"), self.grid, 0)
 
     def randomize(self, codes: NDArray[Any]) -> Octets:
         """Round to an end at random, then flip."""
@@ -203,10 +214,10 @@ class PiecewiseMean(MeanProtocol):
         epsilon: a point inside the window is e^epsilon times as likely as one outside, whatever the
         window. Neighbours: the value is changed to any other.
     Why:
-        The output grid has N = 65,536 + w points and the window of a value at place x is x, ..., x +
-        w - 1, so that both sum to N and the mean of a report is linear in x. With w = 65,536
-        e^(-epsilon/2) this is the piecewise mechanism, on integers: no float is ever drawn.
-        Variance x^2/(e^(epsilon/2) - 1) + (e^(epsilon/2) + 3)/(3 (e^(epsilon/2) - 1)^2) on [-1, 1].
+        The output grid has N = 65,536 + w points and the window of a value at place x is x, ...,
+        x + w - 1, so that the mean of a report is linear in x. With w = 65,536 e^(-epsilon/2)
+        this is the piecewise mechanism, on integers: no float is ever drawn. Variance
+        x^2/(e^(epsilon/2) - 1) + (e^(epsilon/2) + 3)/(3 (e^(epsilon/2) - 1)^2) on [-1, 1].
 
     Example:
         >>> PiecewiseMean(epsilon=2).width
@@ -249,7 +260,8 @@ class PiecewiseMean(MeanProtocol):
         hit = np.asarray(noise.bernoulli(self.inside, size=n))
         near = codes + np.asarray(noise.below(w, size=n))
         far = np.asarray(noise.below(self.points - w, size=n))
-        return np.where(hit, near, far + w * (far >= codes))
+        found: NDArray[np.int64] = np.where(hit, near, far + w * (far >= codes))
+        return found
 
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
         """Points that exist."""
@@ -294,7 +306,7 @@ class HybridMean(MeanProtocol):
 
     Example:
         >>> HybridMean(epsilon=4).variance(0), HybridMean(epsilon=4).variance(1)
-        (0.217..., 0.217...)
+        (0.21898..., 0.21898...)
 
     Reference: Wang and others 2019, section III-C.
     """

@@ -54,7 +54,7 @@ def choose_protocol(*, epsilon: Real, domain: Any, most_bytes: int | None = None
         share = chosen.variance(1) / best
         why = (
             f"of {values.size} values each report supports many; within "
-            f"{max(0.0, share - 1):.1%} of the least variance, and the shortest report of those: {size}"
+            f"{max(0.0, share - 1):.1%} of the least variance, and the shortest report: {size}"
         )
     table = tuple(
         (type(one).__name__, one.variance(10_000) ** 0.5 / 10_000, one.width) for one in made

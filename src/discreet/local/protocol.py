@@ -64,6 +64,9 @@ class Protocol(ABC):
     """
 
     kind: ClassVar[str] = ""
+    is_self_contained: ClassVar[bool] = True
+    """Whether estimates need no list of values to look up."""
+
     epsilon: Fraction = field()
 
     def __post_init__(self) -> None:
@@ -101,8 +104,13 @@ class Protocol(ABC):
         """Add what each of the valid rows says to the sums."""
 
     @abstractmethod
-    def estimate(self, statistic: Statistic, n: int) -> Any:
-        """What the sums of n reports say about the people."""
+    def estimate(self, statistic: Statistic, n: int, values: Any = None) -> Any:
+        """What the sums of n reports say about the people, or about these values."""
+
+    def settle(self, codes: NDArray[Any], once: Callable[[Callable[[], bytes]], bytes]) -> Any:
+        """The code under which a device with a ledger keeps its answer; `once` draws for life."""
+        del once
+        return codes
 
     def send(self, rows: Octets) -> Octets:
         """What leaves the device of a report that is kept; the report itself, usually."""
@@ -153,6 +161,7 @@ class Protocol(ABC):
     def law(self, value: Any) -> Law | None:
         """The exact law of a report's code, where it is small."""
         del value
+        return None
 
     @property
     def claim(self) -> Claim:
@@ -198,8 +207,10 @@ class Reporter:
                 why="a device reports for one person",
                 fix="report them one by one, or leave the ledger out",
             )
-        kept = self.ledger.remember(
-            protocol, codes[0].tobytes(), lambda: protocol.randomize(codes).tobytes()
+        ledger = self.ledger
+        settled = protocol.settle(codes, lambda draw: ledger.once(protocol, draw))
+        kept = ledger.remember(
+            protocol, settled[0].tobytes(), lambda: protocol.randomize(settled).tobytes()
         )
         rows = protocol.send(np.frombuffer(kept, np.uint8).reshape(1, -1))
         return write_frame(protocol.digest, rows)

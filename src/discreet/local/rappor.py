@@ -4,14 +4,14 @@ import hashlib
 from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import NormalDist
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.local.count_mean_sketch import count_bits_by_row
+from discreet.local.count_mean_sketch import count_bits_by_row, look_up
 from discreet.local.estimate import Floats, normal_width
 from discreet.local.protocol import Protocol, Statistic, as_numbers, as_octets, stored_as
 from discreet.local.reports import Octets
@@ -25,7 +25,7 @@ _LOST = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecodedValues:
-    """Candidates by regression: counts with errors, and how likely nobody would look so frequent."""
+    """Candidates by regression: counts with errors, and p-values that nobody holds them."""
 
     values: list[Any]
     counts: Floats
@@ -54,8 +54,8 @@ class Rappor(Protocol):
     one, and `p` where it has none.
 
     Guarantee:
-        `one_report_epsilon` = hashes ln(q* (1 - p*)/(p* (1 - q*))) for one report, and `epsilon` = 2
-        hashes ln((1 - f/2)/(f/2)) for all reports of one value together, however many; both
+        `one_report_epsilon` = hashes ln(q* (1 - p*)/(p* (1 - q*))) for one report, and `epsilon` =
+        2 hashes ln((1 - f/2)/(f/2)) for all reports of one value together, however many; both
         rounded up. With the device's ledger the permanent response is drawn once for each value
         and charged with `epsilon`. Without it every report draws another.
     Neighbours:
@@ -71,6 +71,8 @@ class Rappor(Protocol):
 
     Reference: Erlingsson, Pihur, Korolova, RAPPOR, 2014, theorems 1 and 2.
     """
+
+    is_self_contained: ClassVar[bool] = False
 
     epsilon: Fraction = field(default=Fraction(0))
     bits: int = field(default=128)
@@ -104,7 +106,7 @@ class Rappor(Protocol):
 
     @property
     def set_chances(self) -> tuple[Fraction, Fraction]:
-        """P* and q*: that a reported bit is set where the filter's is unset, and where it is set."""
+        """P* and q*: that a reported bit is set where the filter's is not, and where it is."""
         mixed = self.f * (self.p + self.q) / 2
         return mixed + (1 - self.f) * self.p, mixed + (1 - self.f) * self.q
 
@@ -181,13 +183,13 @@ class Rappor(Protocol):
         """Set bits by cohort."""
         count_bits_by_row(as_numbers(rows[:, :2]), rows[:, 2:], sums)
 
-    def estimate(self, statistic: Statistic, n: int, candidates: Any) -> DecodedValues:
+    def estimate(self, statistic: Statistic, n: int, values: Any = None) -> DecodedValues:
         """Regress the set bits on the candidates' filters: lasso chooses, least squares counts.
 
         Each bit of each cohort estimates how many of the cohort set it; its variance is that of
         its coins. Candidates that lasso leaves out have p-value 1.
         """
-        listed = [candidates] if isinstance(candidates, str) else list(candidates)
+        listed = look_up(values)
         p, q = (float(one) for one in self.set_chances)
         reports = np.maximum(statistic[:, -1:], 1)
         seen = np.clip(statistic[:, :-1] / reports, 0.5 / reports, 1 - 0.5 / reports)

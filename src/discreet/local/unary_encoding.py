@@ -194,7 +194,8 @@ class SubsetSelection(BitmapProtocol):
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
         """As many members as everybody reports, none beyond the domain."""
         members = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
-        return BitmapProtocol.is_valid(self, rows) & (members == self.members)
+        found: NDArray[np.bool_] = BitmapProtocol.is_valid(self, rows) & (members == self.members)
+        return found
 
     def law(self, value: Any) -> Law | None:
         """Sets with the own value, and sets without."""

@@ -143,8 +143,9 @@ class UnitVectorMean(Protocol):
             one = self._directions(seed)[which]
             sums += np.rint(np.stack([one, one * one]) * _UNIT).astype(np.int64)
 
-    def estimate(self, statistic: Statistic, n: int) -> MeanEstimate:
+    def estimate(self, statistic: Statistic, n: int, values: Any = None) -> MeanEstimate:
         """The mean vector, and the standard error of each coordinate."""
+        del values
         totals, squares = statistic[0] / _UNIT, statistic[1] / _UNIT
         errors = [spread(float(t), float(s), n) for t, s in zip(totals, squares, strict=True)]
         return MeanEstimate(totals / max(n, 1) / self.length, np.array(errors) / self.length, n)
