@@ -1,4 +1,4 @@
-"""`discreet audit`: try to refute what the shipped mechanisms claim."""
+"""`discreet audit`: try to refute what the shipped mechanisms and local protocols claim."""
 
 import json
 from pathlib import Path
@@ -14,6 +14,7 @@ from discreet.cli.rows import write_csv
 
 if TYPE_CHECKING:
     from discreet.audit.report import Audit
+    from discreet.local.protocol import Protocol
     from discreet.mechanisms.mechanism import Mechanism
 
 _HEAD = (
@@ -58,17 +59,21 @@ def audit(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    """Try to refute the privacy claims of the shipped mechanisms.
+    """Try to refute the privacy claims of the shipped mechanisms and local protocols.
 
-    Runs every mechanism, or those NAMEd, on the neighbours that are hardest to hide, and looks for
+    Runs every one, or those NAMEd, on the neighbours that are hardest to hide, and looks for
     an event that tells them apart better than the claim allows. Exit status 1 if one is found.
 
     Example: discreet audit laplace gaussian --html report.html
     """
+    from discreet.audit.local_protocols import audit_protocols  # noqa: PLC0415 - heavy room
     from discreet.audit.page import as_page  # noqa: PLC0415 - heavy room
     from discreet.audit.report import as_facts, audit_all  # noqa: PLC0415 - the same
 
-    audits = list(audit_all(_mechanisms(names), samples=samples, alpha=alpha, tries=tries))
+    mechanisms, protocols = _named(names)
+    share = alpha * len(mechanisms) / (len(mechanisms) + len(protocols))
+    audits = list(audit_all(mechanisms, samples=samples, alpha=share, tries=tries))
+    audits += audit_protocols(protocols, samples=samples, alpha=alpha - share)
     if as_json:
         facts = {"samples": samples, "alpha": alpha, "claims": list(map(as_facts, audits))}
         click.echo(json.dumps(facts, indent=2))
@@ -82,15 +87,21 @@ def audit(
         raise SystemExit(1)
 
 
-def _mechanisms(names: tuple[str, ...]) -> "dict[str, Mechanism]":
+def _named(names: tuple[str, ...]) -> "tuple[dict[str, Mechanism], dict[str, Protocol]]":
     from discreet.audit.catalogue import CATALOGUE  # noqa: PLC0415 - heavy room
+    from discreet.audit.local_protocols import PROTOCOLS  # noqa: PLC0415 - the same
 
-    unknown = [name for name in names if name not in CATALOGUE]
+    known = [*CATALOGUE, *PROTOCOLS]
+    unknown = [name for name in names if name not in known]
     if unknown:
         raise click.UsageError(
-            f"No claim is named {', '.join(unknown)}. The names are: {', '.join(CATALOGUE)}."
+            f"No claim is named {', '.join(unknown)}. The names are: {', '.join(known)}."
         )
-    return {name: CATALOGUE[name]() for name in (names or CATALOGUE)}
+    asked = names or known
+    return (
+        {name: CATALOGUE[name]() for name in asked if name in CATALOGUE},
+        {name: PROTOCOLS[name]() for name in asked if name in PROTOCOLS},
+    )
 
 
 def _show(audits: "list[Audit]") -> None:

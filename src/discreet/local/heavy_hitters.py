@@ -16,7 +16,7 @@ from discreet.local.hashing import multipliers
 from discreet.local.local_hashing import LocalHashing, count_signs
 from discreet.local.protocol import Protocol, Statistic, stored_as
 from discreet.local.reports import Octets
-from discreet.local.transform import walsh_hadamard
+from discreet.local.transform import parity, walsh_hadamard
 from discreet.mechanisms.claim import Pair
 from discreet.rationals import whole
 
@@ -103,13 +103,7 @@ class HeavyHitters(Protocol):
         n = len(codes)
         level = np.asarray(noise.below(self.length, size=n))
         level[np.asarray(noise.bernoulli(_CHECKING, size=n))] = self.length
-        words = codes.astype(np.uint64)
-        keys = self._keys()
-        hashes = np.empty(n, dtype=np.int64)
-        for one in range(self.length + 1):
-            mine = level == one
-            hashes[mine] = _bucket(words[mine] @ keys[one], keys[one, 0])
-        rows = self.oracle.randomize(hashes)
+        rows = self.oracle.randomize(self._hashes(codes, level))
         return np.concatenate([level.astype(np.uint8)[:, None], rows], axis=1)
 
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
@@ -139,6 +133,28 @@ class HeavyHitters(Protocol):
         own = scale * slope + (scale - 1)
         p, q = self.oracle.support
         return Estimate(texts, n * shares, n, noise_base, own, scale / float(p - q))
+
+    def coded(self, rows: Octets) -> NDArray[Any]:
+        """The length, and which text of the audited pair the report supports."""
+        level, words = (
+            rows[:, 0].astype(np.int64),
+            self.oracle.words(np.ascontiguousarray(rows[:, 1:])).astype(np.int64),
+        )
+        said = [level]
+        for text in (self.pairs[0].left, self.pairs[0].right):
+            hashes = self._hashes(self.read(text), level)[:, None]
+            said.append((parity((words >> 1) & hashes) == (words & 1)).all(axis=1))
+        return np.stack(said, axis=1).astype(np.int64)
+
+    def _hashes(self, codes: NDArray[np.uint8], level: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The bucket of everybody's prefix; one text may stand for all."""
+        words, keys = codes.astype(np.uint64), self._keys()
+        hashes = np.empty(len(level), dtype=np.int64)
+        for one in range(self.length + 1):
+            mine = level == one
+            sums = (words if len(words) == 1 else words[mine]) @ keys[one]
+            hashes[mine] = _bucket(sums, keys[one, 0])
+        return hashes
 
     def _search(self, statistic: Statistic) -> NDArray[np.uint8]:
         """The most frequent prefixes, extended byte by byte."""
