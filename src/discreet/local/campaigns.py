@@ -162,11 +162,30 @@ class CampaignStore:
     """All campaigns of a server, in a folder of their own; without one they end with the server."""
 
     def __init__(self, folder: Path | None, clock: Callable[[], float] = time.time) -> None:
-        self._temporary = None if folder else tempfile.TemporaryDirectory(prefix="discreet-")
-        self._folder = folder or Path(self._temporary.name if self._temporary else "")
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._given = folder
         self._clock = clock
         self._lock = threading.Lock()
         self._logs: dict[str, ReportLog] = {}
+
+    @property
+    def _folder(self) -> Path:
+        """The given one, or one that is made when it is first needed."""
+        if self._given is not None:
+            return self._given
+        with self._lock:
+            if self._temporary is None:
+                self._temporary = tempfile.TemporaryDirectory(prefix="discreet-")
+            return Path(self._temporary.name)
+
+    @property
+    def _is_empty(self) -> bool:
+        return self._given is None and self._temporary is None
+
+    def close(self) -> None:
+        """Remove what ends with the server."""
+        if self._temporary is not None:
+            self._temporary.cleanup()
 
     def begin(self, campaign: Campaign) -> None:
         """Open a campaign; its parameters never change."""
@@ -187,17 +206,20 @@ class CampaignStore:
 
     def names(self) -> list[str]:
         """All campaigns."""
-        found = self._folder.glob(f"*/{_FACTS}") if self._folder.exists() else ()
+        if self._is_empty or not self._folder.exists():
+            return []
+        found = self._folder.glob(f"*/{_FACTS}")
         return sorted(one.parent.name for one in found)
 
     def find(self, name: str) -> ReportLog | None:
         """The reports of a campaign, or None."""
+        if self._is_empty or not _NAME.fullmatch(name):
+            return None
+        place = self._folder / name
         with self._lock:
-            if name not in self._logs and _NAME.fullmatch(name):
-                place = self._folder / name
-                if (place / _FACTS).exists():
-                    stored = json.loads((place / _FACTS).read_text())
-                    self._logs[name] = ReportLog(place, Campaign.from_dict(stored))
+            if name not in self._logs and (place / _FACTS).exists():
+                stored = json.loads((place / _FACTS).read_text())
+                self._logs[name] = ReportLog(place, Campaign.from_dict(stored))
             return self._logs.get(name)
 
     def collect(self, log: ReportLog, frames: bytes) -> Collected:

@@ -183,3 +183,4 @@ def _finish(app_state: AppState) -> None:
     """Wait for what is charged and being computed."""
     app_state.work.close(grace=app_state.settings.grace)
     app_state.uploads.close()
+    app_state.campaigns.close()
