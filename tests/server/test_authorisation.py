@@ -61,6 +61,7 @@ EXPECTED = {
     ("POST", "/v1/reports/{campaign}"): EVERYBODY,
     ("GET", "/v1/lab/noise"): EVERYBODY,
     ("POST", "/v1/lab/classroom"): EVERYBODY,
+    ("POST", "/v1/lab/poll"): EVERYBODY,
     ("GET", "/v1/lab/attacks"): EVERYBODY,
     ("POST", "/v1/lab/attacks/{name}"): EVERYBODY,
     ("GET", "/"): EVERYBODY,

@@ -90,8 +90,8 @@ class HashedProtocol(FrequencyProtocol):
 
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
         """No bit beyond the values'."""
-        found: NDArray[np.bool_] = (self.words(rows) < 2 << self.value_bits).all(axis=1)
-        return found
+        found = self.words(rows) < 2 << self.value_bits
+        return np.asarray(found.all(axis=1))
 
     def tally(self, rows: Octets, sums: Statistic) -> None:
         """For each combination of the rows of M: its character, with the sign of its answer."""

@@ -171,7 +171,7 @@ def test_a_popular_password_is_found_and_malicious_devices_cannot_hide_it():
     popular = SEARCH.hash("123456")
     values = np.asarray(noise.below(1 << 16, size=1_000_000))
     values[:20_000] = popular
-    share = 0.0108  # sd sqrt(2 ln 2^16): nothing unpopular reaches it
+    share = 0.012  # 5.4 standard errors: nothing unpopular reaches it
 
     assert voted(values).popular(share) == [popular]
     hidden = voted(values[:980_000], malicious=20_000, subtract=popular)
