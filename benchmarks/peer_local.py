@@ -3,7 +3,10 @@
 import json
 
 import numpy as np
-from pure_ldp.frequency_oracles.hadamard_response import HadamardResponseClient, HadamardResponseServer
+from pure_ldp.frequency_oracles.hadamard_response import (
+    HadamardResponseClient,
+    HadamardResponseServer,
+)
 from pure_ldp.frequency_oracles.local_hashing import LHClient, LHServer
 from pure_ldp.frequency_oracles.unary_encoding import UEClient, UEServer
 

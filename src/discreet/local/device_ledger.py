@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -187,6 +188,8 @@ class DeviceLedger:
                 raise OSError("a part of it")  # noqa: TRY301 - handled as the disk's own
             os.fsync(self._file)
         except OSError as wrong:
+            with suppress(OSError):  # what is left of it must not stand behind a shorter line
+                os.ftruncate(self._file, self._end)
             raise LedgerError(
                 "this device's ledger cannot be written",
                 why=f"{wrong.strerror or wrong}",

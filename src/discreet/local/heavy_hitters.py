@@ -94,7 +94,9 @@ class HeavyHitters(Protocol):
         flat = [values] if isinstance(values, str | bytes) else list(values)
         if not all(isinstance(one, str | bytes) for one in flat):
             raise InputError("a value that is no text", why="prefixes are of texts", fix="pass str")
-        cut = [one.encode() if isinstance(one, str) else one for one in flat]
+        cut = [
+            one.encode("utf-8", "surrogatepass") if isinstance(one, str) else one for one in flat
+        ]
         table = np.array([one[: self.length] for one in cut], dtype=f"S{self.length}")
         return table.view(np.uint8).reshape(len(flat), self.length)
 

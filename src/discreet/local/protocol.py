@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import numpy as np
@@ -39,6 +40,7 @@ def stored_as(kind: str) -> Callable[[Kind], Kind]:
     return keep
 
 
+@lru_cache(maxsize=1024)
 def likelihood_ratio(epsilon: Real) -> Fraction:
     """The largest rational at most e^epsilon that 113 bits of a coin allow.
 
@@ -71,6 +73,7 @@ class Protocol(ABC):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        likelihood_ratio(self.epsilon)  # refuses what no coin can have
 
     @property
     def guarantee(self) -> Guarantee:

@@ -12,7 +12,7 @@ from discreet import local
 from discreet.audit.replay import replay
 from discreet.errors import InputError
 from discreet.local.protocol import _KINDS, Protocol, likelihood_ratio
-from discreet.local.reports import HEAD, MAGIC
+from discreet.local.reports import HEAD, MAGIC, write_frame
 from discreet.noise.bits import Keystream, replaced
 from local_protocols import EVERY
 
@@ -84,6 +84,16 @@ def test_an_aggregator_survives_storage(name):
     assert back.to_bytes() == one.to_bytes()
     assert back.n == 2
     assert back.add(protocol.reporter().report(values[0])).n == 3
+
+
+def test_an_aggregator_has_the_bytes_it_always_had():
+    protocol, _ = EVERY["hadamard-response"]
+    rows = np.array([[3], [8], [9]], dtype=np.uint8)
+    one = protocol.aggregator().add(write_frame(protocol.digest, rows, name=bytes(range(16))))
+
+    assert one.to_bytes().hex() == GOLDEN["aggregator"]
+    back = local.Aggregator.from_bytes(bytes.fromhex(GOLDEN["aggregator"]))
+    assert (back.n, back.estimate().counts.tolist()) == (3, one.estimate().counts.tolist())
 
 
 @every
