@@ -153,11 +153,11 @@ def main():
     mine, whole = speeds()
     peers = ask_peers("peer_local.py", LOCAL_PEERS)
     print(f"domain {D:,}, {N:,} people, epsilon {EPSILON}; reports a second of CPU")
-    print(f"{'':<26}{'discreet':>14}{'goal':>12}{'pure-ldp 1.2.0':>16}")
+    print(f"{'':<26}{'discreet':>14}{'goal':>12}{'pure-ldp, OpenDP':>18}")
     for name, speed in mine.items():
         goal, peer = GOALS.get(name), peers.get(name)
         cells = [f"{one:,.0f}" if one else "" for one in (goal, peer)]
-        print(f"{name:<26}{speed:>14,.0f}{cells[0]:>12}{cells[1]:>16}")
+        print(f"{name:<26}{speed:>14,.0f}{cells[0]:>12}{cells[1]:>18}")
     print(f"hadamard, report to estimates: {whole * 1e3:.1f} ms (goal 60)")
     for name, ratio in errors():
         print(f"{name:<26} mean squared error over theory {ratio:.3f}")

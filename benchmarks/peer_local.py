@@ -1,8 +1,9 @@
-"""pure-ldp's protocols, timed in an environment of their own."""
+"""pure-ldp's protocols and OpenDP's coin, timed in an environment of their own."""
 
 import json
 
 import numpy as np
+import opendp.prelude as dp
 from pure_ldp.frequency_oracles.hadamard_response import (
     HadamardResponseClient,
     HadamardResponseServer,
@@ -45,4 +46,8 @@ for name, one, server, users, aggregated in (
     ),
 ):
     found[f"{name} report"], found[f"{name} aggregate"] = timed(one, server, users, aggregated)
+dp.enable_features("contrib")
+coin = dp.m.make_randomized_response_bool(prob=np.e / (1 + np.e))
+bits = [True] * 2000
+found["randomized response"] = 2000 / cpu_seconds(lambda: [coin(bit) for bit in bits], 1)
 print(json.dumps(found))

@@ -11,7 +11,7 @@ BENCH = Path(__file__).parents[1] / ".bench"
 PEERS = ("opendp==0.16.0", "dp-accounting==0.6.0", "prv-accountant==0.2.0")
 LOCAL_PEERS = (
     *("pure-ldp==1.2.0", "numpy==1.26.4", "scipy==1.11.4", "xxhash==3.5.0"),
-    *("scikit-learn", "statsmodels", "bitarray"),
+    *("scikit-learn", "statsmodels", "bitarray", "opendp==0.16.0"),
 )
 """The newest versions that pure-ldp runs with; an environment of its own."""
 

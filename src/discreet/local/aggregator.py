@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Iterable
+from itertools import compress
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.local.protocol import Protocol
-from discreet.local.reports import Frames, Octets, Unreadable, read_frames
+from discreet.local.reports import Frames, Unreadable, read_frames
 
 REASONS: Final = ("malformed", "wrong parameters", "replayed")
 _FORM: Final = 1
@@ -44,37 +46,37 @@ class Aggregator:
         return self
 
     def _add_part(self, part: Frames | Unreadable) -> None:
+        """Add valid reports of new frames.
+
+        Only these frames are remembered: nobody can make an aggregator larger than what it counts.
+        """
         if isinstance(part, Unreadable):
             self.rejected[part.reason] += part.reports
             return
-        rows = self._unseen(part)
-        valid = self.protocol.is_valid(rows)
-        if not valid.all():
-            self.rejected["malformed"] += int(np.count_nonzero(~valid))
-            rows = rows[valid]
+        valid = self.protocol.is_valid(part.rows)
+        self.rejected["malformed"] += int(np.count_nonzero(~valid))
+        rows = part.rows[valid]
+        if part.is_single:
+            rows = rows[self._new(list(compress(part.names, valid)))]
+        elif len(rows) and not self._new(part.names)[0]:
+            rows = rows[:0]
+            self.rejected["replayed"] += int(np.count_nonzero(valid)) - 1
         if len(rows):
             self.protocol.tally(rows, self._sums)
             self.n += len(rows)
 
-    def _unseen(self, part: Frames) -> Octets:
-        """The rows of frames that were not added before."""
-        if part.owners is not None:
-            if part.names[0] in self._seen:
-                self.rejected["replayed"] += len(part.rows)
-                return part.rows[:0]
-            self._seen.add(part.names[0])
-            return part.rows
-        before = len(self._seen)
-        fresh = set(part.names)
-        if len(fresh) == len(part.names) and self._seen.isdisjoint(fresh):
+    def _new(self, names: list[bytes]) -> NDArray[np.bool_]:
+        """Which frames were not added before; from now on they were."""
+        fresh = set(names)
+        if len(fresh) == len(names) and self._seen.isdisjoint(fresh):
             self._seen |= fresh
-            return part.rows
-        keep = np.zeros(len(part.names), dtype=np.bool_)
-        for place, name in enumerate(part.names):
+            return np.ones(len(names), dtype=np.bool_)
+        keep = np.zeros(len(names), dtype=np.bool_)
+        for place, name in enumerate(names):
             keep[place] = name not in self._seen
             self._seen.add(name)
-        self.rejected["replayed"] += len(part.names) - (len(self._seen) - before)
-        return part.rows[keep]
+        self.rejected["replayed"] += int(np.count_nonzero(~keep))
+        return keep
 
     def merge(self, other: "Aggregator") -> "Aggregator":
         """Both together, as a new one; those that share a frame are refused."""

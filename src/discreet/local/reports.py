@@ -35,8 +35,8 @@ class Frames:
 
     names: list[bytes]
     rows: Octets
-    owners: NDArray[np.intp] | None
-    """Which frame each row came in; None where every frame has one row."""
+    is_single: bool
+    """Whether there is a name for each row; otherwise one for all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +60,13 @@ def read_frames(data: bytes, digest: bytes, width: int) -> Iterator[Frames | Unr
         _, own, name, count = HEAD.unpack_from(data, at)
         at += HEAD.size
         if own != digest:  # its width is another's: what follows cannot be found
-            yield Unreadable("wrong parameters", max(1, count))
+            yield Unreadable("wrong parameters", max(1, min(count, len(data) - at)))
             return
         if len(data) - at < count * width:
             yield Unreadable("malformed", 1)
             return
         rows = np.frombuffer(data, np.uint8, count * width, at).reshape(count, width)
-        yield Frames([name], rows, np.zeros(count, dtype=np.intp))
+        yield Frames([name], rows, is_single=False)
         at += count * width
 
 
@@ -82,4 +82,4 @@ def _singles(data: bytes, digest: bytes, width: int) -> Frames | None:
         return None
     packed = np.ascontiguousarray(table[:, 12:28]).tobytes()
     names = [packed[i : i + 16] for i in range(0, len(packed), 16)]
-    return Frames(names, table[:, HEAD.size :], None)
+    return Frames(names, table[:, HEAD.size :], is_single=True)

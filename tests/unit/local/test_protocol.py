@@ -107,6 +107,21 @@ def test_what_comes_twice_counts_once(name):
         one.merge(protocol.aggregator().add(more))
 
 
+def test_nobody_can_make_an_aggregator_large_without_being_counted():
+    protocol, (value, _) = EVERY["hadamard-response"]
+    empty = [HEAD.pack(MAGIC, protocol.digest, bytes([i] * 16), 0) for i in range(50)]
+    wrong = [HEAD.pack(MAGIC, protocol.digest, bytes([i] * 16), 1) + b"\xff" for i in range(50, 99)]
+    one = protocol.aggregator().add(b"".join(empty)).add(b"".join(wrong))
+    two = HEAD.pack(MAGIC, protocol.digest, bytes(16), 3) + bytes([1, 255, 2])
+    one.add(two).add(two).add(protocol.reporter().report(value))
+
+    assert len(one._seen) == 2
+    assert (one.n, one.rejected) == (
+        3,
+        {"malformed": 51, "wrong parameters": 0, "replayed": 2},
+    )
+
+
 @every
 def test_reports_of_other_parameters_are_refused_and_counted(name):
     protocol, _ = EVERY[name]
