@@ -227,3 +227,14 @@ def test_damaged_aggregators_are_refused():
     for broken in (b"", data[:-1], data + b"x", b"{}\n"):
         with pytest.raises(InputError, match="no aggregator"):
             local.Aggregator.from_bytes(broken)
+
+
+def test_a_protocol_of_a_later_version_is_refused():
+    with pytest.raises(InputError, match="does not know"):
+        Protocol.from_dict({"protocol": "quantum/1", "epsilon": "1"})
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, float("inf"), 10**6, "1"])
+def test_an_epsilon_that_no_coin_has_is_refused(epsilon):
+    with pytest.raises(InputError):
+        local.HadamardResponse(epsilon=epsilon, domain=4)
