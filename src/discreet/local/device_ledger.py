@@ -103,19 +103,28 @@ class DeviceLedger:
         kept = self._told.get(name)
         if kept is not None:
             return kept
-        if self._spent + protocol.epsilon > self._limit:
-            raise BudgetError(
-                "this device has told enough for its life",
-                why="its owner's limit holds for all protocols and all days together",
-                fix="let only its owner decide whether to keep more",
-                asked=float(protocol.epsilon),
-                left=float(self.left),
-            )
+        self._check(protocol.epsilon)
         answer = draw()
         self._append(self._line(name, protocol.kind, protocol.epsilon, answer))
         self._told[name] = answer
         self._spent += protocol.epsilon
         return answer
+
+    def charge(self, kind: str, epsilon: Fraction) -> None:
+        """Pay for an answer that cannot be kept, before it is given."""
+        self._check(epsilon)
+        self._append(self._line(secrets.token_hex(32), kind, epsilon, b""))
+        self._spent += epsilon
+
+    def _check(self, epsilon: Fraction) -> None:
+        if self._spent + epsilon > self._limit:
+            raise BudgetError(
+                "this device has told enough for its life",
+                why="its owner's limit holds for all protocols and all days together",
+                fix="let only its owner decide whether to keep more",
+                asked=float(epsilon),
+                left=float(self.left),
+            )
 
     def once(self, protocol: "Protocol", draw: Callable[[], bytes]) -> bytes:
         """What a protocol draws once for the device's life, without looking at any value."""

@@ -36,7 +36,7 @@ import secrets
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import gmpy2
 import numpy as np
@@ -62,6 +62,9 @@ from discreet.local.transform import walsh_hadamard
 from discreet.privacy import Neighbours, Pure
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive, rational, whole
+
+if TYPE_CHECKING:
+    from discreet.local.device_ledger import DeviceLedger
 
 TABLES: Final = 64
 _LONGEST: Final = 32
@@ -166,10 +169,21 @@ class Reply:
 
 
 class DeviceSession:
-    """The device's side of one session."""
+    """The device's side of one session, which costs its ledger, if there is one, epsilon.
 
-    def __init__(self, search: PopularValues, value: str, *, known: Modulus | None = None) -> None:
+    Vectors are fresh in every session, so nothing can be answered from memory.
+    """
+
+    def __init__(
+        self,
+        search: PopularValues,
+        value: str,
+        *,
+        known: Modulus | None = None,
+        ledger: "DeviceLedger | None" = None,
+    ) -> None:
         self._search, self._value, self._known = search, search.hash(value), known
+        self._ledger = ledger
 
     def choose(self, invitation: Invitation) -> int:
         """Message 2: check the modulus, once for all sessions with it, and pick a table."""
@@ -196,6 +210,8 @@ class DeviceSession:
         if told.digests[self._choice] != _digest(opening.table):
             raise _cheated()
         check_elements(opening.table, n)
+        if self._ledger is not None:
+            self._ledger.charge("popular-values/1", search.guarantee.kept.epsilon0)
         span = Span([*told.vector, *opening.table], n)
         chosen = self._value | 1 << search.hash_bits + int(noise.below(search.length))
         root = unit(n, secrets.token_bytes(32))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from discreet import noise
-from discreet.errors import InputError
-from discreet.local import popular_values
+from discreet.errors import BudgetError, InputError
+from discreet.local import DeviceLedger, popular_values
 from discreet.local.goldwasser_micali import (
     Modulus,
     SecretKey,
@@ -104,6 +104,22 @@ def test_proofs_are_of_one_session_and_of_whole_length():
     with pytest.raises(InputError, match="second choice"):
         first.open(0)
     assert other.reply(more).product != reply.product
+
+
+def test_a_session_is_paid_for_by_the_device_before_it_replies(tmp_path):
+    with DeviceLedger(tmp_path / "told.jsonl", limit=1) as ledger:
+        for spent in (SEARCH.guarantee.kept.epsilon0, None):
+            server = ServerSession(SEARCH, key())
+            device = DeviceSession(SEARCH, "hunter2", known=key().modulus, ledger=ledger)
+            opening = server.open(device.choose(server.invitation))
+            if spent is None:
+                with pytest.raises(BudgetError):
+                    device.reply(opening)
+            else:
+                server.receive(device.reply(opening))
+                assert ledger.spent == spent
+    with DeviceLedger(tmp_path / "told.jsonl", limit=1) as ledger:
+        assert ledger.spent == SEARCH.guarantee.kept.epsilon0
 
 
 def test_a_server_with_another_table_is_noticed():
