@@ -28,7 +28,7 @@ def test_a_campaign_from_parameters_to_a_public_table(server, owner, curator):
     told = begin(server, owner, "drinks")
     assert told.status == 201
     parameters = server.get("/v1/campaigns/drinks").json()["protocol"]
-    protocol = local.Protocol.from_dict(parameters)
+    protocol = local.LocalProtocol.from_dict(parameters)
     assert (protocol, told.json()["digest"]) == (POLL, POLL.digest.hex())
 
     sent = server.post("/v1/reports/drinks", body=frames("tea", 600) + frames("water", 200))
@@ -146,3 +146,23 @@ def test_a_campaign_in_memory_ends_with_its_server():
         owner = server.token()
         assert begin(server, owner, "short-lived").status == 201
         assert server.post("/v1/reports/short-lived", body=frames("tea", 2)).json()["accepted"] == 2
+
+
+def test_estimates_are_joined_to_private_rows_for_nothing(server, owner):
+    homes = local.KRandomizedResponse(epsilon=3, domain=["Austin", "Haifa"])
+    begin(server, owner, "homes", homes)
+    server.post("/v1/reports/homes", body=homes.reporter().report(["Austin"] * 300))
+    server.post("/v1/campaigns/homes/table", token=owner, json={"table": "homes"})
+    alone = "SELECT city, COUNT(*) AS n FROM visits GROUP BY city"
+    joined = (
+        "SELECT city, COUNT(*) AS n FROM visits JOIN homes ON city = value "
+        "WHERE estimate > 100 GROUP BY city"
+    )
+    prices = [
+        server.post("/v1/explain", token=owner, json={"sql": sql, "epsilon": 0.1})
+        for sql in (alone, joined)
+    ]
+
+    assert [one.status for one in prices] == [200, 200]
+    answer = server.post("/v1/queries", token=owner, json={"sql": joined, "epsilon": 0.1})
+    assert answer.status == 200

@@ -15,7 +15,7 @@ from discreet.local.heavy_hitters import HeavyHitters
 from discreet.local.k_randomized_response import KRandomizedResponse
 from discreet.local.local_hashing import HadamardResponse, LocalHashing
 from discreet.local.mean import HybridMean, Mean1Bit, PiecewiseMean
-from discreet.local.protocol import Protocol
+from discreet.local.protocol import LocalProtocol
 from discreet.local.rappor import Rappor
 from discreet.local.unary_encoding import SubsetSelection, UnaryEncoding
 from discreet.local.unit_vector_mean import UnitVectorMean
@@ -24,7 +24,7 @@ from discreet.privacy import Neighbours, Pure
 
 _ONE: Final = Fraction(1)
 
-PROTOCOLS: Final[Mapping[str, Callable[[], Protocol]]] = MappingProxyType(
+PROTOCOLS: Final[Mapping[str, Callable[[], LocalProtocol]]] = MappingProxyType(
     {
         "local-k-randomized-response": lambda: KRandomizedResponse(epsilon=_ONE, domain=Domain(5)),
         "local-unary-encoding": lambda: UnaryEncoding(epsilon=_ONE, domain=Domain(4)),
@@ -48,7 +48,7 @@ PROTOCOLS: Final[Mapping[str, Callable[[], Protocol]]] = MappingProxyType(
 
 
 def audit_protocols(
-    protocols: Mapping[str, Protocol], *, samples: int | None = None, alpha: float = 0.01
+    protocols: Mapping[str, LocalProtocol], *, samples: int | None = None, alpha: float = 0.01
 ) -> Iterator[Audit]:
     """Audit what one report claims; all of them together err with probability at most alpha."""
     each = alpha / max(1, len(protocols))
@@ -56,7 +56,7 @@ def audit_protocols(
         yield audit_claim(name, protocol.claim, samples=samples, alpha=each)
 
 
-def repeated(protocol: Protocol, days: int) -> Claim:
+def repeated(protocol: LocalProtocol, days: int) -> Claim:
     """The claim of a device that reports one value day after day: epsilon, however many days.
 
     Its answer is drawn once and kept; what is sent of it may be drawn every day.

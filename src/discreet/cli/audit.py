@@ -14,7 +14,7 @@ from discreet.cli.rows import write_csv
 
 if TYPE_CHECKING:
     from discreet.audit.report import Audit
-    from discreet.local.protocol import Protocol
+    from discreet.local.protocol import LocalProtocol
     from discreet.mechanisms.mechanism import Mechanism
 
 _HEAD = (
@@ -87,7 +87,7 @@ def audit(
         raise SystemExit(1)
 
 
-def _named(names: tuple[str, ...]) -> "tuple[dict[str, Mechanism], dict[str, Protocol]]":
+def _named(names: tuple[str, ...]) -> "tuple[dict[str, Mechanism], dict[str, LocalProtocol]]":
     from discreet.audit.catalogue import CATALOGUE  # noqa: PLC0415 - heavy room
     from discreet.audit.local_protocols import PROTOCOLS  # noqa: PLC0415 - the same
 

@@ -21,7 +21,7 @@ from discreet.local.local_hashing import HadamardResponse, LocalHashing
 from discreet.local.mean import HybridMean, Mean1Bit, PiecewiseMean
 from discreet.local.planner import Choice, choose_protocol
 from discreet.local.popular_values import PopularCounts, PopularValues
-from discreet.local.protocol import Protocol, Reporter
+from discreet.local.protocol import LocalProtocol, Reporter
 from discreet.local.rappor import Rappor
 from discreet.local.secret_shared_sum import SecretSharedSum
 from discreet.local.shuffle import Shuffle
@@ -41,12 +41,12 @@ __all__ = [
     "HybridMean",
     "KRandomizedResponse",
     "LocalHashing",
+    "LocalProtocol",
     "Mean1Bit",
     "MeanEstimate",
     "PiecewiseMean",
     "PopularCounts",
     "PopularValues",
-    "Protocol",
     "Rappor",
     "Reporter",
     "SecretSharedSum",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.local.protocol import Protocol
+from discreet.local.protocol import LocalProtocol
 from discreet.local.reports import Frames, Unreadable, read_frames
 
 REASONS: Final = ("malformed", "wrong parameters", "replayed")
@@ -31,7 +31,7 @@ class Aggregator:
         (100, True)
     """
 
-    def __init__(self, protocol: Protocol) -> None:
+    def __init__(self, protocol: LocalProtocol) -> None:
         self.protocol = protocol
         self.n = 0
         self.rejected = dict.fromkeys(REASONS, 0)
@@ -121,7 +121,7 @@ class Aggregator:
         line, _, rest = data.partition(b"\n")
         try:
             head = json.loads(line)
-            found = Aggregator(Protocol.from_dict(head["protocol"]))
+            found = Aggregator(LocalProtocol.from_dict(head["protocol"]))
             size = found._sums.nbytes
             names = rest[size:]
             if head["form"] != _FORM or len(names) != 16 * head["frames"]:

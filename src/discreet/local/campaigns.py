@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from discreet.errors import InputError, LedgerError
 from discreet.local.aggregator import Aggregator
-from discreet.local.protocol import Protocol
+from discreet.local.protocol import LocalProtocol
 from discreet.rationals import whole
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -33,7 +33,7 @@ class Campaign:
     """A protocol under a name, until a date, for so many reports at most; all of it is public."""
 
     name: str
-    protocol: Protocol
+    protocol: LocalProtocol
     ends: datetime
     most_reports: int = 1_000_000
 
@@ -68,7 +68,7 @@ class Campaign:
     def from_dict(stored: dict[str, Any]) -> "Campaign":
         """Read what `to_dict` wrote."""
         ends = datetime.fromisoformat(stored["ends"])
-        protocol = Protocol.from_dict(stored["protocol"])
+        protocol = LocalProtocol.from_dict(stored["protocol"])
         return Campaign(stored["name"], protocol, ends, stored["most_reports"])
 
 

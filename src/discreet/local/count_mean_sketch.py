@@ -14,7 +14,7 @@ from discreet.local.estimate import Estimate
 from discreet.local.hashing import fingerprints, hash_one_each, hash_rows
 from discreet.local.local_hashing import count_signs
 from discreet.local.protocol import (
-    Protocol,
+    LocalProtocol,
     Statistic,
     as_numbers,
     as_octets,
@@ -32,7 +32,7 @@ _FAMILY = "discreet.local.sketch"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sketch(Protocol):
+class Sketch(LocalProtocol):
     """One of `hashes` public functions, drawn at random, maps the value to one of `columns`.
 
     Which function was drawn does not depend on the value and is told openly; the column is reported
@@ -51,7 +51,7 @@ class Sketch(Protocol):
     columns: int = field(default=1024)
 
     def __post_init__(self) -> None:
-        Protocol.__post_init__(self)
+        LocalProtocol.__post_init__(self)
         whole(self.hashes, "hashes", at_least=1)
         whole(self.columns, "columns", at_least=2)
         if self.columns & (self.columns - 1) or self.hashes > 1 << 16 or self.columns > 1 << 24:

@@ -17,7 +17,7 @@ from discreet.errors import BudgetError, LedgerError
 from discreet.rationals import Real, positive
 
 if TYPE_CHECKING:
-    from discreet.local.protocol import Protocol
+    from discreet.local.protocol import LocalProtocol
 
 _FORM = "discreet device ledger 1"
 
@@ -97,7 +97,7 @@ class DeviceLedger:
         """What may still be told."""
         return max(Fraction(0), self._limit - self._spent)
 
-    def remember(self, protocol: "Protocol", value: bytes, draw: Callable[[], bytes]) -> bytes:
+    def remember(self, protocol: "LocalProtocol", value: bytes, draw: Callable[[], bytes]) -> bytes:
         """The answer that was given about this value, or a new one within the limit."""
         name = hmac.digest(self._key, protocol.digest + value, "sha256").hex()
         kept = self._told.get(name)
@@ -126,7 +126,7 @@ class DeviceLedger:
                 left=float(self.left),
             )
 
-    def once(self, protocol: "Protocol", draw: Callable[[], bytes]) -> bytes:
+    def once(self, protocol: "LocalProtocol", draw: Callable[[], bytes]) -> bytes:
         """What a protocol draws once for the device's life, without looking at any value."""
         name = hmac.digest(self._key, b"once" + protocol.digest, "sha256").hex()
         if name not in self._told:

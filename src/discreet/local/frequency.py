@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.local.domain import Domain
 from discreet.local.estimate import Estimate
-from discreet.local.protocol import Protocol, Statistic
+from discreet.local.protocol import LocalProtocol, Statistic
 from discreet.mechanisms.claim import Law
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real
@@ -19,7 +19,7 @@ Chances = tuple[Fraction, Fraction]
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrequencyProtocol(Protocol):
+class FrequencyProtocol(LocalProtocol):
     """A report supports a set of values: its own with probability p, any other with q.
 
     Why: the number S of reports that support a value that c of n people hold has mean
@@ -33,7 +33,7 @@ class FrequencyProtocol(Protocol):
     domain: Domain = field()
 
     def __post_init__(self) -> None:
-        Protocol.__post_init__(self)
+        LocalProtocol.__post_init__(self)
         object.__setattr__(self, "domain", Domain.of(self.domain))
 
     @property

@@ -14,7 +14,7 @@ from discreet.local.domain import Domain
 from discreet.local.estimate import Estimate
 from discreet.local.hashing import multipliers
 from discreet.local.local_hashing import LocalHashing, count_signs
-from discreet.local.protocol import Protocol, Statistic, stored_as
+from discreet.local.protocol import LocalProtocol, Statistic, stored_as
 from discreet.local.reports import Octets
 from discreet.local.transform import parity, walsh_hadamard
 from discreet.mechanisms.claim import Pair
@@ -30,7 +30,7 @@ _CHECKING: Final = Fraction(1, 4)
 
 @stored_as("heavy-hitters/1")
 @dataclass(frozen=True, kw_only=True)
-class HeavyHitters(Protocol):
+class HeavyHitters(LocalProtocol):
     """Report a hash of the first t bytes of a text, for a random t; or of all of it, one in four.
 
     Guarantee:
@@ -56,7 +56,7 @@ class HeavyHitters(Protocol):
     length: int = field(default=32)
 
     def __post_init__(self) -> None:
-        Protocol.__post_init__(self)
+        LocalProtocol.__post_init__(self)
         if whole(self.length, "length", at_least=1) > 64:
             raise InputError("texts over 64 bytes", why="few would report each", fix="cut them")
 
@@ -130,7 +130,7 @@ class HeavyHitters(Protocol):
         base, slope = (float(one) for one in self.oracle.variances)
         scale = n / max(people, 1)
         noise_base = scale**2 * people * base
-        texts = [bytes(row).rstrip(b"\0").decode("utf-8", "replace") for row in codes]
+        texts = [bytes(row).rstrip(b"\0").decode("utf-8", "backslashreplace") for row in codes]
         # Who is among those that report whole texts is chance, too: a binomial share of c.
         own = scale * slope + (scale - 1)
         p, q = self.oracle.support

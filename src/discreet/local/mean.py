@@ -14,7 +14,7 @@ from discreet.errors import InputError
 from discreet.local.estimate import MeanEstimate, spread
 from discreet.local.frequency import small_law
 from discreet.local.protocol import (
-    Protocol,
+    LocalProtocol,
     Statistic,
     as_numbers,
     as_octets,
@@ -34,7 +34,7 @@ HYBRID_FROM: Final = Fraction(61, 100)
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeanProtocol(Protocol):
+class MeanProtocol(LocalProtocol):
     """A number from `lower` to `upper`, clamped, on a public grid of 65,536 steps.
 
     A report is an integer whose mean is linear in the value, so that (report - offset)/scale is an
@@ -49,7 +49,7 @@ class MeanProtocol(Protocol):
     upper: Fraction = field(default=Fraction(1))
 
     def __post_init__(self) -> None:
-        Protocol.__post_init__(self)
+        LocalProtocol.__post_init__(self)
         low, high = (rational(_exact(end), "bound") for end in (self.lower, self.upper))
         if low >= high:
             raise InputError("bounds without room", why="lower is below upper", fix="swap them")

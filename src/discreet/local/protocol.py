@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from discreet.local.device_ledger import DeviceLedger
 
 Statistic = NDArray[np.int64]
-Kind = TypeVar("Kind", bound="type[Protocol]")
+Kind = TypeVar("Kind", bound="type[LocalProtocol]")
 
-_KINDS: Final[dict[str, "type[Protocol]"]] = {}
+_KINDS: Final[dict[str, "type[LocalProtocol]"]] = {}
 
 
 def stored_as(kind: str) -> Callable[[Kind], Kind]:
@@ -56,7 +56,7 @@ def likelihood_ratio(epsilon: Real) -> Fraction:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Protocol(ABC):
+class LocalProtocol(ABC):
     """How a device reports a value, and how a server reads many reports.
 
     Fields are public facts. `reporter()` runs on the person's device and `aggregator()` anywhere:
@@ -128,7 +128,7 @@ class Protocol(ABC):
         return {"protocol": self.kind, "epsilon": str(self.epsilon), **self.parameters()}
 
     @staticmethod
-    def from_dict(stored: Mapping[str, Any]) -> "Protocol":
+    def from_dict(stored: Mapping[str, Any]) -> "LocalProtocol":
         """Read what `to_dict` wrote."""
         facts = dict(stored)
         kind = _KINDS.get(facts.pop("protocol", ""))
@@ -190,7 +190,7 @@ class Reporter:
     devices that report once. With one, repeats of a value are answered from memory.
     """
 
-    def __init__(self, protocol: Protocol, ledger: "DeviceLedger | None" = None) -> None:
+    def __init__(self, protocol: LocalProtocol, ledger: "DeviceLedger | None" = None) -> None:
         self.protocol = protocol
         self.ledger = ledger
 

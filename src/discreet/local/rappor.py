@@ -13,7 +13,7 @@ from discreet import noise
 from discreet.errors import InputError
 from discreet.local.count_mean_sketch import count_bits_by_row, look_up
 from discreet.local.estimate import Floats, normal_width
-from discreet.local.protocol import Protocol, Statistic, as_numbers, as_octets, stored_as
+from discreet.local.protocol import LocalProtocol, Statistic, as_numbers, as_octets, stored_as
 from discreet.local.reports import Octets
 from discreet.mechanisms.claim import Pair
 from discreet.privacy import Guarantee, Neighbours, Pure
@@ -46,7 +46,7 @@ class DecodedValues:
 
 @stored_as("rappor/1")
 @dataclass(frozen=True, kw_only=True)
-class Rappor(Protocol):
+class Rappor(LocalProtocol):
     """A Bloom filter of the value, noisy twice: once for ever, and once for each report.
 
     The device draws a permanent response and keeps it: each bit of the filter is replaced by a fair

@@ -35,7 +35,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class ProofShare:
     """What one server tells the other about a proof: two numbers hidden by the triple."""
 
     first: int
@@ -130,13 +130,13 @@ class SumServer:
         self.n = self.rejected = 0
         self._total = 0
 
-    def open(self, share: Share, point: int) -> Opened:
+    def open(self, share: Share, point: int) -> ProofShare:
         """The first message about a proof, at a point that the servers draw together."""
         f, g, _ = self._values(share, point)
         a, b, _ = share.triple
-        return Opened((f - a) % PRIME, (point * g - b) % PRIME)
+        return ProofShare((f - a) % PRIME, (point * g - b) % PRIME)
 
-    def check(self, share: Share, point: int, opened: Sequence[Opened]) -> int:
+    def check(self, share: Share, point: int, opened: Sequence[ProofShare]) -> int:
         """The second message: a half of t (f(t) g(t) - h(t)), which is 0 in all for bits."""
         first = sum(one.first for one in opened) % PRIME
         second = sum(one.second for one in opened) % PRIME

@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.local.protocol import Protocol
+from discreet.local.protocol import LocalProtocol
 from discreet.local.reports import Frames, read_frames, write_frame
 from discreet.privacy import Guarantee, Shuffled
 from discreet.rationals import positive, whole
@@ -39,11 +39,11 @@ class Shuffle:
     Reference: Feldman, McMillan, Talwar, Hiding Among the Clones, 2021, theorem 3.1.
     """
 
-    protocol: Protocol
+    protocol: LocalProtocol
     batch: int
     delta: Fraction
 
-    def __init__(self, protocol: Protocol, *, batch: int, delta: Fraction | float) -> None:
+    def __init__(self, protocol: LocalProtocol, *, batch: int, delta: Fraction | float) -> None:
         size, failure = whole(batch, "batch", at_least=2), positive(delta, "delta")
         most = math.log(size / (16 * math.log(2 / failure))) if failure < 1 else math.inf
         if failure >= 1 or float(protocol.epsilon) > most:

@@ -13,7 +13,7 @@ from discreet import noise
 from discreet.errors import InputError
 from discreet.local.estimate import MeanEstimate, spread
 from discreet.local.protocol import (
-    Protocol,
+    LocalProtocol,
     Statistic,
     as_numbers,
     as_octets,
@@ -31,7 +31,7 @@ _UNIT = 1 << 20
 
 @stored_as("unit-vector-mean/1")
 @dataclass(frozen=True, kw_only=True)
-class UnitVectorMean(Protocol):
+class UnitVectorMean(LocalProtocol):
     """The mean of vectors of length at most 1, by one of `directions` public random directions.
 
     Guarantee:
@@ -61,7 +61,7 @@ class UnitVectorMean(Protocol):
     directions: int = field(default=64)
 
     def __post_init__(self) -> None:
-        Protocol.__post_init__(self)
+        LocalProtocol.__post_init__(self)
         whole(self.dimension, "dimension", at_least=2)
         if not 2 <= whole(self.directions, "directions", at_least=2) <= 256:
             raise InputError(

@@ -11,7 +11,7 @@ import pytest
 from discreet import local
 from discreet.audit.replay import replay
 from discreet.errors import InputError
-from discreet.local.protocol import _KINDS, Protocol, likelihood_ratio
+from discreet.local.protocol import _KINDS, LocalProtocol, likelihood_ratio
 from discreet.local.reports import HEAD, MAGIC, write_frame
 from discreet.noise.bits import Keystream, replaced
 from local_protocols import EVERY
@@ -56,7 +56,7 @@ def test_a_frame_names_its_form_its_parameters_and_itself(name):
 @every
 def test_parameters_travel_as_json(name):
     protocol, _ = EVERY[name]
-    back = Protocol.from_dict(json.loads(json.dumps(protocol.to_dict())))
+    back = LocalProtocol.from_dict(json.loads(json.dumps(protocol.to_dict())))
 
     assert back == protocol
     assert back.digest == protocol.digest
@@ -231,7 +231,7 @@ def test_damaged_aggregators_are_refused():
 
 def test_a_protocol_of_a_later_version_is_refused():
     with pytest.raises(InputError, match="does not know"):
-        Protocol.from_dict({"protocol": "quantum/1", "epsilon": "1"})
+        LocalProtocol.from_dict({"protocol": "quantum/1", "epsilon": "1"})
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, float("inf"), 10**6, "1"])

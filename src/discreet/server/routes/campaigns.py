@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from discreet.errors import InputError
 from discreet.local.campaigns import Campaign, ReportLog
-from discreet.local.protocol import Protocol
+from discreet.local.protocol import LocalProtocol
 from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Member, Owner, anyone
@@ -98,7 +98,7 @@ def begin(said: CampaignBody, request: Request, caller: Owner) -> CampaignReply:
     del caller
     try:
         ends = datetime.fromisoformat(said.ends)
-        protocol = Protocol.from_dict(said.protocol)
+        protocol = LocalProtocol.from_dict(said.protocol)
     except (ValueError, TypeError, KeyError, ZeroDivisionError, AttributeError) as wrong:
         if isinstance(wrong, InputError):
             raise
