@@ -9,23 +9,29 @@ from pathlib import Path
 
 BENCH = Path(__file__).parents[1] / ".bench"
 PEERS = ("opendp==0.16.0", "dp-accounting==0.6.0", "prv-accountant==0.2.0")
+LOCAL_PEERS = (
+    *("pure-ldp==1.2.0", "numpy==1.26.4", "scipy==1.11.4", "xxhash==3.5.0"),
+    *("scikit-learn", "statsmodels", "bitarray", "opendp==0.16.0"),
+)
+"""The newest versions that pure-ldp runs with; an environment of its own."""
 
 
-def peer_python() -> Path:
+def peer_python(peers: tuple[str, ...] = PEERS) -> Path:
     """The interpreter of the peers' environment, made on first use."""
-    python = BENCH / "bin" / "python"
-    stamp = BENCH / "peers.txt"
-    if not stamp.exists() or stamp.read_text() != "\n".join(PEERS):
+    place = BENCH if peers is PEERS else BENCH / "local"
+    python = place / "bin" / "python"
+    stamp = place / "peers.txt"
+    if not stamp.exists() or stamp.read_text() != "\n".join(peers):
         print("installing peers into .bench/ (once)", file=sys.stderr)
-        venv.create(BENCH, with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", *PEERS], check=True)
-        stamp.write_text("\n".join(PEERS))
+        venv.create(place, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", *peers], check=True)
+        stamp.write_text("\n".join(peers))
     return python
 
 
-def ask_peers(script: str) -> dict[str, float]:
+def ask_peers(script: str, peers: tuple[str, ...] = PEERS) -> dict[str, float]:
     """Run a script of this folder in the peers' environment; it prints one JSON object."""
-    command = [peer_python(), Path(__file__).with_name(script)]
+    command = [peer_python(peers), Path(__file__).with_name(script)]
     threads = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(BENCH.parent)}
     done = subprocess.run(
         command, check=True, capture_output=True, text=True, env={**os.environ, **threads}

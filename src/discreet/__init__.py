@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from discreet import local as local
     from discreet.answer.plan.accuracy import Accuracy
     from discreet.curator.budget import Budget
     from discreet.curator.opening import Curator
@@ -63,6 +64,9 @@ _HOMES = {
     ],
     "privacy": ["Filter", "Neighbours", "Odometer", "Plan", "calibrate", "compose"],
 }
+_ROOMS = frozenset({"local"})
+"""Packages that are reached by their name, such as `dp.local.Rappor`."""
+
 _HOME = {name: room for room, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -109,6 +113,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name in _ROOMS:
+        return import_module(f"discreet.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")
     found = getattr(import_module(f"discreet.{_HOME[name]}"), name)

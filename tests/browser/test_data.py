@@ -5,6 +5,7 @@ import pytest
 from playwright.sync_api import expect
 
 from browser_watch import visits
+from discreet import local
 
 
 @pytest.fixture
@@ -170,3 +171,18 @@ def test_the_statement_prints_alone(visit):
     page.emulate_media(media="screen")
     page.get_by_role("button", name="Back").click()
     expect(page.get_by_role("button", name="Add a table")).to_be_visible()
+
+
+def test_a_campaign_is_shown_with_intervals_as_reports_come_in(visit, server):
+    poll = local.KRandomizedResponse(epsilon=4, domain=["tea", "coffee"])
+    said = {"name": "drinks", "protocol": poll.to_dict(), "ends": "2931-01-01T00:00:00Z"}
+    assert server.post("/v1/campaigns", token=server.token(), json=said).status == 201
+    server.post("/v1/reports/drinks", body=poll.reporter().report(["tea"] * 40))
+    page = visit("owner", path="/data").page
+    card = page.get_by_role("region", name="Campaigns")
+    expect(card).to_contain_text("40 reports, 0 refused.")
+    expect(card.locator("tbody tr")).to_have_count(2)
+    server.post("/v1/reports/drinks", body=poll.reporter().report(["coffee"] * 2))
+    page.get_by_role("button", name="Count again").click()
+    expect(card).to_contain_text("42 reports")
+    expect(card.locator("tbody tr").first).to_contain_text("tea")

@@ -48,6 +48,7 @@ UNTOLD = """() => [...document.querySelectorAll('figure.chart')].filter((one) =>
   || !one.querySelector('svg[role=img] > desc')?.textContent
   || one.querySelectorAll('tbody tr').length < 3).map((one) => one.className)"""
 READY = {
+    "poll": "#poll figure svg",
     "classroom": "#classroom figure",
     "noise": "#noise figure.errors",
     "attacks": "#attacks .notice",
@@ -221,3 +222,17 @@ def test_nothing_keeps_anybody_out_of_the_lab(lab, server, look):
     page.get_by_label("It comes closer to the truth.").check()
 
     assert page.evaluate(CHECK) == []
+
+
+def test_devices_report_and_intervals_are_drawn(lab, server):
+    page = opened(lab(), server, "poll")
+    expect(page.locator("#poll-said")).to_contain_text("The first of them drinks tea and sent")
+    expect(page.locator("#poll figure svg circle")).to_have_count(8)
+    before = page.locator("#poll figure").inner_html()
+    page.get_by_role("button", name="Report again").click()
+    expect(page.locator("#poll-said")).to_contain_text("of 8 drinks")
+    page.wait_for_function(
+        "before => document.querySelector('#poll figure').innerHTML !== before", arg=before
+    )
+    page.get_by_label("What a device reports").select_option("unary")
+    expect(page.locator("#poll-said")).to_contain_text("(1 byte)")

@@ -83,6 +83,17 @@ def test_a_class_answers_by_coins(server):
     assert abs(lies - 500) < 7 * (2000 * 3 / 16) ** 0.5
 
 
+@pytest.mark.parametrize("protocol", ["randomized-response", "hadamard", "hashing", "unary"])
+def test_a_poll_of_devices_is_estimated_with_intervals(server, protocol):
+    body = {"protocol": protocol, "people": 10_000, "epsilon": 2}
+    said = server.post("/v1/lab/poll", json=body).json()
+
+    assert sum(row["truth"] for row in said["rows"]) == 10_000
+    assert all(row["lower"] <= row["upper"] for row in said["rows"])
+    assert len(said["first"]["report"]) == 2 * said["report_bytes"]
+    assert server.post("/v1/lab/poll", json={"people": 10**7}).status == 422
+
+
 def test_coins_are_tossed_anew_for_the_same_class(server):
     one, two = (server.post("/v1/lab/classroom", json={"pupils": 500}).json() for _ in range(2))
 

@@ -1,4 +1,4 @@
-"""`discreet audit`: try to refute what the shipped mechanisms claim."""
+"""`discreet audit`: try to refute what the shipped mechanisms and local protocols claim."""
 
 import json
 from pathlib import Path
@@ -15,6 +15,7 @@ from discreet.cli.rows import write_csv
 if TYPE_CHECKING:
     from discreet.audit.curator_questions import CuratorQuestion
     from discreet.audit.report import Audit
+    from discreet.local.protocol import LocalProtocol
     from discreet.mechanisms.mechanism import Mechanism
 
 _HEAD = (
@@ -59,20 +60,23 @@ def audit(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    """Try to refute the privacy claims of the shipped mechanisms.
+    """Try to refute the privacy claims of the shipped mechanisms and local protocols.
 
-    Runs every mechanism, or those NAMEd, on the neighbours that are hardest to hide, and looks for
+    Runs every one, or those NAMEd, on the neighbours that are hardest to hide, and looks for
     an event that tells them apart better than the claim allows. A curator's own limits and joins
     are replayed on neighbouring tables. Exit status 1 if a claim is refuted.
 
     Example: discreet audit laplace gaussian --html report.html
     """
     from discreet.audit.curator_questions import audit_question  # noqa: PLC0415 - the same
+    from discreet.audit.local_protocols import audit_protocols  # noqa: PLC0415 - the same
     from discreet.audit.page import as_page  # noqa: PLC0415 - heavy room
     from discreet.audit.report import as_facts, audit_all  # noqa: PLC0415 - the same
 
-    mechanisms, questions = _claims(names)
-    audits = list(audit_all(mechanisms, samples=samples, alpha=alpha, tries=tries))
+    mechanisms, protocols, questions = _claims(names)
+    share = alpha * len(mechanisms) / max(1, len(mechanisms) + len(protocols))
+    audits = list(audit_all(mechanisms, samples=samples, alpha=share, tries=tries))
+    audits += audit_protocols(protocols, samples=samples, alpha=alpha - share)
     audits += [audit_question(name, question) for name, question in questions.items()]
     if as_json:
         facts = {"samples": samples, "alpha": alpha, "claims": list(map(as_facts, audits))}
@@ -87,12 +91,15 @@ def audit(
         raise SystemExit(1)
 
 
-def _claims(names: tuple[str, ...]) -> "tuple[dict[str, Mechanism], dict[str, CuratorQuestion]]":
-    """What is named, of the mechanisms and of a curator's questions; else everything."""
+def _claims(
+    names: tuple[str, ...],
+) -> "tuple[dict[str, Mechanism], dict[str, LocalProtocol], dict[str, CuratorQuestion]]":
+    """What is named, of mechanisms, local protocols and a curator's questions; else everything."""
     from discreet.audit.catalogue import CATALOGUE  # noqa: PLC0415 - heavy room
     from discreet.audit.curator_questions import QUESTIONS  # noqa: PLC0415 - the same
+    from discreet.audit.local_protocols import PROTOCOLS  # noqa: PLC0415 - the same
 
-    known = [*CATALOGUE, *QUESTIONS]
+    known = [*CATALOGUE, *PROTOCOLS, *QUESTIONS]
     unknown = [name for name in names if name not in known]
     if unknown:
         raise click.UsageError(
@@ -101,6 +108,7 @@ def _claims(names: tuple[str, ...]) -> "tuple[dict[str, Mechanism], dict[str, Cu
     wanted = names or tuple(known)
     return (
         {name: CATALOGUE[name]() for name in wanted if name in CATALOGUE},
+        {name: PROTOCOLS[name]() for name in wanted if name in PROTOCOLS},
         {name: QUESTIONS[name] for name in wanted if name in QUESTIONS},
     )
 

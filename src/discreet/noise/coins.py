@@ -28,6 +28,9 @@ from discreet.noise.certified import (
 from discreet.noise.shape import DrawRequest, Size, ask
 from discreet.rationals import Real, non_negative, rational
 
+MANY = 1 << 12
+"""So many draws of one coin are settled by a byte each, where others take a word."""
+
 
 @dataclass(frozen=True, slots=True)
 class Coin:
@@ -115,10 +118,28 @@ def _draw(request: DrawRequest[Coin]) -> Any:
 
 
 def _many(request: DrawRequest[Coin], source: BitSource) -> NDArray[np.bool_]:
+    if request.which is None and request.count >= MANY:
+        return _alike(request.laws[0], request.count, source)
     words = source.words(request.count)
     limits = np.array([min(coin.threshold, (1 << 64) - 1) for coin in request.laws], np.uint64)
     thresholds = limits[0] if request.which is None else limits[request.which]
     heads = words < thresholds
     for lane in map(int, np.flatnonzero(words == thresholds)):
         heads[lane] = request.law(lane).settle(int(words[lane]), source)
+    return heads
+
+
+def _alike(coin: Coin, count: int, source: BitSource) -> NDArray[np.bool_]:
+    """Draw many of one coin: a byte of its uniform settles all draws but one in 256.
+
+    Those whose byte is the first byte of p draw seven more; their word is then a whole one.
+    """
+    first = coin.threshold >> 56
+    octets = source.words(-(-count // 8)).view(np.uint8)[:count]
+    heads = octets < first  # p = 1 has the threshold 2^64, and 256 is above all octets
+    ties = np.flatnonzero(octets == first) if first < 256 else np.empty(0, np.intp)
+    words = (source.words(ties.size) >> np.uint64(8)) | np.uint64((first % 256) << 56)
+    heads[ties] = words < np.uint64(min(coin.threshold, (1 << 64) - 1))
+    for lane in map(int, np.flatnonzero(words == coin.threshold)):
+        heads[ties[lane]] = coin.settle(int(words[lane]), source)
     return heads

@@ -15,6 +15,7 @@ from fastapi import APIRouter, FastAPI
 
 from discreet.curator.curator import Curator
 from discreet.errors import DiscreetError
+from discreet.local.campaigns import CampaignStore
 from discreet.server.access import FILE, AccessStore
 from discreet.server.app_state import AppState
 from discreet.server.auth_middleware import AuthMiddleware, route_accesses
@@ -29,6 +30,7 @@ from discreet.server.revocations import Revocations
 from discreet.server.routes import (
     access,
     budgets,
+    campaigns,
     datasets,
     grants,
     health,
@@ -65,7 +67,7 @@ _SWITCH = 0.001
 
 _PARTS = (
     *(health, access, public, questions, orders, releases, budgets),
-    *(uploads, datasets, grants, ledger, lab),
+    *(uploads, datasets, grants, ledger, campaigns, lab),
 )
 
 
@@ -101,6 +103,7 @@ def build_app(
         Slots(chosen.planning, long=max(1, chosen.planning // 3), each=1),
         timetable,
         Uploads(folder),
+        CampaignStore(None if folder is None else folder / "campaigns"),
         log,
     )
     app = FastAPI(
@@ -180,3 +183,4 @@ def _finish(app_state: AppState) -> None:
     """Wait for what is charged and being computed."""
     app_state.work.close(grace=app_state.settings.grace)
     app_state.uploads.close()
+    app_state.campaigns.close()

@@ -8,6 +8,7 @@ from typing import cast
 from fastapi import Request
 
 from discreet.curator.curator import Curator
+from discreet.local.campaigns import CampaignStore
 from discreet.server.access import AccessStore
 from discreet.server.metrics import Metrics
 from discreet.server.rate_limits import Slots
@@ -34,6 +35,7 @@ class AppState:
     planning: Slots
     timetable: Timetable
     uploads: Uploads
+    campaigns: CampaignStore
     log: Callable[[str], None]
 
 

@@ -16,7 +16,7 @@ from discreet.server.error_replies import HttpError, reply
 from discreet.server.settings import Settings
 
 UPLOADS = "/v1/uploads"
-_LISTING = frozenset({"/v1/datasets", "/v1/public-tables", "/v1/preview"})
+_LISTING = frozenset({"/v1/datasets", "/v1/public-tables", "/v1/preview", "/v1/reports/{campaign}"})
 _LISTS = 16
 """How much more the owner may send to describe a table: it may have thousands of public keys."""
 

@@ -5,6 +5,7 @@ made one at a time and kept, so that visitors cannot keep the server from answer
 """
 
 import threading
+from dataclasses import asdict
 from functools import lru_cache
 from typing import Annotated, Final
 
@@ -18,6 +19,8 @@ from discreet.lab.classroom import BEFORE, Coins, Lesson
 from discreet.lab.classroom import MOST as LARGEST
 from discreet.lab.curves import ALARMS, NOISES, Curves, Noise, curves
 from discreet.lab.curves import EPSILONS as STOPS
+from discreet.lab.poll import SIZES as POLL_SIZES
+from discreet.lab.poll import Poll, ProtocolName
 from discreet.lab.stories import STORIES
 from discreet.rationals import rational
 from discreet.server.app_state import AppState, app_state_of
@@ -88,6 +91,55 @@ def _told(drawn: Curves) -> NoiseReply:
         of_strangers=ALARMS,
         of_people=drawn.found,
         reading=drawn.reading,
+    )
+
+
+# --- a poll of devices ---------------------------------------------------------------------------
+
+
+class PollBody(LabBody):
+    """Made-up people, and how their devices report."""
+
+    protocol: ProtocolName = "randomized-response"
+    epsilon: float = Field(1, ge=0.05, le=8)
+    people: int = Field(10_000, ge=100, le=POLL_SIZES[-1])
+
+
+class PollRowReply(BaseModel):
+    """One drink; 95 of 100 intervals hold the truth."""
+
+    value: str
+    truth: int
+    estimate: float
+    lower: float
+    upper: float
+
+
+class FirstReport(BaseModel):
+    """What the first person drinks, and what their device sent, in hexadecimal."""
+
+    value: str
+    report: str
+
+
+class PollReply(BaseModel):
+    """What the reports say beside what is true."""
+
+    rows: list[PollRowReply]
+    report_bytes: int
+    first: FirstReport
+
+
+@router.post("/poll")
+def poll(asked: PollBody) -> PollReply:
+    """Let made-up people report by a local protocol; coins fall anew on every call."""
+    with _drawing:
+        epsilon = rational(asked.epsilon, "epsilon")
+        held = Poll.held(asked.protocol, epsilon=epsilon, people=asked.people)
+    value, report = held.first
+    rows = [PollRowReply(**asdict(row)) for row in held.rows]
+    return PollReply(
+        rows=rows, report_bytes=held.report_bytes, first=FirstReport(value=value, report=report)
     )
 
 

@@ -1,5 +1,6 @@
 // The Data page: datasets, budgets, who may ask, and adding a dataset in steps.
 import { api, ended, faultBox, h, one, plural, put, start } from "/static/shell.js";
+import { drawCampaigns } from "/static/data/campaigns.js";
 import { datasetCard } from "/static/data/dataset.js";
 import { drawTokens } from "/static/data/tokens.js";
 import { openWizard } from "/static/data/wizard.js";
@@ -15,6 +16,7 @@ async function overview() {
     const publics = Object.values(schema.tables).filter((table) => !table.unit);
     const names = Object.keys(schema.datasets);
     const people = h("section", { class: "card stack", "aria-labelledby": "tokens-title" });
+    const campaigns = h("section", { class: "card stack", "aria-labelledby": "campaigns-title", hidden: true });
     put(
       target,
       h(
@@ -63,9 +65,10 @@ async function overview() {
             ),
           ),
         ),
+      campaigns,
       people,
     );
-    await drawTokens(people, names);
+    await Promise.all([drawTokens(people, names), drawCampaigns(campaigns)]);
   } catch (fault) {
     if (!ended(fault)) put(target, faultBox(fault));
   }

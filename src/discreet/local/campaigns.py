@@ -1,0 +1,257 @@
+"""Campaigns: what a server collects reports for, and the file that keeps them."""
+
+import fcntl
+import json
+import os
+import re
+import struct
+import tempfile
+import threading
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from discreet.errors import InputError, LedgerError
+from discreet.local.aggregator import Aggregator
+from discreet.local.protocol import LocalProtocol
+from discreet.rationals import whole
+
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_RECORD: Final = struct.Struct("<II")
+_FACTS: Final = "campaign.json"
+_LOG: Final = "reports"
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """A protocol under a name, until a date, for so many reports at most; all of it is public."""
+
+    name: str
+    protocol: LocalProtocol
+    ends: datetime
+    most_reports: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise InputError(
+                "a campaign of this name",
+                why="its name is a part of an address",
+                fix="use up to 64 small letters, digits, - and _",
+            )
+        if not self.protocol.is_self_contained:
+            raise InputError(
+                f"a campaign of {type(self.protocol).__name__}",
+                why="its estimates need a list of values to look up",
+                fix="collect its frames in a file, and add them to an aggregator",
+            )
+        if self.ends.tzinfo is None:
+            raise InputError("an end without a time zone", why="clocks differ", fix="end it in UTC")
+        whole(self.most_reports, "most_reports", at_least=1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For devices, which make their protocol object of it."""
+        return {
+            "name": self.name,
+            "protocol": self.protocol.to_dict(),
+            "digest": self.protocol.digest.hex(),
+            "ends": self.ends.astimezone(UTC).isoformat(),
+            "most_reports": self.most_reports,
+        }
+
+    @staticmethod
+    def from_dict(stored: dict[str, Any]) -> "Campaign":
+        """Read what `to_dict` wrote."""
+        ends = datetime.fromisoformat(stored["ends"])
+        protocol = LocalProtocol.from_dict(stored["protocol"])
+        return Campaign(stored["name"], protocol, ends, stored["most_reports"])
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """How far a campaign is: reports that count, and those refused by reason."""
+
+    n: int
+    rejected: dict[str, int]
+
+
+class ReportLog:
+    """The reports of one campaign: a file that is only ever appended to, and their sums.
+
+    Guarantee:
+        What `add` has returned for is on disk. Several processes may add at a time: each reads
+        what the others have added before it adds its own, so a frame counts once whoever it came
+        to. A record that a crash cut short was never confirmed, and is dropped.
+
+    Nothing here is secret: a report is private before it leaves its device, so whoever steals the
+    file learns what the campaign's guarantee allows.
+    """
+
+    def __init__(self, folder: Path, campaign: Campaign) -> None:
+        self.campaign = campaign
+        self._path = folder / _LOG
+        self._lock = threading.Lock()
+        self._sums = Aggregator(campaign.protocol)
+        self._position = 0
+        self._shown: tuple[int, pa.Table] | None = None
+
+    def add(self, frames: bytes, now: float) -> Collected:
+        """Keep frames; InputError after the end, or where the campaign is full."""
+        with self._lock, _held(self._path) as file:
+            self._catch_up(file)
+            self._check_open(now)
+            before = Collected(self._sums.n, dict(self._sums.rejected))
+            self._sums.add(frames)
+            if self._sums.n > before.n:  # what holds no report takes no room
+                self._append(file, frames)
+            refused = {why: n - before.rejected[why] for why, n in self._sums.rejected.items()}
+            return Collected(self._sums.n - before.n, refused)
+
+    def read(self) -> tuple[Collected, pa.Table]:
+        """How far it is, and the estimates with their intervals."""
+        with self._lock, _held(self._path) as file:
+            self._catch_up(file)
+            if self._shown is None or self._shown[0] != self._sums.n:
+                self._shown = (self._sums.n, self._sums.estimate().to_arrow())
+            return Collected(self._sums.n, dict(self._sums.rejected)), self._shown[1]
+
+    def _check_open(self, now: float) -> None:
+        over = now >= self.campaign.ends.timestamp()
+        if over or self._sums.n >= self.campaign.most_reports:
+            raise InputError(
+                "this campaign is over" if over else "this campaign is full",
+                why="its end and its size were told when it began",
+                fix="send nothing more",
+            )
+
+    def _catch_up(self, file: int) -> None:
+        """Add what others have appended; cut off what a crash has left."""
+        size = os.fstat(file).st_size
+        while self._position < size:
+            head = os.pread(file, _RECORD.size, self._position)
+            length, check = _RECORD.unpack(head) if len(head) == _RECORD.size else (0, 1)
+            frames = os.pread(file, length, self._position + _RECORD.size)
+            if len(frames) != length or zlib.crc32(frames) != check:
+                os.ftruncate(file, self._position)
+                return
+            self._sums.add(frames)
+            self._position += _RECORD.size + length
+
+    def _append(self, file: int, frames: bytes) -> None:
+        record = _RECORD.pack(len(frames), zlib.crc32(frames)) + frames
+        try:
+            if os.pwrite(file, record, self._position) != len(record):
+                raise OSError("a part of it")  # noqa: TRY301 - handled as the disk's own
+            os.fsync(file)
+        except OSError as wrong:
+            self._sums, self._position = Aggregator(self.campaign.protocol), 0  # as on disk
+            raise LedgerError(
+                "reports cannot be kept",
+                why=f"{wrong.strerror or wrong}",
+                fix="make room, and send them again",
+            ) from None
+        self._position += len(record)
+
+
+class CampaignStore:
+    """All campaigns of a server, in a folder of their own; without one they end with the server."""
+
+    def __init__(self, folder: Path | None, clock: Callable[[], float] = time.time) -> None:
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._given = folder
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._logs: dict[str, ReportLog] = {}
+
+    @property
+    def _folder(self) -> Path:
+        """The given one, or one that is made when it is first needed."""
+        if self._given is not None:
+            return self._given
+        with self._lock:
+            if self._temporary is None:
+                self._temporary = tempfile.TemporaryDirectory(prefix="discreet-")
+            return Path(self._temporary.name)
+
+    @property
+    def _is_empty(self) -> bool:
+        return self._given is None and self._temporary is None
+
+    def close(self) -> None:
+        """Remove what ends with the server."""
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    def begin(self, campaign: Campaign) -> None:
+        """Open a campaign; its parameters never change."""
+        place = self._folder / campaign.name
+        text = json.dumps(campaign.to_dict(), indent=1, sort_keys=True)
+        try:
+            place.mkdir(parents=True)
+        except FileExistsError:
+            raise InputError(
+                "a campaign of this name is there already",
+                why="devices have its parameters",
+                fix="choose another name",
+            ) from None
+        _write(place / _LOG, b"")
+        _write(place / _FACTS, text.encode())  # last: what has this file is whole
+        for one in (place, self._folder):
+            _sync(one)
+
+    def names(self) -> list[str]:
+        """All campaigns."""
+        if self._is_empty or not self._folder.exists():
+            return []
+        found = self._folder.glob(f"*/{_FACTS}")
+        return sorted(one.parent.name for one in found)
+
+    def find(self, name: str) -> ReportLog | None:
+        """The reports of a campaign, or None."""
+        if self._is_empty or not _NAME.fullmatch(name):
+            return None
+        place = self._folder / name
+        with self._lock:
+            if name not in self._logs and (place / _FACTS).exists():
+                stored = json.loads((place / _FACTS).read_text())
+                self._logs[name] = ReportLog(place, Campaign.from_dict(stored))
+            return self._logs.get(name)
+
+    def collect(self, log: ReportLog, frames: bytes) -> Collected:
+        """Keep frames that came now."""
+        return log.add(frames, self._clock())
+
+
+class _held:  # noqa: N801 - a context, used like a function
+    """The file of a campaign, locked against other processes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> int:
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        return self._file
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._file)
+
+
+def _write(path: Path, data: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

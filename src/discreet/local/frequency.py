@@ -1,0 +1,83 @@
+"""Frequencies: one estimator for every protocol whose reports support some of the values."""
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.local.domain import Domain
+from discreet.local.estimate import Estimate
+from discreet.local.protocol import LocalProtocol, Statistic
+from discreet.mechanisms.claim import Law
+from discreet.privacy.numerics.rounding import Interval
+from discreet.rationals import Real
+
+Chances = tuple[Fraction, Fraction]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrequencyProtocol(LocalProtocol):
+    """A report supports a set of values: its own with probability p, any other with q.
+
+    Why: the number S of reports that support a value that c of n people hold has mean
+    c p + (n - c) q, so (S - n q)/(p - q) is unbiased, with variance
+    (c p (1 - p) + (n - c) q (1 - q))/(p - q)^2: reports of different people are independent.
+
+    Reference: Wang, Blocki, Li, Jha, Locally Differentially Private Protocols for Frequency
+    Estimation, 2017, section 3 ("pure" protocols).
+    """
+
+    domain: Domain = field()
+
+    def __post_init__(self) -> None:
+        LocalProtocol.__post_init__(self)
+        object.__setattr__(self, "domain", Domain.of(self.domain))
+
+    @property
+    @abstractmethod
+    def support(self) -> Chances:
+        """P and q, exactly."""
+
+    @abstractmethod
+    def supporters(self, statistic: Statistic, n: int) -> NDArray[Any]:
+        """How many reports support each value of the domain."""
+
+    def parameters(self) -> dict[str, Any]:
+        """The domain; subclasses add theirs."""
+        return {"domain": self.domain.described()}
+
+    def read(self, values: Any) -> NDArray[np.int64]:
+        """Values as their numbers."""
+        return self.domain.numbers(values)
+
+    def estimate(self, statistic: Statistic, n: int, values: Any = None) -> Estimate:
+        """How many people hold each value of the domain, or each of these."""
+        p, q = self.support
+        counts = (self.supporters(statistic, n) - n * float(q)) / float(p - q)
+        base, slope = (float(one) for one in self.variances)
+        told = self.domain.values
+        if values is not None:
+            places = self.domain.numbers(values)
+            told, counts = [told[place] for place in places.tolist()], counts[places]
+        return Estimate(told, counts, n, n * base, slope, float(1 / (p - q)))
+
+    def variance(self, n: int, count: Real = 0) -> float:
+        """The variance of the estimate of a value that `count` of n people hold."""
+        base, slope = self.variances
+        return float(n * base + Fraction(count) * slope)
+
+    @property
+    def variances(self) -> Chances:
+        """The variance of an estimate over n: for nobody's value, and more for each own."""
+        p, q = self.support
+        base = q * (1 - q) / (p - q) ** 2
+        return base, p * (1 - p) / (p - q) ** 2 - base
+
+
+def small_law(chances: dict[Any, Fraction]) -> Law:
+    """An exact law as bounds in floats."""
+    bounds = {outcome: Interval.of(p) for outcome, p in chances.items()}
+    return {outcome: (one.lower, one.upper) for outcome, one in bounds.items()}

@@ -1,0 +1,374 @@
+"""Means of numbers between public bounds: one bit, a window, or a mixture of both."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import noise
+from discreet.errors import InputError
+from discreet.local.estimate import MeanEstimate, spread
+from discreet.local.frequency import small_law
+from discreet.local.protocol import (
+    LocalProtocol,
+    Statistic,
+    as_numbers,
+    as_octets,
+    likelihood_ratio,
+    octets_for,
+    stored_as,
+)
+from discreet.local.reports import Octets
+from discreet.mechanisms.claim import Law, Pair
+from discreet.rationals import rational
+
+GRID: Final = 1 << 16
+"""Values are rounded to so many steps between their bounds, before anything random happens."""
+
+HYBRID_FROM: Final = Fraction(61, 100)
+"""The epsilon above which the window is worth mixing in (Wang and others 2019, epsilon*)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanProtocol(LocalProtocol):
+    """A number from `lower` to `upper`, clamped, on a public grid of 65,536 steps.
+
+    A report is an integer whose mean is linear in the value, so that (report - offset)/scale is an
+    unbiased estimate of the value's place on the grid.
+
+    Edge cases: NaN counts as `lower`: it must not be seen that it was one.
+    """
+
+    grid: ClassVar[int] = GRID
+
+    lower: Fraction = field(default=Fraction(-1))
+    upper: Fraction = field(default=Fraction(1))
+
+    def __post_init__(self) -> None:
+        LocalProtocol.__post_init__(self)
+        low, high = (rational(_exact(end), "bound") for end in (self.lower, self.upper))
+        if low >= high:
+            raise InputError("bounds without room", why="lower is below upper", fix="swap them")
+        object.__setattr__(self, "lower", low)
+        object.__setattr__(self, "upper", high)
+
+    def parameters(self) -> dict[str, Any]:
+        """The bounds."""
+        return {"lower": str(self.lower), "upper": str(self.upper)}
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """For each kind of report: how many, their sum, and their squares' sum in two halves."""
+        return (self.kinds, 4)
+
+    @property
+    def kinds(self) -> int:
+        """How many kinds of report there are; the kind is told openly."""
+        return 1
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """Both ends, and an end against the middle."""
+        middle = float((self.lower + self.upper) / 2)
+        return (Pair(float(self.lower), float(self.upper)), Pair(middle, float(self.upper)))
+
+    def read(self, values: Any) -> NDArray[np.int64]:
+        """Places on the grid, 0 to 65,536; anything but numbers is refused."""
+        try:
+            given = np.atleast_1d(np.asarray(values, dtype=np.float64))
+        except (TypeError, ValueError):
+            raise InputError(
+                "a value that is no number", why="a mean is of numbers", fix="pass numbers"
+            ) from None
+        low, high = float(self.lower), float(self.upper)
+        inside = np.clip(np.nan_to_num(given, nan=low, posinf=high, neginf=low), low, high)
+        places = np.rint((inside / (high - low) - low / (high - low)) * self.grid)
+        return np.clip(places, 0, self.grid).astype(np.int64)
+
+    @abstractmethod
+    def debias(self, kind: int) -> tuple[Fraction, Fraction]:
+        """Offset and scale of a kind of report: E[report] = offset + scale * place."""
+
+    @abstractmethod
+    def split(self, rows: Octets) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The kind and the integer of each report."""
+
+    def tally(self, rows: Octets, sums: Statistic) -> None:
+        """Exact sums; squares of integers below 2^18 are summed in two halves of 24 bits."""
+        kinds, numbers = self.split(rows)
+        for kind in range(self.kinds):
+            mine = numbers[kinds == kind]
+            squares = mine * mine
+            low = int((squares & 0xFFFFFF).sum())
+            sums[kind] += np.array([len(mine), mine.sum(), low, (squares >> 24).sum()])
+
+    def estimate(self, statistic: Statistic, n: int, values: Any = None) -> MeanEstimate:
+        """The mean, in the units of the bounds."""
+        del values
+        first = second = 0.0
+        for kind in range(self.kinds):
+            count, total, low, high = map(int, statistic[kind])
+            offset, scale = self.debias(kind)
+            squares = low + (high << 24)
+            first += float((total - count * offset) / scale)
+            second += float((squares - 2 * offset * total + count * offset**2) / scale**2)
+        unit = float((self.upper - self.lower) / self.grid)
+        mean = float(self.lower) + unit * first / n if n else float("nan")
+        return MeanEstimate(mean, unit * spread(first, second, n), n)
+
+    def variance(self, value: float) -> float:
+        """The variance of one person's unbiased estimate, in the units of the bounds."""
+        place = int(self.read(value)[0])
+        unit = (self.upper - self.lower) / self.grid
+        return float(unit**2 * self._variance(place))
+
+    @abstractmethod
+    def _variance(self, place: int) -> Fraction:
+        """On the grid."""
+
+
+@stored_as("mean-1bit/1")
+@dataclass(frozen=True, kw_only=True)
+class Mean1Bit(MeanProtocol):
+    """One bit: 1 with probability lie + (truth - lie) * (value's place between the bounds).
+
+    Guarantee:
+        epsilon: the value is rounded at random to an end, and which end is told by
+        `RandomizedResponse`. Neighbours: the value is changed to any other.
+
+    On [-1, 1] this is the protocol of Duchi, Jordan and Wainwright (2018) in one dimension; on
+    [0, m] that of Ding, Kulkarni and Yekhanin (2017). Best where epsilon is below 0.61. With a
+    device's ledger the threshold of the rounding is drawn once, and one bit is kept for each end:
+    a life of reports costs 2 epsilon at most. Variance ((e^epsilon + 1)/(e^epsilon - 1))^2 - x^2
+    on [-1, 1].
+
+    Example:
+        >>> salary = Mean1Bit(epsilon=1, lower=0, upper=100_000)
+        >>> salary.width, 0 < salary.aggregator().add(
+        ...     salary.reporter().report([50_000] * 10_000)).estimate().standard_error < 2_000
+        (1, True)
+    """
+
+    @property
+    def lie(self) -> Fraction:
+        """The probability that the bit is not the one that was rounded to."""
+        return 1 / (1 + likelihood_ratio(self.epsilon))
+
+    @property
+    def width(self) -> int:
+        """A byte."""
+        return 1
+
+    def settle(self, codes: NDArray[Any], once: Callable[[Callable[[], bytes]], bytes]) -> Any:
+        """Round to an end by a threshold that the device draws once for its life.
+
+        So it keeps one answer for each end, two in all, whatever its values do.
+        """
+        threshold = once(lambda: int(noise.below(self.grid)).to_bytes(4, "little"))
+        return np.where(codes > int.from_bytes(threshold, "little"), self.grid, 0)
+
+    def randomize(self, codes: NDArray[Any]) -> Octets:
+        """Round to an end at random, then flip."""
+        return as_octets(self._bits(codes), 1)
+
+    def _bits(self, codes: NDArray[Any]) -> NDArray[np.bool_]:
+        up = np.asarray(noise.below(self.grid, size=len(codes))) < codes
+        return up ^ np.asarray(noise.bernoulli(self.lie, size=len(codes)))
+
+    def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
+        """0 or 1."""
+        found: NDArray[np.bool_] = rows[:, 0] <= 1
+        return found
+
+    def split(self, rows: Octets) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Bits."""
+        return np.zeros(len(rows), dtype=np.int64), rows[:, 0].astype(np.int64)
+
+    def debias(self, kind: int) -> tuple[Fraction, Fraction]:
+        """A bit has mean lie + (1 - 2 lie) place/grid."""
+        del kind
+        return self.lie, (1 - 2 * self.lie) / self.grid
+
+    def _variance(self, place: int) -> Fraction:
+        offset, scale = self.debias(0)
+        p = offset + scale * place
+        return p * (1 - p) / scale**2
+
+    def law(self, value: Any) -> Law:
+        """Of the bit."""
+        offset, scale = self.debias(0)
+        p = offset + scale * int(self.read(value)[0])
+        return small_law({1: p, 0: 1 - p})
+
+
+@stored_as("piecewise-mean/1")
+@dataclass(frozen=True, kw_only=True)
+class PiecewiseMean(MeanProtocol):
+    """A point of a longer grid, likelier inside a window that the value places.
+
+    Guarantee:
+        epsilon: a point inside the window is e^epsilon times as likely as one outside, whatever the
+        window. Neighbours: the value is changed to any other.
+    Why:
+        The output grid has N = 65,536 + w points and the window of a value at place x is x, ...,
+        x + w - 1, so that the mean of a report is linear in x. With w = 65,536 e^(-epsilon/2)
+        this is the piecewise mechanism, on integers: no float is ever drawn. Variance
+        x^2/(e^(epsilon/2) - 1) + (e^(epsilon/2) + 3)/(3 (e^(epsilon/2) - 1)^2) on [-1, 1].
+
+    Example:
+        >>> PiecewiseMean(epsilon=2).width
+        3
+
+    Reference: Wang, Xiao, Yang, Zhao, Hui, Shin, Shin, Yu, Collecting and Analyzing
+    Multidimensional Data with Local Differential Privacy, 2019, section III-B.
+    """
+
+    grid: ClassVar[int] = GRID
+
+    @property
+    def window(self) -> int:
+        """Points in a window."""
+        root = likelihood_ratio(self.epsilon / 2)
+        return max(1, round(self.grid / root))
+
+    @property
+    def points(self) -> int:
+        """Points of the output grid."""
+        return self.grid + self.window
+
+    @property
+    def inside(self) -> Fraction:
+        """The probability of the window."""
+        ratio = likelihood_ratio(self.epsilon)
+        return ratio * self.window / (ratio * self.window + self.points - self.window)
+
+    @property
+    def width(self) -> int:
+        """Two or three bytes: a point."""
+        return octets_for(self.points - 1)
+
+    def randomize(self, codes: NDArray[Any]) -> Octets:
+        """All coins are drawn for everybody, whichever of them counts."""
+        return as_octets(self._points(codes), self.width)
+
+    def _points(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        n, w = len(codes), self.window
+        hit = np.asarray(noise.bernoulli(self.inside, size=n))
+        near = codes + np.asarray(noise.below(w, size=n))
+        far = np.asarray(noise.below(self.points - w, size=n))
+        found: NDArray[np.int64] = np.where(hit, near, far + w * (far >= codes))
+        return found
+
+    def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
+        """Points that exist."""
+        return as_numbers(rows) < self.points
+
+    def split(self, rows: Octets) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Points."""
+        return np.zeros(len(rows), dtype=np.int64), as_numbers(rows)
+
+    def debias(self, kind: int) -> tuple[Fraction, Fraction]:
+        """From the window's mean, and the mean of all points."""
+        del kind
+        high, low = self._chances
+        everywhere = low * Fraction(self.points * (self.points - 1), 2)
+        own = (high - low) * self.window
+        return everywhere + own * Fraction(self.window - 1, 2), own
+
+    @property
+    def _chances(self) -> tuple[Fraction, Fraction]:
+        """Of a point inside and of one outside."""
+        out = self.points - self.window
+        return self.inside / self.window, (1 - self.inside) / out
+
+    def _variance(self, place: int) -> Fraction:
+        high, low = self._chances
+        ends = (_squares(self.points), _squares(place + self.window) - _squares(place))
+        second = low * ends[0] + (high - low) * ends[1]
+        offset, scale = self.debias(0)
+        return (second - (offset + scale * place) ** 2) / scale**2
+
+
+@stored_as("hybrid-mean/1")
+@dataclass(frozen=True, kw_only=True)
+class HybridMean(MeanProtocol):
+    """`PiecewiseMean` with probability 1 - e^(-epsilon/2), else `Mean1Bit`; below 0.61 only that.
+
+    Guarantee:
+        epsilon: which of the two was used does not depend on the value, and is told.
+        Neighbours: the value is changed to any other.
+
+    Its variance does not depend on the value, so that the worst one is better than either's.
+
+    Example:
+        >>> HybridMean(epsilon=4).variance(0), HybridMean(epsilon=4).variance(1)
+        (0.21898..., 0.21898...)
+
+    Reference: Wang and others 2019, section III-C.
+    """
+
+    @property
+    def kinds(self) -> int:
+        """A bit, or a point."""
+        return 2
+
+    @property
+    def share(self) -> Fraction:
+        """The probability of a point."""
+        if self.epsilon <= HYBRID_FROM:
+            return Fraction(0)
+        return 1 - 1 / likelihood_ratio(self.epsilon / 2)
+
+    @property
+    def bit(self) -> Mean1Bit:
+        """One half."""
+        return Mean1Bit(epsilon=self.epsilon, lower=self.lower, upper=self.upper)
+
+    @property
+    def point(self) -> PiecewiseMean:
+        """The other half."""
+        return PiecewiseMean(epsilon=self.epsilon, lower=self.lower, upper=self.upper)
+
+    @property
+    def width(self) -> int:
+        """Three bytes: the number, and the kind in the highest bit."""
+        return 3
+
+    def randomize(self, codes: NDArray[Any]) -> Octets:
+        """Both are drawn for everybody, and one is sent."""
+        chosen = np.asarray(noise.bernoulli(self.share, size=len(codes)))
+        bits, points = self.bit._bits(codes), self.point._points(codes)  # noqa: SLF001 - halves
+        return as_octets(np.where(chosen, points | 1 << 23, bits), 3)
+
+    def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
+        """A bit or a point that exists."""
+        kinds, numbers = self.split(rows)
+        found: NDArray[np.bool_] = numbers < np.array([2, self.point.points])[kinds]
+        return found
+
+    def split(self, rows: Octets) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The kind is the highest bit."""
+        words = as_numbers(rows)
+        return words >> 23, words & (1 << 23) - 1
+
+    def debias(self, kind: int) -> tuple[Fraction, Fraction]:
+        """That of the half."""
+        return (self.bit, self.point)[kind].debias(0)
+
+    def _variance(self, place: int) -> Fraction:
+        one, other = self.bit._variance(place), self.point._variance(place)  # noqa: SLF001 - halves
+        return (1 - self.share) * one + self.share * other
+
+
+def _exact(end: Any) -> Any:
+    """A bound as it is typed, or as it is stored."""
+    return Fraction(end) if isinstance(end, str) else end
+
+
+def _squares(end: int) -> Fraction:
+    """0 + 1 + 4 + ... + (end - 1)^2."""
+    return Fraction((end - 1) * end * (2 * end - 1), 6)

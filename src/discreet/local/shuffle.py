@@ -1,0 +1,85 @@
+"""The shuffle model: a stage that forgets who sent which report."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from discreet import noise
+from discreet.errors import InputError
+from discreet.local.protocol import LocalProtocol
+from discreet.local.reports import Frames, read_frames, write_frame
+from discreet.privacy import Guarantee, Shuffled
+from discreet.rationals import positive, whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shuffle:
+    """Forward reports in batches of `batch`, in a random order, without the names of their frames.
+
+    Guarantee:
+        Whoever sees forwarded batches alone: `privacy.Shuffled` of the protocol's epsilon and
+        `batch` people, by the clones bound of 2021. The shuffler itself sees single reports, and
+        has the local guarantee. It must not work together with who reads the batches.
+    Neighbours:
+        One person's value is changed; all of a batch report.
+    Edge cases:
+        Refused where epsilon > ln(batch/(16 ln(2/delta))): the theorem says nothing there. Fewer
+        reports than a batch are not forwarded. Malformed reports are: they are somebody's, too,
+        and the aggregator counts them. An adversary who sends reports of their own makes the
+        crowd smaller by as many: state `batch` as the number of honest ones.
+
+    Example:
+        >>> from discreet.local import HadamardResponse
+        >>> stage = Shuffle(HadamardResponse(epsilon=1, domain=100), batch=10_000, delta=1e-6)
+        >>> stage.guarantee.epsilon(1e-6).upper < 0.06
+        True
+
+    Reference: Feldman, McMillan, Talwar, Hiding Among the Clones, 2021, theorem 3.1.
+    """
+
+    protocol: LocalProtocol
+    batch: int
+    delta: Fraction
+
+    def __init__(self, protocol: LocalProtocol, *, batch: int, delta: Fraction | float) -> None:
+        size, failure = whole(batch, "batch", at_least=2), positive(delta, "delta")
+        most = math.log(size / (16 * math.log(2 / failure))) if failure < 1 else math.inf
+        if failure >= 1 or float(protocol.epsilon) > most:
+            raise InputError(
+                f"epsilon {float(protocol.epsilon):.4g} in batches of {size}",
+                why="shuffling is proven to help up to ln(batch/(16 ln(2/delta))) only",
+                fix="shuffle larger batches, or report with a smaller epsilon",
+            )
+        object.__setattr__(self, "protocol", protocol)
+        object.__setattr__(self, "batch", size)
+        object.__setattr__(self, "delta", failure)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What a forwarded batch gives away about one of its people."""
+        return Shuffled(self.protocol.epsilon, self.batch)
+
+    def shuffle(self, reports: bytes) -> bytes:
+        """One frame, all reports in it in an order that is exactly uniform."""
+        protocol = self.protocol
+        parts = list(read_frames(reports, protocol.digest, protocol.width))
+        rows = [part.rows for part in parts if isinstance(part, Frames)]
+        table = np.concatenate(rows) if rows else np.empty((0, protocol.width), dtype=np.uint8)
+        if len(rows) < len(parts) or len(table) < self.batch:
+            raise InputError(
+                "a batch that is too small, or cannot be read",
+                why=f"{self.batch} reports hide each other, and fewer do not",
+                fix="wait for more reports of the same protocol",
+            )
+        return write_frame(protocol.digest, table[_permutation(len(table))])
+
+
+def _permutation(size: int) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
+    """A uniform order: by random keys, drawn again if two are alike."""
+    while True:
+        keys = np.asarray(noise.below(1 << 62, size=max(size, 16)))[:size]
+        order = np.argsort(keys, kind="stable")
+        if (np.diff(keys[order]) > 0).all():
+            return order

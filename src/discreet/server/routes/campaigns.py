@@ -1,0 +1,178 @@
+"""Campaigns of the local model: reports come from anybody, estimates go to members.
+
+Reports need no login and no trusted store: each is private before it leaves its device.
+"""
+
+import math
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import anyio.to_thread
+from fastapi import APIRouter, Depends, Path, Request
+from pydantic import BaseModel, Field
+
+from discreet.errors import InputError
+from discreet.local.campaigns import Campaign, ReportLog
+from discreet.local.protocol import LocalProtocol
+from discreet.server.app_state import app_state_of
+from discreet.server.error_replies import missing
+from discreet.server.permissions import Member, Owner, anyone
+from discreet.server.table_models import Name, StrictBody
+
+router = APIRouter(tags=["local"])
+
+CampaignName = Annotated[str, Path(min_length=1, max_length=64)]
+
+
+class CampaignBody(StrictBody):
+    """A new campaign; `protocol` as `to_dict` of a protocol writes it, `ends` in UTC."""
+
+    name: Name
+    protocol: dict[str, Any]
+    ends: Annotated[str, Field(min_length=10, max_length=40)]
+    most_reports: Annotated[int, Field(ge=1, le=10**9)] = 1_000_000
+
+
+class CampaignTableBody(StrictBody):
+    """The name of a public table to keep the estimates in."""
+
+    table: Name
+
+
+class CampaignReply(BaseModel):
+    """What a device has to know to report."""
+
+    name: str
+    protocol: dict[str, Any]
+    digest: str
+    ends: str
+    most_reports: int
+
+
+class CampaignsReply(BaseModel):
+    """All campaigns."""
+
+    campaigns: list[CampaignReply]
+
+
+class ReportsReply(BaseModel):
+    """How many of the reports that were sent count, and how many do not, by reason."""
+
+    accepted: int
+    rejected: dict[str, int]
+
+
+class EstimateRow(BaseModel):
+    """One value; 95 of 100 intervals hold the truth."""
+
+    value: str | int
+    estimate: float | None
+    standard_error: float | None
+    lower: float | None
+    upper: float | None
+
+
+class EstimateReply(BaseModel):
+    """What the reports so far say; only the most frequent values of a large domain."""
+
+    n: int
+    rejected: dict[str, int]
+    values: int
+    rows: list[EstimateRow]
+
+
+_SHOWN = 200
+
+
+@router.get("/campaigns", dependencies=[Depends(anyone)])
+def campaigns(request: Request) -> CampaignsReply:
+    """List all campaigns and their public parameters."""
+    store = app_state_of(request).campaigns
+    logs = [store.find(name) for name in store.names()]
+    return CampaignsReply(campaigns=[_told(log) for log in logs if log is not None])
+
+
+@router.post("/campaigns", status_code=201)
+def begin(said: CampaignBody, request: Request, caller: Owner) -> CampaignReply:
+    """Begin to collect reports; parameters never change afterwards."""
+    del caller
+    try:
+        ends = datetime.fromisoformat(said.ends)
+        protocol = LocalProtocol.from_dict(said.protocol)
+    except (ValueError, TypeError, KeyError, ZeroDivisionError, AttributeError) as wrong:
+        if isinstance(wrong, InputError):
+            raise
+        raise InputError(
+            "a campaign that cannot be read",
+            why="its end is no date, or its protocol has other parameters",
+            fix="send the protocol's to_dict(), and an end such as 2031-01-31T00:00:00+00:00",
+        ) from None
+    made = Campaign(
+        said.name, protocol, ends if ends.tzinfo else ends.replace(tzinfo=UTC), said.most_reports
+    )
+    app_state_of(request).campaigns.begin(made)
+    return CampaignReply(**made.to_dict())
+
+
+@router.get("/campaigns/{campaign}", dependencies=[Depends(anyone)])
+def describe(campaign: CampaignName, request: Request) -> CampaignReply:
+    """Describe one campaign to a device."""
+    return _told(_found(request, campaign))
+
+
+@router.post(
+    "/reports/{campaign}",
+    dependencies=[Depends(anyone)],
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/octet-stream": {"schema": {"type": "string"}}},
+        }
+    },
+)
+async def collect(campaign: CampaignName, request: Request) -> ReportsReply:
+    """Take frames of reports from anybody; they are on disk before the reply."""
+    log, frames = _found(request, campaign), await request.body()
+    store = app_state_of(request).campaigns
+    done = await anyio.to_thread.run_sync(store.collect, log, frames)
+    return ReportsReply(accepted=done.n, rejected=done.rejected)
+
+
+@router.get("/campaigns/{campaign}/estimate")
+def estimate(campaign: CampaignName, request: Request, caller: Member) -> EstimateReply:
+    """Estimate from the reports so far, with intervals; free, for reports are private already."""
+    del caller
+    done, table = _found(request, campaign).read()
+    top = table.sort_by([("estimate", "descending")]).slice(0, _SHOWN)
+    rows = [
+        EstimateRow(**{key: _plain(one) for key, one in row.items()}) for row in top.to_pylist()
+    ]
+    return EstimateReply(n=done.n, rejected=done.rejected, values=len(table), rows=rows)
+
+
+@router.post("/campaigns/{campaign}/table", status_code=201)
+def keep(
+    campaign: CampaignName, said: CampaignTableBody, request: Request, caller: Owner
+) -> CampaignTableBody:
+    """Keep the estimates as a public table, which can be asked and joined for free."""
+    app_state = app_state_of(request)
+    _, table = _found(request, campaign).read()
+    with app_state.work.taken(patience=app_state.settings.patience):
+        app_state.curator.as_owner(caller.name).add_public(said.table, table, key=["value"])
+    return said
+
+
+def _found(request: Request, name: str) -> ReportLog:
+    log = app_state_of(request).campaigns.find(name)
+    if log is None:
+        raise missing("campaign of this name")
+    return log
+
+
+def _told(log: ReportLog) -> CampaignReply:
+    return CampaignReply(**log.campaign.to_dict())
+
+
+def _plain(one: Any) -> Any:
+    """JSON has no infinity and no NaN."""
+    return None if isinstance(one, float) and not math.isfinite(one) else one

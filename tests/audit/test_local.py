@@ -1,0 +1,74 @@
+"""Every local protocol's claim stands, and every planted bug is caught.
+
+Bits are fixed, so the verdicts are the same on every run.
+"""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from discreet.audit import audit_claim
+from discreet.audit.local_protocols import PROTOCOLS, audit_protocols, repeated
+from discreet.local.protocol import _KINDS
+
+
+def load(name):
+    place = Path(__file__).with_name(f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"discreet_{name}", place)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+PLANTED = load("mutants_of_local")
+SLOW = {"local-unit-vector-mean"}
+mutants = pytest.mark.parametrize("mutant", PLANTED.MUTANTS, ids=lambda one: one.name)
+
+
+def runs(name):
+    return 3_000 if name in SLOW else 40_000
+
+
+def test_no_protocol_is_missing():
+    assert {type(make()) for make in PROTOCOLS.values()} == set(_KINDS.values())
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_every_claim_stands_and_is_nearly_reached(name):
+    [audit] = audit_protocols({name: PROTOCOLS[name]()}, samples=runs(name), alpha=1e-4)
+
+    assert not audit.refuted, audit.strongest
+    assert audit.bound > 0.6 * audit.measured.point.epsilon
+
+
+@mutants
+def test_every_mutant_is_caught(mutant):
+    assert mutant.tool(mutant.broken, runs=40_000, alpha=0.01)
+
+
+@mutants
+def test_every_control_passes(mutant):
+    assert not mutant.tool(mutant.sound, runs=40_000, alpha=1e-4)
+
+
+def test_the_nearest_direction_is_caught():
+    assert PLANTED.NEAREST.tool(PLANTED.NEAREST.broken, runs=1500, alpha=0.01)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_every_claim_stands_with_fresh_bits(name):
+    samples = 30_000 if name in SLOW else 1_000_000
+    audit = audit_claim(name, PROTOCOLS[name]().claim, samples=samples, alpha=1e-9)
+
+    assert not audit.refuted, audit.strongest
+
+
+@pytest.mark.audit
+def test_repeats_stand_with_fresh_bits():
+    for name in ("local-k-randomized-response", "local-rappor"):
+        claim = repeated(PROTOCOLS[name](), 10)
+        assert not audit_claim(name, claim, samples=300_000, alpha=1e-9).refuted

@@ -1,0 +1,80 @@
+"""The file of a campaign: several processes, a full disk, a crash in mid-write."""
+
+import os
+from datetime import UTC, datetime
+
+import pytest
+
+from discreet import local
+from discreet.errors import InputError, LedgerError
+from discreet.local.campaigns import CampaignStore
+
+POLL = local.HadamardResponse(epsilon=1, domain=8)
+CAMPAIGN = local.Campaign("poll", POLL, datetime(2931, 1, 1, tzinfo=UTC))
+
+
+@pytest.fixture
+def stores(tmp_path):
+    """Two processes' views of one folder."""
+    one, other = CampaignStore(tmp_path), CampaignStore(tmp_path)
+    one.begin(CAMPAIGN)
+    return one, other
+
+
+def frames(count):
+    return b"".join(POLL.reporter().report(i % 8) for i in range(count))
+
+
+def test_a_frame_counts_once_whichever_process_it_comes_to(stores):
+    sent, more = frames(5), frames(3)
+    first = stores[0].collect(stores[0].find("poll"), sent)
+    second = stores[1].collect(stores[1].find("poll"), sent + more)
+
+    assert (first.n, second.n, second.rejected["replayed"]) == (5, 3, 5)
+    assert [store.find("poll").read()[0].n for store in stores] == [8, 8]
+    assert stores[0].find("poll").read()[1].equals(stores[1].find("poll").read()[1])
+
+
+def test_what_could_not_be_written_does_not_count(stores, monkeypatch):
+    log = stores[0].find("poll")
+    stores[0].collect(log, frames(2))
+    sent = frames(4)
+    with monkeypatch.context() as full:
+        full.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space")))
+        with pytest.raises(LedgerError, match="No space"):
+            stores[0].collect(log, sent)
+    os.truncate(log._path, 82)  # as a disk without room would have left it
+    assert log.read()[0].n == 2
+    assert stores[0].collect(log, sent).n == 4
+
+
+def test_a_record_that_a_crash_cut_short_is_dropped(stores, tmp_path):
+    stores[0].collect(stores[0].find("poll"), frames(5))
+    log = tmp_path / "poll" / "reports"
+    whole = log.read_bytes()
+    log.write_bytes(whole + whole[:-3])
+    fresh = CampaignStore(tmp_path)
+
+    assert fresh.find("poll").read()[0].n == 5
+    assert log.read_bytes() == whole
+
+
+def test_an_end_has_a_time_zone_and_a_name_is_plain():
+    with pytest.raises(InputError, match="time zone"):
+        local.Campaign("poll", POLL, datetime(2931, 1, 1))  # noqa: DTZ001 - what is refused
+    with pytest.raises(InputError, match="name"):
+        local.Campaign("../x", POLL, CAMPAIGN.ends)
+    with pytest.raises(InputError, match="look up"):
+        local.Campaign("x", local.CountMeanSketch(epsilon=1), CAMPAIGN.ends)
+    assert local.Campaign.from_dict(CAMPAIGN.to_dict()) == CAMPAIGN
+
+
+def test_a_store_without_a_folder_is_empty_until_it_is_used():
+    store = CampaignStore(None)
+    assert store.names() == []
+    assert store.find("poll") is None
+    store.begin(CAMPAIGN)
+    assert store.names() == ["poll"]
+    with pytest.raises(InputError, match="already"):
+        store.begin(CAMPAIGN)
+    store.close()
