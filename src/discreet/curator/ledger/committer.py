@@ -12,6 +12,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.account_cache import AccountCache, needed
+from discreet.curator.ledger.account_tree import FollowedAccounts
 from discreet.curator.ledger.migrations import Execute, Statement
 from discreet.curator.ledger.orders import Order
 from discreet.curator.ledger.store import PATIENCE, LedgerStore, Refused, too_busy
@@ -96,6 +97,7 @@ class Committer:
         self._queue: deque[_Job[Any]] = deque()
         self._leader: _Job[Any] | None = None
         self._crowd = 1
+        self._accounts = FollowedAccounts()
 
     def submit(
         self,
@@ -219,12 +221,17 @@ class Committer:
 
         orders = [job.order for job in jobs if job.order is not None]
         ahead = [*needed(orders), *(one for job in jobs for one in job.ahead)]
+        following = self._accounts.ahead()
+        ahead += following
         if seen is not None:
             ahead.append(entry_seen(seen))
 
         def work(execute: Execute) -> tuple[Sighting, int]:
             transaction = Transaction(execute, ahead)
             transaction.check(seen)
+            transaction.accounts = self._accounts
+            if following:
+                _ = transaction.tree
             cache = AccountCache(transaction)
             cache.read(orders)
             for job in jobs:
