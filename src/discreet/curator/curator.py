@@ -29,6 +29,7 @@ from discreet.curator.ledger import accounts
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import request_name
+from discreet.curator.ledger.remote_witness import is_address
 from discreet.curator.order_kinds import kind_named
 from discreet.curator.planned_orders import OrderExplanation, PlannedOrder
 from discreet.curator.pricing import Offer, Terms
@@ -68,7 +69,8 @@ class Curator(QuestionInterface):
         forgotten, so it is for trying things out and for tests. With a postgresql:// address as
         `place`, or as `ledger`, charges are kept there and everything else in `folder`. `witness`
         is a file on another disk that stores the newest head of the ledger, so that restoring an
-        old copy of the whole folder is refused; name it when the folder is created. With the
+        old copy of the whole folder is refused; name it when the folder is created. Or it is the
+        address of a `discreet witness`, which may be named later, too. With the
         address of a server (http:// or https://) and a `token` it is the curator behind it.
 
     Example:
@@ -125,7 +127,7 @@ class Curator(QuestionInterface):
         self._folder: Folder | None = None
         if where is not None:
             new = not is_curator(where)
-            seer = None if witness is None else os.path.abspath(witness)  # noqa: PTH100 - as text
+            seer = witness if is_address(witness) else witness and os.path.abspath(witness)  # noqa: PTH100 - as text
             self._folder = open_folder(where, neighbours=neighbours, ledger=address, witness=seer)
             self._neighbours = self._folder.neighbours
             try:

@@ -15,6 +15,7 @@ from discreet.curator.ledger.account_cache import AccountCache, needed
 from discreet.curator.ledger.account_tree import FollowedAccounts
 from discreet.curator.ledger.migrations import Execute, Statement
 from discreet.curator.ledger.orders import Order
+from discreet.curator.ledger.remote_witness import RemoteWitness
 from discreet.curator.ledger.store import PATIENCE, LedgerStore, Refused, too_busy
 from discreet.curator.ledger.transaction import Transaction, entry_seen
 from discreet.curator.ledger.witness import Sighting, Witness
@@ -85,9 +86,12 @@ class Committer:
         it. An operation that raised anything but LedgerError changed nothing.
     """
 
-    def __init__(self, store: LedgerStore, witness: Witness | None) -> None:
+    def __init__(
+        self, store: LedgerStore, witness: Witness | None, elsewhere: RemoteWitness | None = None
+    ) -> None:
         self._store = store
         self._witness = witness
+        self._elsewhere = elsewhere
         self.renew()
         FORKS.renew_in_child(self)
 
@@ -243,6 +247,8 @@ class Committer:
         sighting, writes = self._store.transact(work, patience=_left(until))
         if self._witness is not None and writes:
             self._witness.advance(sighting, patience=_left(until))
+        if self._elsewhere is not None:  # also where nothing is new: it may have failed before
+            self._elsewhere.advance(self._store, sighting.head.sequence, patience=_left(until))
 
 
 def _left(until: float) -> float:

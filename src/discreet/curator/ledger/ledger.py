@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Self, TextIO, TypeVar
 
 from discreet.curator.canonical_json import digest, named
-from discreet.curator.ledger import account_changes, charge_index, charging, create, merkle
+from discreet.curator.ledger import account_changes, charge_index, charging, create
 from discreet.curator.ledger.account_cache import AccountCache
 from discreet.curator.ledger.accounts import COLUMNS, Account, Holder, read_holder
 from discreet.curator.ledger.accounts import dataset as dataset_holder
@@ -27,9 +27,10 @@ from discreet.curator.ledger.committer import Committer
 from discreet.curator.ledger.entries import Entry, Head
 from discreet.curator.ledger.export import write_lines
 from discreet.curator.ledger.locate import believe, find_place, make_whole
-from discreet.curator.ledger.merkle import TreeHead
+from discreet.curator.ledger.merkle import MerkleTree, TreeHead
 from discreet.curator.ledger.migrations import Execute
 from discreet.curator.ledger.orders import Order, Receipt, State
+from discreet.curator.ledger.remote_witness import RemoteWitness, leaves_after
 from discreet.curator.ledger.sqlite_store import MemoryStore
 from discreet.curator.ledger.store import LedgerStore, damaged
 from discreet.curator.ledger.transaction import Transaction
@@ -79,11 +80,16 @@ class Ledger:
     """
 
     def __init__(
-        self, store: LedgerStore, witness: Witness | None, *, patience: float = 30.0
+        self,
+        store: LedgerStore,
+        witness: Witness | None,
+        *,
+        patience: float = 30.0,
+        elsewhere: RemoteWitness | None = None,
     ) -> None:
         self._store = store
         self._witness = witness
-        self._committer = Committer(store, witness)
+        self._committer = Committer(store, witness, elsewhere)
         self._patience = patience
         self._nonce = secrets.token_hex(4)
 
@@ -92,25 +98,36 @@ class Ledger:
         place: str | os.PathLike[str],
         *,
         witness: str | os.PathLike[str] | None = None,
+        elsewhere: RemoteWitness | None = None,
         patience: float = 30.0,
     ) -> "Ledger":
         """Open the ledger in a file, or at a postgresql:// address; make it if there is none.
 
         `witness` is a file that remembers the newest head, against restored old copies. It is
         beside a ledger in a file unless you say otherwise; a ledger in Postgres has one only if you
-        name it. After `patience` seconds an unfinished answer may be computed by another worker.
+        name it. `elsewhere` is a witness on another machine. After `patience` seconds an unfinished answer may be computed by another worker.
         """
-        return Ledger.whole(*find_place(place, witness), patience=patience)
+        store, seer = find_place(place, witness)
+        return Ledger.whole(store, seer, patience=patience, elsewhere=elsewhere)
 
     @staticmethod
-    def whole(store: LedgerStore, witness: Witness | None, *, patience: float = 30.0) -> "Ledger":
+    def whole(
+        store: LedgerStore,
+        witness: Witness | None,
+        *,
+        patience: float = 30.0,
+        elsewhere: RemoteWitness | None = None,
+    ) -> "Ledger":
         """The ledger in a store, made if there is none; one that is not whole is refused."""
         try:
             make_whole(store, witness)
+            if elsewhere is not None:
+                [(size,)] = store.snapshot(lambda run: run("SELECT sequence FROM ledger"))
+                elsewhere.advance(store, size)
         except BaseException:
             store.close()
             raise
-        return Ledger(store, witness, patience=patience)
+        return Ledger(store, witness, patience=patience, elsewhere=elsewhere)
 
     @staticmethod
     def in_memory() -> "Ledger":
@@ -403,21 +420,22 @@ class Ledger:
         """The root of the Merkle tree over all entries, for a witness elsewhere to sign."""
 
         def work(execute: Execute) -> TreeHead:
-            leaves = _leaves(execute)
+            tree = MerkleTree(leaves_after(execute, 0))
             [(ledger,)] = execute("SELECT id FROM ledger")
-            return TreeHead(ledger, len(leaves), merkle.root(leaves).hex())
+            return TreeHead(ledger, len(tree), tree.root().hex())
 
         return self._store.snapshot(work)
 
     def prove_consistency(self, old: int, new: int) -> tuple[str, ...]:
         """What shows that the first `new` entries continue the first `old`."""
-        leaves = self._store.snapshot(_leaves)[:new]
-        return tuple(step.hex() for step in merkle.prove_consistency(leaves, old))
+        return tuple(step.hex() for step in self._tree().prove_consistency(old, new))
 
     def prove_inclusion(self, sequence: int, size: int) -> tuple[str, ...]:
         """What shows that an entry is among the first `size`."""
-        leaves = self._store.snapshot(_leaves)[:size]
-        return tuple(step.hex() for step in merkle.prove_inclusion(leaves, sequence - 1))
+        return tuple(step.hex() for step in self._tree().prove_inclusion(sequence - 1, size))
+
+    def _tree(self) -> MerkleTree:
+        return MerkleTree(self._store.snapshot(lambda execute: leaves_after(execute, 0)))
 
     def export(self, file: TextIO) -> Head:
         """Write every entry as a line of JSON with its hash, and return the head they lead to."""
@@ -450,11 +468,6 @@ class Ledger:
         # With no patience every claim has lapsed, whatever the clock did in between.
         lapsed = now - spell if wait else FOREVER
         return Turn(name_worker(self._nonce), now, lapsed, ahead=now + spell)
-
-
-def _leaves(execute: Execute) -> list[bytes]:
-    rows = execute("SELECT hash FROM entries ORDER BY sequence")
-    return [bytes.fromhex(one) for (one,) in rows]
 
 
 def _genuine(hash_: str, body: str) -> Entry:
