@@ -208,12 +208,16 @@ class AnswerService:
             return self._give_up(receipt)
         return self._ledger.keep(receipt, measured)
 
-    def cancel(self, receipt: Receipt, *, by: str) -> None:
+    def cancel(self, receipt: Receipt, *, by: str, for_all: bool) -> None:
         """Give up a charge whose measurements are not stored, for ever; the charge stays.
 
-        Whether it still can be cancelled follows from its step, which no data moves.
+        Whether it still can be cancelled follows from its step, which no data moves. Unless it is
+        `for_all`, it goes on where others asked for it since, and who cancels is not told so.
         """
-        if self._ledger.cancel(receipt, by=by).state is not State.FAILED:
+        now = self._ledger.cancel(receipt, by=by, for_all=for_all)
+        if now.state is State.PENDING:
+            return
+        if now.state is not State.FAILED:
             raise InputError(
                 f"question {receipt.sequence} is answered already",
                 why="its measurements are stored",

@@ -124,11 +124,15 @@ class AsyncSession:
         pending = Receipt(sequence, found.order, State.PENDING)
         return self.pursue(self._again(pending), patience=patience, pace=pace)
 
-    def cancel(self, sequence: int, *, by: str) -> None:
-        """Give up a charge by its number, for ever; it has to be `find`able. The charge stays."""
+    def cancel(self, sequence: int, *, by: str, for_all: bool) -> None:
+        """Give up a charge by its number, for ever; it has to be `find`able. The charge stays.
+
+        Unless it is `for_all`, it goes on where others asked for it since.
+        """
         found = self._ledger.find(sequence)
         if found is not None:
-            self._answer_service.cancel(Receipt(sequence, found.order, State.PENDING), by=by)
+            pending = Receipt(sequence, found.order, State.PENDING)
+            self._answer_service.cancel(pending, by=by, for_all=for_all)
 
     def stop_cancelled(self) -> None:
         """Stop what this process computes and another one was told to cancel."""

@@ -279,7 +279,8 @@ class Curator(QuestionInterface):
     def cancel(self, charge: int, *, analyst: str | None = None) -> None:
         """Give up a question that is charged and not measured yet, for ever; the charge stays.
 
-        With `analyst` only a question that this one asked first.
+        With `analyst` only a question that this one asked first; it goes on for others who asked
+        it since.
         """
         window = self.window(None)
         found = window.find(charge)
@@ -289,7 +290,8 @@ class Curator(QuestionInterface):
                 why="nothing is known under this number",
                 fix="pass the number of a charge",
             )
-        window.cancel(charge, by=self._by if analyst is None else analyst)
+        for_all = analyst is None
+        window.cancel(charge, by=self._by if analyst is None else analyst, for_all=for_all)
 
     def as_owner(self, name: str) -> "Curator":
         """The same curator in the hands of one of several owners, whom the ledger will name."""

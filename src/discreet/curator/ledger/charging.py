@@ -44,7 +44,8 @@ def charge(transaction: Transaction, cache: AccountCache, order: Order, turn: Tu
     """
     found = _look_up(cache, order)
     if found is not None:
-        _share(transaction, cache, order, found)
+        if not _failed(found):  # nobody pays for an error
+            _share(transaction, cache, order, found)
         return _receive(transaction, found, turn)
     check_failures(transaction, order)
     touched = cache.touched(order.dataset, order.analyst)
@@ -87,14 +88,18 @@ def fail(transaction: Transaction, receipt: Receipt) -> Receipt:
     return _stands(found, State.CHARGED)
 
 
-def cancel(transaction: Transaction, receipt: Receipt, *, by: str) -> Receipt:
+def cancel(transaction: Transaction, receipt: Receipt, *, by: str, for_all: bool) -> Receipt:
     """Give up a charge for ever on somebody's word, unless it is measured; it is no failure.
+
+    Unless it is `for_all`, a charge that others have asked for since goes on, and stays pending.
 
     Why: measurements are stored at a moment that was fixed before data was read, so whether a
     charge can still be cancelled tells nothing about data.
     """
     found = _charged(transaction, receipt)
     if found.outcome is None and found.measuring is None:
+        if not for_all and _shares(transaction, receipt.sequence):
+            return _stands(found, State.PENDING)
         facts = {"charge": receipt.sequence, "cancelled": True}
         entry = transaction.append("failed", by, facts)
         sql = "UPDATE charges SET released = ?, failed = 2 WHERE sequence = ?"
@@ -244,13 +249,17 @@ def _receive(transaction: Transaction, found: StoredCharge, turn: Turn) -> Recei
     return _stands(found, State.CHARGED)
 
 
+def _failed(found: StoredCharge) -> bool:
+    return found.outcome is not None and Entry.read(found.outcome).kind == "failed"
+
+
 def _stands(found: StoredCharge, unfinished: State) -> Receipt:
     """Where a charge stands, with the stored bytes that go with it."""
     if digest(found.body) != found.hash:
         raise damaged(f"the text of entry {found.sequence} was changed")
     entry = Entry.read(found.body)
     order = Order.from_dict(entry.by, entry.facts)
-    if found.outcome is not None and Entry.read(found.outcome).kind == "failed":
+    if _failed(found):
         return Receipt(found.sequence, order, State.FAILED)
     if found.outcome is not None:
         release = told(found.release, found.outcome)

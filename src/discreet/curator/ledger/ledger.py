@@ -227,11 +227,14 @@ class Ledger:
             lambda page, _: charging.fail(page, receipt), ahead=[charging.charge_of(receipt)]
         )
 
-    def cancel(self, receipt: Receipt, *, by: str) -> Receipt:
-        """Give up a charge that is not measured yet; the receipt says what became of it."""
+    def cancel(self, receipt: Receipt, *, by: str, for_all: bool = True) -> Receipt:
+        """Give up a charge that is not measured yet; the receipt says what became of it.
+
+        Unless it is `for_all`, it goes on where others have asked for it since.
+        """
         named(by, "by")
         return self._committer.submit(
-            lambda page, _: charging.cancel(page, receipt, by=by),
+            lambda page, _: charging.cancel(page, receipt, by=by, for_all=for_all),
             ahead=[charging.charge_of(receipt)],
         )
 
