@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from discreet.curator.canonical_json import digest
 from discreet.curator.ledger.account_cache import FOUND, AccountCache, StoredCharge
-from discreet.curator.ledger.accounts import Account
+from discreet.curator.ledger.accounts import Account, analyst
 from discreet.curator.ledger.amounts import cost_units
 from discreet.curator.ledger.attested import after
 from discreet.curator.ledger.entries import Entry
-from discreet.curator.ledger.migrations import Statement
+from discreet.curator.ledger.migrations import Execute, Statement
 from discreet.curator.ledger.orders import Order, Receipt, State
 from discreet.curator.ledger.store import damaged
 from discreet.curator.ledger.transaction import Transaction
@@ -197,6 +197,25 @@ def _debit(
     for old, new in zip(before, paid, strict=True):
         cache.put(old, replace(new, entry=entry.sequence))
     return entry, debits
+
+
+def find_told(execute: Execute, order: Order) -> tuple[int, Receipt] | None:
+    """The receipt of an order whose answer its analyst was told before, and the answer's entry.
+
+    What `charge` would say without changing anything; None wherever it might change something.
+    """
+    rows = execute(f"{FOUND} c.question = ?", (order.question,))
+    found = StoredCharge(*rows[0]) if rows else None
+    if found is None or found.outcome is None or order.request not in (None, found.request):
+        return None
+    entry, mine = Entry.read(found.body), analyst(order.analyst, within=order.dataset).key
+    if entry.by != order.analyst:
+        groups = execute("SELECT account FROM members WHERE member = ?", (mine,))
+        shares = execute("SELECT account FROM shares WHERE charge = ?", (found.sequence,))
+        paid = {*entry.facts["debits"], *(key for (key,) in shares)}
+        if not {mine, *(key for (key,) in groups)} <= paid:
+            return None
+    return Entry.read(found.outcome).sequence, _stands(found, State.PENDING)
 
 
 def _look_up(cache: AccountCache, order: Order) -> StoredCharge | None:

@@ -122,6 +122,10 @@ class Committer:
         """Run one operation in a transaction of its own."""
         return self._submit(_Job(lambda transaction, _: work(transaction), None, alone=True))
 
+    def has_signed(self, sequence: int) -> bool:
+        """Whether a witness elsewhere, if there is one, has signed an entry."""
+        return self._elsewhere is None or self._elsewhere.has_signed(sequence)
+
     def _submit(self, job: _Job[T]) -> T:
         try:
             self._enter(job)

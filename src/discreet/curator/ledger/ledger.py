@@ -14,6 +14,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, Self, TextIO, TypeVar
 
 from discreet.curator.canonical_json import digest, named
@@ -50,6 +51,9 @@ OWN: Final = frozenset(account_changes.KINDS.values()) | {
 """The kinds of entry that the ledger writes itself."""
 
 FOREVER: Final = 2**62
+
+_ANSWERED: Final = 4096
+"""Answered questions that are looked for where nobody has to wait."""
 
 
 class Ledger:
@@ -92,6 +96,7 @@ class Ledger:
         self._committer = Committer(store, witness, elsewhere)
         self._patience = patience
         self._nonce = secrets.token_hex(4)
+        self._answered: dict[str, None] = {}
 
     @staticmethod
     def open(
@@ -204,11 +209,29 @@ class Ledger:
         Raises BudgetError if an account cannot pay, and nothing is charged; LedgerError if it is
         not certain that the charge was kept, and then asking again finds out.
         """
-        return self._committer.submit(
+        told = self._find_told(order) if order.question in self._answered else None
+        if told is not None:
+            return told
+        receipt = self._committer.submit(
             lambda page, cache: charging.charge(page, cache, order, self._turn()),
             order,
             ahead=[charging.failures_of(order)],
         )
+        if receipt.state is State.RELEASED:
+            self._remember(order)
+        return receipt
+
+    def _find_told(self, order: Order) -> Receipt | None:
+        """What a charge would only read, without waiting for those who write."""
+        found = self._store.snapshot(lambda execute: charging.find_told(execute, order))
+        return None if found is None or not self._committer.has_signed(found[0]) else found[1]
+
+    def _remember(self, order: Order) -> None:
+        """A question that is answered stays answered; the newest are known."""
+        self._answered[order.question] = None
+        while len(self._answered) > _ANSWERED:
+            with suppress(KeyError):
+                del self._answered[next(iter(self._answered))]
 
     def keep(self, receipt: Receipt, measured: bytes) -> Receipt:
         """Store noisy measurements, before anything is computed from them.
@@ -261,10 +284,12 @@ class Ledger:
 
     def complete(self, receipt: Receipt, release: bytes) -> bytes:
         """Store the answer of a charge and return the one that counts, which may be another's."""
-        return self._committer.submit(
+        stored = self._committer.submit(
             lambda page, _: charging.complete(page, receipt, release),
             ahead=[charging.charge_of(receipt)],
         )
+        self._remember(receipt.order)
+        return stored
 
     def wait(self, order: Order, *, timeout: float) -> Receipt:
         """Ask until the answer is there or its computation is this caller's turn."""

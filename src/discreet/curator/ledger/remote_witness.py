@@ -72,6 +72,10 @@ class RemoteWitness:
         self._ledger = ""
         self._signed: TreeHead | None = None
 
+    def has_signed(self, sequence: int) -> bool:
+        """Whether a head with an entry in it is known to be signed."""
+        return self._signed is not None and self._signed.size >= sequence
+
     def advance(self, store: LedgerStore, size: int, *, patience: float = _LONGEST) -> None:
         """Have the ledger's head signed, unless one of so many entries is."""
         if self._signed is not None and self._signed.size >= size:
