@@ -55,7 +55,9 @@ def test_a_folder_put_back_as_a_whole_is_refused_also_where_the_witness_was_kill
             with pytest.raises(LedgerError, match="cannot be reached"):
                 curator.sql("SELECT COUNT(*) AS m FROM visits", epsilon=0.1)
             before = spent(curator)
-            with pytest.raises(LedgerError, match="cannot be reached"):  # and charges no second time
+            with pytest.raises(
+                LedgerError, match="cannot be reached"
+            ):  # and charges no second time
                 curator.sql("SELECT COUNT(*) AS m FROM visits", epsilon=0.1)
             assert spent(curator) == before
             ledger = curator.ledger.tree_head().ledger

@@ -52,7 +52,8 @@ def _check_planned(receipt: Receipt, planned: PlannedOrder) -> None:
         raise LedgerError(
             f"charge {receipt.sequence} was planned by another version of this package",
             why="it would be measured with guarantees that were not charged",
-            fix="finish it with the version that made the charge, or ask the question anew",
+            fix="finish it with the version that made the charge, or ask the question for another "
+            "epsilon, which is another charge",
         )
 
 

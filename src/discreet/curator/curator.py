@@ -127,7 +127,7 @@ class Curator(QuestionInterface):
         self._folder: Folder | None = None
         if where is not None:
             new = not is_curator(where)
-            seer = witness if is_address(witness) else witness and os.path.abspath(witness)  # noqa: PTH100 - as text
+            seer = _as_text(witness)
             self._folder = open_folder(where, neighbours=neighbours, ledger=address, witness=seer)
             self._neighbours = self._folder.neighbours
             try:
@@ -526,6 +526,13 @@ class Curator(QuestionInterface):
         if dataset in known:
             return dataset
         raise unknown("dataset", dataset, known)
+
+
+def _as_text(witness: str | os.PathLike[str] | None) -> str | None:
+    """A witness by its address, or by the path of its file, wherever the program goes."""
+    if witness is None or is_address(witness):
+        return witness
+    return os.path.abspath(witness)  # noqa: PTH100 - as text
 
 
 def _read(tables: Registry, scope: frozenset[str] | None, text: str) -> Query:

@@ -110,7 +110,8 @@ class Ledger:
 
         `witness` is a file that remembers the newest head, against restored old copies. It is
         beside a ledger in a file unless you say otherwise; a ledger in Postgres has one only if you
-        name it. `elsewhere` is a witness on another machine. After `patience` seconds an unfinished answer may be computed by another worker.
+        name it. `elsewhere` is a witness on another machine. After
+        `patience` seconds an unfinished answer may be computed by another worker.
         """
         store, seer = find_place(place, witness)
         return Ledger.whole(store, seer, patience=patience, elsewhere=elsewhere)

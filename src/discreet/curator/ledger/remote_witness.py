@@ -19,7 +19,7 @@ from discreet.curator.ledger.migrations import Execute
 from discreet.curator.ledger.store import LedgerStore
 from discreet.errors import InputError, LedgerError
 
-SECRET: Final = "Discreet-Secret"
+SECRET: Final = "Discreet-Secret"  # noqa: S105 - the name of a header
 """The header in which a ledger proves that a head is its own."""
 
 _LONGEST: Final = 10.0
@@ -209,5 +209,3 @@ def _put_back(ledger: str, seen: int, here: int) -> LedgerError:
 def is_address(witness: object) -> TypeGuard[str]:
     """Whether a witness is named by an address, and not by the path of a file."""
     return isinstance(witness, str) and witness.startswith(("http://", "https://"))
-
-

@@ -143,7 +143,8 @@ def _foreign() -> LedgerError:
     return LedgerError(
         "the ledger and the file that witnesses its head belong to different ledgers",
         why="one of them was replaced",
-        fix="put back the one that belongs here, or adopt the ledger with `discreet ledger adopt`",
+        fix="put back the one that belongs here; only if it is lost for good, adopt the ledger "
+        "with `discreet ledger adopt`",
     )
 
 
@@ -151,5 +152,6 @@ def _restored(seen: int, here: int) -> LedgerError:
     return LedgerError(
         f"entry {seen} was written once and is not in this ledger, which ends with {here}",
         why="it was restored from an older copy or changed, and budgets would be spent twice",
-        fix="put back the newest copy, or adopt this one as it stands with `discreet ledger adopt`",
+        fix="put back the newest copy; only if it is lost for good, adopt this one with `discreet "
+        "ledger adopt`: what it lacks counts as not spent",
     )

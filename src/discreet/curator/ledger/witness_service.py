@@ -1,8 +1,8 @@
 """A cosigner behind HTTP: what `discreet witness` runs, on another machine than the curator.
 
-    GET  /key                       the key that it signs with
-    GET  /ledgers/{id}?nonce=...    the head that was signed last, signed with the nonce
-    POST /ledgers/{id}              sign a head that continues it; 409 if it does not
+GET  /key                       the key that it signs with
+GET  /ledgers/{id}?nonce=...    the head that was signed last, signed with the nonce
+POST /ledgers/{id}              sign a head that continues it; 409 if it does not
 """
 
 import json
@@ -81,10 +81,10 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "discreet-witness"
     sys_version = ""
 
-    def do_GET(self) -> None:  # noqa: N802 - http.server's name
+    def do_GET(self) -> None:
         self._serve(self._get)
 
-    def do_POST(self) -> None:  # noqa: N802 - http.server's name
+    def do_POST(self) -> None:
         self._serve(self._post)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - http.server's name

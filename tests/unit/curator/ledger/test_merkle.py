@@ -43,7 +43,9 @@ def test_a_tree_continues_its_beginnings_and_no_others(size):
         assert merkle.continues((first, MerkleTree(LEAVES[:first]).root()), new, proof)
         forged = MerkleTree([*LEAVES[: first - 1], b"forged" * 5]).root()
         assert not merkle.continues((first, forged), new, proof)
-        assert not merkle.continues((first, MerkleTree(LEAVES[:first]).root()), (size, forged), proof)
+        assert not merkle.continues(
+            (first, MerkleTree(LEAVES[:first]).root()), (size, forged), proof
+        )
         if size > 1:
             assert not merkle.continues(
                 (first, MerkleTree(LEAVES[:first]).root()), new, [*proof, b"x" * 32]
