@@ -209,7 +209,7 @@ class AnswerService:
             return self._give_up(receipt)
         return self._ledger.keep(receipt, measured)
 
-    def cancel(self, receipt: Receipt, *, by: str, for_all: bool) -> None:
+    def cancel(self, receipt: Receipt, *, by: str, for_all: bool = True) -> None:
         """Give up a charge whose measurements are not stored, for ever; the charge stays.
 
         Whether it still can be cancelled follows from its step, which no data moves. Unless it is

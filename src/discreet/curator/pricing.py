@@ -12,7 +12,7 @@ from discreet.curator.planned_orders import OrderExplanation, P_co, PlannedOrder
 from discreet.engines.default import DefaultEngine
 from discreet.errors import InputError
 from discreet.plan.remembered import remember
-from discreet.privacy.budgets.charges import Charge, Measure
+from discreet.privacy.budgets.charges import EPSILON, Charge, Measure
 from discreet.rationals import Real
 
 
@@ -81,7 +81,7 @@ def _order(
     asked: str | None,
 ) -> Order:
     """The order of a plan; whoever asks again what was planned lately need not write it again."""
-    return Order(
+    order = Order(
         *about,
         planned.text,
         tuple(planned.charge(measure) for measure in measures),
@@ -91,3 +91,23 @@ def _order(
         planned.kind,
         planned.decisions(),
     )
+    return replace(order, also=_otherwise_priced(planned, order, measures))
+
+
+def _otherwise_priced(
+    planned: PlannedOrder, order: Order, measures: tuple[Measure, ...]
+) -> tuple[str, ...]:
+    """The order as somebody asks it whose own cap counts epsilon, or does not.
+
+    Why: the plan fixes what is measured; who else has to pay for being told does not.
+    """
+    others = [one for one in measures if one != EPSILON]
+    if others == list(measures):
+        others.append(EPSILON)
+    if not others:  # the dataset itself counts epsilon, and so does everybody
+        return ()
+    try:
+        prices = tuple(planned.charge(one) for one in others)
+    except InputError:  # Gaussian noise has no price in epsilon
+        return ()
+    return (replace(order, prices=prices).question,)

@@ -67,10 +67,8 @@ def _surely_covered(spread: ContributionHistogram, norm: Norm, limit: int, allow
     covered = limit
     for most in (step for step in spread.steps if step > limit):
         each = norm.lost(np.minimum(ends, most), limit)
-        if (
-            float(spread.people @ each) + 2 * spread.scale * float(np.sqrt(2 * each @ each))
-            > allowed
-        ):
+        unsure = 2 * spread.scale * math.sqrt(2 * float(each @ each))
+        if float(spread.people @ each) + unsure > allowed:
             break
         covered = most
     return covered

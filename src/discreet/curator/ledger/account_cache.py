@@ -147,7 +147,7 @@ def _askers(orders: Sequence[Order]) -> set[tuple[str, str]]:
 
 
 def _ask_charges(orders: Sequence[Order]) -> Statement:
-    questions = [order.question for order in orders]
+    questions = [one for order in orders for one in (order.question, *order.also)]
     requests = [order.request for order in orders if order.request is not None]
     sql = f"{FOUND} c.question IN ({_marks(questions)})"
     if requests:

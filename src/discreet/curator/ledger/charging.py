@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from discreet.curator.canonical_json import digest
+from discreet.curator.canonical_json import canonical, digest
 from discreet.curator.ledger.account_cache import FOUND, AccountCache, StoredCharge
 from discreet.curator.ledger.accounts import Account, analyst
 from discreet.curator.ledger.amounts import cost_units
@@ -204,8 +204,10 @@ def find_told(execute: Execute, order: Order) -> tuple[int, Receipt] | None:
 
     What `charge` would say without changing anything; None wherever it might change something.
     """
-    rows = execute(f"{FOUND} c.question = ?", (order.question,))
-    found = StoredCharge(*rows[0]) if rows else None
+    names = (order.question, *order.also)
+    rows = execute(f"{FOUND} c.question IN ({', '.join('?' * len(names))})", names)
+    each = (StoredCharge(*row) for row in rows)
+    found = next((one for one in each if _answers(one, order)), None)
     if found is None or found.outcome is None or order.request not in (None, found.request):
         return None
     entry, mine = Entry.read(found.body), analyst(order.analyst, within=order.dataset).key
@@ -226,7 +228,19 @@ def _look_up(cache: AccountCache, order: Order) -> StoredCharge | None:
             why="it stands for the question, version and price it was first used with",
             fix="use a new id for a new question",
         )
-    return cache.charges.get(order.question)
+    known = (cache.charges.get(one) for one in (order.question, *order.also))
+    return next((one for one in known if one is not None and _answers(one, order)), None)
+
+
+def _answers(found: StoredCharge, order: Order) -> bool:
+    """Whether a charge is for the question of an order, or for the same measurements.
+
+    Why: a cap in another measure is debited what the order's own measurements cost in it.
+    """
+    if found.question == order.question:
+        return True
+    measured = Entry.read(found.body).facts["measurements"]
+    return canonical(measured) == canonical(list(order.measurements))
 
 
 def _share(

@@ -367,7 +367,9 @@ class Ledger:
         """The charge under which an order's analyst was told its answer, None before that."""
 
         def work(execute: Execute) -> ChargedOrder | None:
-            found = charge_index.find_question(execute, order.question)
+            names = (order.question, *order.also)
+            each = (charge_index.find_question(execute, one) for one in names)
+            found = next((one for one in each if one is not None), None)
             known = found is not None and charge_index.is_told(execute, found, order.analyst)
             return found if known else None
 
