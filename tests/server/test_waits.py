@@ -11,7 +11,7 @@ from clinic_curator import ABOUT, COUNT
 from running_server import QUICK, served
 from visits import clinic
 
-PATIENCE = 4.0
+PATIENCE = 5.0
 LOADED = 6.0
 """Seconds that a busy machine may take to say so."""
 

@@ -18,6 +18,10 @@ SPARE: Final = 1 / 6
 """The part of the patience that is left, after a question was waited for, to tell that it is."""
 
 
+_LEAST: Final = 5.0
+"""Seconds that every handler has: a busy machine is not stuck."""
+
+
 class Waits:
     """Replies 503 where a handler has not begun to reply in time.
 
@@ -27,7 +31,7 @@ class Waits:
 
     def __init__(self, app: ASGIApp, *, patience: float) -> None:
         self._app = app
-        self._limit = patience
+        self._limit = max(patience, _LEAST)
         self._left: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
