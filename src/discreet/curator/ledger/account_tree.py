@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 ROOT: Final = "accounts"
 """The fact of an entry that is the hash over all accounts as it leaves them."""
 
+COMMITTED: Final = 5
+"""From this version of ledgers on entries that change accounts have it."""
+
 _WIDE: Final = 16
 _MOST: Final = 10_000
 """Entries of other processes that are followed one by one; beyond, accounts are read anew."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from discreet.curator.fork_safety import FORKS
-from discreet.curator.ledger.account_tree import read_tables
+from discreet.curator.ledger.account_tree import COMMITTED, read_tables
 from discreet.curator.ledger.accounts import COLUMNS, Account
 from discreet.curator.ledger.attested import after
 from discreet.curator.ledger.entries import NOTHING
@@ -41,14 +41,11 @@ def bring_up_to_date(execute: Execute, dialect: Dialect) -> None:
         execute("UPDATE ledger SET version = ?", (version(),))
         transaction = Transaction(execute)
         transaction.append("migrated", "ledger", {"from": start, "to": version()})
-        if start < _COMMITTED:
+        if start < COMMITTED:
             transaction.tree, _ = read_tables(transaction)
             _attest(transaction)
         transaction.finish()
 
-
-_COMMITTED: Final = 5
-"""From this version on entries that change accounts commit to all of them."""
 
 _AT_ONCE: Final = MOST_BYTES // 4
 """Bytes of names and digests in one such entry: within JSON they may take twice as many."""

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from discreet.curator.ledger.account_changes import KINDS, carry
-from discreet.curator.ledger.account_tree import ROOT, AccountTree
+from discreet.curator.ledger.account_tree import COMMITTED, ROOT, AccountTree
 from discreet.curator.ledger.accounts import MEASURES, Account, Holder
 from discreet.curator.ledger.accounts import dataset as dataset_holder
 from discreet.curator.ledger.amounts import cap_units, cost_units
@@ -17,9 +17,6 @@ from discreet.privacy.guarantees.neighbours import Neighbours
 
 _ATTESTED: Final = 4
 """From this version on an entry says what it leaves of the accounts that it changes."""
-
-_COMMITTED: Final = 5
-"""From this version on such an entry also has the root of all accounts."""
 
 _DEBITS: Final = frozenset({"charged", "shared"})
 _OWN: Final = frozenset(KINDS.values()) | {"raised", "lowered", "admitted"}
@@ -65,7 +62,7 @@ class Replay:
             self.accounts[key] = replace(self.accounts[key], entry=entry.sequence)
             if self.accounts[key].digest != said:
                 raise ValueError(key)
-        if self.version >= _COMMITTED:
+        if self.version >= COMMITTED:
             root = self._tree.take(entry.sequence, entry.facts)
             if entry.facts[ROOT] != root:
                 raise ValueError(root)
