@@ -284,7 +284,10 @@ def test_what_is_damaged_is_not_told_and_not_stumbled_over(tmp_path, ask, name):
         fill(ledger, ask)
         tamper_file(tmp_path / "ledger.sqlite", USED[name])
         with pytest.raises(LedgerError, match="changed from outside"):
-            ledger.charge(ask()) if name != "a key" else ledger.accounts()
+            if name == "a key":
+                ledger.accounts()
+            else:  # what is told again debits nobody, so totals are read for what is new
+                ledger.charge(ask("sum()" if name in {"a total", "a measure"} else "count()"))
 
 
 def test_a_damaged_answer_is_not_read_by_its_number_either(tmp_path, ask):
