@@ -9,9 +9,10 @@ from browser_watch import COUNTS
 from discreet.curator.ledger.export import read_lines
 
 
-def test_an_auditor_reads_verifies_and_exports_and_sees_no_answer(visit, curator):
+def test_an_auditor_reads_verifies_and_exports_and_sees_no_answer(visit, curator, server):
     curator.sql(COUNTS, epsilon=0.5, analyst="alice")
     visitor = visit("auditor")
+    server.record_tokens(curator.ledger)
     page = visitor.page
     entries = page.get_by_role("region", name="Entries as a table")
     expect(entries).to_contain_text("charged")

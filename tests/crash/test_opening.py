@@ -1,5 +1,6 @@
 """A whole ledger always opens: beside writers, after kills in a checkpoint, after a full disk."""
 
+import contextlib
 import shutil
 import subprocess
 import sys
@@ -154,7 +155,7 @@ def test_recognising_a_ledger_without_its_log_is_caught(monkeypatch):
     """The planted fault: the mark is read from the file alone, as if nobody wrote it."""
 
     def alone(self, _):
-        with sqlite_store.closing(
+        with contextlib.closing(
             sqlite_store.connect(self.path, options="mode=ro&immutable=1")
         ) as found:
             assert found.execute("PRAGMA application_id").fetchall() == [

@@ -148,3 +148,23 @@ def test_an_analyst_in_the_same_process_cancels_their_own_alone(curator):
     curator.as_analyst("ann").cancel(receipt.sequence)
     with pytest.raises(EngineError, match="could not be computed"):
         curator.sql(f"{COUNT} WHERE amount < 50", epsilon=0.1, analyst="ann")
+
+
+def test_who_asked_first_cancels_for_nobody_else_and_nobody_pays_for_an_error(server, curator):
+    ann, ben = server.token("ann", "analyst"), server.token("ben", "analyst")
+    charge = begun(server, ann, 60)
+    assert begun(server, ben, 60) == charge
+
+    assert server.delete(f"/v1/queries/{charge}", token=ann).status == 204
+    assert server.get(f"/v1/queries/{charge}", token=ben).status == 202  # it goes on
+    assert server.delete(f"/v1/queries/{charge}", token=server.token()).status == 204
+    assert ended(server, ben, charge).status == 503
+
+    paid = curator.budget("visits", analyst="ben").total.amount
+    late = begun(server, ann, 61)
+    assert server.delete(f"/v1/queries/{late}", token=ann).status == 204
+    ended(server, ann, late)
+    body = {"sql": f"{COUNT} WHERE amount < 61", "epsilon": "0.1"}
+    assert server.post("/v1/queries", token=ben, json=body).status == 503
+    assert curator.budget("visits", analyst="ben").total.amount == paid
+    assert curator.ledger.verify().ok

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import re
 import signal
 import sqlite3
@@ -15,7 +16,7 @@ import discreet as dp
 from discreet.cli import main
 from discreet.server import tokens
 from discreet.server.access import FILE, AccessStore
-from running_server import free_port, serving
+from running_server import free_port, served, serving
 from visits_folder import CANARY, CANARY_TEXT, make
 
 COUNT = {"sql": "SELECT city, COUNT(*) AS n FROM visits GROUP BY city", "epsilon": 0.5}
@@ -173,3 +174,23 @@ def test_an_answer_that_could_not_be_finished_is_found_under_its_charge(tmp_path
     with dp.Curator(folder) as curator:
         report = curator.ledger.verify()
         assert (report.ok, report.pending) == (True, 0)
+
+
+def test_verifying_over_http_reads_data_and_tokens(tmp_path):
+    folder = make(tmp_path, people=50)
+    with dp.Curator(folder) as curator, served(curator, folder=folder) as server:
+        token = server.token()
+        server.record_tokens(curator.ledger)
+        assert server.post("/v1/ledger/verify", token=token).json()["ok"]
+        server.token("eve", "owner")  # whom the ledger knows nothing of
+        told = server.post("/v1/ledger/verify", token=token).json()
+        assert not told["ok"]
+        assert "eve" in told["problem"]["what"]
+        server.record_tokens(curator.ledger)
+        [file] = [one for one in tmp_path.rglob("*") if one.suffix in {".parquet", ".csv"}]
+        facts = file.stat()
+        file.write_bytes(file.read_bytes()[:-9] + b"x" + file.read_bytes()[-8:])
+        os.utime(file, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+        told = server.post("/v1/ledger/verify", token=token).json()
+        assert not told["ok"]
+        assert "visits" in told["problem"]["what"]

@@ -8,16 +8,16 @@ import pytest
 
 import discreet as dp
 from clinic_curator import ABOUT, COUNT
-from discreet.server import waits
 from running_server import QUICK, served
 from visits import clinic
 
-PATIENCE = 2.0
+PATIENCE = 5.0
+LOADED = 6.0
+"""Seconds that a busy machine may take to say so."""
 
 
 @pytest.fixture
-def curator(monkeypatch):
-    monkeypatch.setattr(waits, "SPARE", 2.0)
+def curator():
     with dp.Curator.in_memory() as curator:
         curator.add("visits", clinic(50), **ABOUT, budget=dp.Budget(epsilon=30))
         curator.sql(COUNT, epsilon=0.5)
@@ -43,7 +43,7 @@ def test_a_question_is_replied_to_when_the_ledger_hangs(curator, monkeypatch, ha
             time.sleep(0.05)
 
     assert reply.status == status
-    assert took < 10
+    assert took < PATIENCE + LOADED
     assert float(again.json()["price"]["epsilon"]) == 0.1
     assert curator.budget("visits").total.amount * 10 == 6  # charged once
     assert curator.ledger.verify().pending == 0

@@ -64,6 +64,13 @@ class Server:
         """The text of a new token; a name is its own role unless you say."""
         return tokens.issue(self.access, name, role or name, datasets=datasets, days=days).text
 
+    def record_tokens(self, ledger):
+        """Let the ledger know of the tokens, as it does where people make them."""
+        known = {one.facts["token"] for one in ledger.noted("token made")}
+        for token in tokens.all_tokens(self.access):
+            if token.id not in known:
+                ledger.record("token made", by="owner", facts=token.said)
+
     def request(self, method, path, *, token=None, json=None, body=None, headers=None, timeout=60):
         """Send one request on a connection of its own."""
         sent = dict(headers or {})

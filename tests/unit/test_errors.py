@@ -1,5 +1,9 @@
+import ast
 import pickle
+import re
+from pathlib import Path
 
+import click
 import pytest
 
 from discreet import errors
@@ -41,3 +45,65 @@ def test_the_tree_in_the_docstring_is_the_tree():
 @pytest.mark.parametrize("kind", DiscreetError.__subclasses__(), ids=lambda kind: kind.__name__)
 def test_every_error_is_documented(kind):
     assert kind.__doc__
+
+
+SOURCE = Path(errors.__file__).parent
+
+
+def advice():
+    """Every place where an error is made: where it is, its words, and the texts of its fix."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            named = isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+            if named and call.func.id in KINDS:
+                words = {one.arg: one.value for one in call.keywords}
+                if None in words:  # it repeats another one's words
+                    continue
+                yield f"{path.relative_to(SOURCE)}:{call.lineno}", call, words
+
+
+KINDS = {one.__name__ for one in DiscreetError.__subclasses__()}
+
+
+def texts(node):
+    """The text of an expression as far as it is written down."""
+    parts = [one.value for one in ast.walk(node) if isinstance(one, ast.Constant)]
+    return "".join(one for one in parts if isinstance(one, str))
+
+
+def test_every_error_that_is_made_says_why_and_what_to_do():
+    found = list(advice())
+    assert len(found) > 350
+    for place, call, words in found:
+        assert len(call.args) == 1, place
+        assert {"why", "fix"} <= words.keys(), place
+        fix = words["fix"]
+        if isinstance(fix, ast.Constant):
+            assert len(fix.value.split()) > 1, place
+            assert not re.search(r"[^.]\.$", fix.value), f"{place}: the sentence ends by itself"
+
+
+def test_every_command_that_an_error_names_is_there():
+    from discreet.cli import main
+
+    named = 0
+    for place, _, words in advice():
+        for line in re.findall(r"`discreet ([a-z -]+)", texts(words["fix"])):
+            command, context = main, click.Context(main)
+            for word in line.split():
+                if word.startswith("--"):
+                    assert any(word in one.opts for one in command.params), f"{place}: {line}"
+                elif isinstance(command, click.Group):
+                    command = command.get_command(context, word)
+                    assert command is not None, f"{place}: {line}"
+            named += 1
+    assert named > 10
+
+
+def test_no_error_advises_to_forget_what_was_spent_while_there_is_another_way():
+    advised = [(place, texts(words["fix"])) for place, _, words in advice()]
+    adopting = [(place, text) for place, text in advised if "ledger adopt" in text]
+    assert len(adopting) >= 4
+    for place, text in adopting:
+        assert text.startswith(("put", "restore")), place
+        assert "lost for good" in text, place

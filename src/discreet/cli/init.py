@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 @click.option("--ledger", help="Keep charges in Postgres: postgresql://host/database.")
 @click.option(
     "--witness",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="A file on another disk that remembers the newest entry.",
+    metavar="FILE|URL",
+    help="A file on another disk, or a `discreet witness`, that remembers the newest entry.",
 )
 @click.option("--change-one", is_flag=True, help="Use change-one neighbours (default: add-remove).")
 @table_options
@@ -40,7 +40,7 @@ def init(
     rho: Fraction | None,
     measure: "MeasureName | None",
     ledger: str | None,
-    witness: Path | None,
+    witness: str | None,
     change_one: bool,
     as_json: bool,
     as_csv: bool,

@@ -161,7 +161,7 @@ def _only_shape(ctx: click.Context, param: click.Parameter, value: bool) -> bool
     return value
 
 
-def open_curator(folder: Path) -> "Curator":
+def open_curator(folder: Path, witness: str | None = None) -> "Curator":
     """The curator in a folder, which has to be there."""
     from discreet.curator.curator import Curator  # noqa: PLC0415 - heavy room
     from discreet.curator.data.folder import is_curator  # noqa: PLC0415 - heavy room
@@ -170,7 +170,7 @@ def open_curator(folder: Path) -> "Curator":
         raise click.UsageError(
             f"There is no curator in {folder}. Make one with: discreet init --curator {folder}"
         )
-    return Curator(folder)
+    return Curator(folder, witness=witness)
 
 
 def read_budget(

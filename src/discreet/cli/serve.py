@@ -33,6 +33,7 @@ Give --certificate and --key, or put a proxy that does TLS in front of it and sa
     show_default=True,
     help="Processes that share the folder.",
 )
+@click.option("--witness", metavar="URL", help="A `discreet witness`, named once and for ever.")
 @click.option("--certificate", type=_FILE, help="Certificate of the server, for TLS.")
 @click.option("--key", type=_FILE, help="Private key of the certificate.")
 @click.option("--behind-tls", is_flag=True, help="A proxy in front terminates TLS.")
@@ -67,6 +68,7 @@ def serve(
     port: int,
     names: tuple[str, ...],
     workers: int,
+    witness: str | None,
     certificate: Path | None,
     key: Path | None,
     behind_tls: bool,
@@ -98,9 +100,9 @@ def serve(
         token = _first_token(folder)
         tell(token, {"token": token}, as_json=as_json, as_csv=as_csv)
         return
-    if not (_is_local(host) or behind_tls or (certificate and key)):
+    if not (is_local(host) or behind_tls or (certificate and key)):
         raise click.UsageError(_TLS)
-    open_curator(folder).close()  # a folder that cannot be opened is told once, and here
+    open_curator(folder, witness).close()  # a folder that cannot be opened is told once, and here
     settings = Settings(
         hosts=(*LOOPBACK, *names), quantum=quantum, grace=grace, upload_limit=upload_limit
     )
@@ -129,7 +131,8 @@ def _first_token(folder: Path) -> str:
     return made.text
 
 
-def _is_local(host: str) -> bool:
+def is_local(host: str) -> bool:
+    """Whether an address is of this machine alone."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

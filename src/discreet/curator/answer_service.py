@@ -52,7 +52,8 @@ def _check_planned(receipt: Receipt, planned: PlannedOrder) -> None:
         raise LedgerError(
             f"charge {receipt.sequence} was planned by another version of this package",
             why="it would be measured with guarantees that were not charged",
-            fix="finish it with the version that made the charge, or ask the question anew",
+            fix="finish it with the version that made the charge, or ask the question for another "
+            "epsilon, which is another charge",
         )
 
 
@@ -208,12 +209,16 @@ class AnswerService:
             return self._give_up(receipt)
         return self._ledger.keep(receipt, measured)
 
-    def cancel(self, receipt: Receipt, *, by: str) -> None:
+    def cancel(self, receipt: Receipt, *, by: str, for_all: bool = True) -> None:
         """Give up a charge whose measurements are not stored, for ever; the charge stays.
 
-        Whether it still can be cancelled follows from its step, which no data moves.
+        Whether it still can be cancelled follows from its step, which no data moves. Unless it is
+        `for_all`, it goes on where others asked for it since, and who cancels is not told so.
         """
-        if self._ledger.cancel(receipt, by=by).state is not State.FAILED:
+        now = self._ledger.cancel(receipt, by=by, for_all=for_all)
+        if now.state is State.PENDING:
+            return
+        if now.state is not State.FAILED:
             raise InputError(
                 f"question {receipt.sequence} is answered already",
                 why="its measurements are stored",

@@ -9,6 +9,7 @@ worker left unfinished is finished by the next one that is asked.
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet.answer.plan.explain import Explanation
@@ -21,7 +22,7 @@ from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, Receipt, State
 from discreet.curator.order_kinds import kind_of
-from discreet.curator.planned_orders import PlannedOrder
+from discreet.curator.planned_orders import OrderKind, PlannedOrder
 from discreet.curator.pricing import Offer, Terms
 from discreet.curator.query_orders import QueryOrder
 from discreet.curator.release_schedule import AT_ONCE, ReleaseSchedule
@@ -34,6 +35,13 @@ if TYPE_CHECKING:
 
 _PAUSE: Final = 0.01
 _LONGEST_PAUSE: Final = 0.2
+_SMALL: Final = 1 << 14
+"""Bytes of a stored answer that is worth remembering as it was read."""
+
+
+@lru_cache(256)
+def _read_release(kind: OrderKind, stored: bytes) -> BaseRelease:
+    return kind.release(stored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +98,8 @@ class AsyncSession:
         """
         end, pause = time.monotonic() + patience, _PAUSE
         while True:
+            if receipt.release is not None and len(receipt.release) <= _SMALL:
+                return _read_release(kind_of(receipt.order), receipt.release)
             if receipt.state in {State.RELEASED, State.FAILED}:
                 return self._answer_service.finish(receipt)
             left = end - time.monotonic()
@@ -124,11 +134,15 @@ class AsyncSession:
         pending = Receipt(sequence, found.order, State.PENDING)
         return self.pursue(self._again(pending), patience=patience, pace=pace)
 
-    def cancel(self, sequence: int, *, by: str) -> None:
-        """Give up a charge by its number, for ever; it has to be `find`able. The charge stays."""
+    def cancel(self, sequence: int, *, by: str, for_all: bool) -> None:
+        """Give up a charge by its number, for ever; it has to be `find`able. The charge stays.
+
+        Unless it is `for_all`, it goes on where others asked for it since.
+        """
         found = self._ledger.find(sequence)
         if found is not None:
-            self._answer_service.cancel(Receipt(sequence, found.order, State.PENDING), by=by)
+            pending = Receipt(sequence, found.order, State.PENDING)
+            self._answer_service.cancel(pending, by=by, for_all=for_all)
 
     def stop_cancelled(self) -> None:
         """Stop what this process computes and another one was told to cancel."""

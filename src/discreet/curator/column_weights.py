@@ -31,7 +31,7 @@ def weigh_columns(query: Query, weights: Mapping[str, Real]) -> Query:
             )
         for aggregate in uses[name]:
             found[aggregate] = max(found.get(aggregate, Fraction(0)), positive(weight, "weight"))
-    weighed = weighted(query, found)
+    weighed = weighted(query, found) if found else query  # the very same is planned once
     for one in weighed.aggregates:
         _check(one)
     return weighed

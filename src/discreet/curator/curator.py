@@ -29,6 +29,7 @@ from discreet.curator.ledger import accounts
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import request_name
+from discreet.curator.ledger.remote_witness import is_address
 from discreet.curator.order_kinds import kind_named
 from discreet.curator.planned_orders import OrderExplanation, PlannedOrder
 from discreet.curator.pricing import Offer, Terms
@@ -68,7 +69,8 @@ class Curator(QuestionInterface):
         forgotten, so it is for trying things out and for tests. With a postgresql:// address as
         `place`, or as `ledger`, charges are kept there and everything else in `folder`. `witness`
         is a file on another disk that stores the newest head of the ledger, so that restoring an
-        old copy of the whole folder is refused; name it when the folder is created. With the
+        old copy of the whole folder is refused; name it when the folder is created. Or it is the
+        address of a `discreet witness`, which may be named later, too. With the
         address of a server (http:// or https://) and a `token` it is the curator behind it.
 
     Example:
@@ -125,7 +127,7 @@ class Curator(QuestionInterface):
         self._folder: Folder | None = None
         if where is not None:
             new = not is_curator(where)
-            seer = None if witness is None else os.path.abspath(witness)  # noqa: PTH100 - as text
+            seer = _as_text(witness)
             self._folder = open_folder(where, neighbours=neighbours, ledger=address, witness=seer)
             self._neighbours = self._folder.neighbours
             try:
@@ -277,7 +279,8 @@ class Curator(QuestionInterface):
     def cancel(self, charge: int, *, analyst: str | None = None) -> None:
         """Give up a question that is charged and not measured yet, for ever; the charge stays.
 
-        With `analyst` only a question that this one asked first.
+        With `analyst` only a question that this one asked first; it goes on for others who asked
+        it since.
         """
         window = self.window(None)
         found = window.find(charge)
@@ -287,7 +290,8 @@ class Curator(QuestionInterface):
                 why="nothing is known under this number",
                 fix="pass the number of a charge",
             )
-        window.cancel(charge, by=self._by if analyst is None else analyst)
+        for_all = analyst is None
+        window.cancel(charge, by=self._by if analyst is None else analyst, for_all=for_all)
 
     def as_owner(self, name: str) -> "Curator":
         """The same curator in the hands of one of several owners, whom the ledger will name."""
@@ -522,6 +526,13 @@ class Curator(QuestionInterface):
         if dataset in known:
             return dataset
         raise unknown("dataset", dataset, known)
+
+
+def _as_text(witness: str | os.PathLike[str] | None) -> str | None:
+    """A witness by its address, or by the path of its file, wherever the program goes."""
+    if witness is None or is_address(witness):
+        return witness
+    return os.path.abspath(witness)  # noqa: PTH100 - as text
 
 
 def _read(tables: Registry, scope: frozenset[str] | None, text: str) -> Query:

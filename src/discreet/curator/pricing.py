@@ -1,17 +1,18 @@
 """Terms of a question, and what is offered for an order: by public facts alone."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic
 
 from discreet.answer.plan.accuracy import Accuracy
 from discreet.curator.arguments import expect
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.orders import Order
-from discreet.curator.planned_orders import OrderExplanation, P_co, QuoteContext
+from discreet.curator.planned_orders import OrderExplanation, P_co, PlannedOrder, QuoteContext
 from discreet.engines.default import DefaultEngine
 from discreet.errors import InputError
-from discreet.privacy.budgets.charges import Charge
+from discreet.plan.remembered import remember
+from discreet.privacy.budgets.charges import EPSILON, Charge, Measure
 from discreet.rationals import Real
 
 
@@ -66,17 +67,47 @@ class Offer(Generic[P_co]):
 
     def order(self, request: str | None = None) -> Order:
         """What the ledger is asked to charge."""
-        at, planned = self.at, self.planned
-        measures = dict.fromkeys(account.measure for account in at.touched)
-        return Order(
-            at.analyst,
-            at.dataset,
-            at.version,
-            planned.text,
-            tuple(planned.charge(measure) for measure in measures),
-            [part.to_dict() for part in planned.guarantees],
-            request,
-            self.asked,
-            planned.kind,
-            planned.decisions(),
-        )
+        measures = tuple(dict.fromkeys(account.measure for account in self.at.touched))
+        about = self.at.analyst, self.at.dataset, self.at.version
+        order = _order(self.planned, about, measures, self.asked)
+        return order if request is None else replace(order, request=request)
+
+
+@remember(512)
+def _order(
+    planned: PlannedOrder,
+    about: tuple[str, str, str],
+    measures: tuple[Measure, ...],
+    asked: str | None,
+) -> Order:
+    """The order of a plan; whoever asks again what was planned lately need not write it again."""
+    order = Order(
+        *about,
+        planned.text,
+        tuple(planned.charge(measure) for measure in measures),
+        [part.to_dict() for part in planned.guarantees],
+        None,
+        asked,
+        planned.kind,
+        planned.decisions(),
+    )
+    return replace(order, also=_otherwise_priced(planned, order, measures))
+
+
+def _otherwise_priced(
+    planned: PlannedOrder, order: Order, measures: tuple[Measure, ...]
+) -> tuple[str, ...]:
+    """The order as somebody asks it whose own cap counts epsilon, or does not.
+
+    Why: the plan fixes what is measured; who else has to pay for being told does not.
+    """
+    others = [one for one in measures if one != EPSILON]
+    if others == list(measures):
+        others.append(EPSILON)
+    if not others:  # the dataset itself counts epsilon, and so does everybody
+        return ()
+    try:
+        prices = tuple(planned.charge(one) for one in others)
+    except InputError:  # Gaussian noise has no price in epsilon
+        return ()
+    return (replace(order, prices=prices).question,)

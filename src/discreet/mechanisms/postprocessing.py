@@ -196,7 +196,9 @@ def _vector(values: Any, name: str) -> Floats:
     if array.ndim == 1:
         return array
     raise InputError(
-        f"{name} have shape {array.shape}", why="a flat list is needed", fix="pass one"
+        f"{name} have shape {array.shape}",
+        why="a flat list is needed",
+        fix="pass a list of numbers",
     )
 
 

@@ -182,5 +182,5 @@ def _foreign(why: str) -> InputError:
     return InputError(
         "a stored question cannot be read",
         why=why,
-        fix="ask it again",
+        fix="read it with the version that wrote it, or a later one; or ask it again in SQL",
     )

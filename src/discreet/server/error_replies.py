@@ -101,7 +101,9 @@ def missing(what: str) -> HttpError:
     return HttpError(
         404,
         InputError(
-            f"there is no {what}", why="nothing is known under this name", fix="list what there is"
+            f"there is no {what}",
+            why="nothing is known under this name",
+            fix="look at the lists: /v1/datasets, /v1/releases",
         ),
     )
 

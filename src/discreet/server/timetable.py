@@ -31,7 +31,8 @@ class Timetable:
         The step follows from a bound on the work of a question and from how often earlier questions
         of the same caller were late. Each late answer moves all their later questions one step up,
         and every ten minutes without one move them one down: asking one at a time, a caller sees
-        at most as many as there are steps, and one more in ten minutes.
+        at most as many as there are steps, and one more in ten minutes. Each process counts for
+        itself: of n workers a caller sees n times as many.
     Edge cases:
         Questions that are computed at the same time may all be late. Steps go up also where it was
         others who kept the machine busy.

@@ -14,8 +14,12 @@ _LONG: Final = (
 )
 """Routes whose work may take longer than a question is waited for, and is the owner's or small."""
 
-SPARE: Final = 5.0
-"""Seconds beyond the patience for questions, after which something is stuck."""
+SPARE: Final = 1 / 6
+"""The part of the patience that is left, after a question was waited for, to tell that it is."""
+
+
+_LEAST: Final = 5.0
+"""Seconds that every handler has: a busy machine is not stuck."""
 
 
 class Waits:
@@ -27,7 +31,7 @@ class Waits:
 
     def __init__(self, app: ASGIApp, *, patience: float) -> None:
         self._app = app
-        self._limit = patience + SPARE
+        self._limit = max(patience, _LEAST)
         self._left: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,6 +1,7 @@
 """Caps of datasets, analysts, groups and links; raises; roles."""
 
 import io
+from fractions import Fraction
 
 import pytest
 
@@ -251,3 +252,34 @@ def test_how_many_blanks_part_two_words_does_not_tell_names_apart(curator):
     for name in ("Ann  Lee", "Ann\u2009Lee", "Ann \u200b Lee", "ann\tlee\n"):
         with pytest.raises(InputError, match="reads like"):
             curator.sql(COUNT, epsilon=0.1, analyst=name)
+
+
+@pytest.mark.parametrize("first", ["pure", "other"])
+def test_who_counts_epsilon_alone_is_told_what_was_measured_with_laplace_noise(first):
+    with dp.Curator.in_memory() as curator:
+        curator.add("visits", clinic(200), **ABOUT, budget=dp.Budget(epsilon=10, delta=1e-6))
+        curator.grant("pure", "visits", dp.Budget(epsilon=1))
+        second = {"pure": "other", "other": "pure"}[first]
+        text = "SELECT COUNT(*) AS n FROM visits"
+        answer = curator.sql(text, epsilon=0.25, delta=0, analyst=first)
+        spent = curator.budget("visits").spent
+        for analyst in (second, first, second):
+            assert curator.sql(text, epsilon=0.25, delta=0, analyst=analyst) == answer
+            assert curator.as_analyst(analyst).sql(text, epsilon=0.25, delta=0) == answer
+        assert curator.budget("visits").spent == spent  # its people lose nothing
+        account = curator.budget("visits", analyst="pure")
+        assert (account.measure.name, account.total.amount) == ("epsilon", Fraction(1, 4))
+        assert curator.ledger.verify().ok
+
+
+def test_who_counts_epsilon_alone_pays_for_an_answer_of_their_own_once():
+    with dp.Curator.in_memory() as curator:
+        curator.add("visits", clinic(200), **ABOUT, budget=dp.Budget(epsilon=10, delta=1e-6))
+        curator.grant("pure", "visits", dp.Budget(epsilon=1))
+        text = "SELECT city, COUNT(*) AS n, SUM(amount) AS s FROM visits GROUP BY city"
+        curator.sql(text, epsilon=0.25, analyst="other")
+        own = curator.sql(text, epsilon=0.25, delta=0, analyst="pure")
+        spent = curator.budget("visits").spent
+        assert curator.sql(text, epsilon=0.25, delta=0, analyst="pure") == own
+        assert curator.budget("visits").spent == spent
+        assert curator.ledger.verify().ok

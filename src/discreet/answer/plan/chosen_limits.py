@@ -51,8 +51,27 @@ def clipped(spread: ContributionHistogram, norm: Norm, limit: int) -> ClippedSha
         return None
     found = spread.estimate(_DOUBTED)
     whole = float(found.people @ norm.counted(found.norms))
-    lost = float(found.people @ norm.lost(found.norms, limit)) / whole
-    return ClippedShare(*spread.beyond(limit), min(lost, 1.0), max(found.most, limit))
+    lost = float(found.people @ norm.lost(found.norms, limit))
+    most = _surely_covered(spread, norm, limit, lost)
+    return ClippedShare(*spread.beyond(limit), min(lost / whole, 1.0), most)
+
+
+def _surely_covered(spread: ContributionHistogram, norm: Norm, limit: int, allowed: float) -> int:
+    """The highest norm up to which no more than is allowed for is cut off, whatever the tail.
+
+    Why: what is allowed for rests on how the tail falls as far as it is seen, and nobody can see
+    how it goes on. If nobody had a higher norm than m, the noisy counts themselves bound what is
+    lost: their sum, and two standard deviations more. At m = limit nothing is.
+    """
+    ends = np.array([*spread.steps, np.inf])
+    covered = limit
+    for most in (step for step in spread.steps if step > limit):
+        each = norm.lost(np.minimum(ends, most), limit)
+        unsure = 2 * spread.scale * math.sqrt(2 * float(each @ each))
+        if float(spread.people @ each) + unsure > allowed:
+            break
+        covered = most
+    return covered
 
 
 def unit_scale(plan: SetPlan, norm: Norm) -> float:

@@ -116,7 +116,8 @@ class ClippedShare:
     """What a limit that the system chose cuts off, as the released histogram has it.
 
     About a `share` of people is over the limit, give or take `error` (95 times in 100). At most a
-    share `lost` of all rows (or of people in groups) is cut off, if nobody has more than `most`.
+    share `lost` of all rows (or of people in groups) is cut off, if the tail goes on as far out as
+    it is seen to fall, or, whatever it does, if nobody has more than `most`.
     """
 
     share: float

@@ -104,12 +104,11 @@ def _about(part: NoisyStatistics) -> str:
     if not part.clipped:
         return ""
     most = " and ".join(
-        f"{one.most:,} {what}{_l2(part) if what == ROWS else ''}"
+        f"{counted(one.most, what.removesuffix('s'))}{_l2(part) if what == ROWS else ''}"
         for what, one in part.clipped.items()
     )
     return (
-        f"; {ALLOWED}, and are about at most"
-        f" {most} a person: what a few people have beyond is not in them"
+        f"; {ALLOWED} as far as it can be seen, and are in any case about at most {most} a person"
     )
 
 

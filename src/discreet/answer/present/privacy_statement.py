@@ -29,7 +29,7 @@ _NOISE = (
 _CHOSEN = (
     "The intervals beside the numbers are about this noise and about what the limits cut off, which"
     " were chosen from noisy counts of people: 95 times in 100 the number without either lies"
-    " within, but for what a few people have beyond the rows and groups stated above."
+    " within, but for what people too few to be seen have beyond the rows and groups stated above."
 )
 _WIDER = (
     "They are not confidence intervals for a wider population: they say nothing about sampling"

@@ -85,11 +85,13 @@ class DataStore:
     @property
     def tables(self) -> Registry:
         """All tables, as they stand now: another process may have added one."""
-        with self._lock:
-            if self._folder is not None and self._folder.stamp() != self._stamp:
-                self._stamp = self._folder.stamp()
-                self._replace(self._folder.tables())
-            return self._tables
+        if self._folder is not None and self._folder.stamp() != self._stamp:
+            with self._lock:
+                stamp = self._folder.stamp()
+                if stamp != self._stamp:
+                    self._replace(self._folder.tables())
+                    self._stamp = stamp  # last: whoever sees it sees the tables too
+        return self._tables
 
     @property
     def schema(self) -> Schema:

@@ -10,13 +10,14 @@ import json
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote
 
 from discreet.curator.data import registry
 from discreet.curator.data.registry import Registration, Registry
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.remote_witness import RemoteWitness, WitnessAddress, is_address
 from discreet.curator.ledger.witness import Witness
 from discreet.errors import InputError, LedgerError
 from discreet.privacy import Neighbours
@@ -37,13 +38,15 @@ class Folder:
     """A curator's folder and what was settled when it was made.
 
     `ledger` is the address of a ledger in Postgres, None for the one in the folder. `witness` is a
-    file elsewhere that remembers the ledger's newest head, None for one in the folder.
+    file elsewhere that remembers the ledger's newest head, None for one in the folder. `elsewhere`
+    is a witness on another machine, if there is one.
     """
 
     path: Path
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     ledger: str | None = None
     witness: str | None = None
+    elsewhere: WitnessAddress | None = None
 
     @property
     def _head(self) -> Path:
@@ -59,11 +62,18 @@ class Folder:
 
     def open_ledger(self, address: str | None, patience: float) -> Ledger:
         """The ledger; a full `address` may say how to log in, which is not kept."""
-        place = address or self.ledger
-        if place is None:
+        if address is None and self.ledger is None:
             self._check_ledger()
-            return Ledger.open(self.path / _LEDGER, witness=self._head, patience=patience)
-        return Ledger.open(place, witness=self._head, patience=patience)
+        place = address or self.ledger or self.path / _LEDGER
+        elsewhere = None if self.elsewhere is None else RemoteWitness(self.elsewhere)
+        return Ledger.open(place, witness=self._head, elsewhere=elsewhere, patience=patience)
+
+    def write(self) -> None:
+        """Keep what was settled."""
+        facts = {"format": _FORMAT, "neighbours": self.neighbours.value, "ledger": self.ledger}
+        facts |= {"witness": self.witness} if self.witness else {}
+        met = {} if self.elsewhere is None else {"elsewhere": asdict(self.elsewhere)}
+        registry.write_whole(self.path / _SETTINGS, {**facts, **met})
 
     def unmake(self) -> None:
         """Take back a beginning that led to no ledger, so that it can be made with another one."""
@@ -182,16 +192,16 @@ def open_folder(
     """Open a curator's folder; make one where there is nothing. Anything else is left alone."""
     try:
         place = path.absolute()  # the program may go to another folder while it is open
+        file = None if is_address(witness) else witness
         if is_curator(place):
-            return _check(_read(place), neighbours, ledger, witness)
+            return _introduced(_check(_read(place), neighbours, ledger, file), witness)
         _check_empty(place)
+        address = ledger and without_password(ledger)
+        made = Folder(place, neighbours or Neighbours.ADD_REMOVE, address, file)
+        if witness is not None and file is None:
+            made = replace(made, elsewhere=WitnessAddress.meet(witness))
         place.mkdir(mode=0o700, parents=True, exist_ok=True)  # whoever reads it reads the data
-        made = Folder(
-            place, neighbours or Neighbours.ADD_REMOVE, ledger and without_password(ledger), witness
-        )
-        facts = {"format": _FORMAT, "neighbours": made.neighbours.value, "ledger": made.ledger}
-        facts |= {"witness": witness} if witness else {}
-        registry.write_whole(place / _SETTINGS, facts)
+        made.write()
     except (OSError, ValueError) as wrong:
         raise InputError(
             f"{path.name[:80]!r} cannot be a curator's folder",
@@ -199,6 +209,18 @@ def open_folder(
             fix="name a folder that can be written to",
         ) from None
     return made
+
+
+def _introduced(folder: Folder, witness: str | None) -> Folder:
+    """The folder with a witness on another machine, which it may get later; but not another one."""
+    if witness is None or not is_address(witness):
+        return folder
+    if folder.elsewhere is None:
+        folder = replace(folder, elsewhere=WitnessAddress.meet(witness))
+        folder.write()
+    if folder.elsewhere is None or folder.elsewhere.url != witness:
+        raise _made_with(folder, "another witness")
+    return folder
 
 
 def _check_empty(path: Path) -> None:
@@ -233,7 +255,8 @@ def _read(path: Path) -> Folder:
         stored = json.loads((path / _SETTINGS).read_text(encoding="utf-8"))
         if stored["format"] == _FORMAT:
             kept = Neighbours(stored["neighbours"]), stored["ledger"], stored.get("witness")
-            return Folder(path, *kept)
+            met = stored.get("elsewhere")
+            return Folder(path, *kept, None if met is None else WitnessAddress(**met))
         why = f"it has format {int(stored['format'])}, and this release reads {_FORMAT}"
     except (OSError, KeyError, TypeError, ValueError) as wrong:
         why = f"it is damaged ({type(wrong).__name__})"
@@ -253,9 +276,13 @@ def _check(
         ("another witness", witness, folder.witness),
     ):
         if said is not None and said != kept:
-            raise LedgerError(
-                f"{folder.path.name} was made with {what}",
-                why="what was spent there is counted there, and by them",
-                fix="open it without saying so, or make a curator in a new folder",
-            )
+            raise _made_with(folder, what)
     return folder
+
+
+def _made_with(folder: Folder, what: str) -> LedgerError:
+    return LedgerError(
+        f"{folder.path.name} was made with {what}",
+        why="what was spent there is counted there, and by them",
+        fix="open it without saying so, or make a curator in a new folder",
+    )

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from discreet.curator.ledger.account_tree import AccountTree
 from discreet.curator.ledger.accounts import COLUMNS, Account, analyst, dataset
 from discreet.curator.ledger.amounts import write_units
-from discreet.curator.ledger.attested import ATTESTED, BY_ENTRY, read_attested
 from discreet.curator.ledger.migrations import Statement
 from discreet.curator.ledger.orders import Order
 from discreet.curator.ledger.transaction import Transaction
@@ -120,11 +120,21 @@ class AccountCache:
 
     def read_accounts(self, askers: Iterable[tuple[str, str]]) -> None:
         """Read the accounts of datasets and of analysts within them."""
-        for member, *row in self._transaction.read(*_ask_accounts(askers)):
-            account = read_attested(row)
+        who = list(askers)
+        for member, *row in self._transaction.read(*_ask_accounts(who)):
+            account = Account.read(row)
             self._accounts[account.holder.key] = account
             if member is not None:
                 self._joined.setdefault(member, []).append(account.holder.key)
+        if self._transaction.tree is not None:
+            self._check(self._transaction.tree, _keys(who))
+
+    def _check(self, tree: AccountTree, keys: Sequence[str]) -> None:
+        """Refuse what the chain does not say, also of those who are in none of the tables."""
+        for key in keys:
+            tree.check(key, self._accounts.get(key), self._joined.get(key, ()))
+        for joined in {one for key in keys for one in self._joined.get(key, ())}:
+            tree.check(joined, self._accounts[joined])
 
 
 def needed(orders: Sequence[Order]) -> list[Statement]:
@@ -137,7 +147,7 @@ def _askers(orders: Sequence[Order]) -> set[tuple[str, str]]:
 
 
 def _ask_charges(orders: Sequence[Order]) -> Statement:
-    questions = [order.question for order in orders]
+    questions = [one for order in orders for one in (order.question, *order.also)]
     requests = [order.request for order in orders if order.request is not None]
     sql = f"{FOUND} c.question IN ({_marks(questions)})"
     if requests:
@@ -146,12 +156,16 @@ def _ask_charges(orders: Sequence[Order]) -> Statement:
 
 
 def _ask_accounts(askers: Iterable[tuple[str, str]]) -> Statement:
-    holders = {holder for d, a in askers for holder in (dataset(d), analyst(a, within=d))}
-    keys = sorted(holder.key for holder in holders)
-    sql = f"""SELECT NULL, {ATTESTED} FROM accounts {BY_ENTRY} WHERE key IN ({_marks(keys)})
-    UNION ALL SELECT member, {ATTESTED} FROM members JOIN accounts ON key = account {BY_ENTRY}
+    keys = _keys(askers)
+    sql = f"""SELECT NULL, {COLUMNS} FROM accounts WHERE key IN ({_marks(keys)})
+    UNION ALL SELECT member, {COLUMNS} FROM members JOIN accounts ON key = account
     WHERE member IN ({_marks(keys)})"""  # noqa: S608 - constants
     return sql, (*keys, *keys)
+
+
+def _keys(askers: Iterable[tuple[str, str]]) -> list[str]:
+    holders = {holder for d, a in askers for holder in (dataset(d), analyst(a, within=d))}
+    return sorted(holder.key for holder in holders)
 
 
 def _marks(values: Sequence[Any]) -> str:

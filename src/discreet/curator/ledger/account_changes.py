@@ -21,7 +21,10 @@ def find(transaction: Transaction, holder: Holder) -> Account | None:
     """The account of a holder."""
     sql = f"SELECT {ATTESTED} FROM accounts {BY_ENTRY} WHERE key = ?"  # noqa: S608 - constants
     rows = transaction.read(sql, (holder.key,))
-    return read_attested(rows[0]) if rows else None
+    found = read_attested(rows[0]) if rows else None
+    if transaction.tree is not None:
+        transaction.tree.check(holder.key, found)
+    return found
 
 
 def existing(transaction: Transaction, holder: Holder) -> Account:

@@ -2,8 +2,8 @@
 
 Every entry that changes accounts has their digests under "after", and every account names the
 newest such entry. Whoever writes another total would have to edit an entry too, and with it the
-chain. A row that is put back as a whole to what an earlier entry left is found by `verify` alone:
-that no later entry speaks of an account cannot be seen without reading them.
+chain. This is what readers check; a charge also checks that no later entry speaks of the account:
+see `account_tree`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

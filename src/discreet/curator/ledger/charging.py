@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from discreet.curator.canonical_json import digest
+from discreet.curator.canonical_json import canonical, digest
 from discreet.curator.ledger.account_cache import FOUND, AccountCache, StoredCharge
-from discreet.curator.ledger.accounts import Account
+from discreet.curator.ledger.accounts import Account, analyst
 from discreet.curator.ledger.amounts import cost_units
 from discreet.curator.ledger.attested import after
 from discreet.curator.ledger.entries import Entry
-from discreet.curator.ledger.migrations import Statement
+from discreet.curator.ledger.migrations import Execute, Statement
 from discreet.curator.ledger.orders import Order, Receipt, State
 from discreet.curator.ledger.store import damaged
 from discreet.curator.ledger.transaction import Transaction
@@ -44,7 +44,8 @@ def charge(transaction: Transaction, cache: AccountCache, order: Order, turn: Tu
     """
     found = _look_up(cache, order)
     if found is not None:
-        _share(transaction, cache, order, found)
+        if not _failed(found):  # nobody pays for an error
+            _share(transaction, cache, order, found)
         return _receive(transaction, found, turn)
     check_failures(transaction, order)
     touched = cache.touched(order.dataset, order.analyst)
@@ -87,14 +88,18 @@ def fail(transaction: Transaction, receipt: Receipt) -> Receipt:
     return _stands(found, State.CHARGED)
 
 
-def cancel(transaction: Transaction, receipt: Receipt, *, by: str) -> Receipt:
+def cancel(transaction: Transaction, receipt: Receipt, *, by: str, for_all: bool) -> Receipt:
     """Give up a charge for ever on somebody's word, unless it is measured; it is no failure.
+
+    Unless it is `for_all`, a charge that others have asked for since goes on, and stays pending.
 
     Why: measurements are stored at a moment that was fixed before data was read, so whether a
     charge can still be cancelled tells nothing about data.
     """
     found = _charged(transaction, receipt)
     if found.outcome is None and found.measuring is None:
+        if not for_all and _shares(transaction, receipt.sequence):
+            return _stands(found, State.PENDING)
         facts = {"charge": receipt.sequence, "cancelled": True}
         entry = transaction.append("failed", by, facts)
         sql = "UPDATE charges SET released = ?, failed = 2 WHERE sequence = ?"
@@ -194,6 +199,27 @@ def _debit(
     return entry, debits
 
 
+def find_told(execute: Execute, order: Order) -> tuple[int, Receipt] | None:
+    """The receipt of an order whose answer its analyst was told before, and the answer's entry.
+
+    What `charge` would say without changing anything; None wherever it might change something.
+    """
+    names = (order.question, *order.also)
+    rows = execute(f"{FOUND} c.question IN ({', '.join('?' * len(names))})", names)
+    each = (StoredCharge(*row) for row in rows)
+    found = next((one for one in each if _answers(one, order)), None)
+    if found is None or found.outcome is None or order.request not in (None, found.request):
+        return None
+    entry, mine = Entry.read(found.body), analyst(order.analyst, within=order.dataset).key
+    if entry.by != order.analyst:
+        groups = execute("SELECT account FROM members WHERE member = ?", (mine,))
+        shares = execute("SELECT account FROM shares WHERE charge = ?", (found.sequence,))
+        paid = {*entry.facts["debits"], *(key for (key,) in shares)}
+        if not {mine, *(key for (key,) in groups)} <= paid:
+            return None
+    return Entry.read(found.outcome).sequence, _stands(found, State.PENDING)
+
+
 def _look_up(cache: AccountCache, order: Order) -> StoredCharge | None:
     attempt = None if order.request is None else cache.requests.get(order.request)
     if attempt is not None and attempt.question != order.question:
@@ -202,7 +228,19 @@ def _look_up(cache: AccountCache, order: Order) -> StoredCharge | None:
             why="it stands for the question, version and price it was first used with",
             fix="use a new id for a new question",
         )
-    return cache.charges.get(order.question)
+    known = (cache.charges.get(one) for one in (order.question, *order.also))
+    return next((one for one in known if one is not None and _answers(one, order)), None)
+
+
+def _answers(found: StoredCharge, order: Order) -> bool:
+    """Whether a charge is for the question of an order, or for the same measurements.
+
+    Why: a cap in another measure is debited what the order's own measurements cost in it.
+    """
+    if found.question == order.question:
+        return True
+    measured = Entry.read(found.body).facts["measurements"]
+    return canonical(measured) == canonical(list(order.measurements))
 
 
 def _share(
@@ -244,13 +282,17 @@ def _receive(transaction: Transaction, found: StoredCharge, turn: Turn) -> Recei
     return _stands(found, State.CHARGED)
 
 
+def _failed(found: StoredCharge) -> bool:
+    return found.outcome is not None and Entry.read(found.outcome).kind == "failed"
+
+
 def _stands(found: StoredCharge, unfinished: State) -> Receipt:
     """Where a charge stands, with the stored bytes that go with it."""
     if digest(found.body) != found.hash:
         raise damaged(f"the text of entry {found.sequence} was changed")
     entry = Entry.read(found.body)
     order = Order.from_dict(entry.by, entry.facts)
-    if found.outcome is not None and Entry.read(found.outcome).kind == "failed":
+    if _failed(found):
         return Receipt(found.sequence, order, State.FAILED)
     if found.outcome is not None:
         release = told(found.release, found.outcome)

@@ -12,8 +12,10 @@ from typing import Any, Final, Generic, TypeVar
 
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.account_cache import AccountCache, needed
+from discreet.curator.ledger.account_tree import FollowedAccounts
 from discreet.curator.ledger.migrations import Execute, Statement
 from discreet.curator.ledger.orders import Order
+from discreet.curator.ledger.remote_witness import RemoteWitness
 from discreet.curator.ledger.store import PATIENCE, LedgerStore, Refused, too_busy
 from discreet.curator.ledger.transaction import Transaction, entry_seen
 from discreet.curator.ledger.witness import Sighting, Witness
@@ -84,9 +86,12 @@ class Committer:
         it. An operation that raised anything but LedgerError changed nothing.
     """
 
-    def __init__(self, store: LedgerStore, witness: Witness | None) -> None:
+    def __init__(
+        self, store: LedgerStore, witness: Witness | None, elsewhere: RemoteWitness | None = None
+    ) -> None:
         self._store = store
         self._witness = witness
+        self._elsewhere = elsewhere
         self.renew()
         FORKS.renew_in_child(self)
 
@@ -96,6 +101,7 @@ class Committer:
         self._queue: deque[_Job[Any]] = deque()
         self._leader: _Job[Any] | None = None
         self._crowd = 1
+        self._accounts = FollowedAccounts()
 
     def submit(
         self,
@@ -115,6 +121,10 @@ class Committer:
     def submit_alone(self, work: Callable[[Transaction], T]) -> T:
         """Run one operation in a transaction of its own."""
         return self._submit(_Job(lambda transaction, _: work(transaction), None, alone=True))
+
+    def has_signed(self, sequence: int) -> bool:
+        """Whether a witness elsewhere, if there is one, has signed an entry."""
+        return self._elsewhere is None or self._elsewhere.has_signed(sequence)
 
     def _submit(self, job: _Job[T]) -> T:
         try:
@@ -219,12 +229,17 @@ class Committer:
 
         orders = [job.order for job in jobs if job.order is not None]
         ahead = [*needed(orders), *(one for job in jobs for one in job.ahead)]
+        following = self._accounts.ahead()
+        ahead += following
         if seen is not None:
             ahead.append(entry_seen(seen))
 
         def work(execute: Execute) -> tuple[Sighting, int]:
             transaction = Transaction(execute, ahead)
             transaction.check(seen)
+            transaction.accounts = self._accounts
+            if following:
+                _ = transaction.tree
             cache = AccountCache(transaction)
             cache.read(orders)
             for job in jobs:
@@ -236,6 +251,8 @@ class Committer:
         sighting, writes = self._store.transact(work, patience=_left(until))
         if self._witness is not None and writes:
             self._witness.advance(sighting, patience=_left(until))
+        if self._elsewhere is not None:  # also where nothing is new: it may have failed before
+            self._elsewhere.advance(self._store, sighting.head.sequence, patience=_left(until))
 
 
 def _left(until: float) -> float:

@@ -4,18 +4,19 @@ It is run by somebody else, on another machine, and sees hashes alone. A folder 
 a whole, the head file included, cannot show a head that continues what the witness has signed.
 """
 
+import hmac
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.curator.canonical_json import canonical
+from discreet.curator.canonical_json import canonical, digest
 from discreet.curator.data.registry import write_whole
 from discreet.curator.ledger import merkle
 from discreet.curator.ledger.merkle import TreeHead
-from discreet.curator.ledger.witness import Witness
-from discreet.errors import LedgerError
+from discreet.curator.ledger.witness import Witness, sync_file, sync_folder
+from discreet.errors import AccessError, LedgerError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -43,11 +44,31 @@ class Cosigner:
     def newest(self, ledger: str) -> TreeHead | None:
         """The head of a ledger that was signed last."""
         found = self._read().get(ledger)
-        return None if found is None else TreeHead(**found)
+        return None if found is None else _head(found)
 
-    def cosign(self, head: TreeHead, proof: Sequence[str]) -> str:
-        """Sign a head that continues the newest; LedgerError if it does not."""
+    def newest_signed(self, ledger: str, secret: str, nonce: str) -> tuple[TreeHead | None, str]:
+        """The head that was signed last, signed as such for whoever made up the nonce."""
+        found = self._read().get(ledger)
+        _check_secret(found, secret)
+        head = None if found is None else _head(found)
+        return head, self._key.sign(_newest_text(ledger, head, nonce)).hex()
+
+    def forget(self, ledger: str) -> bool:
+        """Begin anew with a ledger that its owner has lost; whether it was known."""
         with self._lock.held():
+            heads = self._read()
+            known = heads.pop(ledger, None) is not None
+            write_whole(self._heads, heads)
+        return known
+
+    def cosign(self, head: TreeHead, proof: Sequence[str], *, secret: str = "") -> str:
+        """Sign a head that continues the newest; LedgerError if it does not.
+
+        AccessError if the secret is not that of the ledger's first head.
+        """
+        with self._lock.held():
+            heads = self._read()
+            _check_secret(heads.get(head.ledger), secret)
             known = self.newest(head.ledger)
             if known is not None and not continues(known, head, proof):
                 raise LedgerError(
@@ -55,7 +76,8 @@ class Cosigner:
                     why="the ledger was put back to an earlier state, or changed",
                     fix="put back the newest copy of the ledger's folder",
                 )
-            write_whole(self._heads, {**self._read(), head.ledger: asdict(head)})
+            heads[head.ledger] = {**asdict(head), "secret": digest(secret)}
+            write_whole(self._heads, heads)
         return self._key.sign(_text(head)).hex()
 
     def _read(self) -> dict[str, dict[str, Any]]:
@@ -84,17 +106,48 @@ def continues(old: TreeHead, new: TreeHead, proof: Sequence[str]) -> bool:
 
 def is_signed(head: TreeHead, signature: str, public_key: str) -> bool:
     """Whether a witness with this key has signed a head."""
+    return _is_signed(_text(head), signature, public_key)
+
+
+def _is_signed(text: bytes, signature: str, public_key: str) -> bool:
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - for witnesses alone
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415 - likewise
         Ed25519PublicKey,
     )
 
-    key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
     try:
-        key.verify(bytes.fromhex(signature), _text(head))
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
+        key.verify(bytes.fromhex(signature), text)
     except (InvalidSignature, ValueError):
         return False
     return True
+
+
+def is_newest(
+    ledger: str, head: TreeHead | None, nonce: str, signature: str, public_key: str
+) -> bool:
+    """Whether a witness has said, after it was sent a nonce, that this is the newest head."""
+    return _is_signed(_newest_text(ledger, head, nonce), signature, public_key)
+
+
+def _head(stored: Mapping[str, Any]) -> TreeHead:
+    return TreeHead(stored["ledger"], stored["size"], stored["root"])
+
+
+def _check_secret(stored: Mapping[str, Any] | None, secret: str) -> None:
+    """Only a ledger itself may have its heads signed, or ask for them."""
+    kept = "" if stored is None else stored.get("secret", digest(""))
+    if stored is not None and not hmac.compare_digest(kept, digest(secret)):
+        raise AccessError(
+            "a head of a ledger whose secret is another",
+            why="the ledger's first head came with its secret",
+            fix="use the curator's own folder, whose curator.json has the secret",
+        )
+
+
+def _newest_text(ledger: str, head: TreeHead | None, nonce: str) -> bytes:
+    said = None if head is None else asdict(head)
+    return b"discreet newest head\n" + canonical([ledger, nonce, said]).encode()
 
 
 def _text(head: TreeHead) -> bytes:
@@ -112,8 +165,12 @@ def _key(path: Path) -> "Ed25519PrivateKey":
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         )
-        path.touch(mode=0o600)
-        path.write_bytes(text)
+        fresh = path.with_suffix(".new")
+        fresh.touch(mode=0o600)
+        fresh.write_bytes(text)
+        sync_file(fresh)
+        fresh.replace(path)  # a crash leaves no half of a key
+        sync_folder(path.parent)
     found = serialization.load_pem_private_key(path.read_bytes(), None)
     if not isinstance(found, ed25519.Ed25519PrivateKey):
         raise LedgerError(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from discreet.curator.fork_safety import FORKS
+from discreet.curator.ledger.account_tree import COMMITTED, read_tables
 from discreet.curator.ledger.accounts import COLUMNS, Account
 from discreet.curator.ledger.attested import after
 from discreet.curator.ledger.entries import NOTHING
@@ -40,13 +41,11 @@ def bring_up_to_date(execute: Execute, dialect: Dialect) -> None:
         execute("UPDATE ledger SET version = ?", (version(),))
         transaction = Transaction(execute)
         transaction.append("migrated", "ledger", {"from": start, "to": version()})
-        if start < _ATTESTED:
+        if start < COMMITTED:
+            transaction.tree, _ = read_tables(transaction)
             _attest(transaction)
         transaction.finish()
 
-
-_ATTESTED: Final = 4
-"""From this version on each account names the entry that tells its total."""
 
 _AT_ONCE: Final = MOST_BYTES // 4
 """Bytes of names and digests in one such entry: within JSON they may take twice as many."""

@@ -14,10 +14,11 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, Self, TextIO, TypeVar
 
 from discreet.curator.canonical_json import digest, named
-from discreet.curator.ledger import account_changes, charge_index, charging, create, merkle
+from discreet.curator.ledger import account_changes, charge_index, charging, create
 from discreet.curator.ledger.account_cache import AccountCache
 from discreet.curator.ledger.accounts import COLUMNS, Account, Holder, read_holder
 from discreet.curator.ledger.accounts import dataset as dataset_holder
@@ -27,9 +28,10 @@ from discreet.curator.ledger.committer import Committer
 from discreet.curator.ledger.entries import Entry, Head
 from discreet.curator.ledger.export import write_lines
 from discreet.curator.ledger.locate import believe, find_place, make_whole
-from discreet.curator.ledger.merkle import TreeHead
+from discreet.curator.ledger.merkle import MerkleTree, TreeHead
 from discreet.curator.ledger.migrations import Execute
 from discreet.curator.ledger.orders import Order, Receipt, State
+from discreet.curator.ledger.remote_witness import RemoteWitness, leaves_after
 from discreet.curator.ledger.sqlite_store import MemoryStore
 from discreet.curator.ledger.store import LedgerStore, damaged
 from discreet.curator.ledger.transaction import Transaction
@@ -49,6 +51,9 @@ OWN: Final = frozenset(account_changes.KINDS.values()) | {
 """The kinds of entry that the ledger writes itself."""
 
 FOREVER: Final = 2**62
+
+_ANSWERED: Final = 4096
+"""Answered questions that are looked for where nobody has to wait."""
 
 
 class Ledger:
@@ -79,38 +84,56 @@ class Ledger:
     """
 
     def __init__(
-        self, store: LedgerStore, witness: Witness | None, *, patience: float = 30.0
+        self,
+        store: LedgerStore,
+        witness: Witness | None,
+        *,
+        patience: float = 30.0,
+        elsewhere: RemoteWitness | None = None,
     ) -> None:
         self._store = store
         self._witness = witness
-        self._committer = Committer(store, witness)
+        self._committer = Committer(store, witness, elsewhere)
         self._patience = patience
         self._nonce = secrets.token_hex(4)
+        self._answered: dict[str, None] = {}
 
     @staticmethod
     def open(
         place: str | os.PathLike[str],
         *,
         witness: str | os.PathLike[str] | None = None,
+        elsewhere: RemoteWitness | None = None,
         patience: float = 30.0,
     ) -> "Ledger":
         """Open the ledger in a file, or at a postgresql:// address; make it if there is none.
 
         `witness` is a file that remembers the newest head, against restored old copies. It is
         beside a ledger in a file unless you say otherwise; a ledger in Postgres has one only if you
-        name it. After `patience` seconds an unfinished answer may be computed by another worker.
+        name it. `elsewhere` is a witness on another machine. After
+        `patience` seconds an unfinished answer may be computed by another worker.
         """
-        return Ledger.whole(*find_place(place, witness), patience=patience)
+        store, seer = find_place(place, witness)
+        return Ledger.whole(store, seer, patience=patience, elsewhere=elsewhere)
 
     @staticmethod
-    def whole(store: LedgerStore, witness: Witness | None, *, patience: float = 30.0) -> "Ledger":
+    def whole(
+        store: LedgerStore,
+        witness: Witness | None,
+        *,
+        patience: float = 30.0,
+        elsewhere: RemoteWitness | None = None,
+    ) -> "Ledger":
         """The ledger in a store, made if there is none; one that is not whole is refused."""
         try:
             make_whole(store, witness)
+            if elsewhere is not None:
+                [(size,)] = store.snapshot(lambda run: run("SELECT sequence FROM ledger"))
+                elsewhere.advance(store, size)
         except BaseException:
             store.close()
             raise
-        return Ledger(store, witness, patience=patience)
+        return Ledger(store, witness, patience=patience, elsewhere=elsewhere)
 
     @staticmethod
     def in_memory() -> "Ledger":
@@ -187,11 +210,29 @@ class Ledger:
         Raises BudgetError if an account cannot pay, and nothing is charged; LedgerError if it is
         not certain that the charge was kept, and then asking again finds out.
         """
-        return self._committer.submit(
+        told = self._find_told(order) if order.question in self._answered else None
+        if told is not None:
+            return told
+        receipt = self._committer.submit(
             lambda page, cache: charging.charge(page, cache, order, self._turn()),
             order,
             ahead=[charging.failures_of(order)],
         )
+        if receipt.state is State.RELEASED:
+            self._remember(order)
+        return receipt
+
+    def _find_told(self, order: Order) -> Receipt | None:
+        """What a charge would only read, without waiting for those who write."""
+        found = self._store.snapshot(lambda execute: charging.find_told(execute, order))
+        return None if found is None or not self._committer.has_signed(found[0]) else found[1]
+
+    def _remember(self, order: Order) -> None:
+        """A question that is answered stays answered; the newest are known."""
+        self._answered[order.question] = None
+        while len(self._answered) > _ANSWERED:
+            with suppress(KeyError):
+                del self._answered[next(iter(self._answered))]
 
     def keep(self, receipt: Receipt, measured: bytes) -> Receipt:
         """Store noisy measurements, before anything is computed from them.
@@ -210,11 +251,14 @@ class Ledger:
             lambda page, _: charging.fail(page, receipt), ahead=[charging.charge_of(receipt)]
         )
 
-    def cancel(self, receipt: Receipt, *, by: str) -> Receipt:
-        """Give up a charge that is not measured yet; the receipt says what became of it."""
+    def cancel(self, receipt: Receipt, *, by: str, for_all: bool = True) -> Receipt:
+        """Give up a charge that is not measured yet; the receipt says what became of it.
+
+        Unless it is `for_all`, it goes on where others have asked for it since.
+        """
         named(by, "by")
         return self._committer.submit(
-            lambda page, _: charging.cancel(page, receipt, by=by),
+            lambda page, _: charging.cancel(page, receipt, by=by, for_all=for_all),
             ahead=[charging.charge_of(receipt)],
         )
 
@@ -241,10 +285,12 @@ class Ledger:
 
     def complete(self, receipt: Receipt, release: bytes) -> bytes:
         """Store the answer of a charge and return the one that counts, which may be another's."""
-        return self._committer.submit(
+        stored = self._committer.submit(
             lambda page, _: charging.complete(page, receipt, release),
             ahead=[charging.charge_of(receipt)],
         )
+        self._remember(receipt.order)
+        return stored
 
     def wait(self, order: Order, *, timeout: float) -> Receipt:
         """Ask until the answer is there or its computation is this caller's turn."""
@@ -321,7 +367,9 @@ class Ledger:
         """The charge under which an order's analyst was told its answer, None before that."""
 
         def work(execute: Execute) -> ChargedOrder | None:
-            found = charge_index.find_question(execute, order.question)
+            names = (order.question, *order.also)
+            each = (charge_index.find_question(execute, one) for one in names)
+            found = next((one for one in each if one is not None), None)
             known = found is not None and charge_index.is_told(execute, found, order.analyst)
             return found if known else None
 
@@ -403,21 +451,22 @@ class Ledger:
         """The root of the Merkle tree over all entries, for a witness elsewhere to sign."""
 
         def work(execute: Execute) -> TreeHead:
-            leaves = _leaves(execute)
+            tree = MerkleTree(leaves_after(execute, 0))
             [(ledger,)] = execute("SELECT id FROM ledger")
-            return TreeHead(ledger, len(leaves), merkle.root(leaves).hex())
+            return TreeHead(ledger, len(tree), tree.root().hex())
 
         return self._store.snapshot(work)
 
     def prove_consistency(self, old: int, new: int) -> tuple[str, ...]:
         """What shows that the first `new` entries continue the first `old`."""
-        leaves = self._store.snapshot(_leaves)[:new]
-        return tuple(step.hex() for step in merkle.prove_consistency(leaves, old))
+        return tuple(step.hex() for step in self._tree().prove_consistency(old, new))
 
     def prove_inclusion(self, sequence: int, size: int) -> tuple[str, ...]:
         """What shows that an entry is among the first `size`."""
-        leaves = self._store.snapshot(_leaves)[:size]
-        return tuple(step.hex() for step in merkle.prove_inclusion(leaves, sequence - 1))
+        return tuple(step.hex() for step in self._tree().prove_inclusion(sequence - 1, size))
+
+    def _tree(self) -> MerkleTree:
+        return MerkleTree(self._store.snapshot(lambda execute: leaves_after(execute, 0)))
 
     def export(self, file: TextIO) -> Head:
         """Write every entry as a line of JSON with its hash, and return the head they lead to."""
@@ -450,11 +499,6 @@ class Ledger:
         # With no patience every claim has lapsed, whatever the clock did in between.
         lapsed = now - spell if wait else FOREVER
         return Turn(name_worker(self._nonce), now, lapsed, ahead=now + spell)
-
-
-def _leaves(execute: Execute) -> list[bytes]:
-    rows = execute("SELECT hash FROM entries ORDER BY sequence")
-    return [bytes.fromhex(one) for (one,) in rows]
 
 
 def _genuine(hash_: str, body: str) -> Entry:

@@ -40,7 +40,8 @@ def make_whole(store: LedgerStore, witness: Witness | None) -> None:
         raise LedgerError(
             f"{witness.path.name} is missing",
             why="without it an old copy of the ledger would pass for the newest",
-            fix="put it back, or adopt the ledger as it stands with `discreet ledger adopt`",
+            fix="put it back; only if it is lost for good, and this is the newest copy of the "
+            "ledger, adopt it with `discreet ledger adopt`",
         )
     store.snapshot(lambda execute: _check_end(execute, seen))
     if written < version():

@@ -7,7 +7,7 @@ Reference: RFC 6962, sections 2.1, 2.1.1 and 2.1.2.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from discreet.errors import InputError
@@ -22,31 +22,70 @@ class TreeHead:
     root: str
 
 
-def root(leaves: Sequence[bytes]) -> bytes:
-    """The hash of all leaves.
+class MerkleTree:
+    """A growing tree that keeps the hashes of its whole subtrees.
 
-    Example:
-        >>> root([]).hex()[:8], root([bytes(1)]) == hashlib.sha256(bytes(2)).digest()
-        ('e3b0c442', True)
+    Adding a leaf takes constant time on average; a root or a proof takes the logarithm's square.
     """
-    if not leaves:
-        return hashlib.sha256(b"").digest()
-    level = [_leaf(one) for one in leaves]
-    while len(level) > 1:  # a last one without a neighbour goes up as it is
-        pairs = [_node(*level[i : i + 2]) for i in range(0, len(level) - 1, 2)]
-        level = pairs + level[len(pairs) * 2 :]
-    return level[0]
 
+    def __init__(self, leaves: Iterable[bytes] = ()) -> None:
+        self._levels: list[list[bytes]] = [[]]
+        self.extend(leaves)
 
-def prove_inclusion(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """What leads from one leaf to the root."""
-    _check(0 <= index < len(leaves), "there is no such leaf")
-    if len(leaves) == 1:
-        return []
-    split = _split(len(leaves))
-    if index < split:
-        return [*prove_inclusion(leaves[:split], index), root(leaves[split:])]
-    return [*prove_inclusion(leaves[split:], index - split), root(leaves[:split])]
+    def __len__(self) -> int:
+        return len(self._levels[0])
+
+    def extend(self, leaves: Iterable[bytes]) -> None:
+        """Add leaves."""
+        self._levels[0].extend(_leaf(one) for one in leaves)
+        for height, level in enumerate(self._levels):
+            if height + 1 == len(self._levels) and len(level) > 1:
+                self._levels.append([])
+            if len(level) > 1:
+                above = self._levels[height + 1]
+                pairs = range(2 * len(above), len(level) - 1, 2)
+                above.extend(_node(level[i], level[i + 1]) for i in pairs)
+
+    def root(self, size: int | None = None) -> bytes:
+        """The hash of the first `size` leaves, or of all."""
+        return self._hash(0, len(self) if size is None else size)
+
+    def prove_consistency(self, old: int, new: int) -> list[bytes]:
+        """What shows that the first `new` leaves continue the first `old`."""
+        _check(0 < old <= new <= len(self), "an older tree has some of the leaves")
+        return self._subproof(old, 0, new, whole=True)
+
+    def prove_inclusion(self, index: int, size: int) -> list[bytes]:
+        """What leads from one leaf to the root of the first `size`."""
+        _check(0 <= index < size <= len(self), "there is no such leaf")
+        return self._path(index, 0, size)
+
+    def _hash(self, start: int, end: int) -> bytes:
+        """The hash of the leaves from a place that is a multiple of a power of two above them."""
+        size = end - start
+        if size == 0:
+            return hashlib.sha256(b"").digest()
+        if size & (size - 1) == 0:
+            height = size.bit_length() - 1
+            return self._levels[height][start >> height]
+        middle = start + _split(size)
+        return _node(self._hash(start, middle), self._hash(middle, end))
+
+    def _path(self, index: int, start: int, end: int) -> list[bytes]:
+        if end - start == 1:
+            return []
+        middle = start + _split(end - start)
+        if index < middle:
+            return [*self._path(index, start, middle), self._hash(middle, end)]
+        return [*self._path(index, middle, end), self._hash(start, middle)]
+
+    def _subproof(self, old: int, start: int, end: int, *, whole: bool) -> list[bytes]:
+        if old == end:
+            return [] if whole else [self._hash(start, end)]
+        middle = start + _split(end - start)
+        if old <= middle:
+            return [*self._subproof(old, start, middle, whole=whole), self._hash(middle, end)]
+        return [*self._subproof(old, middle, end, whole=False), self._hash(start, middle)]
 
 
 def includes(leaf: bytes, index: int, size: int, proof: Sequence[bytes], whole: bytes) -> bool:
@@ -65,12 +104,6 @@ def includes(leaf: bytes, index: int, size: int, proof: Sequence[bytes], whole: 
             found = _node(found, step)
         place, last = place >> 1, last >> 1
     return last == 0 and found == whole
-
-
-def prove_consistency(leaves: Sequence[bytes], size: int) -> list[bytes]:
-    """What shows that the first `size` leaves are still the first ones."""
-    _check(0 < size <= len(leaves), "an older tree has some of the leaves")
-    return _subproof(leaves, size, whole=True)
 
 
 def continues(old: tuple[int, bytes], new: tuple[int, bytes], proof: Sequence[bytes]) -> bool:
@@ -98,15 +131,6 @@ def continues(old: tuple[int, bytes], new: tuple[int, bytes], proof: Sequence[by
             other = _node(other, step)
         place, last = place >> 1, last >> 1
     return last == 0 and one == before and other == after
-
-
-def _subproof(leaves: Sequence[bytes], size: int, *, whole: bool) -> list[bytes]:
-    if size == len(leaves):
-        return [] if whole else [root(leaves)]
-    split = _split(len(leaves))
-    if size <= split:
-        return [*_subproof(leaves[:split], size, whole=whole), root(leaves[split:])]
-    return [*_subproof(leaves[split:], size - split, whole=False), root(leaves[:split])]
 
 
 def _split(size: int) -> int:

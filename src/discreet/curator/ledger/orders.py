@@ -44,6 +44,8 @@ class Order:
     asked: str | None = field(default=None, compare=False)
     kind: str = "query"
     decisions: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+    also: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """Digests of the same plan with prices in other measures: what was measured is the same."""
     question: str = field(init=False, repr=False)
     """The digest under which an answer is found again."""
 

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from discreet.curator.ledger.account_changes import KINDS, carry
+from discreet.curator.ledger.account_tree import COMMITTED, ROOT, AccountTree
 from discreet.curator.ledger.accounts import MEASURES, Account, Holder
 from discreet.curator.ledger.accounts import dataset as dataset_holder
 from discreet.curator.ledger.amounts import cap_units, cost_units
@@ -43,6 +44,7 @@ class Replay:
         self.charged = 0
         self.released = 0
         self.notes: set[tuple[int, str, str]] = set()
+        self._tree = AccountTree()
 
     def take(self, entry: Entry) -> None:
         """Apply one entry; any error means that it could not have been written by the rules."""
@@ -60,6 +62,10 @@ class Replay:
             self.accounts[key] = replace(self.accounts[key], entry=entry.sequence)
             if self.accounts[key].digest != said:
                 raise ValueError(key)
+        if self.version >= COMMITTED:
+            root = self._tree.take(entry.sequence, entry.facts)
+            if entry.facts[ROOT] != root:
+                raise ValueError(root)
         if entry.kind in _DEBITS and entry.facts["after"].keys() != entry.facts["debits"].keys():
             raise ValueError(entry.sequence)
         if entry.kind in _OWN and entry.facts["after"].keys() != {entry.facts["account"]}:
@@ -71,6 +77,7 @@ class Replay:
                 self.ledger, self.version = facts["ledger"], facts["version"]
             case "migrated":
                 self.version = facts["to"]
+                self._tree = AccountTree.of(self.accounts.values(), self.members)
             case "opened" | "granted" | "grouped" | "linked":
                 self._open(entry.kind, facts)
             case "raised" | "lowered":

@@ -4,7 +4,6 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
@@ -25,6 +24,9 @@ T = TypeVar("T")
 
 APPLICATION: Final = 0x64735F31
 """What the header of our files says they are."""
+
+_READERS: Final = 16
+"""Connections that are kept for the next to read: opening one takes longer than most reading."""
 
 
 class Connection(Protocol):
@@ -69,6 +71,7 @@ class SQLiteStore:
         self._lock = threading.RLock()
         self._connection: Connection | None = None
         self._identity = (0, 0)
+        self._readers: list[tuple[tuple[int, int], Connection]] = []
 
     def transact(self, work: Callable[[Execute], T], *, patience: float = PATIENCE) -> T:
         """Run `work` between BEGIN IMMEDIATE and COMMIT."""
@@ -82,13 +85,42 @@ class SQLiteStore:
                 raise
 
     def snapshot(self, work: Callable[[Execute], T]) -> T:
-        """Run `work` on a connection of its own."""
-        with FORKS.use(), closing(self._ready()) as connection:
-            return within(connection, "BEGIN", work)
+        """Run `work` on a connection of its own, which stays open for the next to read."""
+        with FORKS.use(kept_open=self):
+            kept = identity(self.path)
+            connection = self._reader(kept)
+            try:
+                found = within(connection, "BEGIN", work)
+            except BaseException:
+                connection.close()
+                raise
+            self._put_down(kept, connection)
+            return found
+
+    def _reader(self, kept: tuple[int, int]) -> Connection:
+        """A connection that nobody uses, to the file that has its name now."""
+        while True:
+            try:
+                of, connection = self._readers.pop()
+            except IndexError:
+                return self._ready()
+            if of == kept:
+                return connection
+            connection.close()
+
+    def _put_down(self, kept: tuple[int, int], connection: Connection) -> None:
+        if len(self._readers) < _READERS:
+            self._readers.append((kept, connection))
+        else:
+            connection.close()
 
     def close(self) -> None:
-        """Close the connection."""
-        if self._connection is not None and not FORKS.spoiled:
+        """Close the connections that nobody uses."""
+        if FORKS.spoiled:
+            return
+        while self._readers:
+            self._readers.pop()[1].close()
+        if self._connection is not None:
             self._connection.close()
             self._connection = None
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from discreet.curator.canonical_json import digest
+from discreet.curator.ledger.account_tree import ROOT, AccountTree, FollowedAccounts, read_tree
 from discreet.curator.ledger.entries import Entry, Head
 from discreet.curator.ledger.migrations import NOTED, Change, Execute, Statement
 from discreet.curator.ledger.witness import Sighting
@@ -31,11 +32,25 @@ class Transaction:
         self.ledger, self._start, hash_ = head
         self.head = Head(self._start, hash_)
         self.writes = 0
+        self.accounts: FollowedAccounts | None = None
+        """What the process knows of all accounts; transactions that change some have it."""
+        self._tree: AccountTree | None = None
 
     @property
     def sighting(self) -> Sighting:
         """What a witness may remember once this is durable."""
         return Sighting(self.ledger, self.head)
+
+    @property
+    def tree(self) -> AccountTree | None:
+        """What the chain says of all accounts; None in a transaction that only reads."""
+        if self._tree is None and self.accounts is not None:
+            self._tree = self.accounts.borrow(self)
+        return self._tree
+
+    @tree.setter
+    def tree(self, tree: AccountTree) -> None:
+        self._tree = tree
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a statement that changes nothing."""
@@ -57,6 +72,9 @@ class Transaction:
 
     def append(self, kind: str, by: str, facts: Mapping[str, Any]) -> Entry:
         """Add an entry after the newest."""
+        if "after" in facts:
+            self._tree = self.tree or read_tree(self)
+            facts = {**facts, ROOT: self._tree.take(self.head.sequence + 1, facts)}
         entry = Entry.after(self.head, kind, by, facts)
         text = entry.text
         _check_size(text)
@@ -73,6 +91,8 @@ class Transaction:
         if self.head.sequence > self._start:
             values = (self.head.sequence, self.head.hash)
             self.update("UPDATE ledger SET sequence = ?, hash = ?", values)
+        if self.accounts is not None and self._tree is not None:
+            self.accounts.give_back(self.head, self._tree)
         self._flush()
 
     def _flush(self) -> None:
@@ -123,7 +143,8 @@ def _foreign() -> LedgerError:
     return LedgerError(
         "the ledger and the file that witnesses its head belong to different ledgers",
         why="one of them was replaced",
-        fix="put back the one that belongs here, or adopt the ledger with `discreet ledger adopt`",
+        fix="put back the one that belongs here; only if it is lost for good, adopt the ledger "
+        "with `discreet ledger adopt`",
     )
 
 
@@ -131,5 +152,6 @@ def _restored(seen: int, here: int) -> LedgerError:
     return LedgerError(
         f"entry {seen} was written once and is not in this ledger, which ends with {here}",
         why="it was restored from an older copy or changed, and budgets would be spent twice",
-        fix="put back the newest copy, or adopt this one as it stands with `discreet ledger adopt`",
+        fix="put back the newest copy; only if it is lost for good, adopt this one with `discreet "
+        "ledger adopt`: what it lacks counts as not spent",
     )

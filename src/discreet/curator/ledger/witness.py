@@ -172,7 +172,8 @@ def _newest(path: Path, stored: bytes) -> Sighting | None:
     raise LedgerError(
         f"{path.name} cannot be read",
         why="it is damaged, or something else",
-        fix="restore it; or check the ledger and adopt it with `discreet ledger adopt`",
+        fix="restore it; only if it is lost for good, and this is the newest copy of the ledger, "
+        "adopt it with `discreet ledger adopt`",
     )
 
 

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import IO, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -9,8 +10,11 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from discreet.curator.client import wire
-from discreet.server.app_state import app_state_of
+from discreet.curator.ledger.verify import Problem
+from discreet.errors import LedgerError
+from discreet.server.app_state import AppState, app_state_of
 from discreet.server.permissions import Reader
+from discreet.server.tokens import check_tokens
 
 router = APIRouter(tags=["ledger"])
 
@@ -81,11 +85,24 @@ def entries(
 
 @router.post("/ledger/verify")
 def verify(request: Request, caller: Reader) -> Verified:
-    """Read everything and compare; names the first entry that is wrong."""
+    """Read everything and compare, files of data and tokens too; names what is wrong first."""
     del caller
     app_state = app_state_of(request)
     with app_state.work.taken(patience=app_state.settings.patience):
-        return Verified(**wire.write_report(app_state.curator.ledger.verify()))
+        report = app_state.curator.ledger.verify()
+        if report.ok:
+            report = replace(report, problem=_beside(app_state))
+    return Verified(**wire.write_report(report))
+
+
+def _beside(app_state: AppState) -> Problem | None:
+    """What is wrong with tables, their data or tokens, which are beside the ledger."""
+    try:
+        app_state.curator.check_tables()
+        check_tokens(app_state.access, app_state.curator.ledger)
+    except LedgerError as wrong:
+        return Problem(0, str(wrong))
+    return None
 
 
 @router.get(

@@ -31,6 +31,7 @@ from discreet.server.questions import (
     tell,
 )
 from discreet.server.sending import LARGE, few_at_a_time
+from discreet.server.waits import SPARE
 
 router = APIRouter(tags=["questions"])
 
@@ -145,13 +146,14 @@ def remeasure(
 def cancel(charge: Charge, request: Request, caller: Asker) -> Response:
     """Give up a question that is not measured yet, for ever; the charge stays.
 
-    Whoever asked it first may, and owners.
+    Whoever asked it first may, for themselves: it goes on where others asked it since. Owners may
+    for all.
     """
     window = async_session_of(request, caller)
     filed = window.find(charge)
     if filed is None or (caller.role != "owner" and filed.order.analyst != caller.name):
         raise missing(f"question {charge}")
-    window.cancel(charge, by=caller.name)
+    window.cancel(charge, by=caller.name, for_all=caller.role == "owner")
     return Response(status_code=204)
 
 
@@ -185,7 +187,8 @@ def _pursued(
     window: AsyncSession, receipt: Receipt, request: Request, caller: Caller, *, waits: bool
 ) -> BaseRelease | None:
     elapsed = time.monotonic() - getattr(request.state, "arrived", time.monotonic())
-    patience = max(0.0, app_state_of(request).settings.patience - elapsed) if waits else 0.0
+    limit = (1 - SPARE) * app_state_of(request).settings.patience
+    patience = max(0.0, limit - elapsed) if waits else 0.0
     return window.pursue(receipt, patience=patience, pace=release_schedule_of(request, caller))
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from discreet.curator.ledger import charging, committer
 from discreet.curator.ledger.account_cache import AccountCache
+from discreet.curator.ledger.account_tree import read_tree
 from discreet.curator.ledger.accounts import dataset
 from discreet.curator.ledger.amounts import write_units
 from discreet.curator.ledger.transaction import Transaction
@@ -137,6 +138,7 @@ def test_a_total_that_changed_after_it_was_read_is_not_written_over(visits, ask)
 
     def work(execute):
         transaction = Transaction(execute)
+        transaction.tree = read_tree(transaction)
         sheet = AccountCache(transaction)
         sheet.read([ask()])
         execute("UPDATE accounts SET spent = ?", (write_units(1),))

@@ -212,7 +212,7 @@ def test_an_old_ledger_is_brought_up_to_date(tmp_path, monkeypatch, request, ask
     monkeypatch.setattr(migrations, "STEPS", (*migrations.STEPS, step))
     with Ledger.open(path, witness=head) as ledger:
         entry = ledger.entries()[-1]
-        assert (entry.kind, entry.facts) == ("migrated", {"from": 4, "to": 5})
+        assert (entry.kind, entry.facts) == ("migrated", {"from": 5, "to": 6})
         assert ledger.charge(ask()).state is State.CHARGED
         assert ledger.verify().ok
     Ledger.open(path, witness=head).close()

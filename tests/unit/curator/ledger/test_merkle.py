@@ -3,6 +3,7 @@
 import pytest
 
 from discreet.curator.ledger import merkle
+from discreet.curator.ledger.merkle import MerkleTree
 from discreet.errors import InputError
 
 LEAVES = [bytes([n]) * 32 for n in range(40)]
@@ -19,15 +20,15 @@ ROOTS = {
 
 def test_roots_are_those_of_the_published_vectors():
     leaves = [bytes.fromhex(one) for one in VECTORS]
-    assert {n: merkle.root(leaves[:n]).hex() for n in ROOTS} == ROOTS
+    assert {n: MerkleTree(leaves[:n]).root().hex() for n in ROOTS} == ROOTS
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 13, 40])
 def test_every_leaf_is_proved_to_be_in_its_place_and_nowhere_else(size):
     leaves = LEAVES[:size]
-    whole = merkle.root(leaves)
+    whole = MerkleTree(leaves).root()
     for index, leaf in enumerate(leaves):
-        proof = merkle.prove_inclusion(leaves, index)
+        proof = MerkleTree(leaves).prove_inclusion(index, size)
         places = [n for n in range(size) if merkle.includes(leaf, n, size, proof, whole)]
         assert places == [index]
         assert not merkle.includes(b"x" * 32, index, size, proof, whole)
@@ -36,22 +37,32 @@ def test_every_leaf_is_proved_to_be_in_its_place_and_nowhere_else(size):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 13, 40])
 def test_a_tree_continues_its_beginnings_and_no_others(size):
-    new = size, merkle.root(LEAVES[:size])
+    new = size, MerkleTree(LEAVES[:size]).root()
     for first in range(1, size + 1):
-        proof = merkle.prove_consistency(LEAVES[:size], first)
-        assert merkle.continues((first, merkle.root(LEAVES[:first])), new, proof)
-        forged = merkle.root([*LEAVES[: first - 1], b"forged" * 5])
+        proof = MerkleTree(LEAVES).prove_consistency(first, size)
+        assert merkle.continues((first, MerkleTree(LEAVES[:first]).root()), new, proof)
+        forged = MerkleTree([*LEAVES[: first - 1], b"forged" * 5]).root()
         assert not merkle.continues((first, forged), new, proof)
-        assert not merkle.continues((first, merkle.root(LEAVES[:first])), (size, forged), proof)
+        assert not merkle.continues(
+            (first, MerkleTree(LEAVES[:first]).root()), (size, forged), proof
+        )
         if size > 1:
             assert not merkle.continues(
-                (first, merkle.root(LEAVES[:first])), new, [*proof, b"x" * 32]
+                (first, MerkleTree(LEAVES[:first]).root()), new, [*proof, b"x" * 32]
             )
     assert not merkle.continues((size + 1, new[1]), new, [])
 
 
 def test_what_is_not_there_is_not_proved():
     with pytest.raises(InputError, match="cannot be made"):
-        merkle.prove_inclusion(LEAVES, 40)
+        MerkleTree(LEAVES).prove_inclusion(40, 40)
     with pytest.raises(InputError, match="cannot be made"):
-        merkle.prove_consistency(LEAVES, 0)
+        MerkleTree(LEAVES).prove_consistency(0, 40)
+
+
+def test_a_tree_that_grows_is_the_tree_of_all_its_leaves():
+    growing = MerkleTree()
+    for start, end in ((0, 1), (1, 6), (6, 6), (6, 13), (13, 40)):
+        growing.extend(LEAVES[start:end])
+        assert growing.root() == MerkleTree(LEAVES[:end]).root()
+    assert growing.root(7) == MerkleTree(LEAVES[:7]).root()

@@ -283,8 +283,10 @@ def test_what_is_damaged_is_not_told_and_not_stumbled_over(tmp_path, ask, name):
     with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
         fill(ledger, ask)
         tamper_file(tmp_path / "ledger.sqlite", USED[name])
+        # What is told again debits nobody, so totals are read for what is new.
+        order = ask("sum()" if name in {"a total", "a measure"} else "count()")
         with pytest.raises(LedgerError, match="changed from outside"):
-            ledger.charge(ask()) if name != "a key" else ledger.accounts()
+            ledger.charge(order) if name != "a key" else ledger.accounts()
 
 
 def test_a_damaged_answer_is_not_read_by_its_number_either(tmp_path, ask):

@@ -1,0 +1,211 @@
+"""A ledger whose newest head a witness on another machine signs before anybody is told.
+
+The witness is a `discreet witness`: see `witness_service`. It sees sizes and hashes alone.
+"""
+
+import http.client
+import json
+import secrets
+import ssl
+import threading
+import urllib.parse
+from dataclasses import asdict, dataclass
+from typing import Any, Final, TypeGuard
+
+from discreet.curator.fork_safety import FORKS
+from discreet.curator.ledger.cosigner import is_newest, is_signed
+from discreet.curator.ledger.merkle import MerkleTree, TreeHead
+from discreet.curator.ledger.migrations import Execute
+from discreet.curator.ledger.store import LedgerStore
+from discreet.errors import InputError, LedgerError
+
+SECRET: Final = "Discreet-Secret"  # noqa: S105 - the name of a header
+"""The header in which a ledger proves that a head is its own."""
+
+_LONGEST: Final = 10.0
+_TRIES: Final = 5
+_BYTES: Final = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class WitnessAddress:
+    """Where a witness is, the key it signs with, and the secret that only this ledger knows."""
+
+    url: str
+    key: str
+    secret: str
+
+    @staticmethod
+    def meet(url: str) -> "WitnessAddress":
+        """Ask a witness for its key; from now on no other key is believed."""
+        scheme, host = urllib.parse.urlsplit(url)[:2]
+        if scheme not in ("http", "https") or not host:
+            raise InputError(
+                f"a witness at {url[:80]!r}",
+                why="a witness elsewhere has an address that begins with http:// or https://",
+                fix="pass https://host:port as `discreet witness` shows it, or the path of a file",
+            )
+        _, told = _ask(url, "GET", "/key", "", None, _LONGEST)
+        return WitnessAddress(url, str(told.get("key")), secrets.token_hex(16))
+
+
+class RemoteWitness:
+    """What a process knows of the witness of its ledger.
+
+    Guarantee:
+        After `advance(store, n)` the witness has signed a head of at least n entries, which
+        continues all that it has signed before, also for other processes.
+    Edge cases:
+        Where the witness cannot be reached, what was charged stays charged and LedgerError says so;
+        asking again goes on. A ledger that the witness does not know yet is believed as it is.
+    """
+
+    def __init__(self, address: WitnessAddress) -> None:
+        self._address = address
+        self.renew()
+        FORKS.renew_in_child(self)
+
+    def renew(self) -> None:
+        """Begin anew in a forked child."""
+        self._lock = threading.Lock()
+        self._tree = MerkleTree()
+        self._ledger = ""
+        self._signed: TreeHead | None = None
+
+    def has_signed(self, sequence: int) -> bool:
+        """Whether a head with an entry in it is known to be signed."""
+        return self._signed is not None and self._signed.size >= sequence
+
+    def advance(self, store: LedgerStore, size: int, *, patience: float = _LONGEST) -> None:
+        """Have the ledger's head signed, unless one of so many entries is."""
+        if self._signed is not None and self._signed.size >= size:
+            return
+        with self._lock:
+            self._read(store)
+            for _ in range(_TRIES):
+                if self._signed is None:
+                    self._signed = self._newest(patience)
+                self._check(store)
+                if self._signed is not None and self._signed.size >= size:
+                    return
+                self._cosign(patience)
+        raise _unreachable(self._address.url, "other processes keep it busy")
+
+    def _read(self, store: LedgerStore) -> None:
+        """Add the entries that are new."""
+
+        def work(execute: Execute) -> tuple[str, list[bytes]]:
+            [(ledger,)] = execute("SELECT id FROM ledger")
+            return str(ledger), leaves_after(execute, len(self._tree))
+
+        self._ledger, leaves = store.snapshot(work)
+        self._tree.extend(leaves)
+
+    def _check(self, store: LedgerStore) -> None:
+        """Refuse a ledger that does not continue what was signed."""
+        signed = self._signed
+        if signed is None:
+            return
+        if signed.size > len(self._tree):
+            self._read(store)  # another process may have added them meanwhile
+        if signed.size > len(self._tree) or self._tree.root(signed.size).hex() != signed.root:
+            raise _put_back(self._ledger, signed.size, len(self._tree))
+
+    def _newest(self, patience: float) -> TreeHead | None:
+        """What the witness signed last."""
+        nonce = secrets.token_hex(16)
+        path = f"/ledgers/{self._ledger}?nonce={nonce}"
+        status, told = self._ask("GET", path, None, patience)
+        head = None if told.get("head") is None else TreeHead(**told["head"])
+        if status == http.client.OK and is_newest(
+            self._ledger, head, nonce, str(told.get("signature")), self._address.key
+        ):
+            return head
+        raise self._refusal(status)
+
+    def _cosign(self, patience: float) -> None:
+        """Have the newest head signed; where another process was faster, it is asked again."""
+        head = TreeHead(self._ledger, len(self._tree), self._tree.root().hex())
+        old = head.size if self._signed is None else self._signed.size
+        proof = [one.hex() for one in self._tree.prove_consistency(old, head.size)]
+        body = {"head": asdict(head), "proof": proof}
+        status, told = self._ask("POST", f"/ledgers/{self._ledger}", body, patience)
+        if status == http.client.CONFLICT:
+            self._signed = None
+        elif status == http.client.OK and is_signed(
+            head, str(told.get("signature")), self._address.key
+        ):
+            self._signed = head
+        else:
+            raise self._refusal(status)
+
+    def _ask(self, method: str, path: str, body: Any, patience: float) -> tuple[int, Any]:
+        address = self._address
+        wait = min(_LONGEST, patience)
+        return _ask(address.url, method, path, address.secret, body, wait)
+
+    def _refusal(self, status: int) -> LedgerError:
+        if status == http.client.OK:
+            why = "its signature is not of the key that it had when the curator met it"
+        else:
+            why = f"it replied {status}"
+        return LedgerError(
+            f"the witness at {self._address.url} cannot be believed",
+            why=why,
+            fix="see that the address leads to the witness that it led to, with its own folder",
+        )
+
+
+def leaves_after(execute: Execute, sequence: int) -> list[bytes]:
+    """The hashes of the entries after a number, in order."""
+    rows = execute("SELECT hash FROM entries WHERE sequence > ? ORDER BY sequence", (sequence,))
+    return [bytes.fromhex(one) for (one,) in rows]
+
+
+def _ask(
+    url: str, method: str, path: str, secret: str, body: Any, patience: float
+) -> tuple[int, Any]:
+    """Send a request; the status and the JSON of the reply."""
+    parts = urllib.parse.urlsplit(url)
+    place, port = parts.hostname or "", parts.port
+    link: http.client.HTTPConnection = (
+        http.client.HTTPSConnection(
+            place, port, timeout=patience, context=ssl.create_default_context()
+        )
+        if parts.scheme == "https"
+        else http.client.HTTPConnection(place, port, timeout=patience)
+    )
+    try:
+        headers = {SECRET: secret, "Content-Type": "application/json"}
+        text = None if body is None else json.dumps(body)
+        link.request(method, parts.path.rstrip("/") + path, text, headers)
+        reply = link.getresponse()
+        told = json.loads(reply.read(_BYTES))
+        return reply.status, told if isinstance(told, dict) else {}
+    except (OSError, http.client.HTTPException, ValueError) as wrong:
+        raise _unreachable(url, str(wrong) or type(wrong).__name__) from wrong
+    finally:
+        link.close()
+
+
+def _unreachable(url: str, why: str) -> LedgerError:
+    return LedgerError(
+        f"the witness at {url} cannot be reached",
+        why=why,
+        fix="start it (`discreet witness`), or see to the network, and ask again: a charge that "
+        "was made is found, not made twice",
+    )
+
+
+def _put_back(ledger: str, seen: int, here: int) -> LedgerError:
+    return LedgerError(
+        f"the witness has signed {seen} entries that this ledger, which has {here}, does not have",
+        why="it was restored from an older copy or changed, and budgets would be spent twice",
+        fix="put back the newest copy; if it is lost for good, adopt this one with `discreet "
+        f"ledger adopt` and have the witness forget it with `discreet witness --forget {ledger}`",
+    )
+
+
+def is_address(witness: object) -> TypeGuard[str]:
+    """Whether a witness is named by an address, and not by the path of a file."""
+    return isinstance(witness, str) and witness.startswith(("http://", "https://"))
