@@ -196,11 +196,9 @@ def _steps(
         session.keep(*compiled.pairs())
         session.keep(*compiled.norms())
         yield from ((f"people by {n}", compiled.spread(n, BUCKETS)) for n in ("l0", "l1", "l2"))
-        for kept in () if compiled.known else compiled.few_groups(groups, SALT):
+        few = [] if compiled.known else compiled.few_groups(groups, SALT)
+        for kept in (*few, *compiled.weights(rows, groups, square=square)):
             session.keep(*kept)
-        norm, most = ("l2", rows**2) if square else ("l1", rows)
-        session.keep(*compiled.weights("heavy", norm, most, square=square))
-        session.keep(*compiled.weights("roaming", "l0", groups, square=square))
     yield "totals", compiled.totals()
     if compiled.known:
         yield "placed totals", compiled.placed_totals()

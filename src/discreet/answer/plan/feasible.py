@@ -8,6 +8,7 @@ from discreet.answer.plan.limits import BLIND, LADDER
 from discreet.answer.plan.set_plan import SetPlan, is_ranked
 from discreet.errors import DiscreetError, InputError
 from discreet.plan.bounding import ContributionBounds
+from discreet.plan.remembered import remember
 
 
 class InfeasiblePriceError(InputError):
@@ -30,6 +31,7 @@ def check_feasible(plan: SetPlan, contributions: ContributionBounds) -> None:
         ) from None
 
 
+@remember(64)
 def widest(plan: SetPlan) -> int:
     """The highest limit that may be chosen for one person; refused where hardly any may."""
     steps = [step for step in LADDER if step >= BLIND]

@@ -69,7 +69,7 @@ class Measurement:
         """The mechanism for so many numbers at once; the noise of each is the same."""
         moved, about = self.sensitivity / self.step, self.neighbours
         if self.noise_kind is NoiseKind.LAPLACE:
-            return _laplace(self.cost, moved, about)
+            return laplace(self.cost, moved, about)
         return _gaussian(2 * self.cost, moved, numbers, about)
 
     def release(self, totals: Sequence[NDArray[np.int64]]) -> list[NDArray[Any]]:
@@ -111,7 +111,8 @@ def _weighed(times: Sequence[int], numbers: Sequence[NDArray[Any]]) -> NDArray[A
 
 
 @lru_cache(maxsize=1024)
-def _laplace(epsilon: Fraction, moved: Fraction, neighbours: Neighbours) -> Laplace:
+def laplace(epsilon: Fraction, moved: Fraction, neighbours: Neighbours) -> Laplace:
+    """Laplace noise on whole numbers that a person moves so far."""
     return Laplace(epsilon=epsilon, sensitivity=moved, grid=INTEGERS, neighbours=neighbours)
 
 

@@ -40,14 +40,12 @@ class SetStatements:
         compiled = self.compiled
         if compiled.by_row:
             return []
-        square = contributions.noise_kind is NoiseKind.GAUSSIAN
-        norm, rows = ("l2", contributions.rows**2) if square else ("l1", contributions.rows)
+        rows, groups = contributions.rows, contributions.groups
         # First, so that nobody is weighed by groups that they do not count in.
-        few = compiled.few_groups(self.plan.findable(contributions.groups), self.salt)
+        few = compiled.few_groups(self.plan.findable(groups), self.salt)
         return [
             *(few if self.plan.finds_keys else []),
-            compiled.weights("heavy", norm, rows, square=square),
-            compiled.weights("roaming", "l0", contributions.groups, square=square),
+            *compiled.weights(rows, groups, square=contributions.noise_kind is NoiseKind.GAUSSIAN),
         ]
 
     def totals(self) -> str:

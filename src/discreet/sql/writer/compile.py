@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from discreet.plan.bounding import FULL, has_known_keys, is_by_row, largest_weight
 from discreet.plan.expressions import Expression, Function
-from discreet.plan.kinds import Kind, Value
+from discreet.plan.kinds import INT64, Kind, Value
 from discreet.plan.query import Query, key_types
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import PERSON
@@ -36,6 +36,9 @@ SECRET = "<secret>"  # noqa: S105 - stands for the salt, which is drawn when the
 
 _WRITTEN = 1000
 """The longest list of keys that is written out; longer ones are tables of the session."""
+
+_BY_ROWS = (Rows, Total, Ranks)
+"""Statistics that a limit on rows weighs; one on groups weighs people."""
 
 
 class Kept(NamedTuple):
@@ -126,27 +129,31 @@ class CompiledQuery:
 
     def norms(self) -> Kept:
         """For each person: rows in all, rows squared over groups, and groups."""
-        wide = self.dialect.wide("n")
-        rows, squares = self.dialect.sum(wide), self.dialect.sum(f"{wide} * n")
-        columns = [
-            f"{saturated(rows, self.dialect)} AS l1",
-            f"{saturated(squares, self.dialect)} AS l2",
-            "COUNT(*) AS l0",
+        wide, top = self.dialect.wide("n"), self.dialect.literal(INT64[1], Kind.INTEGER)
+        sums = {"l1": self.dialect.sum(wide), "l2": self.dialect.sum(f"{wide} * n")}
+        columns = [  # of at least one row each: neither below 1 nor NULL
+            f"{self.dialect.cast(f'LEAST({text}, {top})', Kind.INTEGER)} AS {name}"
+            for name, text in sums.items()
         ]
-        select = f"SELECT {self._person}, {', '.join(columns)} FROM pairs GROUP BY {self._person}"
-        return Kept("norms", select)
+        listed = ", ".join([self._person, *columns, "COUNT(*) AS l0"])
+        return Kept("norms", f"SELECT {listed} FROM pairs GROUP BY {self._person}")
 
     def spread(self, norm: str, limits: Sequence[int]) -> str:
         """How many people first fit each of these rising limits; one bucket more takes the rest."""
-        arms = " ".join(f"WHEN {norm} <= {limit} THEN {i}" for i, limit in enumerate(limits))
-        bucket = f"CASE {arms} ELSE {len(limits)} END"
-        return f"SELECT {bucket} AS bucket, COUNT(*) AS people FROM norms GROUP BY 1 ORDER BY 1"
+        return f"SELECT * FROM ({self.dialect.histogram(norm, limits, 'norms')}) AS b ORDER BY 1"
 
-    def weights(self, name: str, norm: str, limit: int, *, square: bool) -> Kept:
-        """The people over a limit and their weights; `square` for a limit on a squared norm.
+    def weights(self, rows: int, groups: int, *, square: bool) -> list[Kept]:
+        """The people over the limits and their weights; `square` for limits on squared norms.
 
-        Why: see `discreet.plan.bounding`.
+        A limit that no statistic is weighed by is left out. Why: see `discreet.plan.bounding`.
         """
+        norm, most = ("l2", rows**2) if square else ("l1", rows)
+        return [
+            *([self._over("heavy", norm, most, square=square)] if self._of(*_BY_ROWS) else []),
+            *([self._over("roaming", "l0", groups, square=square)] if self._of(People) else []),
+        ]
+
+    def _over(self, name: str, norm: str, limit: int, *, square: bool) -> Kept:
         size = self.dialect.as_double(norm)
         size = self.dialect.real(Function.SQRT, size) if square else size
         top = largest_weight(limit, squared=square)
@@ -163,8 +170,16 @@ class CompiledQuery:
         `people` is how many people (rows, where each is protected by itself) a group has. Groups
         are in the order of their keys.
         """
+        sums = [f"{text} AS {name}" for name, text in self._saturated().items()]
+        columns = ", ".join([*self.keys, "people", *sums])
         order = ", ".join(f"{i + 1} NULLS LAST" for i in range(len(self.keys)))
-        return f"{self._sums()} ORDER BY {order}" if self.keys else self._sums()
+        text = f"SELECT {columns} FROM ({self._sums()}) AS t"
+        return f"{text} ORDER BY {order}" if self.keys else text
+
+    def _saturated(self) -> dict[str, str]:
+        """Each total in 64 bits: moving two sums to the end moves them no further apart."""
+        names = [f"t{i}" for i in self._of(Rows, Total, People)]
+        return {name: saturated(name, self.dialect) for name in names}
 
     def _sums(self) -> str:
         if self.by_row:
@@ -178,9 +193,10 @@ class CompiledQuery:
                 i: total(f"CASE WHEN q{i} THEN COALESCE(g.w, {full}) ELSE 0 END")
                 for i in self._of(People)
             }
-            source = f"pairs {self._join('heavy', 'h')} {self._join('roaming', 'g')}"
-        # Saturating moves two sums no further apart, so sensitivities hold.
-        sums = [f"{saturated(part, self.dialect)} AS t{i}" for i, part in sorted(parts.items())]
+            heavy = self._join("heavy", "h") if self._of(Rows, Total) else ""
+            roaming = self._join("roaming", "g") if self._of(People) else ""
+            source = f"pairs{heavy}{roaming}"
+        sums = [f"{part} AS t{i}" for i, part in sorted(parts.items())]
         return self._grouped(["COUNT(*) AS people", *sums], source)
 
     def ranks(self, statistic: Ranks) -> str:
@@ -194,7 +210,7 @@ class CompiledQuery:
             match = self._same("r", "p", [self._person, *self.keys])
             source = self.dialect.matching(source, "pairs AS p", match)
         if not self.by_row:
-            source, weight = f"{source} {self._join('heavy', 'h')}", f"COALESCE(h.w, {weight})"
+            source, weight = f"{source}{self._join('heavy', 'h')}", f"COALESCE(h.w, {weight})"
         summed = ["cell", f"{saturated(self.dialect.sum(weight), self.dialect)} AS weight"]
         grouped = self._grouped(summed, f"{source} WHERE cell IS NOT NULL", extra=1)
         # Whoever is far over the limits weighs nothing, and a cell that they alone are in is empty.
@@ -251,8 +267,7 @@ class CompiledQuery:
         Groups without rows are not among them; where there is nothing to group by, all rows are one
         group.
         """
-        columns = [f"t{i}" for i in self._of(Rows, Total, People)]
-        zeros = [f"COALESCE({column}, 0) AS {column}" for column in columns]
+        zeros = [f"COALESCE({text}, 0) AS {name}" for name, text in self._saturated().items()]
         if not self.keys:
             shown = ", ".join([f"{self.dialect.literal(0, Kind.INTEGER)} AS place", *zeros])
             return f"SELECT {shown} FROM ({self._sums()}) AS t"
@@ -314,7 +329,7 @@ class CompiledQuery:
         return real if where is None else self.dialect.only_if(self._holds(where), real)
 
     def _join(self, table: str, alias: str) -> str:
-        return f"LEFT JOIN {table} AS {alias} USING ({self._person})"
+        return f" LEFT JOIN {table} AS {alias} USING ({self._person})"
 
     def _grouped(self, columns: Sequence[str], source: str, extra: int = 0) -> str:
         """Columns by group; one row in all where there is nothing to group by."""
