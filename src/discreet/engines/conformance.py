@@ -193,21 +193,21 @@ def _steps(
     groups, rows, square = case["groups"], case["each"], case["square"]
     _lend_keys(compiled, session)
     if not compiled.by_row:
-        session.keep(*compiled.pairs())
-        session.keep(*compiled.norms())
+        session.keep(*compiled.pairs)
+        session.keep(*compiled.norms)
         yield from ((f"people by {n}", compiled.spread(n, BUCKETS)) for n in ("l0", "l1", "l2"))
-        few = [] if compiled.known else compiled.few_groups(groups, SALT)
+        few = [] if compiled.known else compiled.few_groups(groups)
         for kept in (*few, *compiled.weights(rows, groups, square=square)):
             session.keep(*kept)
-    yield "totals", compiled.totals()
+    yield "totals", compiled.totals
     if compiled.known:
-        yield "placed totals", compiled.placed_totals()
+        yield "placed totals", compiled.placed_totals
     _lend_groups(compiled, session)
     for i, statistic in enumerate(compiled.statistics):
         if isinstance(statistic, Ranks):
             yield f"ranks {i}", compiled.ranks(statistic)
         if isinstance(statistic, Distinct):
-            yield f"distinct {i}", compiled.distincts(statistic, rows, SALT)
+            yield f"distinct {i}", compiled.distincts(statistic, rows)
 
 
 def _lend_keys(compiled: CompiledQuery, session: Session) -> None:
@@ -219,7 +219,7 @@ def _lend_keys(compiled: CompiledQuery, session: Session) -> None:
 
 def _lend_groups(compiled: CompiledQuery, session: Session) -> None:
     """The groups that have rows, as those that are released."""
-    found = [row for batch in session.stream(compiled.totals()) for row in batch.to_pylist()]
+    found = [row for batch in session.stream(compiled.totals) for row in batch.to_pylist()]
     kinds = [ARROW[of.kind] for of in key_types(compiled.query)]
     columns = {
         name: pa.array([row[name] for row in found], kind)

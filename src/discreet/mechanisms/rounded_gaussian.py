@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from statistics import NormalDist
 
 from discreet.mechanisms.additive import as_int64, read_dimension
 from discreet.mechanisms.gaussian import Gaussian, largest_mu, read_delta
@@ -109,7 +110,8 @@ class RoundedGaussian(Gaussian):
 @lru_cache(maxsize=1024)
 def _half_width(spread: Fraction, probability: Fraction) -> int:
     limit = Interval.of(probability).lo
-    guess = math.sqrt(spread) * math.sqrt(-2 * math.log(probability / 2))
+    normal = -NormalDist().inv_cdf(max(float(probability / 2), 1e-300))
+    guess = math.sqrt(spread) * normal - 0.5
     return first_whole(lambda w: (_tail(spread, w + 1) * 2).hi <= limit, guess)
 
 

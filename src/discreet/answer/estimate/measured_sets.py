@@ -146,7 +146,7 @@ def _noisy(statistic: Statistic, values: Floats, measured: NoisyStatistics) -> N
 
 
 def _scale(measurement: StatisticNoise) -> float:
-    match measurement.measurement.mechanism(1):
+    match measurement.measurement.mechanism:
         case Laplace() as noise_kind:
             return float(noise_kind.scale) / measurement.unit
         case Gaussian() as noise_kind:

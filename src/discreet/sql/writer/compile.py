@@ -55,7 +55,7 @@ class Kept(NamedTuple):
 class CompiledQuery:
     """The statements that answer one query on one engine.
 
-    `salt` is the question's secret: it chooses which rows of a person enter joins.
+    `salt` is the question's secret: it chooses which rows and groups of a person count.
     """
 
     query: Query
@@ -63,12 +63,12 @@ class CompiledQuery:
     dialect: Dialect
     salt: str = SECRET
 
-    @property
+    @cached_property
     def by_row(self) -> bool:
         """Whether each row is protected by itself."""
         return is_by_row(self.query)
 
-    @property
+    @cached_property
     def known(self) -> bool:
         """Whether all values of all keys are public."""
         return has_known_keys(self.query)
@@ -117,6 +117,7 @@ class CompiledQuery:
         columns = ", ".join([*self._owner, *self.keys, *shown])
         return f"SELECT {columns} FROM ({rows}) AS r" if self._of(Total) else rows
 
+    @cached_property
     def pairs(self) -> Kept:
         """One row for each person and group."""
         sums = [f"{self._sum(i)} AS s{i}" for i in self._of(Rows, Total)]
@@ -127,6 +128,7 @@ class CompiledQuery:
 
     # --- limits ---------------------------------------------------------------------------------
 
+    @cached_property
     def norms(self) -> Kept:
         """For each person: rows in all, rows squared over groups, and groups."""
         wide, top = self.dialect.wide("n"), self.dialect.literal(INT64[1], Kind.INTEGER)
@@ -164,6 +166,7 @@ class CompiledQuery:
 
     # --- totals ---------------------------------------------------------------------------------
 
+    @cached_property
     def totals(self) -> str:
         """The weighted statistics of each group that has rows, t0, t1, ..., as integers.
 
@@ -217,7 +220,7 @@ class CompiledQuery:
         there = f"SELECT * FROM ({grouped}) AS t WHERE weight > 0"
         return self._placed(there, ["cell", "weight"])
 
-    def distincts(self, statistic: Distinct, limit: int, salt: str) -> str:
+    def distincts(self, statistic: Distinct, limit: int) -> str:
         """How many different values each released group has, by place, of `limit` a person."""
         value = self.dialect.render(statistic.value, columns_of(self.query.relation))
         rows = self.rows([f"{value} AS v", f"{self._holds(statistic.where)} AS counts"])
@@ -228,13 +231,14 @@ class CompiledQuery:
             each = f"SELECT DISTINCT {columns} FROM ({rows}) AS r WHERE counts"
             kind = infer(statistic.value, columns_of(self.query.relation)).kind
             kinds = {**self._key_kinds, "v": kind}
-            source = f"({first_rows(each, self._person, kinds, limit, self.dialect, salt)}) AS r"
+            few = first_rows(each, self._person, kinds, limit, self.dialect, self.salt)
+            source = f"({few}) AS r"
         counted = [f"COUNT(DISTINCT v) * {FULL} AS t"]
         return self._placed(self._grouped(counted, source), ["t"])
 
     # --- groups ---------------------------------------------------------------------------------
 
-    def few_groups(self, limit: int, salt: str) -> list[Kept]:
+    def few_groups(self, limit: int) -> list[Kept]:
         """Leave each person `limit` groups at most, chosen by a keyed hash."""
         sums = [f"s{i}" for i in self._of(Rows, Total)]
         others = ["n", *sums, *(f"q{i}" for i in self._of(People))]
@@ -242,8 +246,8 @@ class CompiledQuery:
         rows = f"SELECT {columns} FROM pairs JOIN norms USING ({self._person})"
         many, few = (f"{rows} WHERE l0 {sign} {limit}" for sign in (">", "<="))
         kinds = self._key_kinds
-        chosen = first_rows(many, self._person, kinds, limit, self.dialect, salt, others)
-        return [Kept("pairs", f"{few} UNION ALL {chosen}"), self.norms()]
+        chosen = first_rows(many, self._person, kinds, limit, self.dialect, self.salt, others)
+        return [Kept("pairs", f"{few} UNION ALL {chosen}"), self.norms]
 
     def _same(self, one: str, other: str, names: Sequence[str]) -> str:
         """Whether columns of two sources are the same; NULL is a key like any other."""
@@ -260,6 +264,7 @@ class CompiledQuery:
             f"JOIN groups AS g ON {self._same('t', 'g', self.keys)} ORDER BY {order}"
         )
 
+    @cached_property
     def placed_totals(self) -> str:
         """The totals of groups whose keys are known, by the place of their combination, in order.
 
