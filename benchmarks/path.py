@@ -9,6 +9,7 @@ import pstats
 import sys
 import time
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -56,8 +57,7 @@ class Walk:
     def changes(self) -> Counter[str]:
         """How often a call follows one of another package, by the two."""
         named = [(file.split("/")[0], f"{file}:{name}") for file, name in self.calls]
-        pairs = zip(named, named[1:], strict=False)
-        return Counter(f"{a} -> {b}" for (p, a), (q, b) in pairs if p != q)
+        return Counter(f"{a} -> {b}" for (p, a), (q, b) in pairwise(named) if p != q)
 
 
 def walk(curator: dp.Curator) -> Walk:

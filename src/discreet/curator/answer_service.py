@@ -56,6 +56,12 @@ def _check_planned(receipt: Receipt, planned: PlannedOrder) -> None:
         )
 
 
+def _is_planned_alike(charged: Order, asked: Order) -> bool:
+    """Whether a charge is for this very plan; a worker that is gone may have made it otherwise."""
+    one, other = ((o.plan, o.prices, list(o.measurements), o.decisions) for o in (charged, asked))
+    return one == other
+
+
 def _unsaid(table: str) -> LedgerError:
     return LedgerError(
         f"what is said about {table} is not what the ledger has",
@@ -132,8 +138,9 @@ class AnswerService:
         if not self._looked and self.pace is AT_ONCE:  # with a pace others wait: see keep_time
             self._looked = True
             self.recover()
-        receipt = self._ledger.charge(offer.order(request))
-        if receipt.state is State.CHARGED:  # charged for this very plan, and this worker's to finish
+        order = offer.order(request)
+        receipt = self._ledger.charge(order)
+        if receipt.state is State.CHARGED and _is_planned_alike(receipt.order, order):
             self._plans[receipt.sequence] = offer.planned
         return receipt
 

@@ -118,9 +118,7 @@ def laplace(epsilon: Fraction, moved: Fraction, neighbours: Neighbours) -> Lapla
 
 
 @lru_cache(maxsize=1024)
-def _gaussian(
-    mu_squared: Fraction, moved: Fraction, neighbours: Neighbours
-) -> RoundedGaussian:
+def _gaussian(mu_squared: Fraction, moved: Fraction, neighbours: Neighbours) -> RoundedGaussian:
     return RoundedGaussian(
         mu_squared=mu_squared,
         sensitivity=moved,

@@ -36,30 +36,42 @@ class SetStatements:
         """One row for each person and group, and for each person."""
         if self.compiled.by_row:
             return []
-        return [self._kept(self.compiled.pairs), self.compiled.norms]
+        pairs = self._kept(self.compiled.pairs)
+        return [pairs, self.compiled.norms] if self.compiled.keys else [pairs]
 
     def histogram(self, norm: Norm) -> str:
         """How many people have which norm."""
         return self.compiled.spread(norm.name, norm.bounds)
 
     def bounding(self, contributions: ContributionBounds) -> list[Kept]:
-        """Leave people as many groups as may be found, and write down who is over the limits."""
-        compiled = self.compiled
-        if compiled.by_row:
-            return []
-        rows, groups = contributions.rows, contributions.groups
-        # First, so that nobody is weighed by groups that they do not count in.
-        found = self.plan.finds_keys
-        few = compiled.few_groups(self.plan.findable(groups)) if found else []
-        return [
-            *map(self._kept, few),
-            *compiled.weights(rows, groups, square=contributions.noise_kind is NoiseKind.GAUSSIAN),
-        ]
+        """Leave people as many groups as may be found, and write down who is over the limits.
 
-    def totals(self) -> str:
+        Whom totals alone weigh less is written down there.
+        """
+        if self.compiled.by_row:
+            return []
+        # First, so that nobody is weighed by groups that they do not count in.
+        most = self.plan.findable(contributions.groups)
+        few = self.compiled.few_groups(most) if self.plan.finds_keys else []
+        return [*map(self._kept, few), *(self._weights(contributions) if self._ranked else [])]
+
+    def totals(self, contributions: ContributionBounds) -> str:
         """The weighted totals of each group: by place where keys are known, else by key."""
         compiled = self.compiled
-        return self._salted(compiled.placed_totals if compiled.known else compiled.totals)
+        text = self._salted(compiled.placed_totals if compiled.known else compiled.totals)
+        if compiled.by_row or self._ranked:
+            return text
+        weights = [f"{name} AS ({select})" for name, select in self._weights(contributions)]
+        return f"WITH {', '.join(weights)} {text}" if weights else text
+
+    @property
+    def _ranked(self) -> bool:
+        """Whether weights are read again, for quantiles."""
+        return any(isinstance(one, Ranks) for one in self.compiled.statistics)
+
+    def _weights(self, contributions: ContributionBounds) -> list[Kept]:
+        square = contributions.noise_kind is NoiseKind.GAUSSIAN
+        return self.compiled.weights(contributions.rows, contributions.groups, square=square)
 
     def distincts(self, statistic: Distinct, contributions: ContributionBounds) -> str:
         """How many different values each group has."""
@@ -82,7 +94,7 @@ class SetStatements:
             *map(str, self.people()),
             *(self.histogram(norm) for norm in self.plan.norms.values()),
             *map(str, self.bounding(contributions)),
-            self.totals(),
+            self.totals(contributions),
             *(self.distincts(one, contributions) for one in kinds if isinstance(one, Distinct)),
             *(self.ranks(one) for one in kinds if isinstance(one, Ranks)),
         ]

@@ -131,18 +131,28 @@ class CompiledQuery:
     @cached_property
     def norms(self) -> Kept:
         """For each person: rows in all, rows squared over groups, and groups."""
-        wide, top = self.dialect.wide("n"), self.dialect.literal(INT64[1], Kind.INTEGER)
-        sums = {"l1": self.dialect.sum(wide), "l2": self.dialect.sum(f"{wide} * n")}
-        columns = [  # of at least one row each: neither below 1 nor NULL
-            f"{self.dialect.cast(f'LEAST({text}, {top})', Kind.INTEGER)} AS {name}"
-            for name, text in sums.items()
-        ]
-        listed = ", ".join([self._person, *columns, "COUNT(*) AS l0"])
-        return Kept("norms", f"SELECT {listed} FROM pairs GROUP BY {self._person}")
+        wide, total = self.dialect.wide("n"), self.dialect.sum
+        l1, l2 = self._at_most(total(wide)), self._at_most(total(f"{wide} * n"))
+        columns = f"{self._person}, {l1} AS l1, {l2} AS l2, COUNT(*) AS l0"
+        return Kept("norms", f"SELECT {columns} FROM pairs GROUP BY {self._person}")
+
+    @cached_property
+    def _norms(self) -> str:
+        """Where norms are read from: kept, or from the only row that each person has."""
+        if self.keys:
+            return "norms"
+        l2 = self._at_most(f"{self.dialect.wide('n')} * n")
+        return f"(SELECT {self._person}, n AS l1, {l2} AS l2, 1 AS l0 FROM pairs) AS norms"
+
+    def _at_most(self, text: str) -> str:
+        """A wide number of at least 1 in 64 bits."""
+        top = self.dialect.literal(INT64[1], Kind.INTEGER)
+        return self.dialect.cast(f"LEAST({text}, {top})", Kind.INTEGER)
 
     def spread(self, norm: str, limits: Sequence[int]) -> str:
         """How many people first fit each of these rising limits; one bucket more takes the rest."""
-        return f"SELECT * FROM ({self.dialect.histogram(norm, limits, 'norms')}) AS b ORDER BY 1"
+        buckets = self.dialect.histogram(norm, limits, self._norms)
+        return f"SELECT * FROM ({buckets}) AS b ORDER BY 1"
 
     def weights(self, rows: int, groups: int, *, square: bool) -> list[Kept]:
         """The people over the limits and their weights; `square` for limits on squared norms.
@@ -161,7 +171,7 @@ class CompiledQuery:
         top = largest_weight(limit, squared=square)
         share = self.dialect.real(Function.DIVIDE, self.dialect.double(top), size)
         weight = self.dialect.cast(self.dialect.whole(Function.FLOOR, share), Kind.INTEGER)
-        select = f"SELECT {self._person}, {weight} AS w FROM norms WHERE {norm} > {limit}"
+        select = f"SELECT {self._person}, {weight} AS w FROM {self._norms} WHERE {norm} > {limit}"
         return Kept(name, select)
 
     # --- totals ---------------------------------------------------------------------------------
