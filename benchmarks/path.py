@@ -4,8 +4,6 @@
 `python -m benchmarks.path calls` also lists the changes of package and the files on the way.
 """
 
-import cProfile
-import pstats
 import sys
 import time
 from collections import Counter
@@ -91,10 +89,6 @@ def main() -> None:
             print(f"{times:>5}  {pair}")
         for file, times in sorted(found.files.items()):
             print(f"{times:>5}  {file}")
-    if "profile" in sys.argv:
-        with cProfile.Profile() as profile:
-            milliseconds(open_curator())
-        pstats.Stats(profile).sort_stats("cumulative").print_stats(90)
 
 
 if __name__ == "__main__":
