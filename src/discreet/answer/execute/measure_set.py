@@ -91,7 +91,7 @@ def bound_contributions(
     mechanism, most, found, told = plan.histogram, widest(plan), {}, {}
     for name, norm in plan.norms.items():
         people = np.zeros(len(norm.bounds) + 1, dtype=np.int64)
-        for batch in session.stream(statements.histogram(norm)):
+        for batch in session.stream(statements.histogram(norm), people.size):
             people[batch.column(0).to_numpy()] = batch.column(1).to_numpy()
         noisy = np.asarray(mechanism.release(people), dtype=np.float64)
         spread = ContributionHistogram(noisy, float(mechanism.scale), norm.steps, _top(norm))
@@ -124,7 +124,8 @@ def _distincts(
         statistic = one.strategy.statistics[0]
         if isinstance(statistic, Distinct):
             totals = np.zeros(groups, dtype=np.int64)
-            for batch in session.stream(statements.distincts(statistic, one.contributions)):
+            counted = statements.distincts(statistic, one.contributions)
+            for batch in session.stream(counted, groups):
                 totals[batch.column(0).to_numpy()] = batch.column(1).to_numpy()
             yield from one.release([totals])
 

@@ -59,7 +59,7 @@ def known_totals(
         if not isinstance(one, Ranks | Distinct)
     ]
     noisy: list[list[list[NDArray[Any]]]] = [[] for _ in _counted(measurements)]
-    stream = session.stream(statements.totals(measurements[0].contributions))
+    stream = session.stream(statements.totals(measurements[0].contributions), groups)
     for exact in dense(stream, groups, len(places)):
         by_place = dict(zip(places, exact, strict=True))
         for slices, one in zip(noisy, _counted(measurements), strict=True):

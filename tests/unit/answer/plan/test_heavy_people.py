@@ -62,7 +62,7 @@ class Recording(DuckDBEngine):
         with super().snapshot(until) as session:
             keep, stream = session.keep, session.stream
             session.keep = lambda *kept: (self.ran.append(kept), keep(*kept))[1]
-            session.stream = lambda text: (self.ran.append(text), stream(text))[1]
+            session.stream = lambda text, *most: (self.ran.append(text), stream(text, *most))[1]
             yield session
 
 
