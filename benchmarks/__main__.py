@@ -9,6 +9,7 @@ ALL = (
     "sampling",
     "accounts",
     "query",
+    "path",
     "ledger",
     "server",
     "limits",

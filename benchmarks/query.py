@@ -152,7 +152,7 @@ def planning() -> float:
 
     def plan() -> str:
         query = read(FIVE, schema)
-        return CompiledQuery(query, needed(query), DuckDBEngine.dialect).pairs().select
+        return CompiledQuery(query, needed(query), DuckDBEngine.dialect).pairs.select
 
     return cpu_seconds(plan, 20) * 1000
 

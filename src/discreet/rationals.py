@@ -25,6 +25,8 @@ def rational(value: Real | SupportsFloat, name: str) -> Fraction:
         >>> rational(0.1, "epsilon")
         Fraction(1, 10)
     """
+    if type(value) is Fraction:  # most are: what was read once is read again wherever it is used
+        return value
     match value:
         case bool() | np.bool_():
             pass
@@ -58,7 +60,7 @@ def positive(value: Real | SupportsFloat, name: str) -> Fraction:
         discreet.errors.InputError: epsilon is of type str: it has to be a number. Fix: ...
     """
     exact = rational(value, name)
-    if exact > 0:
+    if exact.numerator > 0:
         return exact
     raise InputError(f"{name} is {value}", why="it has to be above 0", fix=f"pass {name} > 0")
 
@@ -66,7 +68,7 @@ def positive(value: Real | SupportsFloat, name: str) -> Fraction:
 def non_negative(value: Real | SupportsFloat, name: str) -> Fraction:
     """Read `value` as an exact rational of at least zero."""
     exact = rational(value, name)
-    if exact >= 0:
+    if exact.numerator >= 0:
         return exact
     raise InputError(f"{name} is {value}", why="it cannot be negative", fix=f"pass {name} >= 0")
 

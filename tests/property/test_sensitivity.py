@@ -130,8 +130,8 @@ CROWD = [(1, "Haifa", "a", 90.0, 120)] * 9 + [
 def test_a_person_without_weights_is_caught(monkeypatch, law):
     weights = CompiledQuery.weights
 
-    def nobody(self, name, norm, _, *, square):
-        return weights(self, name, norm, 2**62, square=square)
+    def nobody(self, _rows, _groups, *, square):
+        return weights(self, 2**31, 2**62, square=square)
 
     monkeypatch.setattr(CompiledQuery, "weights", nobody)
 

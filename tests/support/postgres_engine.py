@@ -349,7 +349,7 @@ class PostgresSession:
             run(f"DROP TABLE IF EXISTS pg_temp.{name}")
             run(f"ALTER TABLE fresh_{name} RENAME TO {name}")
 
-    def stream(self, select):
+    def stream(self, select, _most=None):
         with self.in_time() as run:
             found = run(select)
             kinds = [OIDS[column.type_code] for column in found.description]

@@ -6,7 +6,7 @@ Pricing, explaining, running, recovering and auditing read this one value.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from discreet.answer.execute.measure_set import measure_set
@@ -43,6 +43,12 @@ class MeasurementPlan:
     price: Price
     neighbours: Neighbours
     sets: tuple[SetPlan, ...]
+    guarantees: tuple[Charged, ...] = field(init=False, repr=False, compare=False)
+    """What each part gives away."""
+
+    def __post_init__(self) -> None:
+        parts = tuple(guarantee for one in self.sets for _, guarantee in one.guarantees)
+        object.__setattr__(self, "guarantees", parts)
 
     @staticmethod
     def of(
@@ -60,11 +66,6 @@ class MeasurementPlan:
         return MeasurementPlan(query, price, neighbours, sets)
 
     # --- before data is touched -------------------------------------------------------------------
-
-    @property
-    def guarantees(self) -> tuple[Charged, ...]:
-        """What each part gives away."""
-        return tuple(guarantee for one in self.sets for _, guarantee in one.guarantees)
 
     @property
     def guarantee(self) -> Composed:
@@ -96,15 +97,14 @@ class MeasurementPlan:
 
     def check_spent(self, drawn: Sequence[NoisyMeasurements]) -> None:
         """Refuse measurements that cost more, or otherwise, than planned."""
-        for one, measured in zip(self.sets, drawn, strict=True):
-            planned = [guarantee for _, guarantee in one.guarantees]
-            spent = [part.guarantee for part in measured.spent]
-            if len(spent) != len(planned) or not all(map(_is_within, spent, planned)):
-                raise InvariantBroken(
-                    "what was measured is not what was charged",
-                    why="it gives away more than the plan says, and nothing was released",
-                    fix="report this as a fault",
-                )
+        spent = [part.guarantee for measured in drawn for part in measured.spent]
+        within = len(spent) == len(self.guarantees) and all(map(_is_within, spent, self.guarantees))
+        if not within or len(drawn) != len(self.sets):
+            raise InvariantBroken(
+                "what was measured is not what was charged",
+                why="it gives away more than the plan says, and nothing was released",
+                fix="report this as a fault",
+            )
 
     def present(self, drawn: Sequence[NoisyMeasurements]) -> Release:
         """The release that measurements make: a function of them, with no data and no chance."""
@@ -157,6 +157,8 @@ def _is_within(spent: Guarantee, planned: Charged) -> bool:
 
     Why: the same rho is less of a Gaussian guarantee than of others.
     """
+    if spent == planned:
+        return True
     measures = (RHO, MU_SQUARED) if isinstance(planned, GDP | Ranges) else (EPSILON,)
     return all(_costs_no_more(spent, planned, measure) for measure in measures)
 

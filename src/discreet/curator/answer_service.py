@@ -57,6 +57,12 @@ def _check_planned(receipt: Receipt, planned: PlannedOrder) -> None:
         )
 
 
+def _is_planned_alike(charged: Order, asked: Order) -> bool:
+    """Whether a charge is for this very plan; a worker that is gone may have made it otherwise."""
+    one, other = ((o.plan, o.prices, list(o.measurements), o.decisions) for o in (charged, asked))
+    return one == other
+
+
 def _unsaid(table: str) -> LedgerError:
     return LedgerError(
         f"what is said about {table} is not what the ledger has",
@@ -86,6 +92,7 @@ class AnswerService:
         self._looked = False
         self._proved: dict[str, object] = {}
         self._running: dict[int, Deadline | None] = {}
+        self._plans: dict[int, PlannedOrder] = {}
         self.pace = AT_ONCE
         """The pace at which recovery computes."""
 
@@ -132,7 +139,11 @@ class AnswerService:
         if not self._looked and self.pace is AT_ONCE:  # with a pace others wait: see keep_time
             self._looked = True
             self.recover()
-        return self._ledger.charge(offer.order(request))
+        order = offer.order(request)
+        receipt = self._ledger.charge(order)
+        if receipt.state is State.CHARGED and _is_planned_alike(receipt.order, order):
+            self._plans[receipt.sequence] = offer.planned
+        return receipt
 
     def collect(self, receipt: Receipt) -> BaseRelease:
         """The answer of a charge: stored, computed by another, or computed here."""
@@ -164,6 +175,8 @@ class AnswerService:
             self._unfinished.add(receipt.sequence)
             wrong.__context__ = wrong.__cause__ = None  # an engine's error may quote data
             raise
+        finally:
+            self._plans.pop(receipt.sequence, None)
         self._unfinished.discard(receipt.sequence)
         return release
 
@@ -186,7 +199,8 @@ class AnswerService:
         """Measure a charge and store what came of it, at a moment that was fixed before."""
         planned = self._planned(receipt)
         self._check_version(receipt, planned)
-        _check_planned(receipt, planned)
+        if planned is not self._plans.get(receipt.sequence):
+            _check_planned(receipt, planned)
         if self._ledger.failed((receipt.sequence,)):  # it was cancelled while it waited
             return replace(receipt, state=State.FAILED)
         self._ledger.check_failures(receipt.order)
@@ -257,6 +271,9 @@ class AnswerService:
         )
 
     def _planned(self, receipt: Receipt) -> PlannedOrder:
+        """The plan that was charged here, else as it is read from the ledger."""
+        if receipt.sequence in self._plans:
+            return self._plans[receipt.sequence]
         return _planned(self._data_store.tables, receipt.order, receipt.sequence)
 
     def _check_version(self, receipt: Receipt, planned: PlannedOrder) -> None:

@@ -127,6 +127,10 @@ class UnpricedQuery(UnpricedOrder[QueryOrder]):
     terms: Terms
     text: str | None = None
 
+    def __post_init__(self) -> None:
+        """One in SQL and one in Python that mean the same become the same."""
+        object.__setattr__(self, "query", _with_outputs(self.query))
+
     @property
     def tables(self) -> frozenset[str]:
         """The names of all tables that it reads, public ones too."""
@@ -201,13 +205,17 @@ def _read_terms(facts: Mapping[str, Any]) -> Terms:
         ) from None
 
 
+@remember(512, parts_in)
+def _with_outputs(question: Query) -> Query:
+    return question if question.outputs else replace(question, outputs=outputs_of(question))
+
+
 # --- planning -----------------------------------------------------------------------------------
 
 
 def plan_query(question: Query, terms: Terms, at: QuoteContext) -> QueryOrder:
-    """Plan a question; one in SQL and one in Python that mean the same become the same."""
-    asked = _with_outputs(question)
-    query = weigh_columns(asked, terms.weights or {})
+    """Plan a question for what it is asked for."""
+    query = weigh_columns(question, terms.weights or {})
     about, delta = at.neighbours, _delta(terms, at.touched)
     noise_kinds, measure = _laws(at.touched, delta), at.touched[0].measure
     if terms.accuracy is None:
@@ -223,11 +231,6 @@ def plan_query(question: Query, terms: Terms, at: QuoteContext) -> QueryOrder:
             measure=measure,
         )
     return _planned(query, price, about, noise_kinds, measure)
-
-
-@remember(512, parts_in)
-def _with_outputs(question: Query) -> Query:
-    return replace(question, outputs=tuple(outputs_of(question)))
 
 
 @remember(512, parts_in)

@@ -182,7 +182,7 @@ def measure(case: Mapping[str, Any], engine: Engine) -> dict[str, list[list[Any]
     compiled = CompiledQuery(query, needed(query), engine.dialect, SALT)
     try:
         with engine.snapshot() as session:
-            return {step: _rows(session, text) for step, text in _steps(compiled, case, session)}
+            return {step: _told(session, text) for step, text in _steps(compiled, case, session)}
     except EngineError:
         raise _broken(f"{case['sql']} fails") from None
 
@@ -193,23 +193,21 @@ def _steps(
     groups, rows, square = case["groups"], case["each"], case["square"]
     _lend_keys(compiled, session)
     if not compiled.by_row:
-        session.keep(*compiled.pairs())
-        session.keep(*compiled.norms())
+        session.keep(*compiled.pairs)
+        session.keep(*compiled.norms)
         yield from ((f"people by {n}", compiled.spread(n, BUCKETS)) for n in ("l0", "l1", "l2"))
-        for kept in () if compiled.known else compiled.few_groups(groups, SALT):
+        few = [] if compiled.known else compiled.few_groups(groups)
+        for kept in (*few, *compiled.weights(rows, groups, square=square)):
             session.keep(*kept)
-        norm, most = ("l2", rows**2) if square else ("l1", rows)
-        session.keep(*compiled.weights("heavy", norm, most, square=square))
-        session.keep(*compiled.weights("roaming", "l0", groups, square=square))
-    yield "totals", compiled.totals()
+    yield "totals", compiled.totals
     if compiled.known:
-        yield "placed totals", compiled.placed_totals()
+        yield "placed totals", compiled.placed_totals
     _lend_groups(compiled, session)
     for i, statistic in enumerate(compiled.statistics):
         if isinstance(statistic, Ranks):
             yield f"ranks {i}", compiled.ranks(statistic)
         if isinstance(statistic, Distinct):
-            yield f"distinct {i}", compiled.distincts(statistic, rows, SALT)
+            yield f"distinct {i}", compiled.distincts(statistic, rows)
 
 
 def _lend_keys(compiled: CompiledQuery, session: Session) -> None:
@@ -221,7 +219,7 @@ def _lend_keys(compiled: CompiledQuery, session: Session) -> None:
 
 def _lend_groups(compiled: CompiledQuery, session: Session) -> None:
     """The groups that have rows, as those that are released."""
-    found = [row for batch in session.stream(compiled.totals()) for row in batch.to_pylist()]
+    found = [row for batch in session.stream(compiled.totals) for row in batch.to_pylist()]
     kinds = [ARROW[of.kind] for of in key_types(compiled.query)]
     columns = {
         name: pa.array([row[name] for row in found], kind)
@@ -230,8 +228,16 @@ def _lend_groups(compiled: CompiledQuery, session: Session) -> None:
     session.put("groups", pa.table({"place": pa.array(range(len(found)), pa.int64()), **columns}))
 
 
-def _rows(session: Session, select: str) -> list[list[Any]]:
-    batches = list(session.stream(select))
+def _told(session: Session, select: str) -> list[list[Any]]:
+    """The rows of a SELECT, which are the same where it is said that they are few."""
+    found = _rows(session, select)
+    if all(type(value) is int for row in found for value in row):
+        _compare(_rows(session, select, len(found)), found, f"few rows of {select}")
+    return found
+
+
+def _rows(session: Session, select: str, most: int | None = None) -> list[list[Any]]:
+    batches = list(session.stream(select, most))
     return [[plain(value) for value in row.values()] for b in batches for row in b.to_pylist()]
 
 

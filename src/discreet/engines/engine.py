@@ -45,10 +45,11 @@ class Session(Protocol):
         """
         ...
 
-    def stream(self, select: str) -> Iterator[pa.RecordBatch]:
+    def stream(self, select: str, most: int | None = None) -> Iterator[pa.RecordBatch]:
         """Stream the rows of a SELECT, batch by batch, in its order, as the types of `ARROW`.
 
-        Nothing else is asked of the session until all batches are taken.
+        `most` says that these are whole numbers and at most so many rows: few can be fetched at
+        once. Nothing else is asked of the session until all batches are taken.
         """
         ...
 

@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 from functools import lru_cache
+from statistics import NormalDist
 
 from discreet.mechanisms.laplace_tail import first_whole
 from discreet.privacy.numerics.rounding import Interval
@@ -27,5 +28,6 @@ def half_width(variance: Fraction, probability: Fraction) -> int:
         6
     """
     limit = Interval.of(probability).lo
-    guess = math.sqrt(variance) * math.sqrt(-2 * math.log(probability / 2))
+    normal = -NormalDist().inv_cdf(max(float(probability / 2), 1e-300))
+    guess = math.sqrt(variance) * normal - 0.5
     return first_whole(lambda w: (upper_tail(variance, w + 1) * 2).hi <= limit, guess)

@@ -83,10 +83,10 @@ def write(question: Query) -> str:
     if question.relation.facts.size > WRITTEN_OUT:
         order, repeated = nodes_of(question.relation)
         for node in (node for node in order if id(node) in repeated):
-            shared.append(_plain(node, places))
+            shared.append(plain(node, places))
             places[id(node)] = len(shared) - 1
-    plain = _plain(question, places)
-    whole = {"shared": shared, "question": plain} if shared else plain
+    text = plain(question, places)
+    whole = {"shared": shared, "question": text} if shared else text
     return json.dumps(whole, sort_keys=True, separators=(",", ":"))
 
 
@@ -106,12 +106,12 @@ def read(text: str, schema: Schema) -> Query:
 @remember(256)
 def table_digest(table: Table | PublicTable) -> str:
     """A digest of everything the owner said about a table."""
-    facts = {f.name: _plain(getattr(table, f.name)) for f in dataclasses.fields(table)}
+    facts = {f.name: plain(getattr(table, f.name)) for f in dataclasses.fields(table)}
     text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _plain(value: Any, places: Mapping[int, int] = MappingProxyType({})) -> Any:
+def plain(value: Any, places: Mapping[int, int] = MappingProxyType({})) -> Any:
     """A value as JSON; what has a place among the shared relations is written as that."""
     if id(value) in places:
         return {"use": places[id(value)]}
@@ -127,12 +127,12 @@ def _plain(value: Any, places: Mapping[int, int] = MappingProxyType({})) -> Any:
         case float():
             return {"float": value.hex()}
         case tuple() | list():
-            return [_plain(part, places) for part in value]
+            return [plain(part, places) for part in value]
         case Mapping() | MappingProxyType():
             # Columns keep their order: UNION matches them by position.
-            return {"mapping": [[key, _plain(part)] for key, part in value.items()]}
+            return {"mapping": [[key, plain(part)] for key, part in value.items()]}
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            facts = {f.name: _plain(getattr(value, f.name), places) for f in _written(value)}
+            facts = {f.name: plain(getattr(value, f.name), places) for f in _written(value)}
             return {"node": tag(type(value)), **facts}
     return value
 

@@ -176,6 +176,8 @@ def weighted(query: Query, weights: Mapping[str, Real]) -> Query:
                 why=f"they are {', '.join(names)}",
                 fix="name one of them",
             )
+    if not weights:
+        return query
     aggregates = (
         replace(a, weight=positive(weights.get(a.name, a.weight), "weight"))
         for a in query.aggregates

@@ -9,7 +9,7 @@ import pytest
 
 import discreet as dp
 from clinic_curator import BY_CITY, COUNT, add_cities, add_visits, spent
-from discreet.curator.answer_service import AnswerService
+from discreet.curator.answer_service import AnswerService, _is_planned_alike
 from discreet.curator.ledger.orders import State
 from discreet.curator.pricing import Terms
 from discreet.curator.query_orders import QueryOrder, UnpricedQuery
@@ -192,6 +192,19 @@ def test_a_charge_that_was_planned_otherwise_is_not_measured(curator, service):
         changed = replace(receipt, order=replace(receipt.order, **other), sequence=10**6)
         with pytest.raises(LedgerError, match="another version of this package"):
             service.finish(changed)
+
+
+def test_a_charge_is_measured_by_the_plan_it_was_charged_for(curator, service):
+    offer = offered(curator)
+    receipt = service.charge(offer)
+    assert service._planned(receipt) is offer.planned
+
+    service.finish(receipt)
+    assert service._planned(receipt) is not offer.planned  # from here on as the ledger has it
+
+    order = offer.order()
+    for otherwise in ({"decisions": None}, {"measurements": ()}):
+        assert not _is_planned_alike(replace(order, **otherwise), order)
 
 
 def doubled(price):

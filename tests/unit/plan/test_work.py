@@ -65,7 +65,7 @@ def taken(query, text):
     notes = [f"{row:03d}"[: len(text)] + text[3:] for row in range(ROWS)]
     engine.store("notes", pa.table({"who": range(ROWS), "note": notes}))
     engine.open(SCHEMA)
-    kept = CompiledQuery(query, needed(query), engine.dialect).pairs()
+    kept = CompiledQuery(query, needed(query), engine.dialect).pairs
     best = float("inf")
     for _ in range(3):
         with engine.snapshot() as session:
@@ -151,7 +151,7 @@ def test_the_columns_that_a_join_hashes_take_no_longer_than_their_bound():
     values = [COIN.random() for _ in range(rows)]
     engine.store("wide", pa.table({"who": [1] * rows, **{f"x{i}": values for i in range(60)}}))
     engine.open(WIDE)
-    kept = CompiledQuery(query, needed(query), engine.dialect).pairs()
+    kept = CompiledQuery(query, needed(query), engine.dialect).pairs
     with engine.snapshot() as session:
         before = time.process_time()
         session.keep(*kept)

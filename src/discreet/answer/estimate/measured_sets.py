@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, fields
 from typing import Any, Final
 
 import numpy as np
@@ -26,10 +26,20 @@ from discreet.answer.plan.measure import StatisticNoise
 from discreet.answer.plan.set_plan import ROWS
 from discreet.answer.present.frames import blanked, streamed
 from discreet.mechanisms import Gaussian, Laplace
+from discreet.plan import canonical
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.query import Aggregate
 from discreet.plan.relations import columns_of
-from discreet.plan.statistics import Statistic, statistics_of
+from discreet.plan.statistics import (
+    Distinct,
+    Grid,
+    People,
+    Ranks,
+    Rows,
+    Statistic,
+    Total,
+    statistics_of,
+)
 
 Floats = NDArray[np.float64]
 
@@ -98,8 +108,32 @@ class MeasuredSet:
     clipped: Mapping[str, ClippedShare] = field(default_factory=dict)
 
 
+_TAGS: Final[Mapping[type, str]] = {
+    Rows: "rows",
+    People: "people",
+    Total: "total",
+    Distinct: "distinct",
+    Ranks: "ranks",
+}
+"""What each kind of statistic is called where it is stored; never changed."""
+
+
 def called(statistic: Statistic) -> str:
-    """A name for a statistic: what it is, and a digest of what it is made of."""
+    """A name for a statistic: what it is, and a digest of the canonical text of its parts."""
+    parts = (getattr(statistic, one.name) for one in fields(statistic))
+    plain = [canonical.plain(astuple(one) if isinstance(one, Grid) else one) for one in parts]
+    tag = _TAGS[type(statistic)]
+    text = json.dumps([tag, *plain], sort_keys=True, separators=(",", ":"))
+    return f"{tag} {hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def noisy_in(part: MeasuredSet, statistic: Statistic) -> NoisyStatistic | None:
+    """A statistic of a part, under its name of today or of older versions; None if not there."""
+    return part.statistics.get(called(statistic)) or part.statistics.get(_called_once(statistic))
+
+
+def _called_once(statistic: Statistic) -> str:
+    """The name under which 0.1.0 and before stored a statistic, whose `repr` may not change."""
     digest = hashlib.sha256(repr(statistic).encode()).hexdigest()[:16]
     return f"{type(statistic).__name__} {digest}"
 
@@ -146,7 +180,7 @@ def _noisy(statistic: Statistic, values: Floats, measured: NoisyStatistics) -> N
 
 
 def _scale(measurement: StatisticNoise) -> float:
-    match measurement.measurement.mechanism(1):
+    match measurement.measurement.mechanism:
         case Laplace() as noise_kind:
             return float(noise_kind.scale) / measurement.unit
         case Gaussian() as noise_kind:

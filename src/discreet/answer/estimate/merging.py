@@ -21,7 +21,7 @@ from discreet.answer.estimate.measured_sets import (
     MeasuredSet,
     NoisyQuantile,
     NoisyStatistic,
-    called,
+    noisy_in,
 )
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics
 from discreet.answer.estimate.postprocessing import arrange, evaluate, outputs_of
@@ -99,12 +99,13 @@ def fits(query: Query, answers: Sequence[Sequence[MeasuredSet]]) -> bool:
 
 def _holds(part: MeasuredSet, query: Query) -> bool:
     ranked = {one.name for one in query.aggregates if one.measure in RANKED}
-    return _wanted(query).keys() <= part.statistics.keys() and ranked <= part.quantiles.keys()
+    known = all(noisy_in(part, one) is not None for one in _wanted(query))
+    return known and ranked <= part.quantiles.keys()
 
 
-def _wanted(query: Query) -> dict[str, Statistic]:
-    """The statistics that are averaged, by their names."""
-    return {called(one): one for one in needed(query) if not isinstance(one, Ranks)}
+def _wanted(query: Query) -> list[Statistic]:
+    """The statistics that are averaged."""
+    return [one for one in needed(query) if not isinstance(one, Ranks)]
 
 
 # --- one grouping set -----------------------------------------------------------------------------
@@ -208,8 +209,8 @@ class Blend:
         """Lay groups side by side, average statistics, and choose quantiles."""
         keys, places = _aligned(parts)
         averages = {
-            one: Average.of([part.statistics[name] for part in parts], places)
-            for name, one in _wanted(query).items()
+            one: Average.of([found for part in parts if (found := noisy_in(part, one))], places)
+            for one in _wanted(query)
         }
         ranked = {
             name: _surest([part.quantiles[name] for part in parts], places)

@@ -91,7 +91,7 @@ def bound_contributions(
     mechanism, most, found, told = plan.histogram, widest(plan), {}, {}
     for name, norm in plan.norms.items():
         people = np.zeros(len(norm.bounds) + 1, dtype=np.int64)
-        for batch in session.stream(statements.histogram(norm)):
+        for batch in session.stream(statements.histogram(norm), people.size):
             people[batch.column(0).to_numpy()] = batch.column(1).to_numpy()
         noisy = np.asarray(mechanism.release(people), dtype=np.float64)
         spread = ContributionHistogram(noisy, float(mechanism.scale), norm.steps, _top(norm))
@@ -124,7 +124,8 @@ def _distincts(
         statistic = one.strategy.statistics[0]
         if isinstance(statistic, Distinct):
             totals = np.zeros(groups, dtype=np.int64)
-            for batch in session.stream(statements.distincts(statistic, one.contributions)):
+            counted = statements.distincts(statistic, one.contributions)
+            for batch in session.stream(counted, groups):
                 totals[batch.column(0).to_numpy()] = batch.column(1).to_numpy()
             yield from one.release([totals])
 
@@ -157,7 +158,7 @@ def _cells(
 def _paid(one: Measurement, chosen: Mapping[Statistic, Guarantee]) -> Spent:
     """What a measurement gave away, as the mechanism that was used says."""
     first = one.strategy.statistics[0]
-    paid = chosen[first] if first in chosen else one.mechanism(2).guarantee
+    paid = chosen.get(first) or one.mechanism.guarantee
     return Spent(words(one.strategy), one.noise_kind.value, paid)
 
 

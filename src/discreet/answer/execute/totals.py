@@ -59,7 +59,8 @@ def known_totals(
         if not isinstance(one, Ranks | Distinct)
     ]
     noisy: list[list[list[NDArray[Any]]]] = [[] for _ in _counted(measurements)]
-    for exact in dense(session.stream(statements.totals()), groups, len(places)):
+    stream = session.stream(statements.totals(measurements[0].contributions), groups)
+    for exact in dense(stream, groups, len(places)):
         by_place = dict(zip(places, exact, strict=True))
         for slices, one in zip(noisy, _counted(measurements), strict=True):
             slices.append(one.release([by_place[i] for i in _places(statements, one)]))
@@ -129,7 +130,7 @@ def found_totals(
     """Noisy numbers of the groups that are found, in the order of their keys."""
     compiled, counted, batches = statements.compiled, _counted(measurements), []
     noisy: list[list[list[NDArray[Any]]]] = [[] for _ in counted]
-    for whole in session.stream(statements.totals()):
+    for whole in session.stream(statements.totals(measurements[0].contributions)):
         if isinstance(selection, ThresholdedCount):
             [counts] = selection.count.measurement.release(
                 _columns(whole, statements, selection.count.measurement)

@@ -5,7 +5,7 @@ is not where people end. What follows reads the noisy counts and their scale, an
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -63,21 +63,25 @@ class ContributionHistogram:
     scale: float
     steps: tuple[int, ...]
     top: int | None = None
+    end: int = field(init=False)
+    """The last bucket that shows people, alone or together with some before it."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "end", self._last_seen())
 
     @property
     def is_seen(self) -> bool:
         """Whether anything rises above the noise."""
         return self.end > 0 or float(self.people[0]) > SURE * self.scale
 
-    @property
-    def end(self) -> int:
-        """The last bucket that shows people, alone or together with some before it.
+    def _last_seen(self) -> int:
+        """Find `end`.
 
         Why: the sum of w buckets of noise exceeds t scales with probability below about
         exp(-min(t, t^2/4w)). A false bucket r times further out makes noise r times wider, and may
         be taken for a true one with probability e^-SURE r^-2: on average noise grows little.
         """
-        end, sums = 0, np.concatenate([[0.0], np.cumsum(self.people)])
+        end, sums = 0, [0.0, *np.cumsum(self.people).tolist()]
         for at in range(1, len(self.steps)):
             sure = SURE + _GAP * math.log(self.steps[at] / self.steps[end])
             for width in _WIDTHS:

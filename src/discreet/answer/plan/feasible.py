@@ -8,6 +8,7 @@ from discreet.answer.plan.limits import BLIND, LADDER
 from discreet.answer.plan.set_plan import SetPlan, is_ranked
 from discreet.errors import DiscreetError, InputError
 from discreet.plan.bounding import ContributionBounds
+from discreet.plan.remembered import remember
 
 
 class InfeasiblePriceError(InputError):
@@ -21,7 +22,7 @@ def check_feasible(plan: SetPlan, contributions: ContributionBounds) -> None:
             _ = plan.histogram
         for one in plan.measurements(contributions):
             if not is_ranked(one.strategy):  # quantiles are drawn at any scale
-                one.mechanism(1)
+                _ = one.mechanism
     except DiscreetError:
         raise InfeasiblePriceError(
             "epsilon does not suit the limits and bounds of this question",
@@ -30,14 +31,17 @@ def check_feasible(plan: SetPlan, contributions: ContributionBounds) -> None:
         ) from None
 
 
+@remember(64)
 def widest(plan: SetPlan) -> int:
     """The highest limit that may be chosen for one person; refused where hardly any may."""
     steps = [step for step in LADDER if step >= BLIND]
     check_feasible(plan, ContributionBounds(plan.noise_kind, 1, 1))
+    if is_feasible(plan, ContributionBounds(plan.noise_kind, steps[-1], steps[-1])):
+        return steps[-1]
     check_feasible(plan, ContributionBounds(plan.noise_kind, steps[0], steps[0]))
-    low, high = 0, len(steps)
+    low, high = 0, len(steps) - 1
     while high - low > 1:
-        middle = (low + high) // 2 if high < len(steps) else len(steps) - 1
+        middle = (low + high) // 2
         fine = is_feasible(plan, ContributionBounds(plan.noise_kind, steps[middle], steps[middle]))
         low, high = (middle, high) if fine else (low, middle)
     return steps[low]

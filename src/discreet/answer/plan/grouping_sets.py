@@ -19,9 +19,9 @@ def single_sets(query: Query) -> list[Query]:
     groups are those of their parts.
     """
     check_groups(query)
-    bare = replace(query, outputs=(), having=None, order=(), limit=None, offset=0)
     sets = [
-        replace(bare, keys=tuple(query.keys[i] for i in chosen), sets=()) for chosen in query.sets
+        Query(query.relation, keys, query.aggregates, limits=query.limits)
+        for keys in (tuple(query.keys[i] for i in chosen) for chosen in query.sets)
     ]
     limits = [limits_of(one) for one in sets]
     if len(sets) == 1 or counts_whole(query) or not all(map(is_stated, limits)):

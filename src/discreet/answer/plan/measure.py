@@ -65,12 +65,13 @@ class Measurement:
         """The kind of the noise."""
         return self.contributions.noise_kind
 
-    def mechanism(self, numbers: int) -> Laplace | RoundedGaussian:
-        """The mechanism for so many numbers at once; the noise of each is the same."""
+    @property
+    def mechanism(self) -> Laplace | RoundedGaussian:
+        """The mechanism; the noise of each number is the same, however many there are at once."""
         moved, about = self.sensitivity / self.step, self.neighbours
         if self.noise_kind is NoiseKind.LAPLACE:
-            return _laplace(self.cost, moved, about)
-        return _gaussian(2 * self.cost, moved, numbers, about)
+            return laplace(self.cost, moved, about)
+        return _gaussian(2 * self.cost, moved, about)
 
     def release(self, totals: Sequence[NDArray[np.int64]]) -> list[NDArray[Any]]:
         """Noisy combinations of exact totals of some groups; of no groups there are none."""
@@ -78,7 +79,7 @@ class Measurement:
         if not size:
             return [totals[0] for _ in self.strategy.combinations]
         exact = np.concatenate([self._combined(row, totals) for row in self.strategy.combinations])
-        noisy: NDArray[Any] = self.mechanism(exact.size).release(exact // self.step)
+        noisy: NDArray[Any] = self.mechanism.release(exact // self.step)
         return [noisy[i : i + size] for i in range(0, noisy.size, size)]
 
     def _combined(self, row: tuple[int, ...], totals: Sequence[NDArray[np.int64]]) -> NDArray[Any]:
@@ -111,19 +112,17 @@ def _weighed(times: Sequence[int], numbers: Sequence[NDArray[Any]]) -> NDArray[A
 
 
 @lru_cache(maxsize=1024)
-def _laplace(epsilon: Fraction, moved: Fraction, neighbours: Neighbours) -> Laplace:
+def laplace(epsilon: Fraction, moved: Fraction, neighbours: Neighbours) -> Laplace:
+    """Laplace noise on whole numbers that a person moves so far."""
     return Laplace(epsilon=epsilon, sensitivity=moved, grid=INTEGERS, neighbours=neighbours)
 
 
 @lru_cache(maxsize=1024)
-def _gaussian(
-    mu_squared: Fraction, moved: Fraction, numbers: int, neighbours: Neighbours
-) -> RoundedGaussian:
+def _gaussian(mu_squared: Fraction, moved: Fraction, neighbours: Neighbours) -> RoundedGaussian:
     return RoundedGaussian(
         mu_squared=mu_squared,
         sensitivity=moved,
         grid=INTEGERS,
-        dimension=numbers,
         neighbours=neighbours,
     )
 
@@ -185,7 +184,7 @@ class StatisticNoise:
     def error(self, confidence: Real = 0.95) -> float:
         """The half-width of one group's noise, in rows, people or values."""
         if self.terms == 1:
-            return self.measurement.mechanism(1).error(confidence) / self.unit
+            return self.measurement.mechanism.error(confidence) / self.unit
         # Whole steps may miss the quantile of the continuous law by one each.
         return self.quantile(float(confidence)) + self.terms / self.unit
 

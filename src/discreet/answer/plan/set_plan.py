@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from discreet.answer.plan.limits import GroupNorm, Norm, RowNorm
-from discreet.answer.plan.measure import Measurement, StatisticNoise
+from discreet.answer.plan.measure import Measurement, StatisticNoise, laplace
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.thresholded_count import ThresholdedCount, shared_count
 from discreet.mechanisms import KeyRule, Laplace, best_key_rule
@@ -127,9 +127,8 @@ class SetPlan:
         Why: a person is in one bucket. Adding or removing one moves one count by 1, and changing
         one moves two counts by 1 each.
         """
-        buckets = 1 if self.neighbours is Neighbours.ADD_REMOVE else 2
-        each = self.choice / len(self.histograms)
-        return Laplace(epsilon=each, sensitivity=buckets, neighbours=self.neighbours)
+        buckets = Fraction(1 if self.neighbours is Neighbours.ADD_REMOVE else 2)
+        return laplace(self.choice / len(self.histograms), buckets, self.neighbours)
 
     @property
     def norms(self) -> dict[str, Norm]:

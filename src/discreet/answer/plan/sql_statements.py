@@ -3,14 +3,20 @@
 What is explained and what is run are the same texts, from here.
 """
 
+import secrets
 from dataclasses import dataclass
 
 from discreet.answer.plan.limits import Norm
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.plan.bounding import ContributionBounds, NoiseKind
+from discreet.plan.query import Query, parts_in
+from discreet.plan.remembered import remember
 from discreet.plan.statistics import Distinct, Ranks, needed
 from discreet.sql.writer.compile import SECRET, CompiledQuery, Kept
 from discreet.sql.writer.dialect import Dialect
+
+_SALT = secrets.token_hex(16)
+"""Where the salt will stand in compiled texts; nobody knows it, so no question has it in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,44 +29,63 @@ class SetStatements:
 
     @staticmethod
     def of(plan: SetPlan, dialect: Dialect, salt: str = SECRET) -> "SetStatements":
-        """The statements of a plan on an engine."""
-        compiled = CompiledQuery(plan.query, needed(plan.query), dialect, salt)
-        return SetStatements(plan, compiled, salt)
+        """The statements of a plan on an engine; compiled once, whatever the salt."""
+        return SetStatements(plan, _compile(plan.query, dialect), salt)
 
     def people(self) -> list[Kept]:
         """One row for each person and group, and for each person."""
-        return [] if self.compiled.by_row else [self.compiled.pairs(), self.compiled.norms()]
+        if self.compiled.by_row:
+            return []
+        pairs = self._kept(self.compiled.pairs)
+        return [pairs, self.compiled.norms] if self.compiled.keys else [pairs]
 
     def histogram(self, norm: Norm) -> str:
         """How many people have which norm."""
         return self.compiled.spread(norm.name, norm.bounds)
 
     def bounding(self, contributions: ContributionBounds) -> list[Kept]:
-        """Leave people as many groups as may be found, and write down who is over the limits."""
-        compiled = self.compiled
-        if compiled.by_row:
-            return []
-        square = contributions.noise_kind is NoiseKind.GAUSSIAN
-        norm, rows = ("l2", contributions.rows**2) if square else ("l1", contributions.rows)
-        # First, so that nobody is weighed by groups that they do not count in.
-        few = compiled.few_groups(self.plan.findable(contributions.groups), self.salt)
-        return [
-            *(few if self.plan.finds_keys else []),
-            compiled.weights("heavy", norm, rows, square=square),
-            compiled.weights("roaming", "l0", contributions.groups, square=square),
-        ]
+        """Leave people as many groups as may be found, and write down who is over the limits.
 
-    def totals(self) -> str:
+        Whom totals alone weigh less is written down there.
+        """
+        if self.compiled.by_row:
+            return []
+        # First, so that nobody is weighed by groups that they do not count in.
+        most = self.plan.findable(contributions.groups)
+        few = self.compiled.few_groups(most) if self.plan.finds_keys else []
+        return [*map(self._kept, few), *(self._weights(contributions) if self._ranked else [])]
+
+    def totals(self, contributions: ContributionBounds) -> str:
         """The weighted totals of each group: by place where keys are known, else by key."""
-        return self.compiled.placed_totals() if self.compiled.known else self.compiled.totals()
+        compiled = self.compiled
+        text = self._salted(compiled.placed_totals if compiled.known else compiled.totals)
+        if compiled.by_row or self._ranked:
+            return text
+        weights = [f"{name} AS ({select})" for name, select in self._weights(contributions)]
+        return f"WITH {', '.join(weights)} {text}" if weights else text
+
+    @property
+    def _ranked(self) -> bool:
+        """Whether weights are read again, for quantiles."""
+        return any(isinstance(one, Ranks) for one in self.compiled.statistics)
+
+    def _weights(self, contributions: ContributionBounds) -> list[Kept]:
+        square = contributions.noise_kind is NoiseKind.GAUSSIAN
+        return self.compiled.weights(contributions.rows, contributions.groups, square=square)
 
     def distincts(self, statistic: Distinct, contributions: ContributionBounds) -> str:
         """How many different values each group has."""
-        return self.compiled.distincts(statistic, contributions.rows, self.salt)
+        return self._salted(self.compiled.distincts(statistic, contributions.rows))
 
     def ranks(self, statistic: Ranks) -> str:
         """The weight in each cell of each group."""
-        return self.compiled.ranks(statistic)
+        return self._salted(self.compiled.ranks(statistic))
+
+    def _salted(self, text: str) -> str:
+        return text.replace(_SALT, self.salt)
+
+    def _kept(self, kept: Kept) -> Kept:
+        return kept._replace(select=self._salted(kept.select))
 
     def all(self, contributions: ContributionBounds) -> list[str]:
         """Every statement, for these bounds."""
@@ -69,7 +94,12 @@ class SetStatements:
             *map(str, self.people()),
             *(self.histogram(norm) for norm in self.plan.norms.values()),
             *map(str, self.bounding(contributions)),
-            self.totals(),
+            self.totals(contributions),
             *(self.distincts(one, contributions) for one in kinds if isinstance(one, Distinct)),
             *(self.ranks(one) for one in kinds if isinstance(one, Ranks)),
         ]
+
+
+@remember(64, parts_in)
+def _compile(query: Query, dialect: Dialect) -> CompiledQuery:
+    return CompiledQuery(query, needed(query), dialect, _SALT)

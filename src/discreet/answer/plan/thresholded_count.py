@@ -99,7 +99,7 @@ class ThresholdedCount:
 
     def _tail(self, probability: Fraction) -> int:
         """A number of steps that noise reaches with at most this probability."""
-        noise = self.count.measurement.mechanism(1)
+        noise = self.count.measurement.mechanism
         if isinstance(noise, Laplace):
             return laplace_tail.tail_steps(noise.scale, probability)
         return noise.half_width(2 * probability) + 1
@@ -107,7 +107,7 @@ class ThresholdedCount:
     @property
     def _variance(self) -> Fraction:
         """Of one group's noise."""
-        noise = self.count.measurement.mechanism(1)
+        noise = self.count.measurement.mechanism
         assert isinstance(noise, Gaussian)  # noqa: S101 - narrowing: see Measurement
         return noise.variance
 
@@ -133,7 +133,7 @@ class ThresholdedCount:
         """Of the noise, in people: b of Laplace, sigma of Gaussian noise."""
         if self.count.noise_kind is NoiseKind.GAUSSIAN:
             return math.sqrt(self._variance) / self._one
-        noise = self.count.measurement.mechanism(1)
+        noise = self.count.measurement.mechanism
         assert isinstance(noise, Laplace)  # noqa: S101 - narrowing: see Measurement
         return float(noise.scale) / self._one
 

@@ -6,6 +6,7 @@ fingerprint: data that has changed is another version, and has to be added again
 """
 
 import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -55,13 +56,13 @@ class Registration:
         return all(said.get(name) == value for name, value in facts.items())
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True)
 class Registry:
     """All tables of a curator, by name."""
 
     tables: Mapping[str, Registration]
 
-    @property
+    @functools.cached_property
     def schema(self) -> Schema:
         """What questions are read against."""
         return Schema({name: one.table for name, one in self.tables.items()})

@@ -236,12 +236,17 @@ def price(guarantee: Chargeable, measure: Measure, *, tail: Real = 0) -> Charge:
         >>> price(GaussianNoise(0.1), RHO).amount, price(LaplaceNoise(0.1), EPSILON).amount
         (Fraction(1, 200), Fraction(1, 10))
     """
-    one = _chargeable(guarantee, measure)
-    if measure == MU_SQUARED:
-        cost, delta = _in_mu_squared(one, probability(tail, "tail"))
-    else:
-        cost, delta = _PRICES[measure.name](one, measure)
+    cost, delta = _cost(_chargeable(guarantee, measure), measure, probability(tail, "tail"))
     return Charge(cost, delta, measure=measure, neighbours=guarantee.neighbours)
+
+
+def _cost(
+    guarantee: Chargeable, measure: Measure, tail: Fraction = Fraction(0)
+) -> tuple[Fraction, Fraction]:
+    """The amount and the delta of a price."""
+    if measure == MU_SQUARED:
+        return _in_mu_squared(guarantee, tail)
+    return _PRICES[measure.name](guarantee, measure)
 
 
 def price_sum(whole: Composed, measure: Measure, *, tail: Real = 0) -> Charge:
@@ -267,10 +272,10 @@ def price_sum(whole: Composed, measure: Measure, *, tail: Real = 0) -> Charge:
 
 
 def _sum(parts: Sequence[tuple[Chargeable, int]], measure: Measure) -> tuple[Fraction, Fraction]:
-    costs = [(price(one, measure), count) for one, count in parts]
+    costs = [(*_cost(one, measure), count) for one, count in parts]
     return (
-        sum((cost.amount * count for cost, count in costs), Fraction(0)),
-        sum((cost.delta * count for cost, count in costs), Fraction(0)),
+        sum((amount * count for amount, _, count in costs), Fraction(0)),
+        sum((delta * count for _, delta, count in costs), Fraction(0)),
     )
 
 

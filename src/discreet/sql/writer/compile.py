@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from discreet.plan.bounding import FULL, has_known_keys, is_by_row, largest_weight
 from discreet.plan.expressions import Expression, Function
-from discreet.plan.kinds import Kind, Value
+from discreet.plan.kinds import INT64, Kind, Value
 from discreet.plan.query import Query, key_types
 from discreet.plan.relations import columns_of
 from discreet.plan.schema import PERSON
@@ -36,6 +36,9 @@ SECRET = "<secret>"  # noqa: S105 - stands for the salt, which is drawn when the
 
 _WRITTEN = 1000
 """The longest list of keys that is written out; longer ones are tables of the session."""
+
+_BY_ROWS = (Rows, Total, Ranks)
+"""Statistics that a limit on rows weighs; one on groups weighs people."""
 
 
 class Kept(NamedTuple):
@@ -52,7 +55,7 @@ class Kept(NamedTuple):
 class CompiledQuery:
     """The statements that answer one query on one engine.
 
-    `salt` is the question's secret: it chooses which rows of a person enter joins.
+    `salt` is the question's secret: it chooses which rows and groups of a person count.
     """
 
     query: Query
@@ -60,12 +63,12 @@ class CompiledQuery:
     dialect: Dialect
     salt: str = SECRET
 
-    @property
+    @cached_property
     def by_row(self) -> bool:
         """Whether each row is protected by itself."""
         return is_by_row(self.query)
 
-    @property
+    @cached_property
     def known(self) -> bool:
         """Whether all values of all keys are public."""
         return has_known_keys(self.query)
@@ -114,6 +117,7 @@ class CompiledQuery:
         columns = ", ".join([*self._owner, *self.keys, *shown])
         return f"SELECT {columns} FROM ({rows}) AS r" if self._of(Total) else rows
 
+    @cached_property
     def pairs(self) -> Kept:
         """One row for each person and group."""
         sums = [f"{self._sum(i)} AS s{i}" for i in self._of(Rows, Total)]
@@ -124,47 +128,71 @@ class CompiledQuery:
 
     # --- limits ---------------------------------------------------------------------------------
 
+    @cached_property
     def norms(self) -> Kept:
         """For each person: rows in all, rows squared over groups, and groups."""
-        wide = self.dialect.wide("n")
-        rows, squares = self.dialect.sum(wide), self.dialect.sum(f"{wide} * n")
-        columns = [
-            f"{saturated(rows, self.dialect)} AS l1",
-            f"{saturated(squares, self.dialect)} AS l2",
-            "COUNT(*) AS l0",
-        ]
-        select = f"SELECT {self._person}, {', '.join(columns)} FROM pairs GROUP BY {self._person}"
-        return Kept("norms", select)
+        wide, total = self.dialect.wide("n"), self.dialect.sum
+        l1, l2 = self._at_most(total(wide)), self._at_most(total(f"{wide} * n"))
+        columns = f"{self._person}, {l1} AS l1, {l2} AS l2, COUNT(*) AS l0"
+        return Kept("norms", f"SELECT {columns} FROM pairs GROUP BY {self._person}")
+
+    @cached_property
+    def _norms(self) -> str:
+        """Where norms are read from: kept, or from the only row that each person has."""
+        if self.keys:
+            return "norms"
+        l2 = self._at_most(f"{self.dialect.wide('n')} * n")
+        return f"(SELECT {self._person}, n AS l1, {l2} AS l2, 1 AS l0 FROM pairs) AS norms"
+
+    def _at_most(self, text: str) -> str:
+        """A wide number of at least 1 in 64 bits."""
+        top = self.dialect.literal(INT64[1], Kind.INTEGER)
+        return self.dialect.cast(f"LEAST({text}, {top})", Kind.INTEGER)
 
     def spread(self, norm: str, limits: Sequence[int]) -> str:
         """How many people first fit each of these rising limits; one bucket more takes the rest."""
-        arms = " ".join(f"WHEN {norm} <= {limit} THEN {i}" for i, limit in enumerate(limits))
-        bucket = f"CASE {arms} ELSE {len(limits)} END"
-        return f"SELECT {bucket} AS bucket, COUNT(*) AS people FROM norms GROUP BY 1 ORDER BY 1"
+        buckets = self.dialect.histogram(norm, limits, self._norms)
+        return f"SELECT * FROM ({buckets}) AS b ORDER BY 1"
 
-    def weights(self, name: str, norm: str, limit: int, *, square: bool) -> Kept:
-        """The people over a limit and their weights; `square` for a limit on a squared norm.
+    def weights(self, rows: int, groups: int, *, square: bool) -> list[Kept]:
+        """The people over the limits and their weights; `square` for limits on squared norms.
 
-        Why: see `discreet.plan.bounding`.
+        A limit that no statistic is weighed by is left out. Why: see `discreet.plan.bounding`.
         """
+        norm, most = ("l2", rows**2) if square else ("l1", rows)
+        return [
+            *([self._over("heavy", norm, most, square=square)] if self._of(*_BY_ROWS) else []),
+            *([self._over("roaming", "l0", groups, square=square)] if self._of(People) else []),
+        ]
+
+    def _over(self, name: str, norm: str, limit: int, *, square: bool) -> Kept:
         size = self.dialect.as_double(norm)
         size = self.dialect.real(Function.SQRT, size) if square else size
         top = largest_weight(limit, squared=square)
         share = self.dialect.real(Function.DIVIDE, self.dialect.double(top), size)
         weight = self.dialect.cast(self.dialect.whole(Function.FLOOR, share), Kind.INTEGER)
-        select = f"SELECT {self._person}, {weight} AS w FROM norms WHERE {norm} > {limit}"
+        select = f"SELECT {self._person}, {weight} AS w FROM {self._norms} WHERE {norm} > {limit}"
         return Kept(name, select)
 
     # --- totals ---------------------------------------------------------------------------------
 
+    @cached_property
     def totals(self) -> str:
         """The weighted statistics of each group that has rows, t0, t1, ..., as integers.
 
         `people` is how many people (rows, where each is protected by itself) a group has. Groups
         are in the order of their keys.
         """
+        sums = [f"{text} AS {name}" for name, text in self._saturated().items()]
+        columns = ", ".join([*self.keys, "people", *sums])
         order = ", ".join(f"{i + 1} NULLS LAST" for i in range(len(self.keys)))
-        return f"{self._sums()} ORDER BY {order}" if self.keys else self._sums()
+        text = f"SELECT {columns} FROM ({self._sums()}) AS t"
+        return f"{text} ORDER BY {order}" if self.keys else text
+
+    def _saturated(self) -> dict[str, str]:
+        """Each total in 64 bits: moving two sums to the end moves them no further apart."""
+        names = [f"t{i}" for i in self._of(Rows, Total, People)]
+        return {name: saturated(name, self.dialect) for name in names}
 
     def _sums(self) -> str:
         if self.by_row:
@@ -178,9 +206,10 @@ class CompiledQuery:
                 i: total(f"CASE WHEN q{i} THEN COALESCE(g.w, {full}) ELSE 0 END")
                 for i in self._of(People)
             }
-            source = f"pairs {self._join('heavy', 'h')} {self._join('roaming', 'g')}"
-        # Saturating moves two sums no further apart, so sensitivities hold.
-        sums = [f"{saturated(part, self.dialect)} AS t{i}" for i, part in sorted(parts.items())]
+            heavy = self._join("heavy", "h") if self._of(Rows, Total) else ""
+            roaming = self._join("roaming", "g") if self._of(People) else ""
+            source = f"pairs{heavy}{roaming}"
+        sums = [f"{part} AS t{i}" for i, part in sorted(parts.items())]
         return self._grouped(["COUNT(*) AS people", *sums], source)
 
     def ranks(self, statistic: Ranks) -> str:
@@ -194,14 +223,14 @@ class CompiledQuery:
             match = self._same("r", "p", [self._person, *self.keys])
             source = self.dialect.matching(source, "pairs AS p", match)
         if not self.by_row:
-            source, weight = f"{source} {self._join('heavy', 'h')}", f"COALESCE(h.w, {weight})"
+            source, weight = f"{source}{self._join('heavy', 'h')}", f"COALESCE(h.w, {weight})"
         summed = ["cell", f"{saturated(self.dialect.sum(weight), self.dialect)} AS weight"]
         grouped = self._grouped(summed, f"{source} WHERE cell IS NOT NULL", extra=1)
         # Whoever is far over the limits weighs nothing, and a cell that they alone are in is empty.
         there = f"SELECT * FROM ({grouped}) AS t WHERE weight > 0"
         return self._placed(there, ["cell", "weight"])
 
-    def distincts(self, statistic: Distinct, limit: int, salt: str) -> str:
+    def distincts(self, statistic: Distinct, limit: int) -> str:
         """How many different values each released group has, by place, of `limit` a person."""
         value = self.dialect.render(statistic.value, columns_of(self.query.relation))
         rows = self.rows([f"{value} AS v", f"{self._holds(statistic.where)} AS counts"])
@@ -212,13 +241,14 @@ class CompiledQuery:
             each = f"SELECT DISTINCT {columns} FROM ({rows}) AS r WHERE counts"
             kind = infer(statistic.value, columns_of(self.query.relation)).kind
             kinds = {**self._key_kinds, "v": kind}
-            source = f"({first_rows(each, self._person, kinds, limit, self.dialect, salt)}) AS r"
+            few = first_rows(each, self._person, kinds, limit, self.dialect, self.salt)
+            source = f"({few}) AS r"
         counted = [f"COUNT(DISTINCT v) * {FULL} AS t"]
         return self._placed(self._grouped(counted, source), ["t"])
 
     # --- groups ---------------------------------------------------------------------------------
 
-    def few_groups(self, limit: int, salt: str) -> list[Kept]:
+    def few_groups(self, limit: int) -> list[Kept]:
         """Leave each person `limit` groups at most, chosen by a keyed hash."""
         sums = [f"s{i}" for i in self._of(Rows, Total)]
         others = ["n", *sums, *(f"q{i}" for i in self._of(People))]
@@ -226,8 +256,8 @@ class CompiledQuery:
         rows = f"SELECT {columns} FROM pairs JOIN norms USING ({self._person})"
         many, few = (f"{rows} WHERE l0 {sign} {limit}" for sign in (">", "<="))
         kinds = self._key_kinds
-        chosen = first_rows(many, self._person, kinds, limit, self.dialect, salt, others)
-        return [Kept("pairs", f"{few} UNION ALL {chosen}"), self.norms()]
+        chosen = first_rows(many, self._person, kinds, limit, self.dialect, self.salt, others)
+        return [Kept("pairs", f"{few} UNION ALL {chosen}"), self.norms]
 
     def _same(self, one: str, other: str, names: Sequence[str]) -> str:
         """Whether columns of two sources are the same; NULL is a key like any other."""
@@ -244,6 +274,7 @@ class CompiledQuery:
             f"JOIN groups AS g ON {self._same('t', 'g', self.keys)} ORDER BY {order}"
         )
 
+    @cached_property
     def placed_totals(self) -> str:
         """The totals of groups whose keys are known, by the place of their combination, in order.
 
@@ -251,8 +282,7 @@ class CompiledQuery:
         Groups without rows are not among them; where there is nothing to group by, all rows are one
         group.
         """
-        columns = [f"t{i}" for i in self._of(Rows, Total, People)]
-        zeros = [f"COALESCE({column}, 0) AS {column}" for column in columns]
+        zeros = [f"COALESCE({text}, 0) AS {name}" for name, text in self._saturated().items()]
         if not self.keys:
             shown = ", ".join([f"{self.dialect.literal(0, Kind.INTEGER)} AS place", *zeros])
             return f"SELECT {shown} FROM ({self._sums()}) AS t"
@@ -314,7 +344,7 @@ class CompiledQuery:
         return real if where is None else self.dialect.only_if(self._holds(where), real)
 
     def _join(self, table: str, alias: str) -> str:
-        return f"LEFT JOIN {table} AS {alias} USING ({self._person})"
+        return f" LEFT JOIN {table} AS {alias} USING ({self._person})"
 
     def _grouped(self, columns: Sequence[str], source: str, extra: int = 0) -> str:
         """Columns by group; one row in all where there is nothing to group by."""

@@ -139,6 +139,15 @@ class Dialect(ABC):
         rows = f"(SELECT *, {turned} FROM ({each}) AS e) AS e"
         return f"SELECT {', '.join(columns)} FROM {rows} WHERE {turn} <= {most}"
 
+    def histogram(self, column: str, limits: Sequence[int], table: str) -> str:
+        """Buckets and people: how many values, none NULL, first fit each of some rising limits.
+
+        One bucket more takes the rest; buckets that nobody is in are left out.
+        """
+        fits = [(f"{column} <= {limit}", str(i)) for i, limit in enumerate(limits)]
+        bucket = self.choose(fits, str(len(limits)))
+        return f"SELECT {bucket} AS bucket, COUNT(*) AS people FROM {table} GROUP BY 1"
+
     # --- whole numbers and hashes -----------------------------------------------------------------
 
     @abstractmethod

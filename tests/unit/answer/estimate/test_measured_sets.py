@@ -1,5 +1,6 @@
 """What was measured is kept with an answer, and older answers stay what they were."""
 
+import hashlib
 from dataclasses import replace
 
 import numpy as np
@@ -7,13 +8,17 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer.estimate import measured_sets
+from discreet.answer.estimate.measured_sets import called, noisy_in
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics
 from discreet.answer.measurement_plan import answer
+from discreet.answer.plan.grouping_sets import single_sets
 from discreet.answer.plan.price import Price
 from discreet.answer.present.release import Release
 from discreet.errors import InputError
 from discreet.plan.bounding import ContributionBounds, NoiseKind
+from discreet.plan.expressions import Column
 from discreet.plan.schema import Limits
+from discreet.plan.statistics import Distinct, Grid, People, Ranks, Rows, Total, needed
 from discreet.sql.reader.read import read
 from visits import ask, clinic, engine_of, schema
 
@@ -57,7 +62,7 @@ def test_an_answer_stored_without_parts_is_read_as_it_was(release):
 
 def test_the_shown_numbers_follow_from_the_parts(release):
     whole = release.parts[-1]
-    count = next(noisy for name, noisy in whole.statistics.items() if name.startswith("Rows"))
+    count = next(noisy for name, noisy in whole.statistics.items() if name.startswith("rows "))
     shown = release.table.filter(pa.compute.is_null(release.table["city"])).to_pylist()
 
     assert round(count.values[0]) in {row["n"] for row in shown if row["street"] is None}
@@ -122,3 +127,31 @@ def test_a_quantile_keeps_the_interval_that_its_neighbours_give():
     [part] = Release.from_bytes(release.to_bytes()).parts
 
     assert part.quantiles["m"].widths[0] == release.half_widths["m"][0].as_py()
+
+
+@pytest.mark.parametrize(
+    ("statistic", "name"),
+    [
+        (Rows(None), "rows 42eed06d6f3faa2b"),
+        (People(Column("x")), "people ceacea38761a46af"),
+        (Total(Column("x"), None, Grid(0.0, 1.0, 0.5, 0.25, 2)), "total 08332ab2c57e89ca"),
+        (Distinct(Column("x"), None), "distinct da841fe3a6284f59"),
+    ],
+)
+def test_names_of_statistics_never_change(statistic, name):
+    assert called(statistic) == name
+
+
+def test_a_statistic_is_found_under_its_name_of_older_versions(release):
+    for part, query in zip(release.parts, single_sets(read(ALL, schema())), strict=True):
+        counted = [one for one in needed(query) if not isinstance(one, Ranks)]
+        old = {before(one): noisy_in(part, one) for one in counted}
+        for one in counted:
+            assert noisy_in(replace(part, statistics=old), one) is noisy_in(part, one) is not None
+            assert noisy_in(replace(part, statistics={}), one) is None
+
+
+def before(statistic):
+    """The name that 0.1.0 gave."""
+    digest = hashlib.sha256(repr(statistic).encode()).hexdigest()[:16]
+    return f"{type(statistic).__name__} {digest}"

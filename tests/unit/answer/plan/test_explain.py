@@ -78,9 +78,9 @@ class Heard:
         self.heard.append(str(Kept(*kept)))
         self.session.keep(*kept)
 
-    def stream(self, statement):
+    def stream(self, statement, most=None):
         self.heard.append(statement)
-        return self.session.stream(statement)
+        return self.session.stream(statement, most)
 
 
 @pytest.fixture(scope="module")

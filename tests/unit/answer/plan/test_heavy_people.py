@@ -62,7 +62,7 @@ class Recording(DuckDBEngine):
         with super().snapshot(until) as session:
             keep, stream = session.keep, session.stream
             session.keep = lambda *kept: (self.ran.append(kept), keep(*kept))[1]
-            session.stream = lambda text: (self.ran.append(text), stream(text))[1]
+            session.stream = lambda text, *most: (self.ran.append(text), stream(text, *most))[1]
             yield session
 
 
@@ -95,7 +95,7 @@ def test_the_same_statements_run_with_and_without_somebody_with_very_many_rows(t
         answer(query, engine(heavy), Price(1, 1e-6))
         ran.append(list(engine(heavy).ran))
     assert ran[0] == ran[1]
-    assert len(ran[0]) > 3
+    assert len(ran[0]) >= 2
 
 
 @pytest.mark.parametrize("text", QUESTIONS.values(), ids=QUESTIONS)

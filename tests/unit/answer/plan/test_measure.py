@@ -40,8 +40,7 @@ def test_how_many_groups_there_are_does_not_change_the_noise_of_one(statistic, n
     for limit in (1, 2, 3, 5, 7, 50):
         contributions = ContributionBounds(NoiseKind.GAUSSIAN, limit, limit)
         one = Measurement(Strategy.of((statistic,)), contributions, Fraction(1, 10), neighbours)
-        assert one.mechanism(1).variance == one.mechanism(2).variance
-        assert one.mechanism(1).rho == one.mechanism(1000).rho == one.cost
+        assert one.mechanism.rho == one.cost
 
 
 def test_people_in_several_groups_move_a_vector_of_counts_no_further_than_its_reach():
@@ -109,14 +108,14 @@ def test_whole_counts_have_whole_noise_unless_it_would_hardly_ever_be_a_row():
 @pytest.mark.parametrize("whole", [False, True])
 def test_the_mechanism_spends_the_cost_on_the_sensitivity(neighbours, whole):
     one = rows_measured(LAPLACE, neighbours, whole=whole)
-    assert one.mechanism(9).epsilon == one.cost
-    assert one.mechanism(9).sensitivity == one.sensitivity / one.step
-    assert one.mechanism(9).neighbours is neighbours
+    assert one.mechanism.epsilon == one.cost
+    assert one.mechanism.sensitivity == one.sensitivity / one.step
+    assert one.mechanism.neighbours is neighbours
     two = rows_measured(GAUSSIAN, neighbours, whole=whole)
-    assert two.mechanism(9).rho == two.cost
-    assert two.mechanism(9).dimension == 9
-    assert two.mechanism(9).sensitivity == two.sensitivity / two.step
-    assert two.mechanism(9).neighbours is neighbours
+    assert two.mechanism.rho == two.cost
+    assert two.mechanism.dimension is None
+    assert two.mechanism.sensitivity == two.sensitivity / two.step
+    assert two.mechanism.neighbours is neighbours
 
 
 def test_of_no_groups_there_are_no_numbers():

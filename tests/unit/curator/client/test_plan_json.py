@@ -114,7 +114,7 @@ def test_a_table_is_named_and_never_described(curator, question):
     facts = json.loads(text)
     plain = {"node": "Table", "name": "visits", "unit": {"node": "EachRow"}}
     limits = {"node": "Limits", "max_groups": 1, "max_rows": 1}
-    columns = canonical._plain(loose.columns)
+    columns = canonical.plain(loose.columns)
     where = facts["relation"]["input"]["input"]
     where["table"] = {**plain, "columns": columns, "limits": limits}
     forged = json.dumps(facts)
