@@ -8,9 +8,10 @@ import numpy as np
 
 from discreet import noise
 from discreet.errors import InputError
+from discreet.local.k_randomized_response import KRandomizedResponse
 from discreet.local.protocol import LocalProtocol
 from discreet.local.reports import Frames, read_frames, write_frame
-from discreet.privacy import Guarantee, Shuffled
+from discreet.privacy import Guarantee, Shuffled, ShuffledRandomizedResponse
 from discreet.rationals import positive, whole
 
 
@@ -20,8 +21,9 @@ class Shuffle:
 
     Guarantee:
         Whoever sees forwarded batches alone: `privacy.Shuffled` of the protocol's epsilon and
-        `batch` people, by the clones bound of 2021. The shuffler itself sees single reports, and
-        has the local guarantee. It must not work together with who reads the batches.
+        `batch` people, by the clones bound of 2021; of k-ary randomized response the tighter
+        `privacy.ShuffledRandomizedResponse`. The shuffler itself sees single reports, and has the
+        local guarantee. It must not work together with who reads the batches.
     Neighbours:
         One person's value is changed; all of a batch report.
     Edge cases:
@@ -59,7 +61,11 @@ class Shuffle:
     @property
     def guarantee(self) -> Guarantee:
         """What a forwarded batch gives away about one of its people."""
-        return Shuffled(self.protocol.epsilon, self.batch)
+        match self.protocol:
+            case KRandomizedResponse(epsilon=epsilon, domain=domain) if domain.size > 1:
+                return ShuffledRandomizedResponse(epsilon, self.batch, domain.size)
+            case _:
+                return Shuffled(self.protocol.epsilon, self.batch)
 
     def shuffle(self, reports: bytes) -> bytes:
         """One frame, all reports in it in an order that is exactly uniform."""

@@ -53,3 +53,14 @@ def test_the_bound_is_refused_outside_its_validity():
     stage = local.Shuffle(loud, batch=100_000, delta=1e-6)
 
     assert stage.guarantee.epsilon(1e-6).upper < 0.535
+
+
+def test_shuffled_randomized_response_has_the_bound_of_its_own():
+    coin = local.KRandomizedResponse(epsilon=2, domain=2)
+    any_report = local.HadamardResponse(epsilon=2, domain=2)
+    own, clones = (
+        local.Shuffle(one, batch=10_000, delta=1e-6).guarantee.epsilon(1e-6).upper
+        for one in (coin, any_report)
+    )
+
+    assert own < 0.6 * clones
