@@ -1,0 +1,115 @@
+"""Counting queries: how many rows have one of some cells in each of some columns."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputError
+from discreet.plan.schema import Bounds
+from discreet.workload.domain import Attribute, Domain
+from discreet.workload.marginals import Clique
+
+
+@dataclass(frozen=True)
+class CountingQuery:
+    """How many rows have a cell among `cells[i]` in column `clique[i]`, for every i.
+
+    One person moves its answer by at most their weight, whatever the cells.
+
+    Edge cases: no columns count all rows; no cells of a column count none. Columns stand in the
+    order of the domain, cells rise, so that equal questions are equal.
+
+    Example:
+        >>> from discreet.plan.kinds import Kind
+        >>> sex = Attribute("sex", Kind.TEXT, ("female", "male"), nullable=False)
+        >>> query = CountingQuery.of(Domain((sex,)), {"sex": "male"})
+        >>> query.clique, query.cells, query.total(np.array([3, 5]))
+        (('sex',), ((1,),), 5)
+    """
+
+    clique: Clique
+    cells: tuple[tuple[int, ...], ...]
+
+    @staticmethod
+    def of(domain: Domain, where: Mapping[str, Any]) -> "CountingQuery":
+        """Read {column: a value, a list of values, or Bounds(low, high)}.
+
+        A bin counts as a whole. Bounds take every cell from that of `low` to that of `high`.
+        """
+        if not isinstance(where, Mapping):
+            raise InputError(
+                "a counting query that is no mapping",
+                why="it says which values count, column by column",
+                fix='pass {"sex": ["female"], "age": Bounds(30, 39)}',
+            )
+        known = {name: _cells(domain[name], what) for name, what in where.items()}
+        clique = tuple(name for name in domain.names if name in known)
+        return CountingQuery(clique, tuple(known[name] for name in clique))
+
+    @staticmethod
+    def from_dict(domain: Domain, stored: Any) -> "CountingQuery":
+        """Read the JSON of a stranger: {column: [values] or {"low": .., "high": ..}}."""
+        if not isinstance(stored, Mapping):
+            return CountingQuery.of(domain, stored)
+        return CountingQuery.of(domain, {name: _plain(what) for name, what in stored.items()})
+
+    @property
+    def size(self) -> int:
+        """How many cells of its marginal it adds up."""
+        return int(np.prod([len(one) for one in self.cells], dtype=np.int64))
+
+    @cached_property
+    def _places(self) -> tuple[NDArray[np.intp], ...]:
+        return np.ix_(*(np.array(one, dtype=np.intp) for one in self.cells))
+
+    def total(self, marginal: NDArray[Any]) -> Any:
+        """The sum of its cells in the marginal of its columns; exact where that has integers."""
+        return marginal[self._places].sum() if self.clique else marginal.sum()
+
+    def vector(self, domain: Domain) -> NDArray[np.int64]:
+        """One number for each cell of a whole domain, 1 where it counts: for small domains."""
+        shape = domain.shape()
+        found = np.ones(shape, dtype=np.int64)
+        for name, cells in zip(self.clique, self.cells, strict=True):
+            chosen = np.zeros(domain.sizes[name], dtype=np.int64)
+            chosen[list(cells)] = 1
+            place = domain.place(name)
+            found *= chosen.reshape([-1 if i == place else 1 for i in range(len(shape))])
+        return found.reshape(-1)
+
+
+def _cells(attribute: Attribute, what: Any) -> tuple[int, ...]:
+    if isinstance(what, Bounds):
+        if not attribute.is_ordered:
+            raise InputError(
+                f"bounds on {attribute.name}",
+                why="its values have no order",
+                fix="list the values that count",
+            )
+        low, high = attribute.cell_of(what.low), attribute.cell_of(what.high)
+        return tuple(range(low, high + 1))
+    listed = isinstance(what, Iterable) and not isinstance(what, str)
+    try:
+        return tuple(sorted({attribute.cell_of(one) for one in (what if listed else (what,))}))
+    except TypeError:
+        raise _unreadable(attribute.name) from None
+
+
+def _plain(what: Any) -> Any:
+    if isinstance(what, Mapping):
+        if set(what) != {"low", "high"}:
+            raise _unreadable("a column")
+        return Bounds(what["low"], what["high"])
+    return what
+
+
+def _unreadable(name: str) -> InputError:
+    return InputError(
+        f"the values of {name} that count cannot be read",
+        why="they are a value, a list of values, or a low and a high bound",
+        fix='pass {"sex": ["female"], "age": {"low": 30, "high": 39}}',
+    )
