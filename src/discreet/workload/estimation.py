@@ -41,9 +41,7 @@ def targets(measured: Sequence[NoisyMarginal]) -> dict[Clique, Target]:
         old = found.get(one.clique)
         if old is not None:
             share = old.variance / (old.variance + new.variance)
-            new = Target(
-                old.counts + share * (new.counts - old.counts), old.variance * (1 - share)
-            )
+            new = Target(old.counts + share * (new.counts - old.counts), old.variance * (1 - share))
         found[one.clique] = new
     return found
 
@@ -71,7 +69,9 @@ def fit(
     not fall.
     """
     wanted = targets(measured)
-    zero = {one: np.zeros(t.counts.shape) for one, t in wanted.items() if one not in start.potentials}
+    zero = {
+        one: np.zeros(t.counts.shape) for one, t in wanted.items() if one not in start.potentials
+    }
     now = start.replaced({**start.potentials, **zero}, estimate_total(wanted))
     if not zero:
         now = start.replaced(start.potentials, now.total)

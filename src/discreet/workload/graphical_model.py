@@ -113,7 +113,9 @@ class GraphicalModel:
             own = {n for axes, _ in tables[i] for n in axes}
             if parent not in needed:
                 return _einsum(tables[i], kept)
-            out = tuple(n for n in self.sizes if n in own and (n in kept or n in tree.separators[i]))
+            out = tuple(
+                n for n in self.sizes if n in own and (n in kept or n in tree.separators[i])
+            )
             tables[parent].append((out, _einsum(tables[i], out)))
         raise AssertionError("a subtree has a root")  # pragma: no cover
 
@@ -179,8 +181,12 @@ class Schedule:
         for one, into in self.folds:
             summed[into] = summed[into] + _spread(summed[one], one, into, sizes)
         tables: list[Floats | None] = [None] * len(tree.cliques)
-        factors = [(one, home, np.exp(summed[one] - summed[one].max())) for one, home in self.homes.items()]
-        factors += [(one, home, allowed[one].astype(np.float64)) for one, home in self.allowed.items()]
+        factors = [
+            (one, home, np.exp(summed[one] - summed[one].max())) for one, home in self.homes.items()
+        ]
+        factors += [
+            (one, home, allowed[one].astype(np.float64)) for one, home in self.allowed.items()
+        ]
         for one, home, factor in factors:
             clique = tree.cliques[home]
             wide = _spread(factor, one, clique, sizes)

@@ -103,9 +103,7 @@ class JunctionTree:
 
 def tree_cells(sizes: Mapping[str, int], cliques: Iterable[Clique]) -> int:
     """The cells of the tree over some cliques, without building it."""
-    return sum(
-        math.prod(sizes[n] for n in one) for one in _maximal(_eliminate(sizes, cliques))
-    )
+    return sum(math.prod(sizes[n] for n in one) for one in _maximal(_eliminate(sizes, cliques)))
 
 
 def _eliminate(sizes: Mapping[str, int], cliques: Iterable[Clique]) -> list[frozenset[str]]:
