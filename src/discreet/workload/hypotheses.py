@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.workload.domain import Domain
+from discreet.workload.factored_hypothesis import FactoredHypothesis
 from discreet.workload.hypothesis import DENSE_CELLS, DenseHypothesis, Hypothesis
 from discreet.workload.marginals import NoisyMarginal
 
@@ -18,7 +19,7 @@ def hypothesis_of(domain: Domain, measurements: Sequence[NoisyMarginal]) -> Hypo
     cells = int(np.prod(domain.shape(), dtype=object))
     if cells <= DENSE_CELLS:
         return DenseHypothesis(domain, measurements)
-    raise InputError("todo", why="todo", fix="todo")
+    return FactoredHypothesis(domain, measurements)
 
 
 def pack(measurements: Sequence[NoisyMarginal]) -> bytes:

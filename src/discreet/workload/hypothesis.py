@@ -50,10 +50,6 @@ class Hypothesis(ABC):
     def _marginal(self, clique: Clique) -> Floats: ...
 
     @abstractmethod
-    def admits(self, clique: Clique) -> bool:
-        """Whether it can learn the marginal of some columns; a public fact."""
-
-    @abstractmethod
     def updated(self, new: NoisyMarginal) -> "Hypothesis":
         """The hypothesis that has learnt one more measurement."""
 
@@ -76,7 +72,8 @@ def on_simplex(counts: Floats, total: float) -> Floats:
 def sum_to(table: Floats, kept: Sequence[int]) -> Floats:
     """The sums of a table over all axes but some.
 
-    Why: numpy is slow to sum over short last axes; runs of neighbouring axes are summed at once.
+    Why: numpy is slow where few numbers are left behind the axes that are summed over; there it is
+    done as a product of matrices, a run of neighbouring axes at once.
     """
     end = table.ndim
     while end:
@@ -86,11 +83,16 @@ def sum_to(table: Floats, kept: Sequence[int]) -> Floats:
         if start < end:
             before, after = table.shape[:start], table.shape[end:]
             run, rest = int(np.prod(table.shape[start:end])), int(np.prod(after))
-            flat = table.reshape(-1, run, rest)
-            summed = flat[:, :, 0] @ np.ones(run) if rest == 1 else flat.sum(axis=1)
-            table = summed.reshape(before + after)
+            if rest * rest * run <= _SMALL:
+                ones = np.tile(np.eye(rest), (run, 1))
+                table = (table.reshape(-1, run * rest) @ ones).reshape(before + after)
+            else:
+                table = table.reshape(-1, run, rest).sum(axis=1).reshape(before + after)
         end = start - 1 if start else 0
     return table
+
+
+_SMALL: Final = 1 << 16
 
 
 class DenseHypothesis(Hypothesis):
@@ -126,11 +128,6 @@ class DenseHypothesis(Hypothesis):
 
     def _marginal(self, clique: Clique) -> Floats:
         return sum_to(self._cells, [self.domain.place(name) for name in clique])
-
-    def admits(self, clique: Clique) -> bool:
-        """Always: all cells are there."""
-        del clique
-        return True
 
     def updated(self, new: NoisyMarginal) -> "DenseHypothesis":
         """All cells, made to agree with one more measurement and again with the earlier ones."""

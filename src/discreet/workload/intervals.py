@@ -1,6 +1,6 @@
 """Intervals of answers from a hypothesis: what is certain about them, from public numbers alone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -63,10 +63,8 @@ def interval_of(
         out, the gate first.
     """
     believed = float(query.total(hypothesis.marginal(query.clique)))
-    useful = [
-        one for one in hypothesis.measurements if set(one.clique) & set(query.clique) or not query.clique
-    ]
-    share = (1 - confidence) / (len(useful) + (gate is not None) + 1)
+    useful = [one for one in hypothesis.measurements if _is_useful(one, query)]
+    share = (1 - confidence) / (2 * len(useful) + 1 + (gate is not None))
     low, high = _measured(query, hypothesis.domain, useful, share)
     if gate is not None:
         reach = gate(1 - share)
@@ -76,47 +74,40 @@ def interval_of(
     return OnlineAnswer(value, low, high, confidence, checked, bought)
 
 
+def _is_useful(one: NoisyMarginal, query: CountingQuery) -> bool:
+    """Whether a measurement tells the whole query, or one of its columns."""
+    columns = set(query.clique)
+    return columns <= set(one.clique) or (len(one.clique) == 1 and one.clique[0] in columns)
+
+
 def _measured(
     query: CountingQuery, domain: Domain, useful: list[NoisyMarginal], share: float
 ) -> tuple[float, float]:
-    """Bounds from measurements alone."""
-    lows, highs = [0.0], [np.inf]
-    missing = {name: np.inf for name in query.clique}
+    """Bounds from measurements alone: each bounds what it counts, and what it does not."""
+    lows, highs, failing = [0.0], [np.inf], []
+    known = dict(zip(query.clique, query.cells, strict=True))
     for one in useful:
-        inside, width = _sum(query, domain, one, share)
+        cells = tuple(known.get(name) or _all(domain, name, known) for name in one.clique)
+        part, counts = CountingQuery(one.clique, cells), one.counts
+        inside, width = float(part.total(counts)), _width(one, part.size, share)
         highs.append(inside + width)
-        if set(query.clique) <= set(one.clique):
+        if len(one.clique) >= len(query.clique):
             lows.append(inside - width)
-        if len(one.clique) == 1 and one.clique[0] in missing:  # rows that fail this column
-            missing[one.clique[0]] = float(one.counts.sum()) - inside + _complement(one, query, share)
-    for one in useful:  # of the rows in its cells, those remain that fail none of the others
-        inside, width = _sum(query, domain, one, share)
-        rest = [missing[name] for name in query.clique if name not in one.clique]
-        lows.append(inside - width - sum(max(0.0, lost) for lost in rest))
-    low, high = max(lows), max(0.0, min(highs))
-    return min(low, high), high
+        else:
+            outside = _width(one, counts.size - part.size, share)
+            failing.append((float(counts.sum()) - inside + outside, inside - width))
+    for lost, inside in failing:  # of the rows that pass here, those that fail nowhere else
+        others = sum(max(0.0, one) for one, _ in failing) - max(0.0, lost)
+        lows.append(inside - others)
+    high = max(0.0, min(highs))
+    return min(max(lows), high), high
 
 
-def _restricted(query: CountingQuery, one: NoisyMarginal, domain: Domain) -> CountingQuery:
-    """The query as far as a measurement knows its columns."""
-    known = dict(zip(query.clique, query.cells, strict=True))
-    cells = tuple(known.get(name, tuple(range(domain.sizes[name]))) for name in one.clique)
-    return CountingQuery(one.clique, cells)
-
-
-def _sum(
-    query: CountingQuery, domain: Domain, one: NoisyMarginal, share: float
-) -> tuple[float, float]:
-    part = _restricted(query, one, domain)
-    return float(part.total(one.counts)), _width(one, part.size, share)
-
-
-def _complement(one: NoisyMarginal, query: CountingQuery, share: float) -> float:
-    known = dict(zip(query.clique, query.cells, strict=True))
-    return _width(one, one.counts.size - len(known[one.clique[0]]), share)
+def _all(domain: Domain, name: str, known: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
+    return known[name] if name in known else tuple(range(domain.sizes[name]))
 
 
 def _width(one: NoisyMarginal, cells: int, share: float) -> float:
     """How far the noise of so many cells reaches; rounding adds a twelfth of a step squared."""
     deviation = (cells * (one.sigma**2 + 1 / (12 * one.row_weight**2))) ** 0.5
-    return float(NormalDist().inv_cdf(1 - share / 4) * deviation)
+    return float(NormalDist().inv_cdf(1 - share / 2) * deviation)

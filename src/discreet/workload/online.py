@@ -7,13 +7,14 @@ something measured: the whole marginal of the query's columns, for the price of 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.mechanisms.sparse_vector import SparseVectorRun
+from discreet.mechanisms.sparse_vector import SparseVector, SparseVectorRun
 from discreet.privacy import GDP, Filter, Pure
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.histogram import JointHistogram
@@ -79,9 +80,7 @@ class OnlineState:
                 found.price(GDP.of_square(one.mu_squared, neighbours=plan.neighbours))
             )
         for _ in range(self.runs_begun):
-            found = found.charge(
-                found.price(Pure(plan.gate_epsilon, neighbours=plan.neighbours))
-            )
+            found = found.charge(found.price(Pure(plan.gate_epsilon, neighbours=plan.neighbours)))
         return found
 
 
@@ -174,7 +173,7 @@ class OnlineSession:
         if not run.ask(self._distance(query, believed)):
             return self._answer(query, confidence, checked=True)
         self._run = None
-        bought = self._state.updates_left > 0 and self._hypothesis.admits(query.clique)
+        bought = self._state.updates_left > 0
         if bought:
             self._update(query.clique)
         return self._answer(query, confidence, checked=False, bought=bought)
@@ -222,11 +221,17 @@ class OnlineSession:
         )
 
 
+@lru_cache(maxsize=256)
+def _gate_reach(gate: SparseVector, confidence: float) -> float:
+    return gate.error(confidence)
+
+
 def gate_bound(plan: OnlinePlan) -> Callable[[float], float]:
     """How far off, in rows, an answer may be that passed the comparison, by confidence."""
 
     def bound(confidence: float) -> float:
-        return float(plan.threshold) + (plan.gate.error(confidence) + 0.5) / plan.row_weight
+        reach = _gate_reach(plan.gate, confidence) + 0.5
+        return float(plan.threshold) + reach / plan.row_weight
 
     return bound
 
