@@ -18,8 +18,8 @@ from discreet.mechanisms.sparse_vector import SparseVector, SparseVectorRun
 from discreet.privacy import GDP, Filter, Pure
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.histogram import JointHistogram
-from discreet.workload.hypothesis import Hypothesis
 from discreet.workload.hypotheses import hypothesis_of
+from discreet.workload.hypothesis import Hypothesis
 from discreet.workload.intervals import OnlineAnswer, interval_of
 from discreet.workload.marginals import Clique, NoisyMarginal, measure_marginal
 from discreet.workload.online_plan import OnlinePlan

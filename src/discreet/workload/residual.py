@@ -82,7 +82,7 @@ class ResidualPlan:
         uses = _uses(domain, wanted, weights or {})
         costs = {one: _cost(domain, one, neighbours) * person_weight**2 for one in uses}
         sizes = {one: _grid(domain, one) for one in uses}
-        # minimise sum u p s^2 where sum p / s^2 is the budget: s^2 = sum(p sqrt(u)) / (budget sqrt(u))
+        # Minimise sum(u p s^2) with sum(p / s^2) = budget: s^2 = sum(p sqrt u) / (budget sqrt u).
         whole = sum(float(costs[one]) * use**0.5 for one, use in uses.items())
         variances = {
             one: Fraction(

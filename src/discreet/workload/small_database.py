@@ -1,4 +1,4 @@
-"""BLR: answer every query of a class from one small database, chosen by the exponential mechanism."""
+"""BLR: answer all queries from one small database, chosen by the exponential mechanism."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
