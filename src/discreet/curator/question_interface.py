@@ -1,7 +1,7 @@
 """What can be asked of a curator, whether it is in this process or behind a server."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -13,6 +13,8 @@ from discreet.curator.data.data_store import unknown
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.planned_orders import OrderExplanation
 from discreet.curator.pricing import Terms
+from discreet.curator.synthesis_orders import synthesis_spec
+from discreet.curator.synthesis_release import SynthesisRelease
 from discreet.plan.builder import From, Question
 from discreet.plan.query import Query
 from discreet.plan.relations import Scan
@@ -112,6 +114,43 @@ class QuestionInterface(ABC):
     ) -> dict[Account, Charge]:
         """What each account would be charged for a question not asked before; touches no data."""
         return self._bill(_plan(question), Terms(epsilon, delta, accuracy, weights), analyst)
+
+    def synthesize(
+        self,
+        table: str,
+        *,
+        epsilon: Real,
+        delta: Real | None = None,
+        columns: Sequence[str] | None = None,
+        bins: int | Mapping[str, int] | None = None,
+        max_rows: int | None = None,
+        impossible: Sequence[Mapping[str, Any]] | None = None,
+        workload: Sequence[Sequence[str]] | None = None,
+        max_memory: int | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> SynthesisRelease:
+        """Make a synthetic table with the columns and types of a private one.
+
+        `bins` are those of numbers and dates, 32 unless said. A person counts for at most
+        `max_rows` rows: what the table's limits say, else 1. `impossible` lists combinations of
+        values that no row has, `workload` sets of columns whose marginals matter. What would need
+        more than `max_memory` bytes is refused before anything is charged.
+        """
+        options = {
+            "epsilon": epsilon,
+            "delta": delta,
+            "columns": columns,
+            "bins": bins,
+            "max_rows": max_rows,
+            "impossible": impossible,
+            "workload": workload,
+            "max_memory": max_memory,
+        }
+        spec = synthesis_spec(table, options)
+        made = self.order("synthesis", spec, analyst=analyst, request=request)
+        assert isinstance(made, SynthesisRelease)  # noqa: S101 - narrowing: of this kind
+        return made
 
     # --- orders of any kind ---------------------------------------------------------------------
 

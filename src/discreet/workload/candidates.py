@@ -157,8 +157,7 @@ class Scorer:
         self, candidates: Sequence[Candidate], model: GraphicalModel, mu_squared: Fraction
     ) -> Floats:
         """Noisy distances, in rows."""
-        expected = {one.pair: None for one in candidates}
-        tables = {pair: model.marginal(pair) for pair in expected}
+        tables = {pair: model.marginal(pair) for pair in {one.pair for one in candidates}}
         exact = [self._distance(one, tables[one.pair]) for one in candidates]
         noise = score_noise(self.histogram, len(candidates), mu_squared)
         noisy = np.asarray(noise.release(np.array(exact, dtype=np.int64)), dtype=np.float64)

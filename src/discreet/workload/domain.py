@@ -183,6 +183,8 @@ class Attribute:
         """The cell of one value; InputError where it has none."""
         if value is None and self.nullable:
             return self.size - 1
+        if isinstance(value, str) and self.kind.is_time:
+            value = _read(value, self.kind)
         if self.values and value in self.values:
             return self.values.index(value)
         if self.edges and value is not None and not isinstance(value, str):
@@ -230,6 +232,8 @@ class Attribute:
                 return _DAY_0 + dt.timedelta(days=int(position))
             case Kind.TIMESTAMP:
                 return _MOMENT_0 + dt.timedelta(microseconds=int(position))
+            case Kind.REAL:
+                return float(position)
         return position
 
     def _position(self, value: Value) -> float:
@@ -378,10 +382,17 @@ def _plain(value: Value) -> Any:
 
 
 def _read(value: Any, kind: Kind) -> Value:
-    match kind:
-        case Kind.DATE:
-            return dt.date.fromisoformat(value)
-        case Kind.TIMESTAMP:
-            return dt.datetime.fromisoformat(value)
+    try:
+        match kind:
+            case Kind.DATE:
+                return dt.date.fromisoformat(value)
+            case Kind.TIMESTAMP:
+                return dt.datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"a {kind.value} that cannot be read",
+            why="it is written as 2024-12-31, or 2024-12-31T23:59:59",
+            fix="write it like this",
+        ) from None
     found: Value = value
     return found

@@ -37,9 +37,7 @@ class UniformNumbers:
         return (self._bits.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def conditioned(
-    model: GraphicalModel, given: Mapping[str, NDArray[np.bool_]]
-) -> GraphicalModel:
+def conditioned(model: GraphicalModel, given: Mapping[str, NDArray[np.bool_]]) -> GraphicalModel:
     """The model of those rows whose cells are among some; its total is how many those are."""
     weights = {name: mask.astype(np.float64) for name, mask in given.items()}
     masks = {(name,): mask & model.allowed.get((name,), True) for name, mask in given.items()}

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError, InvariantBroken
 from discreet.privacy import GDP, Neighbours
 from discreet.rationals import positive, whole
-from discreet.workload.candidates import COARSE, Candidate, Resolutions, Scorer
+from discreet.workload.candidates import COARSE, Candidate, Resolutions, Scorer, score_noise
 from discreet.workload.domain import Domain
 from discreet.workload.estimation import Fit, fit
 from discreet.workload.graphical_model import GraphicalModel
@@ -41,8 +41,10 @@ MAX_MEMORY = 1 << 31
 
 _ONE_WAY = Fraction(12, 100)
 _SCORES = Fraction(6, 100)
+_CHECK = Fraction(2, 100)
 _RESCORE = Fraction(1, 10)
-"""Shares of mu^2: of one-way marginals and of scoring all pairs; of a round's, of scoring again."""
+"""Shares of mu^2: of one-way marginals, of scoring all pairs, and of telling at last how wrong the
+model is on each; of a round's mu^2, of scoring again."""
 
 _AGAIN = 16
 """Candidates that are scored again in a round."""
@@ -68,12 +70,16 @@ class SynthesisPlan:
         private, whatever it chooses to measure.
     Neighbours:
         `neighbours`; the histogram has to speak of the same.
+    `workload` names marginals that matter; without it all pairs of columns matter alike.
+    `max_rows` is a public bound on distinct rows, for predicting memory.
+
     Edge cases:
         One column is measured once, for everything. A domain whose tables need more than
         `max_memory` bytes is refused here, before anything is charged.
 
     Example:
         >>> from discreet.plan.kinds import Kind
+        >>> from discreet.workload.domain import Attribute
         >>> columns = [Attribute(n, Kind.BOOLEAN, (False, True)) for n in ("a", "b", "c")]
         >>> plan = SynthesisPlan(Domain(tuple(columns)), mu_squared=0.04)
         >>> plan.rounds, plan.guarantee
@@ -87,6 +93,7 @@ class SynthesisPlan:
     max_memory: int = MAX_MEMORY
     allowed: Mapping[Clique, NDArray[np.bool_]] = field(default_factory=dict, compare=False)
     max_rows: int = 1 << 20
+    workload: tuple[Clique, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu_squared", positive(self.mu_squared, "mu_squared"))
@@ -104,6 +111,10 @@ class SynthesisPlan:
         """How many pairs of columns there are."""
         return len(self.domain) * (len(self.domain) - 1) // 2
 
+    def weight(self, pair: Clique) -> float:
+        """How many marginals of the workload hold a pair; 1 where none is named."""
+        return sum(set(pair) <= set(one) for one in self.workload) if self.workload else 1.0
+
     @property
     def rounds(self) -> int:
         """Rounds at most."""
@@ -119,6 +130,11 @@ class SynthesisPlan:
     def scores(self) -> Fraction:
         """The mu^2 of scoring all pairs."""
         return self.mu_squared * _SCORES
+
+    @property
+    def check(self) -> Fraction:
+        """The mu^2 of telling how wrong the model is on each pair."""
+        return self.mu_squared * _CHECK
 
     @property
     def guarantee(self) -> GDP:
@@ -140,17 +156,18 @@ class SynthesisPlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SynthesisResult:
-    """What was measured, the model that was fitted, and the last noisy distance of each pair."""
+    """What was measured, the model that was fitted, and how wrong it is.
+
+    `distances` are noisy l1 distances between model and data on pairs of columns, in rows, each
+    with noise of deviation `distance_sigma`. `spent` is the mu^2 of everything.
+    """
 
     measured: tuple[NoisyMarginal, ...]
     model: GraphicalModel
     misfit: float
     distances: Mapping[Clique, float]
-
-    @property
-    def mu_squared(self) -> Fraction:
-        """What the marginals gave away; scores come on top."""
-        return sum((one.mu_squared for one in self.measured), Fraction(0))
+    distance_sigma: float
+    spent: Fraction
 
 
 def synthesize(
@@ -166,7 +183,7 @@ def synthesize(
     run = _Run.start(histogram, plan)
     if plan.pairs:
         run.score_all()
-        left = plan.rounds
+        left = plan.rounds if run.candidates else 0
         while left > 0 and (chosen := run.choose(left)) is not None:
             left = chosen
             if progress is not None:
@@ -201,7 +218,8 @@ class _Run:
 
     def score_all(self) -> None:
         """Score all pairs once."""
-        self.candidates = self.resolutions.candidates(self.plan.max_cells)
+        every = self.resolutions.candidates(self.plan.max_cells)
+        self.candidates = [one for one in every if self.plan.weight(one.pair) > 0]
         self._score(self.candidates, self.plan.scores)
 
     def choose(self, left: int) -> int | None:
@@ -210,7 +228,7 @@ class _Run:
         Where nothing is worth its noise the rounds that are left are put together, two and two.
         None where no candidate fits into memory.
         """
-        budget = (self.plan.mu_squared - self.spent) / left
+        budget = (self.plan.mu_squared - self.plan.check - self.spent) / left
         price, again = budget * (1 - _RESCORE), budget * _RESCORE
         sigma = self._sigma(price)
         best = self._best(sigma)
@@ -229,7 +247,8 @@ class _Run:
 
     def _worth(self, one: Candidate, sigma: float) -> float:
         """What measuring a candidate is expected to mend: its distance less what noise leaves."""
-        return self.scores[one.clique] - _NOISE_LEFT * sigma * one.cells
+        mended = self.scores[one.clique] - _NOISE_LEFT * sigma * one.cells
+        return self.plan.weight(one.pair) * mended
 
     def _best(self, sigma: float) -> list[Candidate]:
         """The most worthy candidates that the model has room for and that are not measured."""
@@ -293,8 +312,22 @@ class _Run:
             stop=_LAST_STOP,
             step=self.fitted.step,
         )
-        distances = {one.clique: self.scores[one.clique] for one in self.candidates}
-        return SynthesisResult(tuple(self.measured), last.model, last.misfit, distances)
+        self.fitted = last
+        pairs = [one for one in self.candidates if one.clique == one.pair]
+        if pairs:
+            self._score(pairs, self.plan.check)
+        return SynthesisResult(
+            tuple(self.measured),
+            last.model,
+            last.misfit,
+            {one.pair: self.scores[one.clique] for one in pairs},
+            self._score_sigma(len(pairs)),
+            self.spent,
+        )
+
+    def _score_sigma(self, count: int) -> float:
+        noise = score_noise(self.histogram, max(count, 1), self.plan.check)
+        return math.sqrt(noise.variance) / self.histogram.row_weight
 
 
 def _check_possible(plan: SynthesisPlan) -> None:
