@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from discreet.answer.present.base_release import BaseRelease
     from discreet.answer.present.release import Release
     from discreet.curator.curator import Curator
+    from discreet.curator.online_epochs import OnlineQueries
     from discreet.curator.planned_orders import OrderExplanation
     from discreet.curator.question_interface import Asked
     from discreet.plan.builder import From, Question
@@ -80,6 +81,10 @@ class AnalystView:
     def cost_order(self, kind: str, spec: Mapping[str, Any]) -> "dict[Account, Charge]":
         """What each account would be charged for an order; touches no data."""
         return self.curator.cost_order(kind, spec, analyst=self.analyst)
+
+    def online(self, table: str, **options: Any) -> "OnlineQueries":
+        """Open an epoch of online counting queries; see `Curator.online`."""
+        return self.curator.online(table, analyst=self.analyst, **options)
 
     def table(self, name: str) -> "From":
         """Begin a question in Python."""

@@ -1,5 +1,6 @@
 """Counting queries: how many rows have one of some cells in each of some columns."""
 
+import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
+from discreet.plan.kinds import Kind
 from discreet.plan.schema import Bounds
 from discreet.workload.domain import Attribute, Domain
 from discreet.workload.marginals import Clique
@@ -24,7 +26,6 @@ class CountingQuery:
     order of the domain, cells rise, so that equal questions are equal.
 
     Example:
-        >>> from discreet.plan.kinds import Kind
         >>> sex = Attribute("sex", Kind.TEXT, ("female", "male"), nullable=False)
         >>> query = CountingQuery.of(Domain((sex,)), {"sex": "male"})
         >>> query.clique, query.cells, query.total(np.array([3, 5]))
@@ -55,7 +56,8 @@ class CountingQuery:
         """Read the JSON of a stranger: {column: [values] or {"low": .., "high": ..}}."""
         if not isinstance(stored, Mapping):
             return CountingQuery.of(domain, stored)
-        return CountingQuery.of(domain, {name: _plain(what) for name, what in stored.items()})
+        read = {name: _plain(domain[name], what) for name, what in stored.items()}
+        return CountingQuery.of(domain, read)
 
     @property
     def size(self) -> int:
@@ -82,6 +84,28 @@ class CountingQuery:
         return found.reshape(-1)
 
 
+def plain_where(where: Mapping[str, Any]) -> dict[str, Any]:
+    """What `CountingQuery.of` takes, as the JSON that `from_dict` reads.
+
+    Example:
+        >>> plain_where({"age": Bounds(30, 39), "sex": "male"})
+        {'age': {'low': 30, 'high': 39}, 'sex': ['male']}
+    """
+    return {str(name): _as_json(what) for name, what in where.items()}
+
+
+def _as_json(what: Any) -> Any:
+    if isinstance(what, Bounds):
+        return {"low": _text(what.low), "high": _text(what.high)}
+    listed = isinstance(what, Iterable) and not isinstance(what, str | Mapping)
+    return [_text(one) for one in what] if listed else [_text(what)]
+
+
+def _text(value: Any) -> Any:
+    """Dates as JSON has them."""
+    return value.isoformat() if isinstance(value, dt.date) else value
+
+
 def _cells(attribute: Attribute, what: Any) -> tuple[int, ...]:
     if isinstance(what, Bounds):
         if not attribute.is_ordered:
@@ -99,12 +123,28 @@ def _cells(attribute: Attribute, what: Any) -> tuple[int, ...]:
         raise _unreadable(attribute.name) from None
 
 
-def _plain(what: Any) -> Any:
+def _plain(attribute: Attribute, what: Any) -> Any:
+    """What JSON says about a column, dates read."""
+    if isinstance(what, Bounds):
+        return what
     if isinstance(what, Mapping):
         if set(what) != {"low", "high"}:
-            raise _unreadable("a column")
-        return Bounds(what["low"], what["high"])
-    return what
+            raise _unreadable(attribute.name)
+        return Bounds(*(_value(attribute, what[end]) for end in ("low", "high")))
+    if isinstance(what, list | tuple):
+        return [_value(attribute, one) for one in what]
+    return [_value(attribute, what)]
+
+
+def _value(attribute: Attribute, value: Any) -> Any:
+    if not attribute.kind.is_time or not isinstance(value, str):
+        return value
+    try:
+        if attribute.kind is Kind.DATE:
+            return dt.date.fromisoformat(value)
+        return dt.datetime.fromisoformat(value)
+    except ValueError:
+        raise _unreadable(attribute.name) from None
 
 
 def _unreadable(name: str) -> InputError:

@@ -4,21 +4,22 @@ A public hypothesis answers. Sparse vector says, privately, whether it is far of
 something measured: the whole marginal of the query's columns, for the price of one number.
 """
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import NDArray  # noqa: TC002 - as everywhere else
 
 from discreet.errors import InputError
 from discreet.mechanisms.sparse_vector import SparseVector, SparseVectorRun
 from discreet.privacy import GDP, Filter, Pure
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.histogram import JointHistogram
-from discreet.workload.hypotheses import hypothesis_of
+from discreet.workload.hypotheses import hypothesis_of, pack, unpack
 from discreet.workload.hypothesis import Hypothesis
 from discreet.workload.intervals import OnlineAnswer, interval_of
 from discreet.workload.marginals import Clique, NoisyMarginal, measure_marginal
@@ -53,7 +54,7 @@ class Forgetful(Journal):
         """Nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class OnlineState:
     """Everything public about a session: what was measured, and how many runs were begun."""
 
@@ -82,6 +83,43 @@ class OnlineState:
         for _ in range(self.runs_begun):
             found = found.charge(found.price(Pure(plan.gate_epsilon, neighbours=plan.neighbours)))
         return found
+
+    @property
+    def hypothesis(self) -> Hypothesis:
+        """What the measurements say: free to query."""
+        return _hypothesis(self)
+
+    def answer(self, where: Mapping[str, Any], *, confidence: float = 0.95) -> OnlineAnswer:
+        """Answer a query from the hypothesis, for nothing; nobody compares it with the data."""
+        query = CountingQuery.of(self.plan.domain, where)
+        check_size(query, self.plan)
+        return interval_of(query, self.hypothesis, confidence)
+
+    def to_bytes(self) -> bytes:
+        """Everything in it; `from_bytes` reads it back."""
+        head = {"online": 1, "plan": self.plan.to_dict(), "runs_begun": self.runs_begun}
+        text = json.dumps(head, sort_keys=True, separators=(",", ":")).encode()
+        return text + b"\n" + pack(self.measurements)
+
+    @staticmethod
+    def from_bytes(stored: bytes) -> "OnlineState":
+        """Read what `to_bytes` wrote; InputError for other bytes."""
+        head, _, rest = stored.partition(b"\n")
+        try:
+            said = json.loads(head)
+            plan, runs = OnlinePlan.from_dict(said["plan"]), int(said["runs_begun"])
+            return OnlineState(plan, unpack(rest), runs)
+        except (ValueError, LookupError, TypeError, ArithmeticError):
+            raise InputError(
+                "these bytes are no online session",
+                why="they do not start as one",
+                fix="pass what `to_bytes` wrote",
+            ) from None
+
+
+@lru_cache(maxsize=8)
+def _hypothesis(state: OnlineState) -> Hypothesis:
+    return hypothesis_of(state.plan.domain, state.measurements)
 
 
 def open_state(plan: OnlinePlan, histogram: JointHistogram) -> OnlineState:

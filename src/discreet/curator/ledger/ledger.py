@@ -260,6 +260,11 @@ class Ledger:
             return True
         return self._committer.submit_alone(lambda page: stepping.hold(page, charge, turn))
 
+    def let_go(self, charge: int) -> None:
+        """Give up the turn to go on with a charge."""
+        turn = self._turn()
+        self._committer.submit_alone(lambda page: stepping.let_go(page, charge, turn))
+
     def step(self, charge: int, number: int, stored: bytes, *, by: str) -> None:
         """Store the next step of a charge durably, before anybody is told of it.
 
