@@ -1,12 +1,13 @@
 """`discreet online`: open an epoch of online counting queries and answer them line by line."""
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import IO
 
 import click
 
-from discreet.cli.options import curator_option, open_curator
+from discreet.cli.options import Exact, curator_option, open_curator
 
 
 @click.command()
@@ -14,9 +15,9 @@ from discreet.cli.options import curator_option, open_curator
 @click.argument("file", type=click.File(encoding="utf-8"), default="-")
 @curator_option
 @click.option("--column", "columns", multiple=True, required=True, help="A column; repeat it.")
-@click.option("--epsilon", required=True, help="What the whole epoch costs.")
-@click.option("--delta", help="Its delta [default: dataset delta / 50].")
-@click.option("--accuracy", help="Rows from which on an error is measured.")
+@click.option("--epsilon", type=Exact(), required=True, help="What the whole epoch costs.")
+@click.option("--delta", type=Exact(), help="Its delta [default: dataset delta / 50].")
+@click.option("--accuracy", type=Exact(), help="Rows from which on an error is measured.")
 @click.option("--epoch", type=int, help="Tells epochs with the same words apart [default: 1].")
 @click.option("--analyst", default="owner", show_default=True, help="Who asks.")
 def online(
@@ -25,9 +26,9 @@ def online(
     file: IO[str],
     folder: Path,
     columns: tuple[str, ...],
-    epsilon: str,
-    delta: str | None,
-    accuracy: str | None,
+    epsilon: Fraction,
+    delta: Fraction | None,
+    accuracy: Fraction | None,
     epoch: int | None,
     analyst: str,
 ) -> None:

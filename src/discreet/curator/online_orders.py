@@ -28,7 +28,7 @@ from discreet.plan.bounding import FULL
 from discreet.plan.query import Query
 from discreet.plan.schema import EachRow, Schema, Table
 from discreet.plan.work import Work
-from discreet.privacy import EPSILON, MU_SQUARED, RHO, Guarantee, Neighbours, compose
+from discreet.privacy import EPSILON, MU_SQUARED, RHO, Guarantee, Neighbours, Pure, compose
 from discreet.privacy.budgets.charges import Charge, Measure, price
 from discreet.rationals import rational, whole
 from discreet.sql.writer.dialect import Dialect
@@ -164,8 +164,8 @@ class OnlineRelease(BaseRelease):
     def costs(self) -> tuple[Cost, ...]:  # type: ignore[override]
         """Its parts, those to come too."""
         plan = self.state.plan
-        runs = [one for one in plan.guarantees if one.to_dict()["kind"].startswith("pure")]
-        rest = [one for one in plan.guarantees if one not in runs]
+        runs = [one for one in plan.guarantees if isinstance(one, Pure)]
+        rest = [one for one in plan.guarantees if not isinstance(one, Pure)]
         return (
             Cost("marginals", "Gaussian", compose(rest)),
             Cost("runs of sparse vector", "Laplace", compose(runs)),

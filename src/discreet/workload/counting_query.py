@@ -3,6 +3,8 @@
 import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -114,12 +116,22 @@ def _cells(attribute: Attribute, what: Any) -> tuple[int, ...]:
                 why="its values have no order",
                 fix="list the values that count",
             )
-        low, high = attribute.cell_of(what.low), attribute.cell_of(what.high)
+        low, high = (_cell(attribute, one) for one in (what.low, what.high))
         return tuple(range(low, high + 1))
     listed = isinstance(what, Iterable) and not isinstance(what, str)
+    return tuple(sorted({_cell(attribute, one) for one in (what if listed else (what,))}))
+
+
+def _cell(attribute: Attribute, value: Any) -> int:
+    """The cell of a value that a stranger may have sent."""
+    plain = float(value) if isinstance(value, Fraction | Decimal) else value
+    times = attribute.kind.is_time
+    known = plain is None or isinstance(plain, dt.date if times else str | int | float)
+    if not known or plain != plain:  # noqa: PLR0124 - NaN
+        raise _unreadable(attribute.name)
     try:
-        return tuple(sorted({attribute.cell_of(one) for one in (what if listed else (what,))}))
-    except TypeError:
+        return attribute.cell_of(plain)
+    except TypeError:  # a moment with a zone
         raise _unreadable(attribute.name) from None
 
 

@@ -27,6 +27,10 @@ class FactoredHypothesis(Hypothesis):
     of its columns, summed from the same noisy cells.
     """
 
+    _lessons: list[NoisyMarginal]
+    _model: GraphicalModel
+    _step: float
+
     def __init__(
         self,
         domain: Domain,

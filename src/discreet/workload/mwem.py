@@ -134,4 +134,4 @@ def predicted_error(
         + (2 * rounds / rho * many) ** 0.5
         for rounds in range(1, 200)
     ]
-    return min(bounds)
+    return float(min(bounds))

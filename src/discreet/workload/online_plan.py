@@ -55,7 +55,7 @@ class OnlinePlan:
         >>> from discreet.workload.domain import Attribute
         >>> city = Attribute("city", Kind.TEXT, ("Austin", "Haifa"))
         >>> plan = OnlinePlan.of(Domain((city,)), epsilon=1, delta=1e-6)
-        >>> plan.filter.guarantee.epsilon(1e-6) <= 1, plan.runs
+        >>> plan.filter.guarantee.delta(1) <= 1e-6, plan.runs
         (True, 21)
     """
 

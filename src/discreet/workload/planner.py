@@ -138,7 +138,7 @@ class _Identity:
             for query in self.at.queries
         ]
         one = float(self.at.squared_weight) ** 0.5 / self.at.histogram.row_weight
-        return np.sqrt(np.array(cells, dtype=np.float64)) * one
+        return np.asarray(np.sqrt(np.array(cells, dtype=np.float64)) * one)
 
     def answer(self, histogram: JointHistogram) -> Floats:
         exact = histogram.marginal(self.columns)
@@ -164,7 +164,7 @@ class _Residual:
         variances = [
             self.plan.sum_variance(q.clique, [len(one) for one in q.cells]) for q in self.at.queries
         ]
-        return np.sqrt(np.array(variances))
+        return np.asarray(np.sqrt(np.array(variances)))
 
     def answer(self, histogram: JointHistogram) -> Floats:
         answers = self.plan.measure(histogram)
