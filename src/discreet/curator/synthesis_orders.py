@@ -231,7 +231,7 @@ class SynthesisOrder(PlannedOrder):
             histogram = self.facts.histogram(domain, self.about).read(session, engine.dialect)
         plan = self.facts.plan(self.plan.mu_squared, self.about, domain)
         result = synthesize(histogram, plan, lambda *_: _check_time(until))
-        made = Synthesis(domain, result, os.urandom(32), self.guarantees[0])  # type: ignore[arg-type]
+        made = Synthesis(domain, result, os.urandom(32), self.guarantees[0])
         self._check_spent(made)
         return made.to_bytes()
 

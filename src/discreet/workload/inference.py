@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.workload.marginals import Clique, Floats
@@ -165,7 +164,7 @@ def _outer(clique: Clique, weights: Mapping[str, Floats], shape: tuple[int, ...]
     table = np.ones(shape)
     for axis, name in enumerate(clique):
         if name in weights:
-            wide: NDArray[np.intp] | list[int] = [1] * len(shape)
+            wide = [1] * len(shape)
             wide[axis] = -1
             table = table * weights[name].reshape(wide)
     return table

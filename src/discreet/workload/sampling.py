@@ -40,7 +40,9 @@ class UniformNumbers:
 def conditioned(model: GraphicalModel, given: Mapping[str, NDArray[np.bool_]]) -> GraphicalModel:
     """The model of those rows whose cells are among some; its total is how many those are."""
     weights = {name: mask.astype(np.float64) for name, mask in given.items()}
-    masks = {(name,): mask & model.allowed.get((name,), True) for name, mask in given.items()}
+    masks: dict[Clique, NDArray[np.bool_]] = {
+        (name,): mask & model.allowed.get((name,), True) for name, mask in given.items()
+    }
     return replace(model, total=model.count(weights), allowed={**model.allowed, **masks})
 
 
