@@ -173,7 +173,8 @@ class Attribute:
         if self.kind is Kind.REAL:
             edges = np.array(self.edges, dtype=np.float64)
             low, high = edges[safe], edges[safe + 1]
-            return pa.array(np.clip(low + within * (high - low), low, high), mask=null)
+            below = np.nextafter(high, low)
+            return pa.array(np.clip(low + within * (high - low), low, below), mask=null)
         cuts = np.array(self.edges, dtype=np.int64)
         start, width = cuts[safe], cuts[safe + 1] - cuts[safe]
         whole_numbers = start + np.minimum((within * width).astype(np.int64), width - 1)

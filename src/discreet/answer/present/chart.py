@@ -188,7 +188,7 @@ def _where(layout: Layout, *, first: bool) -> dict[str, Any]:
     found = {"y": alt.Y("place", type="nominal", sort=None, title=title, axis=axis)}
     if layout.series:
         found["yOffset"] = alt.YOffset("series", type="nominal", sort=None)
-    return alt
+    return found
 
 
 def _series(layout: Layout) -> dict[str, Any]:
