@@ -26,7 +26,7 @@ from discreet.errors import (
 
 _COMMANDS = (
     *("demo", "init", "add", "describe", "query", "explain", "order", "budget"),
-    *("online", "ledger", "serve", "attack", "audit"),
+    *("ledger", "serve", "synth", "online", "attack", "audit"),
 )
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from discreet.curator.online_epochs import OnlineQueries
     from discreet.curator.planned_orders import OrderExplanation
     from discreet.curator.question_interface import Asked
+    from discreet.curator.synthesis_release import SynthesisRelease
     from discreet.plan.builder import From, Question
     from discreet.plan.query import Query
     from discreet.plan.schema import Schema
@@ -73,6 +74,10 @@ class AnalystView:
     ) -> "BaseRelease":
         """Place an order of any kind."""
         return self.curator.order(kind, spec, analyst=self.analyst, request=request)
+
+    def synthesize(self, table: str, **options: Any) -> "SynthesisRelease":
+        """Make a synthetic table; options are those of `Curator.synthesize`."""
+        return self.curator.synthesize(table, analyst=self.analyst, **options)
 
     def explain_order(self, kind: str, spec: Mapping[str, Any]) -> "OrderExplanation":
         """What an order would cost; touches no data."""

@@ -1,7 +1,7 @@
 """Synthetic tables: the kind of order that measures marginals and fits a model to them."""
 
 import json
-import os
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -40,6 +40,7 @@ from discreet.workload.binning import logarithmic_grid, private_bins
 from discreet.workload.domain import BINS, Attribute, Domain
 from discreet.workload.histogram import JointHistogram
 from discreet.workload.marginals import measure_marginal
+from discreet.workload.sampling import fresh_key
 from discreet.workload.structural_zeros import structural_zeros
 from discreet.workload.synthesis import Synthesis
 from discreet.workload.synthesizer import MAX_CELLS, MAX_MEMORY, SynthesisPlan, synthesize
@@ -219,7 +220,8 @@ class SynthesisOrder(PlannedOrder):
 
     def _work(self, bound: Callable[[Query], Work]) -> Work:
         reading = bound(self.facts.histogram(self.facts.domain, self.about).query)
-        cells = self.plan.max_cells + 100 * len(self.facts.domain) ** 2
+        shape = self.facts.domain.shape()
+        cells = min(self.plan.max_cells, math.prod(shape)) + 100 * len(shape) ** 2
         return replace(reading, seconds=reading.seconds + _SECONDS_A_CELL * cells)
 
     # --- data, and after it ---------------------------------------------------------------------
@@ -231,7 +233,7 @@ class SynthesisOrder(PlannedOrder):
             histogram = self.facts.histogram(domain, self.about).read(session, engine.dialect)
         plan = self.facts.plan(self.plan.mu_squared, self.about, domain)
         result = synthesize(histogram, plan, lambda *_: _check_time(until))
-        made = Synthesis(domain, result, os.urandom(32), self.guarantees[0])  # type: ignore[arg-type]
+        made = Synthesis(domain, result, fresh_key(), self.guarantees[0])
         self._check_spent(made)
         return made.to_bytes()
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,7 @@ class Candidate:
     groups: tuple[Codes | None, Codes | None] = field(compare=False)
     cells: int
 
-    def merged(self, table: NDArray[np.int64] | Floats) -> NDArray[np.int64] | Floats:
+    def merged(self, table: NDArray[Any]) -> NDArray[Any]:
         """A table over the pair, at this candidate's resolution."""
         for axis, groups in enumerate(self.groups):
             if groups is not None:

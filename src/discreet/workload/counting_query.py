@@ -30,7 +30,7 @@ class CountingQuery:
     Example:
         >>> sex = Attribute("sex", Kind.TEXT, ("female", "male"), nullable=False)
         >>> query = CountingQuery.of(Domain((sex,)), {"sex": "male"})
-        >>> query.clique, query.cells, query.total(np.array([3, 5]))
+        >>> query.clique, query.cells, int(query.total(np.array([3, 5])))
         (('sex',), ((1,),), 5)
     """
 

@@ -153,7 +153,8 @@ class Attribute:
             listed = _as_arrow(pa.array(self.values, _ARROW[self.kind]), self.kind)
             found = pc.index_in(array, listed)
             missing = found.is_null().to_numpy(zero_copy_only=False)
-            codes = pc.fill_null(found, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+            places = pc.fill_null(found, 0).to_numpy(zero_copy_only=False)
+            codes: Codes = places.astype(np.int64)
         else:
             missing = array.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
             numbers = pc.fill_null(array, pa.scalar(0, array.type)).to_numpy(zero_copy_only=False)
@@ -172,7 +173,8 @@ class Attribute:
         if self.kind is Kind.REAL:
             edges = np.array(self.edges, dtype=np.float64)
             low, high = edges[safe], edges[safe + 1]
-            return pa.array(np.clip(low + within * (high - low), low, high), mask=null)
+            below = np.nextafter(high, low)
+            return pa.array(np.clip(low + within * (high - low), low, below), mask=null)
         cuts = np.array(self.edges, dtype=np.int64)
         start, width = cuts[safe], cuts[safe + 1] - cuts[safe]
         whole_numbers = start + np.minimum((within * width).astype(np.int64), width - 1)

@@ -6,6 +6,7 @@ Inference is exact, on a junction tree; a model answers every marginal and every
 however many columns it has. It is a function of released numbers: all of it is post-processing.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -89,35 +90,54 @@ class GraphicalModel:
         return float(self.total * self._contract((), weights))
 
     def _contract(self, kept: Clique, weights: Mapping[str, Floats]) -> Floats:
-        """Sum the distribution over all columns but some, each weighted."""
-        tree, beliefs = self.tree, self.beliefs
+        """Sum the distribution over all columns but some, each weighted.
+
+        Why: the tables of the smallest subtree that holds all columns are multiplied, each given
+        what it shares with its parent, children first; columns are summed out as soon as neither
+        the answer nor a parent needs them.
+        """
+        tree = self.tree
         names = {*kept, *weights}
         home = tree.home(names)
-        if home is not None:
-            return _einsum([(tree.cliques[home], beliefs[home]), *_vectors(weights)], kept)
-        places = tree.subtree(names)
-        needed, tables = set(places), {}
+        places = [home] if home is not None else tree.subtree(names)
+        pending: dict[int, list[_Factor]] = {i: [] for i in places}
         placed: set[str] = set()
-        for i in places:
-            factors = [(tree.cliques[i], beliefs[i])]
-            shared = tree.separators[i] if tree.parents[i] in needed else ()
-            if shared:
-                below = beliefs[i].sum(axis=sums_of(tree.cliques[i], shared))
-                factors = [(tree.cliques[i], _divide(beliefs[i], below, tree.cliques[i], shared))]
-            mine = [n for n in weights if n in tree.cliques[i] and n not in placed]
-            placed.update(mine)
-            tables[i] = [*factors, *_vectors({n: weights[n] for n in mine})]
-        # Children first: each is summed to what its parent and the answer still need.
         for i in reversed(places):
             parent = tree.parents[i]
-            own = {n for axes, _ in tables[i] for n in axes}
-            if parent not in needed:
-                return _einsum(tables[i], kept)
-            out = tuple(
-                n for n in self.sizes if n in own and (n in kept or n in tree.separators[i])
-            )
-            tables[parent].append((out, _einsum(tables[i], out)))
+            shared = tree.separators[i] if parent in pending else ()
+            below = {n for axes, _ in pending[i] for n in axes}
+            mine = {n: w for n, w in weights.items() if n in tree.cliques[i] and n not in placed}
+            placed |= mine.keys()
+            factor = self._conditional(i, shared, {*names, *below, *shared}, mine)
+            for place, message in enumerate(pending[i]):
+                later = {n for axes, _ in pending[i][place + 1 :] for n in axes}
+                factor = _multiply(factor, message, {*kept, *shared, *later})
+            factor = _summed(factor, {*kept, *shared})
+            if parent in pending:
+                pending[parent].append(factor)
+            else:
+                axes, table = factor
+                return table.transpose([axes.index(n) for n in kept])
         raise AssertionError("a subtree has a root")  # pragma: no cover
+
+    def _conditional(
+        self, place: int, shared: Clique, needed: set[str], weights: Mapping[str, Floats]
+    ) -> "_Factor":
+        """A clique's probabilities given what it shares, weighted, over the columns needed."""
+        clique, table = self.tree.cliques[place], self.beliefs[place]
+        for name, vector in weights.items():
+            table = table * vector.reshape([-1 if n == name else 1 for n in clique])
+        factor = _summed((clique, table), needed)
+        if not shared:
+            return factor
+        below = self.beliefs[place].sum(axis=sums_of(clique, shared))
+        axes = factor[0]
+        wide = below.reshape([self.sizes[n] if n in shared else 1 for n in axes])
+        return axes, np.divide(factor[1], wide, out=np.zeros_like(factor[1]), where=wide > 0)
+
+
+_Factor = tuple[Clique, Floats]
+"""The names of the axes of a table, and the table."""
 
 
 @dataclass(frozen=True)
@@ -222,23 +242,32 @@ def _spread(table: Floats, axes: Clique, over: Clique, sizes: Mapping[str, int])
     return table.reshape([sizes[n] if n in axes else 1 for n in over])
 
 
-def _divide(table: Floats, below: Floats, axes: Clique, shared: Clique) -> Floats:
-    """A table as probabilities given some of its columns; 0 where those have none."""
-    wide = below.reshape([table.shape[i] if n in shared else 1 for i, n in enumerate(axes)])
-    return np.divide(table, wide, out=np.zeros_like(table), where=wide > 0)
+def _summed(factor: _Factor, kept: Iterable[str]) -> _Factor:
+    """A table summed over all columns but some."""
+    axes, table = factor
+    left = tuple(n for n in axes if n in kept)
+    return (left, table.sum(axis=sums_of(axes, left))) if len(left) < len(axes) else factor
 
 
-def _vectors(weights: Mapping[str, Floats]) -> list[tuple[Clique, Floats]]:
-    return [((name,), vector) for name, vector in weights.items()]
+def _multiply(one: _Factor, other: _Factor, kept: set[str]) -> _Factor:
+    """The product of two tables, summed over what both have and nobody keeps: matrix products."""
+    (first, a), (second, b) = one, other
+    both = [n for n in first if n in second]
+    batch = [n for n in both if n in kept]
+    inner = [n for n in both if n not in kept]
+    left = [n for n in first if n not in second]
+    right = [n for n in second if n not in first]
+    a = a.transpose([first.index(n) for n in (*batch, *left, *inner)])
+    b = b.transpose([second.index(n) for n in (*batch, *inner, *right)])
+    sizes = {**dict(zip((*batch, *left, *inner), a.shape, strict=True))}
+    sizes |= dict(zip((*batch, *inner, *right), b.shape, strict=True))
 
+    def cells(names: list[str]) -> int:
+        return math.prod(sizes[n] for n in names)
 
-def _einsum(factors: Sequence[tuple[Clique, Floats]], kept: Clique) -> Floats:
-    """The product of tables, summed over all columns but some."""
-    if len(factors) == 1:
-        axes, table = factors[0]
-        left = tuple(n for n in axes if n in kept)
-        summed = table.sum(axis=sums_of(axes, kept))
-        return np.asarray(summed).transpose([left.index(n) for n in kept])
-    numbers = {n: i for i, n in enumerate(dict.fromkeys(n for axes, _ in factors for n in axes))}
-    arguments = [part for axes, table in factors for part in (table, [numbers[n] for n in axes])]
-    return np.asarray(np.einsum(*arguments, [numbers[n] for n in kept], optimize="greedy"))
+    product = np.matmul(
+        a.reshape(cells(batch), cells(left), cells(inner)),
+        b.reshape(cells(batch), cells(inner), cells(right)),
+    )
+    axes = (*batch, *left, *right)
+    return axes, product.reshape([sizes[n] for n in axes])

@@ -187,16 +187,10 @@ def exact_bincount(places: Codes, weights: NDArray[np.int64], size: int) -> NDAr
     """Sums of whole weights by place.
 
     Why: `bincount` adds doubles, which is exact as long as all weights together are below 2^53;
-    where they are not, high and low halves are added apart.
+    where they are not, integers are added one by one.
     """
     if not weights.size or int(weights.max()) <= (1 << 53) // weights.size:
         return np.bincount(places, weights, size).astype(np.int64)
-    low, high = weights & 0xFFFF, weights >> 16
-    if int(high.max()) > (1 << 53) // weights.size:
-        raise InputError(
-            "weights are too large",
-            why="sums of them would not be exact",
-            fix="lower max_rows",
-        )
-    halves = [np.bincount(places, half, size).astype(np.int64) for half in (low, high)]
-    return halves[0] + (halves[1] << 16)
+    sums = np.zeros(size, dtype=np.int64)
+    np.add.at(sums, places, weights)
+    return sums

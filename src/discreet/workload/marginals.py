@@ -4,6 +4,7 @@ All noise is Gaussian and rounded, so that any number of measurements, each chos
 others, has exactly the Gaussian guarantee of their summed mu^2.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -46,7 +47,7 @@ class NoisyMarginal:
     @property
     def sigma(self) -> float:
         """The standard deviation of each count, in rows."""
-        return float(self.variance) ** 0.5 / self.row_weight
+        return math.sqrt(self.variance) / self.row_weight
 
     def to_dict(self) -> dict[str, Any]:
         """What is public of it but for its numbers."""

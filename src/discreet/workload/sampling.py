@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.noise.bits import Keystream
+from discreet.noise.bits import FEW, Keystream, open_source
 from discreet.workload.domain import Codes
 from discreet.workload.graphical_model import GraphicalModel
 from discreet.workload.marginals import Clique, Floats
@@ -37,10 +37,17 @@ class UniformNumbers:
         return (self._bits.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
+def fresh_key() -> bytes:
+    """A key that nobody knows, to be stored with a synthesis."""
+    return open_source(FEW).words(4).tobytes()
+
+
 def conditioned(model: GraphicalModel, given: Mapping[str, NDArray[np.bool_]]) -> GraphicalModel:
     """The model of those rows whose cells are among some; its total is how many those are."""
     weights = {name: mask.astype(np.float64) for name, mask in given.items()}
-    masks = {(name,): mask & model.allowed.get((name,), True) for name, mask in given.items()}
+    masks: dict[Clique, NDArray[np.bool_]] = {
+        (name,): mask & model.allowed.get((name,), True) for name, mask in given.items()
+    }
     return replace(model, total=model.count(weights), allowed={**model.allowed, **masks})
 
 

@@ -23,7 +23,7 @@ from discreet.privacy import Guarantee
 from discreet.rationals import whole
 from discreet.workload.domain import Attribute, Domain
 from discreet.workload.graphical_model import GraphicalModel
-from discreet.workload.marginals import Clique, Floats, NoisyMarginal, total_variation
+from discreet.workload.marginals import Clique, NoisyMarginal, total_variation
 from discreet.workload.sampling import UniformNumbers, conditioned, sample_rows
 from discreet.workload.synthesizer import SynthesisResult
 
@@ -132,8 +132,8 @@ class Synthesis:
         """Each marginal: its cells, how well it was measured, and how wrong the model is there.
 
         `error` is the total variation distance to the data as a noisy check found it, between
-        `error_low` and `error_high` 95 times in 100, NULL where none was made. `noise` is what noise
-        alone does to the marginal as it was measured; `misfit` how far the model is from that.
+        `error_low` and `error_high` 95 times in 100, NULL where none was made. `noise` is what
+        noise alone does to the marginal as it was measured; `misfit` how far the model is from it.
         """
         measured = {one.clique: one for one in self.result.measured}
         cliques = [*measured, *(pair for pair in self._errors if pair not in measured)]
@@ -263,7 +263,7 @@ def _mask(attribute: Attribute, condition: Any) -> NDArray[np.bool_]:
     if isinstance(condition, tuple):
         low, high = condition
         if not attribute.edges or attribute.kind is Kind.TEXT:
-            inside = [v is not None and low <= v <= high for v in attribute.values]  # type: ignore[operator]
+            inside = [v is not None and low <= v <= high for v in attribute.values]  # noqa: PD011 - no frame
             mask[: len(inside)] = inside
         else:
             mask[attribute.cell_of(low) : attribute.cell_of(high) + 1] = True

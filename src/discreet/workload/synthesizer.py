@@ -50,8 +50,8 @@ _AGAIN = 16
 """Candidates that are scored again in a round."""
 
 _NOISE_LEFT = 0.3 * math.sqrt(2 / math.pi)
-"""Deviations a cell that stay wrong in a measured marginal: less than noise, as cells are not negative
-and other marginals help."""
+"""Deviations a cell that stay wrong in a measured marginal: less than its noise, as cells are not
+negative and other marginals help."""
 
 _STOP, _LAST_STOP = 0.5, 0.5
 _STEPS, _FIRST_STEPS, _LAST_STEPS = 30, 200, 200

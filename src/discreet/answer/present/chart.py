@@ -61,14 +61,14 @@ def draw(release: "Release") -> Any:
 def altair() -> Any:
     """Altair, which is an extra; InputError where it is not installed."""
     try:
-        import altair as found  # noqa: PLC0415 - an extra
+        import altair as alt  # noqa: PLC0415 - an extra
     except ImportError as missing:
         raise InputError(
             "charts need Altair",
             why="it is an extra and is not installed",
             fix="install discreet[chart]",
         ) from missing
-    return found
+    return alt
 
 
 # --- data ---------------------------------------------------------------------------------------
