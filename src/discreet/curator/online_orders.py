@@ -23,7 +23,7 @@ from discreet.curator.planned_orders import (
 )
 from discreet.curator.query_orders import delta_for, within_reason
 from discreet.engines.engine import Deadline, Engine
-from discreet.errors import InputError, QueryRefused
+from discreet.errors import DiscreetError, InputError, QueryRefused
 from discreet.plan.bounding import FULL
 from discreet.plan.query import Query
 from discreet.plan.schema import EachRow, Schema, Table
@@ -290,6 +290,8 @@ class OnlineKind(OrderKind):
                 None if said.get("delta") is None else _number(said["delta"]),
                 options,
             )
+        except DiscreetError:
+            raise
         except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError):
             raise InputError(
                 "an online session that cannot be read",

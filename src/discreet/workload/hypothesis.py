@@ -16,7 +16,7 @@ from discreet.workload.marginals import Clique, Floats, NoisyMarginal
 DENSE_CELLS: Final = 10**7
 """Cells of the product of all columns up to which a hypothesis holds each of them."""
 
-_SWEEPS: Final = 4
+_SWEEPS: Final = 2
 """How often the newest beliefs are made to agree with every measurement, one after the other."""
 
 _DAMPING: Final = 0.7

@@ -109,7 +109,7 @@ class OnlineState:
             said = json.loads(head)
             plan, runs = OnlinePlan.from_dict(said["plan"]), int(said["runs_begun"])
             return OnlineState(plan, unpack(rest), runs)
-        except (ValueError, LookupError, TypeError, ArithmeticError):
+        except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError):
             raise InputError(
                 "these bytes are no online session",
                 why="they do not start as one",
