@@ -1,4 +1,4 @@
-"""Many questions at once: online queries, residual marginals and ranges, on Adult where it is there.
+"""Many questions at once: online queries, residual marginals and ranges.
 
 CPU seconds of one thread. `ADULT` names the folder of the coded table; without it the same is run
 on made-up rows of the same shape.
@@ -81,8 +81,8 @@ def online(names: tuple[str, ...], count: int, seed: int) -> None:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
         f"online, {len(names)} columns, {count:,} queries: mean {errors.mean():.4f}, max "
-        f"{errors.max():.4f} of n; covered {inside:.3f}; {session.state.updates_left} updates left; "
-        f"{1000 * spent / count:.2f} ms a query; {memory:,.0f} MB"
+        f"{errors.max():.4f} of n; covered {inside:.3f}; {session.state.updates_left} updates "
+        f"left; {1000 * spent / count:.2f} ms a query; {memory:,.0f} MB"
     )
 
 
@@ -96,7 +96,9 @@ def residual() -> None:
     spent = time.process_time() - began
     cells = sum(one.size for one in found.values())
     squares = sum(float(((found[c] - data.marginal(c)) ** 2).sum()) for c in cliques)
-    print(f"residual marginals: {cells:,} cells in {spent:.2f} s; rmse {(squares / cells) ** 0.5:.1f}")
+    print(
+        f"residual marginals: {cells:,} cells in {spent:.2f} s; rmse {(squares / cells) ** 0.5:.1f}"
+    )
 
 
 def ranges(cells: int = 512, count: int = 100_000) -> None:

@@ -48,7 +48,9 @@ def test_nobody_else_can_ask_under_an_epoch(app_state, alice):
     assert server.get(f"/v1/online/{charge}", token=bob).status == 404
     question = alice.sql("SELECT COUNT(*) AS n FROM visits", epsilon=0.1)
     assert question is not None
-    others = [one.sequence for one in app_state[0].window(None).newest() if one.order.kind == "query"]
+    others = [
+        one.sequence for one in app_state[0].window(None).newest() if one.order.kind == "query"
+    ]
     mine = server.token("alice", "analyst")
     assert server.post(f"/v1/online/{others[0]}/ask", token=mine, json=body).status == 404
 

@@ -86,6 +86,11 @@ def test_a_hard_query_is_a_step_of_the_charge(curator):
     assert session.state.answer(HARD).value == pytest.approx(told.value, abs=100)
 
 
+def _ask_all(session, wheres, told):
+    for where in wheres:
+        told.append(session.ask(where))
+
+
 class Killed(BaseException):
     """A process that ends here."""
 
@@ -114,8 +119,7 @@ def test_an_epoch_killed_at_every_step_loses_nothing_and_pays_for_all(
         patch.setattr(Ledger, "step", dying)
         patch.setattr("discreet.workload.online.round", lambda _: 10**6, raising=False)
         with pytest.raises(Killed):
-            for where in hard:
-                told.append(session.ask(where))
+            _ask_all(session, hard, told)
     bought = sum(one.bought for one in told)
     with dp.Curator(folder, patience=0) as second:
         again = second.online("people", **SPEC)
@@ -123,7 +127,9 @@ def test_an_epoch_killed_at_every_step_loses_nothing_and_pays_for_all(
         kept = stored.plan.updates - stored.updates_left
         assert kept == bought + (when == "after" and step in {2, 4})
         runs = stored.plan.runs - stored.runs_left
-        assert runs == len([one for one in calls if one % 2]) - (when == "before" and step in {1, 3})
+        assert runs == len([one for one in calls if one % 2]) - (
+            when == "before" and step in {1, 3}
+        )
         reply = again.ask_all([{"sex": "male"}])
         assert reply.held
         assert reply.runs_left == stored.runs_left - 1  # a fresh threshold, planned into the price
@@ -178,7 +184,7 @@ def test_a_worker_that_was_killed_is_followed_at_once(folder):
     assert session.ask({{"sex": "male"}}).checked
     os._exit(0)
     """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)  # noqa: S603
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
     with dp.Curator(folder) as curator:
         session = curator.online("people", **SPEC)
         reply = session.ask_all([{"sex": "male"}])

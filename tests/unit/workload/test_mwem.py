@@ -5,7 +5,6 @@ import pytest
 
 from discreet.errors import InputError
 from discreet.workload.mwem import MWEM, predicted_error
-
 from online_cases import DOMAIN, histogram, queries
 
 

@@ -11,12 +11,11 @@ from discreet.privacy import EPSILON, MU_SQUARED, RHO, Neighbours
 from discreet.privacy.budgets.charges import price
 from discreet.workload import factored_hypothesis, online
 from discreet.workload.counting_query import CountingQuery
+from discreet.workload.factored_hypothesis import FactoredHypothesis
 from discreet.workload.histogram import JointHistogram
 from discreet.workload.hypothesis import DenseHypothesis, sum_to
-from discreet.workload.factored_hypothesis import FactoredHypothesis
 from discreet.workload.online import Forgetful, OnlineSession, OnlineState, open_state
 from discreet.workload.online_plan import OnlinePlan
-
 from online_cases import DOMAIN, histogram, queries, rows
 
 
@@ -138,7 +137,9 @@ def test_a_neighbour_sees_the_same_of_everything_but_released_numbers(monkeypatc
 def _everything(data, asked):
     state = OnlineState(plan(), open_state(plan(), data).measurements)
     session = OnlineSession(_with_threshold(state, 250), data)
-    told = [(one.value, one.low, one.high, one.checked, one.bought) for one in map(session.ask, asked)]
+    told = [
+        (one.value, one.low, one.high, one.checked, one.bought) for one in map(session.ask, asked)
+    ]
     assert any(one[-1] for one in told)
     return told, session.state.to_bytes(), session.state.filter.spent
 
@@ -152,6 +153,15 @@ def test_answers_come_from_the_hypothesis_and_never_from_the_comparison(monkeypa
     assert told.value == pytest.approx(min(max(believed, told.low), told.high))
 
 
+class DiskFullError(Exception):
+    """Nothing can be stored."""
+
+
+def _ask_all(session):
+    for query in queries(40):
+        session.ask(query)
+
+
 def test_a_step_is_stored_before_anything_of_it_is_told():
     stored = []
 
@@ -161,14 +171,13 @@ def test_a_step_is_stored_before_anything_of_it_is_told():
 
         def keep_update(self, measured):
             stored.append(measured.clique)
-            raise OSError
+            raise DiskFullError
 
     data = histogram()
     session = OnlineSession(_with_threshold(opened(data).state, 1), data, Listening())
     before = session.hypothesis
-    with pytest.raises(OSError):
-        for query in queries(40):
-            session.ask(query)
+    with pytest.raises(DiskFullError):
+        _ask_all(session)
     assert stored[-1] == ("a", "b", "c")
     assert session.hypothesis is before
     assert session.state.updates_left == session.state.plan.updates

@@ -9,7 +9,6 @@ from discreet.workload.counting_query import CountingQuery
 from discreet.workload.domain import Attribute, Domain
 from discreet.workload.histogram import JointHistogram
 from discreet.workload.planner import answer, plan_workload
-
 from online_cases import DOMAIN, histogram
 
 
@@ -40,7 +39,9 @@ def test_each_kind_of_workload_has_its_own_best_strategy():
 
 def test_few_columns_of_many_are_answered_by_residual_marginals():
     names = [f"c{i}" for i in range(8)]
-    domain = Domain(tuple(Attribute(n, Kind.INTEGER, tuple(range(9)), nullable=False) for n in names))
+    domain = Domain(
+        tuple(Attribute(n, Kind.INTEGER, tuple(range(9)), nullable=False) for n in names)
+    )
     place = np.arange(3000)
     data = JointHistogram.of({n: (place * (i + 3)) % 9 for i, n in enumerate(names)}, domain)
     asked = [

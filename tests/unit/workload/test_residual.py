@@ -13,7 +13,6 @@ from discreet.workload.domain import Attribute, Domain
 from discreet.workload.histogram import JointHistogram
 from discreet.workload.marginals import all_marginals
 from discreet.workload.residual import ResidualPlan, _grid, _residual
-
 from online_cases import DOMAIN, histogram, rows
 
 PAIRS = [(), *all_marginals(DOMAIN, 1), *all_marginals(DOMAIN, 2)]
@@ -51,7 +50,10 @@ def test_the_closed_form_is_the_variance_of_the_linear_map():
 def test_a_person_moves_a_residual_by_what_is_charged_for_it():
     """All ways to spread a weight of 2 over a pair of columns, on the grid of the noise."""
     small = Domain(
-        tuple(Attribute(n, Kind.INTEGER, (0, 1, 2)[:m], nullable=False) for n, m in [("x", 2), ("y", 3)])
+        tuple(
+            Attribute(n, Kind.INTEGER, (0, 1, 2)[:m], nullable=False)
+            for n, m in [("x", 2), ("y", 3)]
+        )
     )
     one = ResidualPlan.of(small, [("x", "y")], mu_squared=1, person_weight=2)
     part, grid = ("x", "y"), _grid(small, ("x", "y"))
