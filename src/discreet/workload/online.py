@@ -5,7 +5,6 @@ something measured: the whole marginal of the query's columns, for the price of 
 """
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,26 +31,17 @@ _KEPT_CELLS: Final = 10**7
 """Cells of exact marginals that are remembered."""
 
 
-class Journal(ABC):
-    """Where the steps of a session are stored, each before anybody is told of it."""
+class Journal:
+    """Where the steps of a session are stored, each before anybody is told of it.
 
-    @abstractmethod
+    This one stores nothing: for a session that ends with its process.
+    """
+
     def begin_run(self) -> None:
         """Store that a run of sparse vector begins: from now on it is spent."""
 
-    @abstractmethod
     def keep_update(self, measured: NoisyMarginal) -> None:
         """Store what was measured for a hard query."""
-
-
-class Forgetful(Journal):
-    """Stores nothing: for a session that ends with its process."""
-
-    def begin_run(self) -> None:
-        """Nothing."""
-
-    def keep_update(self, measured: NoisyMarginal) -> None:
-        """Nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,7 +175,7 @@ class OnlineSession:
         _check_fits(state.plan, histogram)
         self._state = state
         self._histogram = histogram
-        self._journal = Forgetful() if journal is None else journal
+        self._journal = journal or Journal()
         self._hypothesis = hypothesis or hypothesis_of(state.plan.domain, state.measurements)
         self._filter = state.filter
         self._run: SparseVectorRun | None = None

@@ -14,7 +14,7 @@ from discreet.workload.counting_query import CountingQuery
 from discreet.workload.factored_hypothesis import FactoredHypothesis
 from discreet.workload.histogram import JointHistogram
 from discreet.workload.hypothesis import DenseHypothesis, sum_to
-from discreet.workload.online import Forgetful, OnlineSession, OnlineState, open_state
+from discreet.workload.online import Journal, OnlineSession, OnlineState, open_state
 from discreet.workload.online_plan import OnlinePlan
 from online_cases import DOMAIN, histogram, queries, rows
 
@@ -165,7 +165,7 @@ def _ask_all(session):
 def test_a_step_is_stored_before_anything_of_it_is_told():
     stored = []
 
-    class Listening(Forgetful):
+    class Listening(Journal):
         def begin_run(self):
             stored.append("run")
 
