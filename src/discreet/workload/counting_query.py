@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ class CountingQuery:
     @property
     def size(self) -> int:
         """How many cells of its marginal it adds up."""
-        return int(np.prod([len(one) for one in self.cells], dtype=np.int64))
+        return prod(len(one) for one in self.cells)
 
     @cached_property
     def _places(self) -> tuple[NDArray[np.intp], ...]:

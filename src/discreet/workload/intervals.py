@@ -88,14 +88,16 @@ def _measured(
     known = dict(zip(query.clique, query.cells, strict=True))
     for one in useful:
         cells = tuple(known.get(name) or _all(domain, name, known) for name in one.clique)
-        part, counts = CountingQuery(one.clique, cells), one.counts
-        inside, width = float(part.total(counts)), _width(one, part.size, share)
+        part = CountingQuery(one.clique, cells)
+        inside = float(part.total(one.steps)) / one.row_weight
+        width = _width(one, part.size, share)
         highs.append(inside + width)
         if len(one.clique) >= len(query.clique):
             lows.append(inside - width)
         else:
-            outside = _width(one, counts.size - part.size, share)
-            failing.append((float(counts.sum()) - inside + outside, inside - width))
+            outside = _width(one, one.steps.size - part.size, share)
+            everybody = float(one.steps.sum()) / one.row_weight
+            failing.append((everybody - inside + outside, inside - width))
     for lost, inside in failing:  # of the rows that pass here, those that fail nowhere else
         others = sum(max(0.0, one) for one, _ in failing) - max(0.0, lost)
         lows.append(inside - others)

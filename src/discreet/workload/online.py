@@ -8,10 +8,8 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
-
-import numpy as np
-from numpy.typing import NDArray  # noqa: TC002 - as everywhere else
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
 
 from discreet.errors import InputError
 from discreet.mechanisms.sparse_vector import SparseVector, SparseVectorRun
@@ -23,6 +21,10 @@ from discreet.workload.hypothesis import Hypothesis
 from discreet.workload.intervals import OnlineAnswer, interval_of
 from discreet.workload.marginals import Clique, NoisyMarginal, measure_marginal
 from discreet.workload.online_plan import OnlinePlan
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 MOST_CELLS: Final = 10**6
 """Cells of the marginal of a query's columns."""
@@ -266,7 +268,7 @@ def gate_bound(plan: OnlinePlan) -> Callable[[float], float]:
 
 def check_size(query: CountingQuery, plan: OnlinePlan) -> None:
     """Refuse a query about so many columns that its marginal could not be measured."""
-    cells = int(np.prod(plan.domain.shape(query.clique), dtype=object))
+    cells = prod(plan.domain.shape(query.clique))
     if cells > MOST_CELLS:
         raise InputError(
             f"a query over {cells:,} cells",

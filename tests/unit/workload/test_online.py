@@ -207,7 +207,7 @@ def test_data_that_was_prepared_otherwise_is_refused():
 
 
 def test_an_accuracy_decides_how_many_updates_are_paid_for():
-    wide, tight = plan(updates=None, accuracy=2000), plan(updates=None, accuracy=400)
+    wide, tight = plan(updates=None, accuracy=2000), plan(updates=None, accuracy=150)
     assert wide.threshold == 2000
     assert wide.updates > tight.updates >= 1
     with pytest.raises(InputError, match="accuracy"):
