@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from discreet.mechanisms.grid import INTEGERS, sqrt_up
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
-from discreet.plan.kinds import Kind
 from discreet.workload.domain import Attribute, Codes, Domain
 from discreet.workload.graphical_model import GraphicalModel
 from discreet.workload.histogram import JointHistogram
-from discreet.workload.marginals import Clique, Floats, NoisyMarginal
+from discreet.workload.marginals import Clique, Floats, NoisyMarginal, measure_table
 
 LEVELS = 8
 """Cells of a coarse copy."""
@@ -99,14 +98,6 @@ class Resolutions:
             **{name + COARSE: int(g.max()) + 1 for name, g in self.groups.items()},
         }
 
-    def widened(self, histogram: JointHistogram) -> JointHistogram:
-        """A histogram with the coarse copies as further columns."""
-        for name, groups in self.groups.items():
-            cells = tuple(range(int(groups.max()) + 2))
-            copy = Attribute(name + COARSE, Kind.INTEGER, edges=cells, nullable=False)
-            histogram = histogram.with_column(copy, name, groups)
-        return histogram
-
     def tie(self, coarse: str) -> tuple[Clique, NDArray[np.bool_]]:
         """Which cells of a column and its coarse copy belong together."""
         name = coarse.removesuffix(COARSE)
@@ -145,14 +136,22 @@ class Scorer:
     histogram: JointHistogram
     tables: dict[Clique, NDArray[np.int64]] = field(default_factory=dict)
 
-    def _table(self, pair: Clique) -> NDArray[np.int64]:
-        if pair not in self.tables:
-            self.tables[pair] = self.histogram.marginal(pair)
-        return self.tables[pair]
+    def _table(self, one: Candidate) -> NDArray[np.int64]:
+        """The exact counts of a candidate: private."""
+        if one.pair not in self.tables:
+            self.tables[one.pair] = self.histogram.marginal(one.pair)
+        return one.merged(self.tables[one.pair])
 
     def _distance(self, one: Candidate, expected: Floats) -> int:
         there = np.rint(one.merged(expected) * self.histogram.row_weight).astype(np.int64)
-        return int(np.abs(one.merged(self._table(one.pair)) - there).sum())
+        return int(np.abs(self._table(one) - there).sum())
+
+    def measure(self, one: Candidate, mu_squared: Fraction) -> NoisyMarginal:
+        """Measure a candidate, its columns in the order of the model's."""
+        exact = self._table(one)
+        if one.clique[0].removesuffix(COARSE) != one.pair[0]:
+            exact = exact.T
+        return measure_table(self.histogram, one.clique, exact, mu_squared)
 
     def release(
         self, candidates: Sequence[Candidate], model: GraphicalModel, mu_squared: Fraction

@@ -4,7 +4,7 @@ Nobody's rows weigh more in all than `person_weight`. That is what every margina
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from discreet.errors import InputError
 from discreet.plan.bounding import FULL, largest_weight
 from discreet.privacy import Neighbours
 from discreet.rationals import whole
-from discreet.workload.domain import Attribute, Codes, Domain
+from discreet.workload.domain import Codes, Domain
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class JointHistogram:
 
     Example:
         >>> from discreet.plan.kinds import Kind
+        >>> from discreet.workload.domain import Attribute
         >>> domain = Domain((Attribute("city", Kind.TEXT, ("Austin", "Haifa")),))
         >>> one = JointHistogram.of({"city": ["Haifa", "Haifa", None]}, domain)
         >>> one.marginal(("city",)).tolist(), one.squared_l2_sensitivity()
@@ -44,7 +45,7 @@ class JointHistogram:
     """
 
     domain: Domain
-    codes: Codes
+    codes: NDArray[np.uint16]
     weights: NDArray[np.int64]
     row_weight: int = 1
     person_weight: int = 1
@@ -104,7 +105,12 @@ class JointHistogram:
         starts = np.flatnonzero(new)
         summed = np.add.reduceat(weights[order], starts) if starts.size else weights[:0]
         return JointHistogram(
-            domain, codes[order[starts]], summed, row_weight, person_weight, Neighbours(neighbours)
+            domain,
+            codes[order[starts]].astype(np.uint16),
+            summed,
+            row_weight,
+            person_weight,
+            Neighbours(neighbours),
         )
 
     @property
@@ -113,7 +119,7 @@ class JointHistogram:
         return int(self.weights.sum())
 
     @cached_property
-    def _columns(self) -> dict[str, Codes]:
+    def _columns(self) -> dict[str, NDArray[np.uint16]]:
         """The cells of each column, one array each."""
         return {
             name: np.ascontiguousarray(self.codes[:, i]) for i, name in enumerate(self.domain.names)
@@ -139,14 +145,8 @@ class JointHistogram:
     def _adds(self) -> bool:
         return self.neighbours is Neighbours.ADD_REMOVE
 
-    def with_column(self, attribute: Attribute, source: str, groups: Codes) -> "JointHistogram":
-        """A further column that is a function of another: cell c of `source` is in `groups[c]`."""
-        column = groups[self._columns[source]]
-        domain = Domain((*self.domain.attributes, attribute))
-        return replace(self, domain=domain, codes=np.column_stack([self.codes, column]))
 
-
-def mixed_radix(codes: Codes, shape: Sequence[int]) -> list[Codes]:
+def mixed_radix(codes: NDArray[Any], shape: Sequence[int]) -> list[Codes]:
     """Rows of cells as few whole numbers of 63 bits: columns side by side as digits.
 
     Example:
@@ -173,13 +173,14 @@ def digit_groups(shape: Sequence[int]) -> list[tuple[int, int]]:
     return [*groups, (first, len(shape))]
 
 
-def from_digits(numbers: Sequence[Codes], shape: Sequence[int]) -> Codes:
+def from_digits(numbers: Sequence[Codes], shape: Sequence[int]) -> NDArray[np.uint16]:
     """The rows of cells that `mixed_radix` wrote."""
-    columns: list[Codes] = [np.empty(0, dtype=np.int64)] * len(shape)
+    columns: list[NDArray[np.uint16]] = [np.empty(0, dtype=np.uint16)] * len(shape)
     for number, (first, end) in zip(numbers, digit_groups(shape), strict=True):
         rest = number
         for place in reversed(range(first, end)):
-            rest, columns[place] = np.divmod(rest, shape[place])
+            rest, digit = np.divmod(rest, shape[place])
+            columns[place] = digit.astype(np.uint16)  # no column has more than 2^16 cells
     return np.stack(columns, axis=1)
 
 

@@ -82,8 +82,8 @@ class SynthesisPlan:
         >>> from discreet.workload.domain import Attribute
         >>> columns = [Attribute(n, Kind.BOOLEAN, (False, True)) for n in ("a", "b", "c")]
         >>> plan = SynthesisPlan(Domain(tuple(columns)), mu_squared=0.04)
-        >>> plan.rounds, plan.guarantee
-        (3, GDP(mu=Fraction(1, 5), neighbours=<Neighbours.ADD_REMOVE: 'add-remove'>))
+        >>> plan.rounds, plan.guarantee.mu
+        (3, Fraction(1, 5))
     """
 
     domain: Domain
@@ -150,7 +150,7 @@ class SynthesisPlan:
         if max(sizes, default=0) ** 2 > self.max_cells:  # larger tables are not candidates
             tables = min(tables, self.pairs * self.max_cells)
         cells = max(self.max_cells, tree_cells(self.domain.sizes, list(self.allowed)))
-        rows = 3 * 8 * self.max_rows * (len(sizes) + 2)
+        rows = self.max_rows * (3 * 2 * len(sizes) + 5 * 8)
         return rows + 3 * 8 * tables + 2 * BYTES_A_CELL * cells
 
 
@@ -183,7 +183,7 @@ def synthesize(
     run = _Run.start(histogram, plan)
     if plan.pairs:
         run.score_all()
-        left = plan.rounds if run.candidates else 0
+        left = min(plan.rounds, len(run.candidates))
         while left > 0 and (chosen := run.choose(left)) is not None:
             left = chosen
             if progress is not None:
@@ -213,8 +213,7 @@ class _Run:
         resolutions = Resolutions.of(plan.domain, measured)
         model = GraphicalModel.uniform(plan.domain.sizes, 1.0, plan.allowed)
         fitted = fit(model, measured, iterations=_FIRST_STEPS, stop=_STOP)
-        wide = resolutions.widened(histogram)
-        return _Run(plan, wide, resolutions, measured, fitted, Scorer(histogram), spent)
+        return _Run(plan, histogram, resolutions, measured, fitted, Scorer(histogram), spent)
 
     def score_all(self) -> None:
         """Score all pairs once."""
@@ -276,7 +275,7 @@ class _Run:
 
     def _measure(self, one: Candidate, mu_squared: Fraction) -> None:
         self._spend(mu_squared)
-        self.measured.append(measure_marginal(self.histogram, one.clique, mu_squared))
+        self.measured.append(self.scorer.measure(one, mu_squared))
         model = self._with_columns(one.clique)
         self.fitted = fit(
             model, self.measured, iterations=_STEPS, stop=_STOP, step=self.fitted.step
