@@ -8,6 +8,7 @@ import json
 import os
 import resource
 import time
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 
@@ -59,30 +60,35 @@ def histogram_of(names: tuple[str, ...]) -> JointHistogram:
     return JointHistogram.of(columns, Domain(tuple(cells)))
 
 
-def online(names: tuple[str, ...], count: int, seed: int) -> None:
+def random_queries(domain: Domain, count: int, seed: int) -> Iterator[CountingQuery]:
     """Random products of subsets of three columns, each value with probability 1/2."""
-    data = histogram_of(names)
-    sizes, rng = data.domain.sizes, np.random.default_rng(seed)
-    triples = list(combinations(data.domain.names, 3))
-    asked = []
+    rng, triples = np.random.default_rng(seed), list(combinations(domain.names, 3))
     for _ in range(count):
         clique = triples[rng.integers(len(triples))]
-        cells = (tuple(np.flatnonzero(rng.random(sizes[n]) < 0.5).tolist()) for n in clique)
-        asked.append(CountingQuery(clique, tuple(cells)))
-    exact = {one: data.marginal(one) for one in triples}
-    began = time.process_time()
+        cells = (np.flatnonzero(rng.random(domain.sizes[n]) < 0.5).tolist() for n in clique)
+        yield CountingQuery(clique, tuple(map(tuple, cells)))
+
+
+def online(names: tuple[str, ...], count: int, seed: int) -> None:
+    """Errors of the answers to many queries, and what they take."""
+    data = histogram_of(names)
+    exact = {one: data.marginal(one) for one in combinations(data.domain.names, 3)}
+    errors, inside, spent = np.zeros(count), 0, -time.process_time()
     plan = OnlinePlan.of(data.domain, epsilon=1, delta=1e-9, restarts=0, queries=10_000)
     session = OnlineSession(open_state(plan, data), data)
-    told = [session.ask(query) for query in asked]
-    spent = time.process_time() - began
-    truth = np.array([q.total(exact[q.clique]) for q in asked])
-    errors = np.abs(np.array([one.value for one in told]) - truth) / data.total
-    inside = np.mean([one.low <= x <= one.high for one, x in zip(told, truth, strict=True)])
+    spent += time.process_time()
+    for place, query in enumerate(random_queries(data.domain, count, seed)):
+        began = time.process_time()
+        told = session.ask(query)
+        spent += time.process_time() - began
+        truth = query.total(exact[query.clique])
+        errors[place] = abs(told.value - truth) / data.total
+        inside += told.low <= truth <= told.high
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
         f"online, {len(names)} columns, {count:,} queries: mean {errors.mean():.4f}, max "
-        f"{errors.max():.4f} of n; covered {inside:.3f}; {session.state.updates_left} updates "
-        f"left; {1000 * spent / count:.2f} ms a query; {memory:,.0f} MB"
+        f"{errors.max():.4f} of n; covered {inside / count:.3f}; {session.state.updates_left} "
+        f"updates left; {1000 * spent / count:.2f} ms a query; {memory:,.0f} MB"
     )
 
 
