@@ -19,7 +19,7 @@ from discreet.curator.planned_orders import PlannedOrder
 from discreet.engines.engine import Engine
 from discreet.errors import DiscreetError, EngineError, InputError
 from discreet.workload.counting_query import CountingQuery
-from discreet.workload.hypotheses import pack, unpack
+from discreet.workload.hypothesis import pack, unpack
 from discreet.workload.intervals import OnlineAnswer, interval_of
 from discreet.workload.marginals import NoisyMarginal
 from discreet.workload.online import Journal, OnlineSession, OnlineState, check_size

@@ -1,29 +1,40 @@
 """What an online session believes about a table: public, and a function of what was measured.
 
-One interface over two ways to hold it: every cell of the product of all columns, or, beyond some
-ten million of them, a graphical model.
+A graphical model: the distribution of largest entropy that agrees with the measurements. Small
+universes become one table of all cells where queries ask for it; large ones stay factored.
 """
 
-from abc import ABC, abstractmethod
+import json
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+from math import prod
+from typing import Any, Final
 
 import numpy as np
 
+from discreet.errors import InputError
 from discreet.workload.domain import Domain
-from discreet.workload.marginals import Clique, Floats, NoisyMarginal
+from discreet.workload.estimation import fit
+from discreet.workload.graphical_model import GraphicalModel
+from discreet.workload.junction_tree import tree_cells
+from discreet.workload.marginals import Clique, Floats, NoisyMarginal, sums_of
 
 DENSE_CELLS: Final = 10**7
-"""Cells of the product of all columns up to which a hypothesis holds each of them."""
+"""Cells of the product of all columns up to which a model may hold each of them."""
 
-_SWEEPS: Final = 2
-"""How often the newest beliefs are made to agree with every measurement, one after the other."""
+MODEL_CELLS: Final = 1 << 20
+"""Cells of the tables of a model of a larger universe: its memory and time, whatever is asked."""
 
-_DAMPING: Final = 0.7
+_ITERATIONS: Final = 60
 
 
-class Hypothesis(ABC):
+class Hypothesis:
     """A belief about how many rows are in each cell of a domain, which answers anything for free.
+
+    A marginal that would make the model too large is learnt as those of its parts that fit: pairs
+    of its columns, summed from the same noisy cells.
 
     Guarantee:
         Post-processing: made of noisy measurements and public facts alone.
@@ -31,104 +42,101 @@ class Hypothesis(ABC):
 
     domain: Domain
     measurements: tuple[NoisyMarginal, ...]
-    rows: float
-
-    def __init__(self, domain: Domain, measurements: Sequence[NoisyMarginal]) -> None:
-        self.domain = domain
-        self.measurements = tuple(measurements)
-        self.rows = noisy_rows(measurements)
-        self._known: dict[Clique, Floats] = {}
-
-    def marginal(self, clique: Clique) -> Floats:
-        """How many rows it believes to be in each cell of some columns."""
-        found = self._known.get(clique)
-        if found is None:
-            found = self._known[clique] = self._marginal(clique)
-        return found
-
-    @abstractmethod
-    def _marginal(self, clique: Clique) -> Floats: ...
-
-    @abstractmethod
-    def updated(self, new: NoisyMarginal) -> "Hypothesis":
-        """The hypothesis that has learnt one more measurement."""
-
-
-def noisy_rows(measurements: Sequence[NoisyMarginal]) -> float:
-    """How many rows there are, from all measurements, each weighed by how well it tells."""
-    precise = np.array([1 / (one.counts.size * one.sigma**2) for one in measurements])
-    totals = np.array([one.counts.sum() for one in measurements])
-    return max(1.0, float((precise * totals).sum() / precise.sum()))
-
-
-def on_simplex(counts: Floats, total: float) -> Floats:
-    """The nearest counts without negative ones and with this total."""
-    falling = np.sort(counts, axis=None)[::-1]
-    excess = (np.cumsum(falling) - total) / np.arange(1, falling.size + 1)
-    last = int(np.flatnonzero(falling > excess)[-1])
-    return np.asarray(np.maximum(counts - excess[last], 0.0))
-
-
-def sum_to(table: Floats, kept: Sequence[int]) -> Floats:
-    """The sums of a table over all axes but some.
-
-    Why: numpy is slow where few numbers are left behind the axes that are summed over; there it is
-    done as a product of matrices, a run of neighbouring axes at once.
-    """
-    end = table.ndim
-    while end:
-        start = end
-        while start and start - 1 not in kept:
-            start -= 1
-        if start < end:
-            before, after = table.shape[:start], table.shape[end:]
-            run, rest = int(np.prod(table.shape[start:end])), int(np.prod(after))
-            if rest * rest * run <= _SMALL:
-                ones = np.tile(np.eye(rest), (run, 1))
-                table = (table.reshape(-1, run * rest) @ ones).reshape(before + after)
-            else:
-                table = table.reshape(-1, run, rest).sum(axis=1).reshape(before + after)
-        end = start - 1 if start else 0
-    return table
-
-
-_SMALL: Final = 1 << 16
-
-
-class DenseHypothesis(Hypothesis):
-    """Every cell of the product of all columns, learnt by multiplicative weights.
-
-    A step multiplies all cells by the ratio of a measured marginal to the believed one, to a power
-    below 1: the exact Bregman projection, damped because what was measured is noisy.
-    """
+    _lessons: list[NoisyMarginal]
+    _model: GraphicalModel
+    _step: float
 
     def __init__(
         self,
         domain: Domain,
         measurements: Sequence[NoisyMarginal],
         *,
-        start: Floats | None = None,
+        before: "Hypothesis | None" = None,
     ) -> None:
-        super().__init__(domain, measurements)
-        shape = domain.shape()
-        self._cells: Floats = np.ones(shape) if start is None else start.copy()
-        wanted = [(one.clique, on_simplex(one.counts, self.rows)) for one in self.measurements]
-        for _ in range(_SWEEPS):
-            for clique, counts in wanted:
-                self._step(clique, counts)
-        self._cells *= self.rows / self._cells.sum()
+        self.domain = domain
+        self.measurements = tuple(measurements)
+        self._known: dict[Clique, Floats] = {}
+        self._lessons, learnt, step = [], 0, None
+        start = GraphicalModel.uniform(domain.sizes, 1.0)
+        if before is not None:
+            self._lessons, learnt = list(before._lessons), len(before.measurements)  # noqa: SLF001 - of the same class
+            start, step = before._model, before._step  # noqa: SLF001 - of the same class
+        for one in self.measurements[learnt:]:
+            self._lessons += self._learnable(one)
+        found = fit(start, self._lessons, iterations=_ITERATIONS, step=step)
+        self._model, self._step = found.model, found.step
 
-    def _step(self, clique: Clique, counts: Floats) -> None:
-        kept = [self.domain.place(name) for name in clique]
-        believed = sum_to(self._cells, kept)
-        least = self.rows * 1e-9
-        ratio = np.maximum(counts, 0.1) / np.maximum(believed, least)
-        spread = [size if i in kept else 1 for i, size in enumerate(self._cells.shape)]
-        self._cells *= (ratio**_DAMPING).reshape(spread)
+    @property
+    def rows(self) -> float:
+        """How many rows it believes that there are."""
+        return self._model.total
 
-    def _marginal(self, clique: Clique) -> Floats:
-        return sum_to(self._cells, [self.domain.place(name) for name in clique])
+    def marginal(self, clique: Clique) -> Floats:
+        """How many rows it believes to be in each cell of some columns."""
+        found = self._known.get(clique)
+        if found is None:
+            found = self._known[clique] = self._model.marginal(clique)
+        return found
 
-    def updated(self, new: NoisyMarginal) -> "DenseHypothesis":
-        """All cells, made to agree with one more measurement and again with the earlier ones."""
-        return DenseHypothesis(self.domain, (*self.measurements, new), start=self._cells)
+    def updated(self, new: NoisyMarginal) -> "Hypothesis":
+        """The hypothesis that has learnt one more measurement, from where it stands."""
+        return Hypothesis(self.domain, (*self.measurements, new), before=self)
+
+    def _learnable(self, one: NoisyMarginal) -> list[NoisyMarginal]:
+        """A measurement, or what of it keeps the model small enough."""
+        learnt = [lesson.clique for lesson in self._lessons]
+        whole = prod(self.domain.shape())
+        most = max(MODEL_CELLS, whole if whole <= DENSE_CELLS else 0)
+        found: list[NoisyMarginal] = []
+        for width in range(len(one.clique), -1, -1):
+            for part in combinations(one.clique, width):
+                cliques = [*learnt, *(lesson.clique for lesson in found), part]
+                if tree_cells(self.domain.sizes, cliques) <= most:
+                    found.append(_part(one, part))
+            if found:
+                break
+        return found
+
+
+def _part(one: NoisyMarginal, part: Clique) -> NoisyMarginal:
+    """The noisy marginal of some of its columns; noise adds up with the cells."""
+    if part == one.clique:
+        return one
+    steps = one.steps.sum(axis=sums_of(one.clique, part))
+    cells = one.steps.size // max(1, np.size(steps))
+    return replace(one, clique=part, steps=np.asarray(steps), variance=one.variance * cells)
+
+
+def pack(measurements: Sequence[NoisyMarginal]) -> bytes:
+    """Measurements as bytes, the same for the same ones; `unpack` reads them."""
+    heads: list[Any] = [{**one.to_dict(), "shape": list(one.steps.shape)} for one in measurements]
+    text = json.dumps(heads, sort_keys=True, separators=(",", ":")).encode()
+    numbers = [np.ascontiguousarray(one.steps, dtype="<i8").tobytes() for one in measurements]
+    return b"".join([len(text).to_bytes(8, "little"), text, *numbers])
+
+
+def unpack(stored: bytes) -> tuple[NoisyMarginal, ...]:
+    """Read what `pack` wrote."""
+    end = 8 + int.from_bytes(stored[:8], "little")
+    found = []
+    for head in json.loads(stored[8:end]):
+        shape = tuple(head["shape"])
+        size = 8 * int(np.prod(shape, dtype=np.int64))
+        steps = np.frombuffer(stored[end : end + size], dtype="<i8").astype(np.int64)
+        end += size
+        found.append(
+            NoisyMarginal(
+                tuple(head["clique"]),
+                steps.reshape(shape),
+                head["row_weight"],
+                Fraction(head["variance"]),
+                Fraction(head["mu_squared"]),
+            )
+        )
+    if end != len(stored):
+        raise InputError(
+            "measurements cannot be read",
+            why="there are more or fewer bytes than they say",
+            fix="pass the bytes that were stored",
+        )
+    return tuple(found)

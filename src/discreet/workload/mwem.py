@@ -15,7 +15,6 @@ from discreet.rationals import Real, whole
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.domain import Domain
 from discreet.workload.histogram import JointHistogram
-from discreet.workload.hypotheses import hypothesis_of
 from discreet.workload.hypothesis import Hypothesis
 from discreet.workload.marginals import measure_marginal
 
@@ -87,7 +86,7 @@ class MWEM:
         for name in self.domain.names:
             spent = spent.charge(spent.price(self._gaussian(self.start_mu_squared)))
             measured.append(measure_marginal(histogram, (name,), self.start_mu_squared))
-        found = hypothesis_of(self.domain, measured)
+        found = Hypothesis(self.domain, measured)
         choice = ExponentialMechanism(
             len(self.queries),
             epsilon=self.choice_epsilon,

@@ -16,8 +16,7 @@ from discreet.mechanisms.sparse_vector import SparseVector, SparseVectorRun
 from discreet.privacy import GDP, Filter, Pure
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.histogram import JointHistogram
-from discreet.workload.hypotheses import hypothesis_of, pack, unpack
-from discreet.workload.hypothesis import Hypothesis
+from discreet.workload.hypothesis import Hypothesis, pack, unpack
 from discreet.workload.intervals import OnlineAnswer, interval_of
 from discreet.workload.marginals import Clique, NoisyMarginal, measure_marginal
 from discreet.workload.online_plan import OnlinePlan
@@ -111,7 +110,7 @@ class OnlineState:
 
 @lru_cache(maxsize=8)
 def _hypothesis(state: OnlineState) -> Hypothesis:
-    return hypothesis_of(state.plan.domain, state.measurements)
+    return Hypothesis(state.plan.domain, state.measurements)
 
 
 def open_state(plan: OnlinePlan, histogram: JointHistogram) -> OnlineState:
@@ -178,7 +177,7 @@ class OnlineSession:
         self._state = state
         self._histogram = histogram
         self._journal = journal or Journal()
-        self._hypothesis = hypothesis or hypothesis_of(state.plan.domain, state.measurements)
+        self._hypothesis = hypothesis or Hypothesis(state.plan.domain, state.measurements)
         self._filter = state.filter
         self._run: SparseVectorRun | None = None
         self._exact: dict[Clique, NDArray[np.int64]] = {}
