@@ -6,12 +6,12 @@ A crash loses the noise of the running threshold, and nothing else. Whoever goes
 run, which the price of the epoch has paid for.
 """
 
-import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Receipt, State
 from discreet.curator.online_orders import OnlineOrder, OnlineRelease
@@ -88,7 +88,6 @@ class _Epoch:
     lock: threading.RLock = field(default_factory=threading.RLock)
     session: OnlineSession | None = None
     journal: LedgerJournal | None = None
-    process: int = 0
     known: OnlineState | None = None
     steps: int = 0
 
@@ -110,6 +109,11 @@ class OnlineEpochs:
     ) -> None:
         self._ledger = ledger
         self._reopen = reopen
+        self.renew()
+        FORKS.renew_in_child(self)
+
+    def renew(self) -> None:
+        """Begin with no sessions; a parent's go on in the parent alone."""
         self._epochs: dict[int, _Epoch] = {}
         self._guard = threading.Lock()
 
@@ -123,7 +127,7 @@ class OnlineEpochs:
         """Give up all turns: the next to ask goes on."""
         for charge, epoch in self._epochs.items():
             with epoch.lock:
-                if epoch.session is not None and epoch.process == os.getpid():
+                if epoch.session is not None:
                     epoch.session = None
                     self._ledger.let_go(charge)
 
@@ -168,8 +172,7 @@ class OnlineEpochs:
     def _session(self, charge: int, epoch: _Epoch, state: OnlineState) -> OnlineSession:
         """The session of this process, or one that goes on from what is stored."""
         known, journal = epoch.session, epoch.journal
-        mine = epoch.process == os.getpid()
-        if known is not None and journal is not None and mine and journal.steps == epoch.steps:
+        if known is not None and journal is not None and journal.steps == epoch.steps:
             return known
         found = self._ledger.find(charge)
         if found is None:
@@ -184,7 +187,7 @@ class OnlineEpochs:
             raise _unreadable() from None
         journal = LedgerJournal(self._ledger, charge, epoch.steps, found.order.analyst)
         epoch.session = OnlineSession(state, histogram, journal, hypothesis=state.hypothesis)
-        epoch.journal, epoch.process = journal, os.getpid()
+        epoch.journal = journal
         return epoch.session
 
 
