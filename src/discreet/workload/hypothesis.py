@@ -27,6 +27,9 @@ DENSE_CELLS: Final = 10**7
 MODEL_CELLS: Final = 1 << 20
 """Cells of the tables of a model of a larger universe: its memory and time, whatever is asked."""
 
+_TABLE_CELLS: Final = 1 << 21
+"""Cells of a table that is made on the way to a marginal."""
+
 _ITERATIONS: Final = 60
 
 
@@ -75,8 +78,25 @@ class Hypothesis:
         """How many rows it believes to be in each cell of some columns."""
         found = self._known.get(clique)
         if found is None:
-            found = self._known[clique] = self._model.marginal(clique)
+            found = self._known[clique] = self._marginal(clique)
         return found
+
+    def _marginal(self, clique: Clique) -> Floats:
+        """A marginal; one that joins far parts of the model is computed slice by slice.
+
+        Why: on the way its table is multiplied by what the parts between have in common.
+        """
+        tree, sizes = self._model.tree, self.domain.sizes
+        between = max(tree.size(tree.separators[i]) for i in tree.subtree(clique))
+        if tree.home(clique) is not None or tree.size(clique) * between <= _TABLE_CELLS:
+            return self._model.marginal(clique)
+        split = max(clique, key=sizes.__getitem__)
+        rest = tuple(name for name in clique if name != split)
+        slices = [
+            self._model.total * self._model._contract(rest, {split: one})  # noqa: SLF001 - a slice
+            for one in np.eye(sizes[split])
+        ]
+        return np.stack(slices, axis=clique.index(split))
 
     def updated(self, new: NoisyMarginal) -> "Hypothesis":
         """The hypothesis that has learnt one more measurement, from where it stands."""

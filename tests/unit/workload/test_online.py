@@ -242,3 +242,16 @@ def test_a_marginal_that_would_be_too_large_for_the_model_is_learnt_in_parts(mon
     learnt = Hypothesis(DOMAIN, state.measurements).updated(new)
     assert max(len(one.clique) for one in learnt._lessons) == 2
     assert np.abs(learnt.marginal(("a", "b")) - data.marginal(("a", "b"))).max() < 100
+
+
+def test_a_marginal_in_slices_is_the_same_marginal(monkeypatch):
+    data = histogram()
+    state = opened(data, epsilon=40).state
+    learnt = Hypothesis(DOMAIN, state.measurements)
+    for pair in (("a", "b"), ("b", "c")):
+        learnt = learnt.updated(online.measure_marginal(data, pair, Fraction(10)))
+    whole = learnt.marginal(("a", "c"))
+    learnt._known.clear()
+    monkeypatch.setattr(hypothesis, "_TABLE_CELLS", 1)
+    assert np.allclose(learnt.marginal(("a", "c")), whole)
+    assert learnt.marginal(()) == pytest.approx(learnt.rows)
