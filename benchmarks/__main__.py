@@ -3,7 +3,10 @@
 import importlib
 import sys
 
-ALL = ("noise", "accounting", "sampling", "accounts", "query", "ledger", "server", "limits", "synthesis")
+ALL = (
+    *("noise", "accounting", "sampling", "accounts", "query", "ledger", "server", "limits"),
+    "synthesis",
+)
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or ALL:
