@@ -159,7 +159,7 @@ def regressions(rows: JointHistogram, made: Synthesis, jobs: int = 10) -> str:
     """How many coefficients of regressions on three numbers their intervals hold."""
     numbers = [one.name for one in rows.domain if one.edges]
     rng, hit, count = np.random.default_rng(1), 0, 0
-    values = {n: rows.domain[n].midpoints()[rows._columns[n]] for n in numbers}
+    values = {n: rows.domain[n].midpoints()[rows.codes[:, rows.domain.place(n)]] for n in numbers}
     root = np.sqrt(rows.weights)
     for _ in range(jobs):
         target, *columns = rng.permutation(numbers)[:4].tolist()

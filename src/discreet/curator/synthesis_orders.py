@@ -132,12 +132,13 @@ class SynthesisOrder(PlannedOrder):
     facts: SynthesisFacts
     price: Price
     about: Neighbours
+    mu_squared: Fraction
     kind = "synthesis"
 
-    @cached_property
-    def mu_squared(self) -> Fraction:
-        """The mu^2 of the price, rounded down."""
-        return largest_mu(self.price.epsilon, self.price.delta) ** 2
+    @staticmethod
+    def of(facts: SynthesisFacts, price: Price, about: Neighbours) -> "SynthesisOrder":
+        """An order for the largest mu^2 of a price, rounded down."""
+        return SynthesisOrder(facts, price, about, largest_mu(price.epsilon, price.delta) ** 2)
 
     @property
     def binning(self) -> Fraction:
@@ -287,7 +288,7 @@ class UnpricedSynthesis(UnpricedOrder[SynthesisOrder]):
 
     def work(self, bound: Callable[[Query], Work]) -> Work:
         """What reading rows and fitting can take."""
-        placeholder = SynthesisOrder(self.facts, Price(1, Fraction(1, 10**6)), _ANY)
+        placeholder = SynthesisOrder(self.facts, Price(1), _ANY, Fraction(1))
         return placeholder._work(bound)  # noqa: SLF001 - of the same module
 
     def plan(self, at: QuoteContext) -> SynthesisOrder:
@@ -300,7 +301,7 @@ class UnpricedSynthesis(UnpricedOrder[SynthesisOrder]):
                 fix="pass delta=1e-6, and a budget with a delta",
                 code="delta",
             )
-        order = SynthesisOrder(self.facts, price, at.neighbours)
+        order = SynthesisOrder.of(self.facts, price, at.neighbours)
         order.plan.rounds  # noqa: B018 - what needs too much memory is refused now
         return order
 
@@ -339,7 +340,8 @@ class SynthesisKind(OrderKind):
         stored = json.loads(order.plan)
         price = Price(Fraction(stored["epsilon"]), Fraction(stored["delta"]))
         facts = SynthesisFacts.from_dict(stored, schema)
-        return SynthesisOrder(facts, price, Neighbours(stored["neighbours"]))
+        about, decided = Neighbours(stored["neighbours"]), order.decisions or {}
+        return SynthesisOrder(facts, price, about, Fraction(decided["mu_squared"]))
 
     def price(self, order: Order) -> Price:
         """What was typed."""

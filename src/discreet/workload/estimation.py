@@ -1,5 +1,6 @@
-"""Fit a graphical model to noisy marginals: entropic mirror descent, from where it stood before."""
+"""Fit a graphical model to noisy marginals by scaled mirror descent, from where it stood before."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,8 +9,13 @@ import numpy as np
 from discreet.workload.graphical_model import GraphicalModel
 from discreet.workload.marginals import Clique, Floats, NoisyMarginal
 
-_SLOWER, _FASTER = 0.5, 1.4
-"""What the step is multiplied by where the loss did not fall enough, and where it did."""
+_SLOWER, _FASTER, _LEAST = 0.5, 1.4, 2.0**-6
+"""What the step is multiplied by where the loss did not fall, and where it did; the least step that
+another fit begins with."""
+
+
+_DAMPING = 30.0
+"""Deviations of noise that a cell has to be above to move at full speed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,46 +69,58 @@ def fit(
 ) -> Fit:
     """Move a model towards what was measured until its misfit is `stop`, or for some iterations.
 
-    Why: entropic mirror descent moves the potential of a clique against its residuals. Stopping
-    where residuals are a little smaller than noise is leaves cells that noise hides as smooth as
-    the rest of the model says. The step is kept from call to call, and halved where the loss does
-    not fall.
+    Why: entropic mirror descent moves the potential of a clique against its residuals; here each
+    cell's by what it answers with. Stopping where residuals are smaller than noise leaves cells
+    that noise hides as smooth as the rest of the model says. The step is kept from call to call;
+    where the loss does not fall it is halved, and the damping doubled.
     """
     wanted = targets(measured)
-    zero = {
-        one: np.zeros(t.counts.shape) for one, t in wanted.items() if one not in start.potentials
-    }
+    zero = {o: np.zeros(t.counts.shape) for o, t in wanted.items() if o not in start.potentials}
     now = start.replaced({**start.potentials, **zero}, estimate_total(wanted))
-    if not zero:
-        now = start.replaced(start.potentials, now.total)
     cells = sum(t.counts.size for t in wanted.values())
-    size = step if step is not None else 1 / now.total
-    loss, residuals = _loss(now, wanted)
-    done = 0
+    size, damping, done = 1.0 if step is None else step, _DAMPING, 0
+    loss, expected = _loss(now, wanted)
     while done < iterations and 2 * loss > stop * cells:
         done += 1
         new = now.replaced(
             {
-                one: potential - size * residuals[one] if one in residuals else potential
+                one: potential - size * _move(expected[one], wanted[one], damping)
+                if one in wanted
+                else potential
                 for one, potential in now.potentials.items()
             }
         )
-        new_loss, new_residuals = _loss(new, wanted)
+        new_loss, new_expected = _loss(new, wanted)
         if new_loss < loss:
-            now, loss, residuals, size = new, new_loss, new_residuals, size * _FASTER
+            now, loss, expected = new, new_loss, new_expected
+            size, damping = size * _FASTER, max(_DAMPING, damping / _FASTER)
         else:
-            size *= _SLOWER
-    return Fit(now, 2 * loss / cells, size, done)
+            size, damping = size * _SLOWER, damping / _SLOWER
+    return Fit(now, 2 * loss / cells, max(size, _LEAST), done)
 
 
 def _loss(
     model: GraphicalModel, wanted: Mapping[Clique, Target]
 ) -> tuple[float, dict[Clique, Floats]]:
-    """Half the squared residuals over their variances, and its gradient."""
-    loss, gradient = 0.0, {}
+    """Half the squared residuals over their variances, and the expected counts."""
     found = model.schedule.marginals(model.beliefs)
-    for one, target in wanted.items():
-        residual = model.total * found[one] - target.counts
-        gradient[one] = residual / target.variance
-        loss += float((residual * gradient[one]).sum()) / 2
-    return loss, gradient
+    expected = {one: model.total * found[one] for one in wanted}
+    squares = (
+        float(np.square(expected[one] - target.counts).sum()) / target.variance
+        for one, target in wanted.items()
+    )
+    return sum(squares) / 2, expected
+
+
+def _move(expected: Floats, target: Target, damping: float) -> Floats:
+    """How far each cell's potential should move, times the step.
+
+    Why: a count m answers to its potential with about m, so the residual over m is Newton's step
+    for a cell by itself. Some deviations are added to m: cells that noise hides move slowly, and
+    with many of them this is the gradient. Residuals are centred first, weighted by m, as
+    probabilities do not answer to a shift of all potentials.
+    """
+    residual = expected - target.counts
+    centre = float((expected * residual).sum()) / float(expected.sum())
+    moved: Floats = (residual - centre) / (expected + damping * math.sqrt(target.variance))
+    return moved

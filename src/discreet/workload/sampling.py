@@ -32,9 +32,13 @@ class UniformNumbers:
     def __init__(self, key: bytes) -> None:
         self._bits = Keystream(key)
 
+    def words(self, count: int, bits: int) -> NDArray[np.uint64]:
+        """The next whole numbers of so many bits."""
+        return self._bits.words(count) >> np.uint64(64 - bits)
+
     def draw(self, count: int) -> Floats:
         """The next numbers."""
-        return (self._bits.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        return self.words(count, 53).astype(np.float64) * 2.0**-53
 
 
 def fresh_key() -> bytes:
@@ -84,7 +88,7 @@ def _number(
 
 def _draw(table: Floats, group: Codes, numbers: UniformNumbers) -> Codes:
     """A cell of row `group` of a table of weights, for each group, evenly."""
-    order = np.lexsort((numbers.draw(group.size), group))
+    order = np.argsort(numbers.words(group.size, 40) + (group.astype(np.uint64) << np.uint64(40)))
     sorted_ = group[order]
     counts = np.bincount(sorted_, minlength=table.shape[0])
     starts = np.cumsum(counts) - counts

@@ -10,6 +10,7 @@ import discreet as dp
 from discreet.audit.replay import replay
 from discreet.cli import main
 from discreet.curator.order_kinds import KINDS
+from discreet.curator.reports.deployment_record import deployment_record
 from discreet.curator.synthesis_release import SynthesisRelease
 from discreet.errors import BudgetError, InputError, InvariantBroken, QueryRefused
 from running_server import served
@@ -78,6 +79,8 @@ def test_what_is_charged_is_what_the_explanation_and_the_release_say(curator):
     made = curator.order("synthesis", SPEC)
     assert made.guarantee.mu**2 == pytest.approx(float(cost.amount), rel=1e-9)
     assert made.costs[0].guarantee == made.guarantee
+    assert deployment_record(curator, "people")["deployment"]["privacy_loss"]
+    assert curator.ledger.verify().ok
 
 
 def test_neighbours_see_nothing_but_released_numbers():

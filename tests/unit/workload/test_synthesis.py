@@ -7,6 +7,7 @@ import pytest
 
 from discreet.errors import InputError
 from discreet.noise.bits import Keystream, replaced
+from discreet.plan.kinds import Kind
 from discreet.workload import inference
 from discreet.workload.binning import logarithmic_grid, private_bins
 from discreet.workload.domain import Domain
@@ -15,7 +16,6 @@ from discreet.workload.marginals import measure_marginal
 from discreet.workload.structural_zeros import structural_zeros
 from discreet.workload.synthesis import Synthesis
 from discreet.workload.synthesizer import SynthesisPlan, synthesize
-from discreet.plan.kinds import Kind
 from small_tables import CITIES, domain, people
 
 ROWS = people(3000)
