@@ -27,7 +27,7 @@ DENSE_CELLS: Final = 10**7
 MODEL_CELLS: Final = 1 << 20
 """Cells of the tables of a model of a larger universe: its memory and time, whatever is asked."""
 
-_TABLE_CELLS: Final = 1 << 24
+_TABLE_CELLS: Final = 1 << 23
 """Cells of a table that is made on the way to a marginal."""
 
 _ITERATIONS: Final = 60
