@@ -14,6 +14,8 @@ ALL = (
     "server",
     "limits",
     "local",
+    "synthesis",
+    "workload",
 )
 
 if __name__ == "__main__":

@@ -37,6 +37,8 @@ EXPECTED = {
     ("POST", "/v1/remeasure"): ASKERS,
     ("POST", "/v1/orders"): ASKERS,
     ("POST", "/v1/orders/explain"): ASKERS,
+    ("POST", "/v1/online/{charge}/ask"): ASKERS,
+    ("GET", "/v1/online/{charge}"): ASKERS,
     ("GET", "/v1/releases"): ASKERS,
     ("GET", "/v1/releases/{charge}"): ASKERS,
     ("GET", "/v1/budgets"): MEMBERS,

@@ -27,7 +27,7 @@ from discreet.plan.remembered import remember
 from discreet.privacy import Neighbours
 
 if TYPE_CHECKING:
-    from discreet.engines.engine import Deadline
+    from discreet.engines.engine import Deadline, Engine
 
 P = TypeVar("P", bound=PlannedOrder)
 
@@ -275,6 +275,13 @@ class AnswerService:
         if receipt.sequence in self._plans:
             return self._plans[receipt.sequence]
         return _planned(self._data_store.tables, receipt.order, receipt.sequence)
+
+    def reopen(self, receipt: Receipt) -> tuple[PlannedOrder, "Engine"]:
+        """The plan of a charge to go on with, and an engine with the data it was made for."""
+        planned = self._planned(receipt)
+        self._check_version(receipt, planned)
+        _check_planned(receipt, planned)
+        return planned, self._data_store.open()
 
     def _check_version(self, receipt: Receipt, planned: PlannedOrder) -> None:
         used = self._data_store.check(planned.tables)

@@ -7,7 +7,7 @@ worker left unfinished is finished by the next one that is asked.
 """
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +21,7 @@ from discreet.curator.ledger.accounts import Account, Holder
 from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, Receipt, State
+from discreet.curator.online_epochs import OnlineEpochs, OnlineReply
 from discreet.curator.order_kinds import kind_of
 from discreet.curator.planned_orders import OrderKind, PlannedOrder
 from discreet.curator.pricing import Offer, Terms
@@ -29,6 +30,7 @@ from discreet.curator.release_schedule import AT_ONCE, ReleaseSchedule
 from discreet.curator.remeasure import explain_offer, merge, told_before
 from discreet.curator.stored_orders import StoredOrder
 from discreet.plan.query import Query
+from discreet.workload.online import OnlineState
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -60,6 +62,7 @@ class AsyncSession:
     _answer_service: AnswerService
     _jobs: Jobs
     _ledger: Ledger
+    _epochs: OnlineEpochs
 
     # --- asking ---------------------------------------------------------------------------------
 
@@ -133,6 +136,16 @@ class AsyncSession:
             return kind_of(found.order).release(stored)
         pending = Receipt(sequence, found.order, State.PENDING)
         return self.pursue(self._again(pending), patience=patience, pace=pace)
+
+    def ask_online(
+        self, sequence: int, wheres: Sequence[Mapping[str, Any]], confidence: float
+    ) -> OnlineReply:
+        """Answer counting queries under an epoch's charge, which has to be `find`able."""
+        return self._epochs.ask(sequence, wheres, confidence=confidence)
+
+    def online_state(self, sequence: int) -> OnlineState:
+        """Everything public about an epoch, whose charge has to be `find`able."""
+        return self._epochs.state(sequence)
 
     def cancel(self, sequence: int, *, by: str, for_all: bool) -> None:
         """Give up a charge by its number, for ever; it has to be `find`able. The charge stays.

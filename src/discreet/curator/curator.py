@@ -8,7 +8,7 @@ the charge, once. Asking the same again returns the same bytes.
 
 import copy
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, Final, Self
 
@@ -30,6 +30,7 @@ from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import request_name
 from discreet.curator.ledger.remote_witness import is_address
+from discreet.curator.online_epochs import OnlineEpochs, OnlineReply
 from discreet.curator.order_kinds import kind_named
 from discreet.curator.planned_orders import OrderExplanation, PlannedOrder
 from discreet.curator.pricing import Offer, Terms
@@ -49,6 +50,7 @@ from discreet.plan.schema import Bounds, Keys, Limits, Person, PublicTable, Sche
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import Charge
 from discreet.sql.reader.read import read
+from discreet.workload.online import OnlineState
 
 OWNER = "owner"
 _PATIENCE = 30.0
@@ -143,6 +145,7 @@ class Curator(QuestionInterface):
         self._sweep()
         self._answer_service = AnswerService(self._ledger, self._data_store, self._neighbours)
         self._jobs = Jobs(self._answer_service)
+        self._epochs = OnlineEpochs(self._ledger, self._answer_service.reopen)
 
     def _sweep(self) -> None:
         """Remove what somebody who was killed left in the folder."""
@@ -313,7 +316,7 @@ class Curator(QuestionInterface):
         """
         view = self._within(datasets)
         prices = (view._offer, view._offer_order)  # noqa: SLF001 - of the same class
-        parts = (*prices, self._answer_service, self._jobs, self._ledger)
+        parts = (*prices, self._answer_service, self._jobs, self._ledger, self._epochs)
         return AsyncSession(view, caller, view._scope, *parts)  # noqa: SLF001 - of the same class
 
     def as_auditor(self) -> Auditor:
@@ -412,6 +415,19 @@ class Curator(QuestionInterface):
         """What each account would be charged for an order not placed before; touches no data."""
         return self._offer_order(kind, spec, analyst).bill()
 
+    def _charge_of(self, kind: str, spec: Mapping[str, Any], analyst: str | None) -> int:
+        found = self._ledger.find_question(self._offer_order(kind, spec, analyst).order())
+        assert found is not None  # noqa: S101 - narrowing: it was placed
+        return found.sequence
+
+    def _ask_online(
+        self, charge: int, wheres: Sequence[Mapping[str, Any]], confidence: float
+    ) -> OnlineReply:
+        return self._epochs.ask(charge, wheres, confidence=confidence)
+
+    def _online_state(self, charge: int) -> OnlineState:
+        return self._epochs.state(charge)
+
     def _answered(self, offer: Offer[PlannedOrder], request: str | None = None) -> BaseRelease:
         return self._answer_service.answer(offer, request_name(offer.at.analyst, request))
 
@@ -441,6 +457,7 @@ class Curator(QuestionInterface):
     def close(self) -> None:
         """Finish what is being computed and let go of files; what was charged stays."""
         self._jobs.close()
+        self._epochs.close()
         self._data_store.close()
         self._ledger.close()
 

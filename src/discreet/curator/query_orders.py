@@ -39,6 +39,7 @@ from discreet.plan.schema import Schema
 from discreet.plan.work import Work
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import EPSILON, Charge, Measure
+from discreet.rationals import Real
 from discreet.sql.reader.read import read
 from discreet.sql.writer.dialect import Dialect
 
@@ -216,11 +217,11 @@ def _with_outputs(question: Query) -> Query:
 def plan_query(question: Query, terms: Terms, at: QuoteContext) -> QueryOrder:
     """Plan a question for what it is asked for."""
     query = weigh_columns(question, terms.weights or {})
-    about, delta = at.neighbours, _delta(terms, at.touched)
+    about, delta = at.neighbours, delta_for(terms.delta, at.touched)
     noise_kinds, measure = _laws(at.touched, delta), at.touched[0].measure
     if terms.accuracy is None:
         assert terms.epsilon is not None  # noqa: S101 - narrowing: see Terms
-        price = _within_reason(Price(terms.epsilon, delta))
+        price = within_reason(Price(terms.epsilon, delta))
     else:
         price = price_for(
             query,
@@ -247,7 +248,7 @@ def _planned(
     return QueryOrder(plan)
 
 
-def _within_reason(price: Price) -> Price:
+def within_reason(price: Price) -> Price:
     """Refuse numbers that no noise is made for, before anything is computed with them."""
     if LEAST <= price.epsilon <= MOST:
         return price
@@ -258,9 +259,10 @@ def _within_reason(price: Price) -> Price:
     )
 
 
-def _delta(terms: Terms, touched: Sequence[Account]) -> Fraction:
-    if terms.delta is not None:
-        delta = Price(1, terms.delta).delta
+def delta_for(asked: Real | None, touched: Sequence[Account]) -> Fraction:
+    """The delta that was asked for, else a part of the dataset's."""
+    if asked is not None:
+        delta = Price(1, asked).delta
         if delta and delta < LEAST_DELTA:
             raise InputError(
                 "delta is out of reach",

@@ -1,7 +1,7 @@
 """What can be asked of a curator, whether it is in this process or behind a server."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -11,14 +11,19 @@ from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release
 from discreet.curator.data.data_store import unknown
 from discreet.curator.ledger.accounts import Account
+from discreet.curator.online_epochs import OnlineQueries, OnlineReply
+from discreet.curator.online_orders import OnlineRelease, online_spec
 from discreet.curator.planned_orders import OrderExplanation
 from discreet.curator.pricing import Terms
+from discreet.curator.synthesis_orders import synthesis_spec
+from discreet.curator.synthesis_release import SynthesisRelease
 from discreet.plan.builder import From, Question
 from discreet.plan.query import Query
 from discreet.plan.relations import Scan
 from discreet.plan.schema import Schema, Table
 from discreet.privacy.budgets.charges import Charge
 from discreet.rationals import Real
+from discreet.workload.online import OnlineState
 
 Asked: TypeAlias = str | Query | Question
 """A question in SQL, as a plan, or as it was begun with `table`."""
@@ -112,6 +117,95 @@ class QuestionInterface(ABC):
     ) -> dict[Account, Charge]:
         """What each account would be charged for a question not asked before; touches no data."""
         return self._bill(_plan(question), Terms(epsilon, delta, accuracy, weights), analyst)
+
+    def synthesize(
+        self,
+        table: str,
+        *,
+        epsilon: Real,
+        delta: Real | None = None,
+        columns: Sequence[str] | None = None,
+        bins: int | Mapping[str, int] | None = None,
+        max_rows: int | None = None,
+        impossible: Sequence[Mapping[str, Any]] | None = None,
+        workload: Sequence[Sequence[str]] | None = None,
+        max_memory: int | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> SynthesisRelease:
+        """Make a synthetic table with the columns and types of a private one.
+
+        `bins` are those of numbers and dates, 32 unless said. A person counts for at most
+        `max_rows` rows: what the table's limits say, else 1. `impossible` lists combinations of
+        values that no row has, `workload` sets of columns whose marginals matter. What would need
+        more than `max_memory` bytes is refused before anything is charged.
+        """
+        options = {
+            "epsilon": epsilon,
+            "delta": delta,
+            "columns": columns,
+            "bins": bins,
+            "max_rows": max_rows,
+            "impossible": impossible,
+            "workload": workload,
+            "max_memory": max_memory,
+        }
+        spec = synthesis_spec(table, options)
+        made = self.order("synthesis", spec, analyst=analyst, request=request)
+        assert isinstance(made, SynthesisRelease)  # noqa: S101 - narrowing: of this kind
+        return made
+
+    def online(
+        self,
+        table: str,
+        *,
+        columns: Sequence[str],
+        epsilon: Real,
+        delta: Real | None = None,
+        accuracy: Real | None = None,
+        bins: int | Mapping[str, int] | None = None,
+        max_rows: int | None = None,
+        updates: int | None = None,
+        restarts: int | None = None,
+        queries: int | None = None,
+        epoch: int | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> OnlineQueries:
+        """Open an epoch of online counting queries, or go on with the one of the same words.
+
+        Any number of queries is answered for one price. Those from which on the public hypothesis
+        is `accuracy` rows off are measured, `updates` times at most. Each crash, and each worker
+        that goes on, uses up one of `restarts`. `queries` is how many are expected.
+        """
+        options = {
+            "columns": list(columns),
+            "epsilon": epsilon,
+            "delta": delta,
+            "accuracy": accuracy,
+            "bins": bins,
+            "max_rows": max_rows,
+            "updates": updates,
+            "restarts": restarts,
+            "queries": queries,
+            "epoch": epoch,
+        }
+        spec = online_spec(table, options)
+        made = self.order("online", spec, analyst=analyst, request=request)
+        assert isinstance(made, OnlineRelease)  # noqa: S101 - narrowing: of this kind
+        charge = self._charge_of("online", spec, analyst)
+        return OnlineQueries(charge, made, self._ask_online, self._online_state)
+
+    @abstractmethod
+    def _charge_of(self, kind: str, spec: Mapping[str, Any], analyst: str | None) -> int: ...
+
+    @abstractmethod
+    def _ask_online(
+        self, charge: int, wheres: Sequence[Mapping[str, Any]], confidence: float
+    ) -> OnlineReply: ...
+
+    @abstractmethod
+    def _online_state(self, charge: int) -> OnlineState: ...
 
     # --- orders of any kind ---------------------------------------------------------------------
 

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from discreet.answer.present.base_release import BaseRelease
     from discreet.answer.present.release import Release
     from discreet.curator.curator import Curator
+    from discreet.curator.online_epochs import OnlineQueries
     from discreet.curator.planned_orders import OrderExplanation
     from discreet.curator.question_interface import Asked
+    from discreet.curator.synthesis_release import SynthesisRelease
     from discreet.plan.builder import From, Question
     from discreet.plan.query import Query
     from discreet.plan.schema import Schema
@@ -73,6 +75,10 @@ class AnalystView:
         """Place an order of any kind."""
         return self.curator.order(kind, spec, analyst=self.analyst, request=request)
 
+    def synthesize(self, table: str, **options: Any) -> "SynthesisRelease":
+        """Make a synthetic table; options are those of `Curator.synthesize`."""
+        return self.curator.synthesize(table, analyst=self.analyst, **options)
+
     def explain_order(self, kind: str, spec: Mapping[str, Any]) -> "OrderExplanation":
         """What an order would cost; touches no data."""
         return self.curator.explain_order(kind, spec, analyst=self.analyst)
@@ -80,6 +86,10 @@ class AnalystView:
     def cost_order(self, kind: str, spec: Mapping[str, Any]) -> "dict[Account, Charge]":
         """What each account would be charged for an order; touches no data."""
         return self.curator.cost_order(kind, spec, analyst=self.analyst)
+
+    def online(self, table: str, **options: Any) -> "OnlineQueries":
+        """Open an epoch of online counting queries; see `Curator.online`."""
+        return self.curator.online(table, analyst=self.analyst, **options)
 
     def table(self, name: str) -> "From":
         """Begin a question in Python."""

@@ -36,6 +36,7 @@ from discreet.server.routes import (
     health,
     lab,
     ledger,
+    online,
     orders,
     pages,
     public,
@@ -66,7 +67,7 @@ _SWITCH = 0.001
 """Seconds that a thread may keep the interpreter while others wait, the one with sockets too."""
 
 _PARTS = (
-    *(health, access, public, questions, orders, releases, budgets),
+    *(health, access, public, questions, orders, online, releases, budgets),
     *(uploads, datasets, grants, ledger, campaigns, lab),
 )
 

@@ -42,7 +42,7 @@ class Layout:
 
 def draw(release: "Release") -> Any:
     """A panel for each released number."""
-    alt = _altair()
+    alt = altair()
     numbers = [f.name for f in release.table.schema if _is_answer(release, f)]
     if not numbers or not release.table.num_rows:
         raise InputError(
@@ -58,16 +58,17 @@ def draw(release: "Release") -> Any:
     return _together(charts, layout).properties(data=data, title=title)
 
 
-def _altair() -> Any:
+def altair() -> Any:
+    """Altair, which is an extra; InputError where it is not installed."""
     try:
-        import altair  # noqa: ICN001, PLC0415 - an extra
+        import altair as alt  # noqa: PLC0415 - an extra
     except ImportError as missing:
         raise InputError(
             "charts need Altair",
             why="it is an extra and is not installed",
             fix="install discreet[chart]",
         ) from missing
-    return altair
+    return alt
 
 
 # --- data ---------------------------------------------------------------------------------------
@@ -148,7 +149,7 @@ def _end(value: Any, width: float | None, side: int) -> float | None:
 
 
 def _panel(release: "Release", layout: Layout, panel: Panel, *, first: bool) -> Any:
-    alt = _altair()
+    alt = altair()
     base = alt.Chart().encode(**_where(layout, first=first), **_series(layout))
     base = base.encode(tooltip=_tooltip(release, layout, panel))
     title = axis_title(release, panel[0])
@@ -176,7 +177,7 @@ def _is_large(release: "Release", layout: Layout, number: str) -> bool:
 
 def _where(layout: Layout, *, first: bool) -> dict[str, Any]:
     """The channel of the places: across for lines, down for bars, whose names are read easily."""
-    alt = _altair()
+    alt = altair()
     title = plain(layout.place) or None
     if layout.is_line:
         format_ = {"format": "~r"} if layout.kind == "quantitative" else {}
@@ -191,7 +192,7 @@ def _where(layout: Layout, *, first: bool) -> dict[str, Any]:
 
 
 def _series(layout: Layout) -> dict[str, Any]:
-    alt = _altair()
+    alt = altair()
     if not layout.series:
         return {"color": alt.value(_COLOURS[0])}
     title = " / ".join(plain(name) for name in layout.series)
@@ -203,7 +204,7 @@ def _series(layout: Layout) -> dict[str, Any]:
 
 
 def _numbers(base: Any, layout: Layout, panel: Panel, *, large: bool) -> Any:
-    alt = _altair()
+    alt = altair()
     title, field = panel
     axis = alt.Axis(tickCount=5, gridOpacity=0.6, **({"format": "~s"} if large else {}))
     if layout.is_line:
@@ -216,7 +217,7 @@ def _numbers(base: Any, layout: Layout, panel: Panel, *, large: bool) -> Any:
 
 def _interval(base: Any, layout: Layout, panel: Panel) -> Any:
     """The noise interval: a whisker at each number, or a band where they would run together."""
-    alt = _altair()
+    alt = altair()
     title, field = panel
     low, high = (
         {"shorthand": f"{field}_low", "type": "quantitative", "title": title},
@@ -236,7 +237,7 @@ def _interval(base: Any, layout: Layout, panel: Panel) -> Any:
 
 def _noise(channel: Any) -> Any:
     """One colour for noise, and a legend that names it."""
-    alt = _altair()
+    alt = altair()
     scale = alt.Scale(domain=[_NOISE], range=[_ORANGE])
     symbol = "stroke" if channel is alt.Stroke else "square"
     legend = alt.Legend(title=None, orient="top", symbolType=symbol, symbolStrokeWidth=3)
@@ -244,7 +245,7 @@ def _noise(channel: Any) -> Any:
 
 
 def _tooltip(release: "Release", layout: Layout, panel: Panel) -> list[Any]:
-    alt = _altair()
+    alt = altair()
     name, field = panel
     tips = []
     if layout.place:
@@ -262,7 +263,7 @@ def _tooltip(release: "Release", layout: Layout, panel: Panel) -> list[Any]:
 
 
 def _together(charts: list[Any], layout: Layout) -> Any:
-    alt = _altair()
+    alt = altair()
     if len(charts) == 1:
         whole = charts[0]
     elif layout.is_line:
@@ -277,7 +278,7 @@ def _together(charts: list[Any], layout: Layout) -> Any:
 
 
 def _title(release: "Release", layout: Layout, numbers: Sequence[str]) -> Any:
-    alt = _altair()
+    alt = altair()
     asked = ", ".join(plain(name) for name in numbers)
     keys = [layout.place, *layout.series] if layout.place else []
     by = f" by {', '.join(plain(name) for name in keys)}" if keys else ""

@@ -3,7 +3,7 @@
 import secrets
 import tempfile
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -28,6 +28,7 @@ from discreet.curator.curator import Curator
 from discreet.curator.data.intake import take
 from discreet.curator.ledger.accounts import Account, Holder
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.online_epochs import OnlineReply
 from discreet.curator.order_kinds import KINDS, kind_named
 from discreet.curator.planned_orders import OrderExplanation, OrderKind
 from discreet.curator.pricing import Terms
@@ -42,6 +43,8 @@ from discreet.plan.schema import Bounds, Keys, Limits, Schema, Unit
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import Charge
 from discreet.rationals import whole
+from discreet.workload.counting_query import plain_where
+from discreet.workload.online import OnlineState
 
 PATIENCE: Final = 600.0
 """Seconds to wait for an answer that is charged."""
@@ -117,6 +120,20 @@ class Remote(Curator, schemes=("http", "https")):
         """What each account would be charged for an order not placed before."""
         told = self._link.post("/v1/orders/explain", self._spec(kind, spec, analyst), safe=True)
         return read_reply(told, lambda facts: wire.read_bill(facts["bill"]))
+
+    def _charge_of(self, kind: str, spec: Mapping[str, Any], analyst: str | None) -> int:
+        told = self._link.post("/v1/orders/explain", self._spec(kind, spec, analyst), safe=True)
+        return int(read_reply(told, lambda facts: facts["before"]))
+
+    def _ask_online(
+        self, charge: int, wheres: Sequence[Mapping[str, Any]], confidence: float
+    ) -> OnlineReply:
+        body = {"queries": [plain_where(one) for one in wheres], "confidence": confidence}
+        told = self._link.post(f"/v1/online/{charge}/ask", body, safe=True)
+        return read_reply(told, OnlineReply.from_dict)
+
+    def _online_state(self, charge: int) -> OnlineState:
+        return OnlineState.from_bytes(self._link.get(f"/v1/online/{charge}").content)
 
     # --- the owner ------------------------------------------------------------------------------
 

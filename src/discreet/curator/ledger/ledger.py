@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any, Final, Self, TextIO, TypeVar
 
 from discreet.curator.canonical_json import digest, named
-from discreet.curator.ledger import account_changes, charge_index, charging, create
+from discreet.curator.ledger import account_changes, charge_index, charging, create, stepping
 from discreet.curator.ledger.account_cache import AccountCache
 from discreet.curator.ledger.accounts import COLUMNS, Account, Holder, read_holder
 from discreet.curator.ledger.accounts import dataset as dataset_holder
@@ -46,7 +46,7 @@ T = TypeVar("T")
 OWN: Final = frozenset(account_changes.KINDS.values()) | {
     *("founded", "migrated", "adopted", "counted"),
     *("raised", "lowered", "admitted"),
-    *("charged", "shared", "measured", "released", "failed", "readmitted"),
+    *("charged", "shared", "measured", "released", "failed", "readmitted", "stepped"),
 }
 """The kinds of entry that the ledger writes itself."""
 
@@ -291,6 +291,32 @@ class Ledger:
         )
         self._remember(receipt.order)
         return stored
+
+    def hold(self, charge: int) -> bool:
+        """Take, or keep, the turn to go on with a released charge; False while another has it."""
+        turn = self._turn()
+        if self._read(lambda page: stepping.is_held(page, charge, turn)):
+            return True
+        return self._committer.submit_alone(lambda page: stepping.hold(page, charge, turn))
+
+    def let_go(self, charge: int) -> None:
+        """Give up the turn to go on with a charge."""
+        turn = self._turn()
+        self._committer.submit_alone(lambda page: stepping.let_go(page, charge, turn))
+
+    def step(self, charge: int, number: int, stored: bytes, *, by: str) -> None:
+        """Store the next step of a charge durably, before anybody is told of it.
+
+        LedgerError where another worker has the turn: then nothing may be told.
+        """
+        turn = self._turn()
+        self._committer.submit_alone(
+            lambda page: stepping.step(page, charge, number, stored, by, turn)
+        )
+
+    def steps(self, charge: int, *, after: int = 0) -> tuple[bytes, ...]:
+        """The stored steps of a charge, in order, those that follow number `after`."""
+        return self._read(lambda page: stepping.read_steps(page, charge, after=after))
 
     def wait(self, order: Order, *, timeout: float) -> Receipt:
         """Ask until the answer is there or its computation is this caller's turn."""

@@ -184,9 +184,30 @@ def _fourth(dialect: Dialect) -> tuple[str, ...]:
     )
 
 
-def _fifth(_: Dialect) -> tuple[str, ...]:
-    """Entries commit to all accounts: see `account_tree`; the tables stay as they are."""
-    return ()
+def _fifth(dialect: Dialect) -> tuple[str, ...]:
+    """Charges may be answered in steps, each kept for ever before anybody is told of it.
+
+    Entries commit to all accounts from here on: see `account_tree`.
+    """
+    table = """CREATE TABLE steps (
+        charge {int} NOT NULL REFERENCES charges (sequence),
+        number {int} NOT NULL,
+        entry {int} NOT NULL UNIQUE REFERENCES entries (sequence),
+        bytes {bytes} NOT NULL,
+        PRIMARY KEY (charge, number)
+    ){strict}"""
+    if dialect == "sqlite":
+        guards = [
+            f"""CREATE TRIGGER steps_{change.lower()} BEFORE {change} ON steps
+            BEGIN SELECT RAISE(ABORT, 'steps are kept'); END"""
+            for change in ("UPDATE", "DELETE")
+        ]
+    else:
+        guards = [
+            """CREATE TRIGGER steps_kept BEFORE UPDATE OR DELETE OR TRUNCATE ON steps
+            FOR EACH STATEMENT EXECUTE FUNCTION keep()"""
+        ]
+    return (table.format(**_WORDS[dialect]), *guards)
 
 
 STEPS: tuple[Callable[[Dialect], Sequence[str]], ...] = (_first, _second, _third, _fourth, _fifth)

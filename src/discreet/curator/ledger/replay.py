@@ -45,6 +45,9 @@ class Replay:
         self.released = 0
         self.notes: set[tuple[int, str, str]] = set()
         self._tree = AccountTree()
+        self.done: set[int] = set()
+        self.steps: dict[int, int] = {}
+        self.stepped: set[tuple[int, int, int, str]] = set()
 
     def take(self, entry: Entry) -> None:
         """Apply one entry; any error means that it could not have been written by the rules."""
@@ -93,7 +96,10 @@ class Replay:
             case "released":
                 del self.open[facts["charge"]]
                 self.measured.discard(facts["charge"])
+                self.done.add(facts["charge"])
                 self.released += 1
+            case "stepped":
+                self._step(entry)
             case "failed":
                 self._fail(facts["charge"], cancelled=facts.get("cancelled") is True)
             case "readmitted":
@@ -137,6 +143,14 @@ class Replay:
         if charge not in self.open or charge in self.measured:
             raise ValueError(charge)
         self.measured.add(charge)
+
+    def _step(self, entry: Entry) -> None:
+        """Steps follow a release, one by one."""
+        charge, number = entry.facts["charge"], entry.facts["number"]
+        if charge not in self.done or number != self.steps.get(charge, 0) + 1:
+            raise ValueError(charge)
+        self.steps[charge] = number
+        self.stepped.add((charge, number, entry.sequence, entry.facts["digest"]))
 
     def _fail(self, charge: int, *, cancelled: bool) -> None:
         """A charge that was measured has an answer, sooner or later; a cancelled one counts not."""

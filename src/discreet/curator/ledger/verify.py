@@ -178,6 +178,15 @@ def _check_tables(execute: Execute, replay: Replay, head: Head, seen: Sighting |
         notes = set(execute("SELECT sequence, kind, subject FROM subjects"))
         if notes != replay.notes:
             raise _Wrong(0, "what is noted about entries is not what they say")
+    if replay.version > 4:
+        _check_steps(execute, replay)
+
+
+def _check_steps(execute: Execute, replay: Replay) -> None:
+    """Steps are kept for ever, as they were told."""
+    rows = execute("SELECT charge, number, entry, bytes FROM steps")
+    if {(*row[:3], digest(bytes(row[3]))) for row in rows} != replay.stepped:
+        raise _Wrong(0, "the stored steps of charges are not those of the entries")
 
 
 def _check_open(execute: Execute, replay: Replay) -> None:

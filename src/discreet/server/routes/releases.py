@@ -9,11 +9,13 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 
+from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.frames import inert
 from discreet.answer.present.release import Release, as_table
 from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
 from discreet.curator.ledger.charging import final_failure
 from discreet.curator.stored_orders import StoredOrder
+from discreet.curator.synthesis_release import SynthesisRelease
 from discreet.errors import InputError
 from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
@@ -23,6 +25,8 @@ from discreet.server.routes.questions import Charge
 from discreet.server.sending import few_at_a_time, send_file
 
 router = APIRouter(tags=["releases"])
+
+Rows = Release | SynthesisRelease
 
 Format = Literal["json", "arrow", "csv", "parquet", "chart", "statement", "python"]
 
@@ -106,7 +110,7 @@ def again(
         if chosen == "statement":
             return Response(release.statement(), media_type="text/plain")
         if chosen in _WRITERS:
-            return _WRITERS[chosen](as_table(release), filed)
+            return _WRITERS[chosen](_as_rows(release), filed)
         accepted = as_table(release).media_type if chosen == "arrow" else None
         return tell(release, filed, caller, accepted, charged=False)
 
@@ -115,7 +119,12 @@ def _accepted(accept: str) -> Format:
     return next((kind for media, kind in _FORMATS.items() if media in accept), "json")
 
 
-def _csv(release: Release, filed: ChargedOrder) -> Response:
+def _as_rows(release: BaseRelease) -> Rows:
+    """A release that has rows: of a question, or synthetic ones."""
+    return release if isinstance(release, SynthesisRelease) else as_table(release)
+
+
+def _csv(release: Rows, filed: ChargedOrder) -> Response:
     import pyarrow.csv  # noqa: PLC0415 - for those who download one
 
     table = inert(release.to_arrow())
@@ -123,19 +132,19 @@ def _csv(release: Release, filed: ChargedOrder) -> Response:
     return _file(write, "text/csv", f"release-{filed.sequence}.csv")
 
 
-def _parquet(release: Release, filed: ChargedOrder) -> Response:
+def _parquet(release: Rows, filed: ChargedOrder) -> Response:
     import pyarrow.parquet as pq  # noqa: PLC0415 - for those who download one
 
     write = partial(pq.write_table, release.to_arrow())
     return _file(write, _PARQUET, f"release-{filed.sequence}.parquet")
 
 
-def _chart(release: Release, filed: ChargedOrder) -> Response:
+def _chart(release: Rows, filed: ChargedOrder) -> Response:
     del filed
     return JSONResponse(release.chart().to_dict(), media_type=_CHART)
 
 
-_WRITERS: dict[str, Callable[[Release, ChargedOrder], Response]] = {
+_WRITERS: dict[str, Callable[[Rows, ChargedOrder], Response]] = {
     "csv": _csv,
     "parquet": _parquet,
     "chart": _chart,

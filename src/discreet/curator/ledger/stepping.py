@@ -1,0 +1,81 @@
+"""Charges that are answered in steps: who may go on with one, and what was told so far.
+
+A released charge may be gone on with by one worker at a time. Each step is an entry with the digest
+of its bytes, and is durable before anybody is told of it.
+"""
+
+from discreet.curator.canonical_json import digest
+from discreet.curator.ledger.charging import Turn
+from discreet.curator.ledger.entries import Entry
+from discreet.curator.ledger.store import damaged
+from discreet.curator.ledger.transaction import Transaction
+from discreet.curator.ledger.workers import is_gone
+from discreet.errors import LedgerError
+
+
+def hold(transaction: Transaction, charge: int, turn: Turn) -> bool:
+    """Take, or keep, the turn to go on with a charge; False while another worker has it."""
+    worker, claimed = _claim(transaction, charge)
+    stands = turn.lapsed < claimed <= turn.ahead and not is_gone(worker)
+    if worker != turn.worker and stands:
+        return False
+    sql = "UPDATE charges SET worker = ?, claimed = ? WHERE sequence = ?"
+    transaction.update(sql, (turn.worker, turn.now, charge))
+    return True
+
+
+def let_go(transaction: Transaction, charge: int, turn: Turn) -> None:
+    """Give up the turn, so that the next to ask has it at once."""
+    if _claim(transaction, charge)[0] == turn.worker:
+        transaction.update("UPDATE charges SET claimed = 0 WHERE sequence = ?", (charge,))
+
+
+def step(
+    transaction: Transaction, charge: int, number: int, stored: bytes, by: str, turn: Turn
+) -> None:
+    """Store one step, the next one, of a charge whose turn this worker has."""
+    worker, _ = _claim(transaction, charge)
+    known = len(read_steps(transaction, charge))
+    if worker != turn.worker or number != known + 1:
+        raise LedgerError(
+            f"another worker goes on with charge {charge}",
+            why="one at a time does, so that nothing is told that is not stored",
+            fix="ask again: what was stored is gone on with",
+        )
+    facts = {"charge": charge, "number": number, "digest": digest(stored), "size": len(stored)}
+    entry = transaction.append("stepped", by, facts)
+    values = (charge, number, entry.sequence, stored)
+    transaction.insert("steps (charge, number, entry, bytes)", values)
+
+
+def read_steps(transaction: Transaction, charge: int, *, after: int = 0) -> tuple[bytes, ...]:
+    """The stored steps of a charge, in order, those that follow number `after`."""
+    sql = """SELECT s.number, s.bytes, e.body FROM steps s JOIN entries e ON e.sequence = s.entry
+    WHERE s.charge = ? AND s.number > ? ORDER BY s.number"""
+    found = []
+    for place, (number, stored, body) in enumerate(transaction.read(sql, (charge, after)), 1):
+        facts = Entry.read(body).facts
+        said = (facts.get("charge"), facts.get("number"), facts.get("digest"))
+        if number != after + place or said != (charge, number, digest(bytes(stored))):
+            raise damaged("a stored step is lost, or is not the one that the ledger speaks of")
+        found.append(bytes(stored))
+    return tuple(found)
+
+
+def is_held(transaction: Transaction, charge: int, turn: Turn) -> bool:
+    """Whether this worker has the turn, with most of its time left; reads only."""
+    worker, claimed = _claim(transaction, charge)
+    half = (turn.now - turn.lapsed) // 2
+    return worker == turn.worker and turn.now - half < claimed <= turn.ahead
+
+
+def _claim(transaction: Transaction, charge: int) -> tuple[str, int]:
+    sql = "SELECT worker, claimed FROM charges WHERE sequence = ? AND released IS NOT NULL"
+    rows = transaction.read(sql, (charge,))
+    if not rows:
+        raise LedgerError(
+            f"there is no charge {charge} to go on with",
+            why="steps follow the release that a charge paid for",
+            fix="pass the number of a charge whose release is there",
+        )
+    return str(rows[0][0]), int(rows[0][1])

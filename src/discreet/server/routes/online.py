@@ -1,0 +1,69 @@
+"""Epochs of online queries: asked under the charge of an order of kind `online`."""
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from discreet.curator.async_session import AsyncSession
+from discreet.curator.online_epochs import MOST_QUERIES
+from discreet.server.error_replies import missing
+from discreet.server.permissions import Asker, Caller
+from discreet.server.questions import async_session_of, planning
+from discreet.server.routes.questions import Charge
+
+router = APIRouter(tags=["online"])
+
+
+class OnlineBody(BaseModel):
+    """Counting queries: for each, the values that count, column by column."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"queries": [{"sex": ["female"], "age": {"low": 30, "high": 39}}]}]
+        },
+    )
+
+    queries: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MOST_QUERIES)]
+    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
+
+
+class OnlineTold(BaseModel):
+    """Answers in order, with intervals; what is left of the epoch; whether it is held here."""
+
+    answers: list[dict[str, Any]]
+    updates_left: int
+    runs_left: int
+    held: bool
+
+
+def _window(charge: int, request: Request, caller: Caller) -> AsyncSession:
+    """The session of a caller who may know of an epoch."""
+    window = async_session_of(request, caller)
+    found = window.find(charge)
+    if found is None or found.order.kind != "online":
+        raise missing(f"epoch {charge}")
+    return window
+
+
+@router.post("/online/{charge}/ask", response_model=OnlineTold)
+def ask_online(charge: Charge, body: OnlineBody, request: Request, caller: Asker) -> JSONResponse:
+    """Answer counting queries from an epoch's hypothesis; those that are hard are measured."""
+    window = _window(charge, request, caller)
+    with planning(len(json.dumps(body.queries)), request, caller):
+        told = window.ask_online(charge, body.queries, body.confidence)
+    return JSONResponse(told.to_dict())
+
+
+@router.get(
+    "/online/{charge}",
+    response_class=Response,
+    responses={200: {"content": {"application/octet-stream": {}}}},
+)
+def online_state(charge: Charge, request: Request, caller: Asker) -> Response:
+    """Everything public about an epoch: its measurements, free to query anywhere."""
+    stored = _window(charge, request, caller).online_state(charge).to_bytes()
+    return Response(stored, media_type="application/octet-stream")

@@ -1,0 +1,273 @@
+"""A graphical model over cells: the distribution of largest entropy that agrees with measurements.
+
+    p(x) = exp(sum of potentials over cliques) / Z,     counts = total * p
+
+Inference is exact, on a junction tree; a model answers every marginal and every counting query,
+however many columns it has. It is a function of released numbers: all of it is post-processing.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.workload.junction_tree import JunctionTree
+from discreet.workload.marginals import Clique, Floats, sums_of
+
+
+@dataclass(frozen=True)
+class GraphicalModel:
+    """Potentials over cliques of columns, and the estimated number of rows.
+
+    `sizes` has the cells of each column; cliques name columns in its order. `allowed` are
+    structural zeros: tables over some columns that are False where there are no rows.
+
+    Example:
+        >>> model = GraphicalModel.uniform({"a": 2, "b": 2}, total=8.0)
+        >>> model = model.replaced({("a",): np.log([1.0, 3.0])})
+        >>> model.marginal(("a", "b")).round(9).tolist()
+        [[1.0, 1.0], [3.0, 3.0]]
+        >>> model.count({"a": [0, 1], "b": [1, 0]})
+        3.0
+
+    Reference: McKenna, Sheldon, Miklau, Graphical-model based estimation and inference for
+    differential privacy, ICML 2019.
+    """
+
+    sizes: Mapping[str, int]
+    potentials: Mapping[Clique, Floats]
+    total: float
+    allowed: Mapping[Clique, NDArray[np.bool_]] = field(default_factory=dict)
+
+    @staticmethod
+    def uniform(
+        sizes: Mapping[str, int],
+        total: float,
+        allowed: Mapping[Clique, NDArray[np.bool_]] | None = None,
+    ) -> "GraphicalModel":
+        """All cells alike, but for those that are not allowed."""
+        return GraphicalModel(dict(sizes), {}, total, allowed or {})
+
+    def replaced(
+        self, potentials: Mapping[Clique, Floats], total: float | None = None
+    ) -> "GraphicalModel":
+        """The model with other potentials; the tree is kept where the cliques are the same."""
+        new = GraphicalModel(
+            self.sizes, potentials, self.total if total is None else total, self.allowed
+        )
+        if potentials.keys() == self.potentials.keys() and "schedule" in self.__dict__:
+            new.__dict__["schedule"] = self.schedule
+        return new
+
+    @cached_property
+    def schedule(self) -> "Schedule":
+        """The junction tree and what is computed on it, in order."""
+        return Schedule.of(self.sizes, list(self.potentials), list(self.allowed))
+
+    @property
+    def tree(self) -> JunctionTree:
+        """The tree that inference runs on."""
+        return self.schedule.tree
+
+    @cached_property
+    def beliefs(self) -> list[Floats]:
+        """The probabilities of each clique of the tree."""
+        return self.schedule.calibrate(self.potentials, self.allowed)
+
+    def marginal(self, names: Sequence[str]) -> Floats:
+        """The expected count in each cell of some columns, in the order in which they are named."""
+        return self.total * self._contract(tuple(names), {})
+
+    def count(self, query: Mapping[str, Iterable[float]]) -> float:
+        """The expected sum over rows of a product of weights, one for each cell of each column.
+
+        With weights of 0 and 1 this is the number of rows for which all conditions hold.
+        """
+        weights = {n: np.asarray(list(w), dtype=np.float64) for n, w in query.items()}
+        return float(self.total * self._contract((), weights))
+
+    def _contract(self, kept: Clique, weights: Mapping[str, Floats]) -> Floats:
+        """Sum the distribution over all columns but some, each weighted.
+
+        Why: the tables of the smallest subtree that holds all columns are multiplied, each given
+        what it shares with its parent, children first; columns are summed out as soon as neither
+        the answer nor a parent needs them.
+        """
+        tree = self.tree
+        names = {*kept, *weights}
+        home = tree.home(names)
+        places = [home] if home is not None else tree.subtree(names)
+        pending: dict[int, list[_Factor]] = {i: [] for i in places}
+        placed: set[str] = set()
+        for i in reversed(places):
+            parent = tree.parents[i]
+            shared = tree.separators[i] if parent in pending else ()
+            below = {n for axes, _ in pending[i] for n in axes}
+            mine = {n: w for n, w in weights.items() if n in tree.cliques[i] and n not in placed}
+            placed |= mine.keys()
+            factor = self._conditional(i, shared, {*names, *below, *shared}, mine)
+            for place, message in enumerate(pending[i]):
+                later = {n for axes, _ in pending[i][place + 1 :] for n in axes}
+                factor = _multiply(factor, message, {*kept, *shared, *later})
+            factor = _summed(factor, {*kept, *shared})
+            if parent in pending:
+                pending[parent].append(factor)
+            else:
+                axes, table = factor
+                return table.transpose([axes.index(n) for n in kept])
+        raise AssertionError("a subtree has a root")  # pragma: no cover
+
+    def _conditional(
+        self, place: int, shared: Clique, needed: set[str], weights: Mapping[str, Floats]
+    ) -> "_Factor":
+        """A clique's probabilities given what it shares, weighted, over the columns needed."""
+        clique, table = self.tree.cliques[place], self.beliefs[place]
+        for name, vector in weights.items():
+            table = table * vector.reshape([-1 if n == name else 1 for n in clique])
+        factor = _summed((clique, table), needed)
+        if not shared:
+            return factor
+        below = self.beliefs[place].sum(axis=sums_of(clique, shared))
+        axes = factor[0]
+        wide = below.reshape([self.sizes[n] if n in shared else 1 for n in axes])
+        return axes, np.divide(factor[1], wide, out=np.zeros_like(factor[1]), where=wide > 0)
+
+
+_Factor = tuple[Clique, Floats]
+"""The names of the axes of a table, and the table."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What calibration computes for one set of cliques: the tree, and where each table belongs.
+
+    Potentials whose columns are all in another's are added into it first, on small tables, and
+    marginals are read off the smallest table that holds them.
+    """
+
+    tree: JunctionTree
+    folds: tuple[tuple[Clique, Clique], ...]  # (clique, the larger clique that it is added into)
+    homes: Mapping[Clique, int]  # of cliques that are in no other
+    allowed: Mapping[Clique, int]
+
+    @staticmethod
+    def of(
+        sizes: Mapping[str, int], cliques: Sequence[Clique], allowed: Sequence[Clique]
+    ) -> "Schedule":
+        """Plan calibration for some cliques."""
+        tree = JunctionTree.of(sizes, [*cliques, *allowed])
+        by_size = sorted(cliques, key=lambda one: (len(one), tree.size(one), one))
+        folds, homes = [], {}
+        for i, one in enumerate(by_size):
+            into = next((o for o in by_size[i + 1 :] if set(one) < set(o)), None)
+            if into is not None:
+                folds.append((one, into))
+            else:
+                homes[one] = _found(tree.home(one))
+        return Schedule(tree, tuple(folds), homes, {a: _found(tree.home(a)) for a in allowed})
+
+    def calibrate(
+        self, potentials: Mapping[Clique, Floats], allowed: Mapping[Clique, NDArray[np.bool_]]
+    ) -> list[Floats]:
+        """The probabilities of every clique of the tree, by one pass up and one down."""
+        tree, sizes = self.tree, self.tree.sizes
+        tables = self._products(potentials, allowed)
+        upward: list[Floats] = [np.ones(())] * len(tables)
+        for i in reversed(range(1, len(tables))):
+            shared = tree.separators[i]
+            message = tables[i].sum(axis=sums_of(tree.cliques[i], shared))
+            peak = message.max()
+            upward[i] = message / peak if peak > 0 else message
+            parent = tree.parents[i]
+            tables[parent] *= _spread(upward[i], shared, tree.cliques[parent], sizes)
+        tables[0] /= tables[0].sum()
+        for i in range(1, len(tables)):
+            shared, parent = tree.separators[i], tree.parents[i]
+            new = tables[parent].sum(axis=sums_of(tree.cliques[parent], shared))
+            ratio = np.divide(new, upward[i], out=np.zeros_like(new), where=upward[i] > 0)
+            tables[i] *= _spread(ratio, shared, tree.cliques[i], sizes)
+            tables[i] /= tables[i].sum()
+        return tables
+
+    def _products(
+        self, potentials: Mapping[Clique, Floats], allowed: Mapping[Clique, NDArray[np.bool_]]
+    ) -> list[Floats]:
+        """The product of all potentials of each clique of the tree, scaled to at most 1."""
+        tree, sizes = self.tree, self.tree.sizes
+        summed = dict(potentials)
+        for one, into in self.folds:
+            summed[into] = summed[into] + _spread(summed[one], one, into, sizes)
+        tables: list[Floats | None] = [None] * len(tree.cliques)
+        factors = [
+            (one, home, np.exp(summed[one] - summed[one].max())) for one, home in self.homes.items()
+        ]
+        factors += [
+            (one, home, allowed[one].astype(np.float64)) for one, home in self.allowed.items()
+        ]
+        for one, home, factor in factors:
+            clique = tree.cliques[home]
+            wide = _spread(factor, one, clique, sizes)
+            found = tables[home]
+            if found is None:
+                tables[home] = np.ascontiguousarray(
+                    np.broadcast_to(wide, [sizes[n] for n in clique])
+                ).copy()
+            else:
+                found *= wide
+        return [
+            np.ones([sizes[n] for n in clique]) if table is None else table
+            for table, clique in zip(tables, tree.cliques, strict=True)
+        ]
+
+    def marginals(self, beliefs: Sequence[Floats]) -> dict[Clique, Floats]:
+        """The probabilities of every clique that has a potential."""
+        found: dict[Clique, Floats] = {}
+        for one, home in self.homes.items():
+            found[one] = beliefs[home].sum(axis=sums_of(self.tree.cliques[home], one))
+        for one, into in reversed(self.folds):
+            found[one] = found[into].sum(axis=sums_of(into, one))
+        return found
+
+
+def _found(home: int | None) -> int:
+    assert home is not None  # noqa: S101 - narrowing: the tree was built over this clique
+    return home
+
+
+def _spread(table: Floats, axes: Clique, over: Clique, sizes: Mapping[str, int]) -> Floats:
+    """A table with an axis of length 1 for every further column; both keep one order."""
+    return table.reshape([sizes[n] if n in axes else 1 for n in over])
+
+
+def _summed(factor: _Factor, kept: Iterable[str]) -> _Factor:
+    """A table summed over all columns but some."""
+    axes, table = factor
+    left = tuple(n for n in axes if n in kept)
+    return (left, table.sum(axis=sums_of(axes, left))) if len(left) < len(axes) else factor
+
+
+def _multiply(one: _Factor, other: _Factor, kept: set[str]) -> _Factor:
+    """The product of two tables, summed over what both have and nobody keeps: matrix products."""
+    (first, a), (second, b) = one, other
+    both = [n for n in first if n in second]
+    batch = [n for n in both if n in kept]
+    inner = [n for n in both if n not in kept]
+    left = [n for n in first if n not in second]
+    right = [n for n in second if n not in first]
+    a = a.transpose([first.index(n) for n in (*batch, *left, *inner)])
+    b = b.transpose([second.index(n) for n in (*batch, *inner, *right)])
+    sizes = {**dict(zip((*batch, *left, *inner), a.shape, strict=True))}
+    sizes |= dict(zip((*batch, *inner, *right), b.shape, strict=True))
+
+    def cells(names: list[str]) -> int:
+        return math.prod(sizes[n] for n in names)
+
+    product = np.matmul(
+        a.reshape(cells(batch), cells(left), cells(inner)),
+        b.reshape(cells(batch), cells(inner), cells(right)),
+    )
+    axes = (*batch, *left, *right)
+    return axes, product.reshape([sizes[n] for n in axes])

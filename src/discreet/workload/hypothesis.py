@@ -1,0 +1,162 @@
+"""What an online session believes about a table: public, and a function of what was measured.
+
+A graphical model: the distribution of largest entropy that agrees with the measurements. Small
+universes become one table of all cells where queries ask for it; large ones stay factored.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from discreet.errors import InputError
+from discreet.workload.domain import Domain
+from discreet.workload.estimation import fit
+from discreet.workload.graphical_model import GraphicalModel
+from discreet.workload.junction_tree import tree_cells
+from discreet.workload.marginals import Clique, Floats, NoisyMarginal, sums_of
+
+DENSE_CELLS: Final = 10**7
+"""Cells of the product of all columns up to which a model may hold each of them."""
+
+MODEL_CELLS: Final = 1 << 20
+"""Cells of the tables of a model of a larger universe: its memory and time, whatever is asked."""
+
+_TABLE_CELLS: Final = 1 << 23
+"""Cells of a table that is made on the way to a marginal."""
+
+_ITERATIONS: Final = 60
+
+
+class Hypothesis:
+    """A belief about how many rows are in each cell of a domain, which answers anything for free.
+
+    A marginal that would make the model too large is learnt as those of its parts that fit: pairs
+    of its columns, summed from the same noisy cells.
+
+    Guarantee:
+        Post-processing: made of noisy measurements and public facts alone.
+    """
+
+    domain: Domain
+    measurements: tuple[NoisyMarginal, ...]
+    _lessons: list[NoisyMarginal]
+    _model: GraphicalModel
+    _step: float
+
+    def __init__(
+        self,
+        domain: Domain,
+        measurements: Sequence[NoisyMarginal],
+        *,
+        before: "Hypothesis | None" = None,
+    ) -> None:
+        self.domain = domain
+        self.measurements = tuple(measurements)
+        self._known: dict[Clique, Floats] = {}
+        self._lessons, learnt, step = [], 0, None
+        start = GraphicalModel.uniform(domain.sizes, 1.0)
+        if before is not None:
+            self._lessons, learnt = list(before._lessons), len(before.measurements)  # noqa: SLF001 - of the same class
+            start, step = before._model, before._step  # noqa: SLF001 - of the same class
+        for one in self.measurements[learnt:]:
+            self._lessons += self._learnable(one)
+        found = fit(start, self._lessons, iterations=_ITERATIONS, step=step)
+        self._model, self._step = found.model, found.step
+
+    @property
+    def rows(self) -> float:
+        """How many rows it believes that there are."""
+        return self._model.total
+
+    def marginal(self, clique: Clique) -> Floats:
+        """How many rows it believes to be in each cell of some columns."""
+        found = self._known.get(clique)
+        if found is None:
+            found = self._known[clique] = self._marginal(clique)
+        return found
+
+    def _marginal(self, clique: Clique) -> Floats:
+        """A marginal; one that joins far parts of the model is computed slice by slice.
+
+        Why: on the way its table is multiplied by what the parts between have in common.
+        """
+        tree, sizes = self._model.tree, self.domain.sizes
+        between = max(tree.size(tree.separators[i]) for i in tree.subtree(clique))
+        if tree.home(clique) is not None or tree.size(clique) * between <= _TABLE_CELLS:
+            return self._model.marginal(clique)
+        split = max(clique, key=sizes.__getitem__)
+        rest = tuple(name for name in clique if name != split)
+        slices = [
+            self._model.total * self._model._contract(rest, {split: one})  # noqa: SLF001 - a slice
+            for one in np.eye(sizes[split])
+        ]
+        return np.stack(slices, axis=clique.index(split))
+
+    def updated(self, new: NoisyMarginal) -> "Hypothesis":
+        """The hypothesis that has learnt one more measurement, from where it stands."""
+        return Hypothesis(self.domain, (*self.measurements, new), before=self)
+
+    def _learnable(self, one: NoisyMarginal) -> list[NoisyMarginal]:
+        """A measurement, or what of it keeps the model small enough."""
+        learnt = [lesson.clique for lesson in self._lessons]
+        whole = prod(self.domain.shape())
+        most = max(MODEL_CELLS, whole if whole <= DENSE_CELLS else 0)
+        found: list[NoisyMarginal] = []
+        for width in range(len(one.clique), -1, -1):
+            for part in combinations(one.clique, width):
+                cliques = [*learnt, *(lesson.clique for lesson in found), part]
+                if tree_cells(self.domain.sizes, cliques) <= most:
+                    found.append(_part(one, part))
+            if found:
+                break
+        return found
+
+
+def _part(one: NoisyMarginal, part: Clique) -> NoisyMarginal:
+    """The noisy marginal of some of its columns; noise adds up with the cells."""
+    if part == one.clique:
+        return one
+    steps = one.steps.sum(axis=sums_of(one.clique, part))
+    cells = one.steps.size // max(1, np.size(steps))
+    return replace(one, clique=part, steps=np.asarray(steps), variance=one.variance * cells)
+
+
+def pack(measurements: Sequence[NoisyMarginal]) -> bytes:
+    """Measurements as bytes, the same for the same ones; `unpack` reads them."""
+    heads: list[Any] = [{**one.to_dict(), "shape": list(one.steps.shape)} for one in measurements]
+    text = json.dumps(heads, sort_keys=True, separators=(",", ":")).encode()
+    numbers = [np.ascontiguousarray(one.steps, dtype="<i8").tobytes() for one in measurements]
+    return b"".join([len(text).to_bytes(8, "little"), text, *numbers])
+
+
+def unpack(stored: bytes) -> tuple[NoisyMarginal, ...]:
+    """Read what `pack` wrote."""
+    end = 8 + int.from_bytes(stored[:8], "little")
+    found = []
+    for head in json.loads(stored[8:end]):
+        shape = tuple(head["shape"])
+        size = 8 * int(np.prod(shape, dtype=np.int64))
+        steps = np.frombuffer(stored[end : end + size], dtype="<i8").astype(np.int64)
+        end += size
+        found.append(
+            NoisyMarginal(
+                tuple(head["clique"]),
+                steps.reshape(shape),
+                head["row_weight"],
+                Fraction(head["variance"]),
+                Fraction(head["mu_squared"]),
+            )
+        )
+    if end != len(stored):
+        raise InputError(
+            "measurements cannot be read",
+            why="there are more or fewer bytes than they say",
+            fix="pass the bytes that were stored",
+        )
+    return tuple(found)

@@ -1,0 +1,191 @@
+"""Estimates with 95 % intervals from a synthesis: counts, means and regression coefficients.
+
+Where a measured marginal holds every column of a question, the answer is the average of all
+marginals that do, weighted by precision: it is unbiased and its noise is known exactly. Elsewhere
+the model answers, and the interval allows for its misfit as the noisy check of each pair found it.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from discreet.errors import InputError
+from discreet.workload.marginals import Clique, Floats
+from discreet.workload.synthesis import Condition, Synthesis
+
+_Z = 1.959963984540054
+"""Deviations of a normal law that hold 95 % of it, to both sides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number and its 95 % interval.
+
+    `measured` says whether marginals that were measured hold the whole question, so that the
+    interval is about noise alone; else it rests on the estimated misfit of the model, and covers
+    less surely.
+    """
+
+    value: float
+    half_width: float
+    measured: bool
+
+    @property
+    def low(self) -> float:
+        """The lower end."""
+        return self.value - self.half_width
+
+    @property
+    def high(self) -> float:
+        """The upper end."""
+        return self.value + self.half_width
+
+
+def count(
+    synthesis: Synthesis, where: Mapping[str, Condition], *, sampling: bool = False
+) -> Estimate:
+    """How many rows meet all conditions.
+
+    With `sampling` the interval is for a population from which the rows were drawn: it allows for
+    the binomial spread of the count as well.
+
+    Example: `count(made, {"age": (18, 30), "city": "Haifa"})`
+    """
+    masks = {name: m.astype(np.float64) for name, m in synthesis.masks(where).items()}
+    found = total(synthesis, masks)
+    if not sampling:
+        return found
+    share = min(1.0, max(0.0, found.value / synthesis.model.total))
+    spread = _Z * math.sqrt(synthesis.model.total * share * (1 - share))
+    return Estimate(found.value, math.hypot(found.half_width, spread), found.measured)
+
+
+def total(synthesis: Synthesis, weights: Mapping[str, Floats]) -> Estimate:
+    """The sum over rows of a product of weights, one for each cell of some columns."""
+    holding = _holding(synthesis, tuple(weights))
+    if not holding:
+        return _from_model(synthesis, weights)
+    answers, variances = [], []
+    for i in holding:
+        one = synthesis.result.measured[i]
+        table = _outer(one.clique, weights, one.counts.shape)
+        answers.append(float((table * one.counts).sum()))
+        variances.append(one.sigma**2 * float((table**2).sum()))
+    if min(variances) == 0:
+        return Estimate(0.0, 0.0, measured=True)
+    precision = 1 / np.array(variances)
+    value = float(precision @ np.array(answers) / precision.sum())
+    return Estimate(value, _Z / math.sqrt(precision.sum()), measured=True)
+
+
+def mean(
+    synthesis: Synthesis, column: str, where: Mapping[str, Condition] | None = None
+) -> Estimate:
+    """The mean of a number over rows that meet conditions and have one; bins count as their middle.
+
+    Why: with m the mean itself, sum (x - m) over the rows is 0; its interval over the number of
+    rows is the mean's, to first order.
+    """
+    middles = synthesis.domain[column].midpoints()
+    if np.isnan(middles).all():
+        raise InputError(f"{column} has no mean", why="it is no number", fix="name a number")
+    masks = {n: m.astype(np.float64) for n, m in synthesis.masks(where or {}).items()}
+    there = masks.get(column, np.ones(middles.size)) * ~np.isnan(middles)
+    rows = total(synthesis, {**masks, column: there})
+    summed = total(synthesis, {**masks, column: there * np.nan_to_num(middles)})
+    if rows.value <= 2 * rows.half_width:
+        return Estimate(float("nan"), math.inf, rows.measured)
+    value = summed.value / rows.value
+    around = total(synthesis, {**masks, column: there * (np.nan_to_num(middles) - value)})
+    return Estimate(
+        value + around.value / rows.value, around.half_width / rows.value, around.measured
+    )
+
+
+def regression(synthesis: Synthesis, target: str, columns: Sequence[str]) -> dict[str, Estimate]:
+    """Least-squares coefficients of a number on others, each with its interval.
+
+    Why: with z the columns less their means, b solves A b = c for A = sum z z', c = sum z y. To
+    first order an error of A and c moves b by A^-1 (dc - dA b); errors of different pairs of
+    columns are independent, being of different marginals or of different misfits.
+    """
+    names = list(columns)
+    centred = {name: _centred(synthesis, name) for name in (target, *names)}
+    products: dict[frozenset[str], Estimate] = {}
+    for one, other in [*combinations(centred, 2), *((n, n) for n in names)]:
+        weights = (
+            {one: centred[one] * centred[other]}
+            if one == other
+            else {
+                one: centred[one],
+                other: centred[other],
+            }
+        )
+        products[frozenset((one, other))] = total(synthesis, weights)
+    a = np.array([[products[frozenset((i, j))].value for j in names] for i in names])
+    c = np.array([products[frozenset((i, target))].value for i in names])
+    inverse = np.linalg.pinv(a)
+    b = inverse @ c
+    variance = np.zeros(len(names))
+    for pair, found in products.items():
+        moved = np.zeros(len(names))
+        for i, name in enumerate(names):
+            if pair == {name, target}:
+                moved[i] += 1
+            for j, other in enumerate(names):
+                if pair == {name, other}:
+                    moved[i] -= b[j]
+        variance += (inverse @ moved * found.half_width) ** 2
+    sure = all(one.measured for one in products.values())
+    widths = np.sqrt(variance)
+    return {name: Estimate(float(b[i]), float(widths[i]), sure) for i, name in enumerate(names)}
+
+
+# --- parts --------------------------------------------------------------------------------------
+
+
+def _centred(synthesis: Synthesis, name: str) -> Floats:
+    """The middle of each cell less the mean; 0 where there is none."""
+    middles = synthesis.domain[name].midpoints()
+    return np.nan_to_num(middles - mean(synthesis, name).value)
+
+
+def _holding(synthesis: Synthesis, names: Clique) -> list[int]:
+    """The measured marginals that hold all of some columns."""
+    wanted = set(names)
+    return [i for i, one in enumerate(synthesis.result.measured) if wanted <= set(one.clique)]
+
+
+def _outer(clique: Clique, weights: Mapping[str, Floats], shape: tuple[int, ...]) -> Floats:
+    """The product of weights over a marginal; 1 for columns that have none."""
+    table = np.ones(shape)
+    for axis, name in enumerate(clique):
+        if name in weights:
+            wide = [1] * len(shape)
+            wide[axis] = -1
+            table = table * weights[name].reshape(wide)
+    return table
+
+
+def _from_model(synthesis: Synthesis, weights: Mapping[str, Floats]) -> Estimate:
+    """The model's answer, and how far its misfit on pairs of columns may move it.
+
+    Why: the total variation distance t of a pair bounds how far the model is off for every subset
+    of its cells, and no other column enters. Over several columns the squares are added, as for
+    misfits that are independent; t is taken at the upper end of what its check allows.
+    """
+    model, result = synthesis.model, synthesis.result
+    value = model.count(weights)
+    squared = {name: np.square(w) for name, w in weights.items()}
+    share = model.count(weights) / model.total
+    spread = math.sqrt(max(model.count(squared) / model.total - share**2, 0.0))
+    order = synthesis.domain.names.index
+    square = 0.0
+    for pair in combinations(sorted(weights, key=order), 2):
+        distance = result.distances.get(pair)
+        off = 1.0 if distance is None else max(distance, 0.0) / (2 * model.total)
+        square += (off + result.distance_sigma / (2 * model.total)) ** 2
+    return Estimate(value, model.total * spread * 2 * math.sqrt(square), measured=False)

@@ -1,0 +1,276 @@
+"""Online private multiplicative weights: any number of counting queries, paid for when hard.
+
+A public hypothesis answers. Sparse vector says, privately, whether it is far off; only then is
+something measured: the whole marginal of the query's columns, for the price of one number.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
+
+from discreet.errors import InputError
+from discreet.mechanisms.sparse_vector import SparseVector, SparseVectorRun
+from discreet.privacy import GDP, Filter, Pure
+from discreet.workload.counting_query import CountingQuery
+from discreet.workload.histogram import JointHistogram
+from discreet.workload.hypothesis import Hypothesis, pack, unpack
+from discreet.workload.intervals import OnlineAnswer, interval_of
+from discreet.workload.marginals import Clique, NoisyMarginal, measure_marginal
+from discreet.workload.online_plan import OnlinePlan
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MOST_CELLS: Final = 10**6
+"""Cells of the marginal of a query's columns."""
+
+_KEPT_CELLS: Final = 10**7
+"""Cells of exact marginals that are remembered."""
+
+
+class Journal:
+    """Where the steps of a session are stored, each before anybody is told of it.
+
+    This one stores nothing: for a session that ends with its process.
+    """
+
+    def begin_run(self) -> None:
+        """Store that a run of sparse vector begins: from now on it is spent."""
+
+    def keep_update(self, measured: NoisyMarginal) -> None:
+        """Store what was measured for a hard query."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OnlineState:
+    """Everything public about a session: what was measured, and how many runs were begun."""
+
+    plan: OnlinePlan
+    measurements: tuple[NoisyMarginal, ...]
+    runs_begun: int = 0
+
+    @property
+    def updates_left(self) -> int:
+        """How many hard queries can still be measured."""
+        return self.plan.updates - (len(self.measurements) - len(self.plan.domain))
+
+    @property
+    def runs_left(self) -> int:
+        """How many runs of sparse vector can still begin."""
+        return self.plan.runs - self.runs_begun
+
+    @property
+    def filter(self) -> Filter:
+        """The budget, with everything that was spent of it taken."""
+        plan, found = self.plan, self.plan.filter
+        for one in self.measurements:
+            found = found.charge(
+                found.price(GDP.of_square(one.mu_squared, neighbours=plan.neighbours))
+            )
+        for _ in range(self.runs_begun):
+            found = found.charge(found.price(Pure(plan.gate_epsilon, neighbours=plan.neighbours)))
+        return found
+
+    @property
+    def hypothesis(self) -> Hypothesis:
+        """What the measurements say: free to query."""
+        return _hypothesis(self)
+
+    def answer(self, where: Mapping[str, Any], *, confidence: float = 0.95) -> OnlineAnswer:
+        """Answer a query from the hypothesis, for nothing; nobody compares it with the data."""
+        query = CountingQuery.of(self.plan.domain, where)
+        check_size(query, self.plan)
+        return interval_of(query, self.hypothesis, confidence)
+
+    def to_bytes(self) -> bytes:
+        """Everything in it; `from_bytes` reads it back."""
+        head = {"online": 1, "plan": self.plan.to_dict(), "runs_begun": self.runs_begun}
+        text = json.dumps(head, sort_keys=True, separators=(",", ":")).encode()
+        return text + b"\n" + pack(self.measurements)
+
+    @staticmethod
+    def from_bytes(stored: bytes) -> "OnlineState":
+        """Read what `to_bytes` wrote; InputError for other bytes."""
+        head, _, rest = stored.partition(b"\n")
+        try:
+            said = json.loads(head)
+            plan, runs = OnlinePlan.from_dict(said["plan"]), int(said["runs_begun"])
+            return OnlineState(plan, unpack(rest), runs)
+        except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError):
+            raise InputError(
+                "these bytes are no online session",
+                why="they do not start as one",
+                fix="pass what `to_bytes` wrote",
+            ) from None
+
+
+@lru_cache(maxsize=8)
+def _hypothesis(state: OnlineState) -> Hypothesis:
+    return Hypothesis(state.plan.domain, state.measurements)
+
+
+def open_state(plan: OnlinePlan, histogram: JointHistogram) -> OnlineState:
+    """Measure one marginal a column: what every session begins with.
+
+    Guarantee:
+        The first guarantees of the plan, together.
+    """
+    _check_fits(plan, histogram)
+    first = [
+        measure_marginal(histogram, (name,), plan.start_mu_squared) for name in plan.domain.names
+    ]
+    return OnlineState(plan, tuple(first))
+
+
+def _check_fits(plan: OnlinePlan, histogram: JointHistogram) -> None:
+    """Refuse data that was prepared otherwise than the plan was priced for."""
+    said = (plan.domain, plan.row_weight, plan.person_weight, plan.neighbours)
+    found = (
+        histogram.domain,
+        histogram.row_weight,
+        histogram.person_weight,
+        histogram.neighbours,
+    )
+    if said != found:
+        raise InputError(
+            "a histogram that the session was not planned for",
+            why="its columns, weights or neighbours are others",
+            fix="count the table as the plan says",
+        )
+
+
+class OnlineSession:
+    """One worker's turn at a session: answers counting queries, one after the other.
+
+    Guarantee:
+        Everything ever told under one plan, by all sessions that went on from each other's stored
+        state, keeps the plan's (epsilon, delta). Each run of sparse vector and each measurement is
+        charged to the plan's filter, and stored, before anything of it is told.
+    Neighbours:
+        Those of the plan.
+    Why:
+        The distance of an exact answer from the public hypothesis moves by one person's weight. A
+        run tells at most one hit, for one pure epsilon however many queries it sees. Whoever hits
+        gets a marginal, one person of which moves by their weight, with Gaussian noise. Answers
+        are read from the hypothesis alone, never from the comparison.
+    Edge cases:
+        When updates or runs are used up answers still come, from the hypothesis, with intervals
+        that rest on what was measured. After an error nothing goes on: open another session.
+
+    Reference: Hardt, Rothblum 2010, A Multiplicative Weights Mechanism for Privacy-Preserving Data
+    Analysis; the update by a whole marginal and the zCDP accounting are this package's.
+    """
+
+    def __init__(
+        self,
+        state: OnlineState,
+        histogram: JointHistogram,
+        journal: Journal | None = None,
+        *,
+        hypothesis: Hypothesis | None = None,
+    ) -> None:
+        _check_fits(state.plan, histogram)
+        self._state = state
+        self._histogram = histogram
+        self._journal = journal or Journal()
+        self._hypothesis = hypothesis or Hypothesis(state.plan.domain, state.measurements)
+        self._filter = state.filter
+        self._run: SparseVectorRun | None = None
+        self._exact: dict[Clique, NDArray[np.int64]] = {}
+
+    @property
+    def state(self) -> OnlineState:
+        """What is public of it."""
+        return self._state
+
+    @property
+    def hypothesis(self) -> Hypothesis:
+        """What it believes: public, free to query."""
+        return self._hypothesis
+
+    def ask(self, query: CountingQuery, *, confidence: float = 0.95) -> OnlineAnswer:
+        """Answer from the hypothesis; if that is far off, measure the query's marginal first."""
+        check_size(query, self._state.plan)
+        believed = float(query.total(self._hypothesis.marginal(query.clique)))
+        run = self._running()
+        if run is None:
+            return self._answer(query, confidence, checked=False)
+        if not run.ask(self._distance(query, believed)):
+            return self._answer(query, confidence, checked=True)
+        self._run = None
+        bought = self._state.updates_left > 0
+        if bought:
+            self._update(query.clique)
+        return self._answer(query, confidence, checked=False, bought=bought)
+
+    def _distance(self, query: CountingQuery, believed: float) -> int:
+        """How far the hypothesis is off, in units of 1/row_weight rows: private."""
+        exact = self._exact.get(query.clique)
+        if exact is None:
+            exact = self._histogram.marginal(query.clique)
+            kept = sum(one.size for one in self._exact.values())
+            if kept + exact.size > _KEPT_CELLS:
+                self._exact.clear()
+            self._exact[query.clique] = exact
+        return abs(int(query.total(exact)) - round(believed * self._state.plan.row_weight))
+
+    def _running(self) -> SparseVectorRun | None:
+        """The run that compares, begun if need be; None when all are used up."""
+        if self._run is None and self._state.runs_left > 0:
+            plan = self._state.plan
+            cost = self._filter.price(Pure(plan.gate_epsilon, neighbours=plan.neighbours))
+            charged = self._filter.charge(cost)
+            self._journal.begin_run()
+            self._filter = charged
+            self._state = OnlineState(plan, self._state.measurements, self._state.runs_begun + 1)
+            self._run = plan.gate.start()
+        return self._run
+
+    def _update(self, clique: Clique) -> None:
+        plan = self._state.plan
+        cost = GDP.of_square(plan.update_mu_squared, neighbours=plan.neighbours)
+        charged = self._filter.charge(self._filter.price(cost))
+        measured = measure_marginal(self._histogram, clique, plan.update_mu_squared)
+        self._journal.keep_update(measured)
+        self._filter = charged
+        kept = (*self._state.measurements, measured)
+        self._state = OnlineState(plan, kept, self._state.runs_begun)
+        self._hypothesis = self._hypothesis.updated(measured)
+
+    def _answer(
+        self, query: CountingQuery, confidence: float, *, checked: bool, bought: bool = False
+    ) -> OnlineAnswer:
+        bound = gate_bound(self._state.plan) if checked else None
+        return interval_of(
+            query, self._hypothesis, confidence, gate=bound, checked=checked, bought=bought
+        )
+
+
+@lru_cache(maxsize=256)
+def _gate_reach(gate: SparseVector, confidence: float) -> float:
+    return gate.error(confidence)
+
+
+def gate_bound(plan: OnlinePlan) -> Callable[[float], float]:
+    """How far off, in rows, an answer may be that passed the comparison, by confidence."""
+
+    def bound(confidence: float) -> float:
+        reach = _gate_reach(plan.gate, confidence) + 0.5
+        return float(plan.threshold) + reach / plan.row_weight
+
+    return bound
+
+
+def check_size(query: CountingQuery, plan: OnlinePlan) -> None:
+    """Refuse a query about so many columns that its marginal could not be measured."""
+    cells = prod(plan.domain.shape(query.clique))
+    if cells > MOST_CELLS:
+        raise InputError(
+            f"a query over {cells:,} cells",
+            why=f"the marginal of its columns has more than {MOST_CELLS:,}",
+            fix="ask about fewer columns at a time",
+        )

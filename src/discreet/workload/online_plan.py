@@ -1,0 +1,233 @@
+"""How an online session spends its budget: decided before any data is read."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Final
+
+from discreet.errors import InputError
+from discreet.mechanisms.sparse_vector import SparseVector
+from discreet.privacy import GDP, MU_SQUARED, RHO, Charge, Filter, Measure, Neighbours, Pure
+from discreet.privacy.budgets.charges import price
+from discreet.privacy.budgets.filters import amount_within
+from discreet.rationals import Real, non_negative, positive, whole
+from discreet.workload.domain import Domain
+
+_START: Final = Fraction(1, 10)
+"""The share of the budget for one marginal a column, measured when a session opens."""
+
+_GATE: Final = Fraction(1, 2)
+"""The share for finding hard queries; what is left pays for their marginals."""
+
+_MEASURES: Final = {one.name: one for one in (RHO, MU_SQUARED)}
+
+_CALM: Final = 0.8
+"""Below 1 a few easy queries hit by chance, and hard ones are found earlier."""
+
+UPDATES: Final = 14
+RESTARTS: Final = 4
+QUERIES: Final = 10_000
+
+
+@dataclass(frozen=True)
+class OnlinePlan:
+    """What an online session may do, and for how much.
+
+    It measures one marginal a column; it finds hard queries with at most `runs` runs of sparse
+    vector, one hit each; and it measures the marginals of `updates` of them. A crash, or another
+    worker that goes on, takes a run: `restarts` runs are planned for that, and one more run tells
+    which answers are good after the last update.
+
+    Guarantee:
+        All of it together keeps (epsilon, delta): the sum of all prices is within the filter of
+        `measure`, however queries are chosen, and in whatever order runs and updates come.
+    Neighbours:
+        As `neighbours`; one person moves each marginal as `JointHistogram` says, with
+        `person_weight`.
+    Edge cases:
+        `queries` is how many are expected: with more, hits by chance become likelier, and nothing
+        else changes. `threshold` is in rows.
+
+    Example:
+        >>> from discreet.plan.kinds import Kind
+        >>> from discreet.workload.domain import Attribute
+        >>> city = Attribute("city", Kind.TEXT, ("Austin", "Haifa"))
+        >>> plan = OnlinePlan.of(Domain((city,)), epsilon=1, delta=1e-6)
+        >>> plan.filter.guarantee.delta(1) <= 1e-6, plan.runs
+        (True, 19)
+    """
+
+    domain: Domain
+    epsilon: Fraction
+    delta: Fraction
+    threshold: Fraction
+    updates: int = UPDATES
+    restarts: int = RESTARTS
+    measure: Measure = RHO
+    row_weight: int = 1
+    person_weight: int = 1
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    gate_epsilon: Fraction = field(init=False)
+
+    def __post_init__(self) -> None:
+        whole(self.updates, "updates", at_least=1)
+        whole(self.restarts, "restarts", at_least=0)
+        positive(self.threshold, "threshold")
+        share = _GATE * self.amount / self.runs
+        object.__setattr__(self, "gate_epsilon", _largest_epsilon(share, self.measure))
+
+    @staticmethod
+    def of(
+        domain: Domain,
+        *,
+        epsilon: Real,
+        delta: Real,
+        accuracy: Real | None = None,
+        updates: int | None = None,
+        restarts: int = RESTARTS,
+        queries: int = QUERIES,
+        measure: Measure = RHO,
+        row_weight: int = 1,
+        person_weight: int = 1,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> "OnlinePlan":
+        """Choose the threshold from the number of updates, or that number from an `accuracy`.
+
+        `accuracy` is the error, in rows, from which on a query is hard.
+        """
+        many = whole(queries, "queries", at_least=1)
+        e, d = positive(epsilon, "epsilon"), non_negative(delta, "delta")
+        if not 0 < d < 1:
+            raise InputError(
+                f"delta is {delta}",
+                why="hard queries are measured with Gaussian noise",
+                fix="pass a delta between 0 and 1, such as 1e-9",
+            )
+        if measure.name not in _MEASURES:
+            raise InputError(
+                f"a session counted by {measure.name}",
+                why="its runs and marginals add up by rho or by mu-squared",
+                fix="pass measure=RHO or MU_SQUARED",
+            )
+
+        def plan(count: int, threshold: Real) -> OnlinePlan:
+            terms = (Fraction(threshold), count, restarts, measure, row_weight, person_weight)
+            return OnlinePlan(domain, e, d, *terms, neighbours)
+
+        if accuracy is None:
+            draft = plan(UPDATES if updates is None else updates, 1)
+            return plan(draft.updates, max(1, draft.calm(many)))
+        wanted = positive(accuracy, "accuracy")
+        counts = range(UPDATES * 4, 0, -1) if updates is None else [updates]
+        for count in counts:
+            draft = plan(count, wanted)
+            if draft.calm(many) <= wanted:
+                return draft
+        raise InputError(
+            f"an accuracy of {float(wanted):g} rows",
+            why=f"for this price queries are told apart to {plan(1, 1).calm(many):,} rows at best",
+            fix="pass a larger accuracy or epsilon, or expect fewer queries",
+        )
+
+    def calm(self, queries: int) -> int:
+        """The least threshold, in rows, at which few of so many easy queries hit by chance."""
+        steps = (
+            self.gate.query_scale * Fraction(_CALM * math.log(queries + 1))
+            + self.gate.threshold_scale
+        )
+        return math.ceil(steps / self.row_weight)
+
+    @property
+    def runs(self) -> int:
+        """How many runs of sparse vector are paid for."""
+        return self.updates + self.restarts + 1
+
+    @cached_property
+    def amount(self) -> Fraction:
+        """The whole budget in its measure."""
+        return amount_within(self.epsilon, self.delta, self.measure)
+
+    @property
+    def filter(self) -> Filter:
+        """The budget before anything is spent."""
+        stated = (self.epsilon, self.delta)
+        return Filter(
+            Charge(self.amount, measure=self.measure, neighbours=self.neighbours, stated=stated)
+        )
+
+    @cached_property
+    def gate(self) -> SparseVector:
+        """One run of sparse vector, on distances in units of 1/`row_weight` rows."""
+        return SparseVector(
+            threshold=self.threshold * self.row_weight,
+            epsilon=self.gate_epsilon,
+            sensitivity=self.person_weight,
+            neighbours=self.neighbours,
+        )
+
+    @cached_property
+    def start_mu_squared(self) -> Fraction:
+        """What each of the first marginals costs."""
+        return self._mu_squared(_START * self.amount / len(self.domain))
+
+    @cached_property
+    def update_mu_squared(self) -> Fraction:
+        """What the marginal of a hard query costs."""
+        return self._mu_squared((1 - _START - _GATE) * self.amount / self.updates)
+
+    def _mu_squared(self, share: Fraction) -> Fraction:
+        """The mu^2 of a share, with a little to spare for roots that are rounded up."""
+        exact = 2 * share if self.measure == RHO else share
+        return exact * (1 - Fraction(1, 10**9))
+
+    @property
+    def guarantees(self) -> tuple[Pure | GDP, ...]:
+        """What all parts give away."""
+        about = self.neighbours
+        first = GDP.of_square(self.start_mu_squared, neighbours=about)
+        update = GDP.of_square(self.update_mu_squared, neighbours=about)
+        run = Pure(self.gate_epsilon, neighbours=about)
+        return (first,) * len(self.domain) + (run,) * self.runs + (update,) * self.updates
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON; `from_dict` reads it back."""
+        return {
+            "domain": self.domain.to_dict(),
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+            "threshold": str(self.threshold),
+            "updates": self.updates,
+            "restarts": self.restarts,
+            "measure": self.measure.name,
+            "row_weight": self.row_weight,
+            "person_weight": self.person_weight,
+            "neighbours": self.neighbours.value,
+        }
+
+    @staticmethod
+    def from_dict(stored: Mapping[str, Any]) -> "OnlinePlan":
+        """Read what `to_dict` wrote."""
+        return OnlinePlan(
+            Domain.from_dict(stored["domain"]),
+            Fraction(stored["epsilon"]),
+            Fraction(stored["delta"]),
+            Fraction(stored["threshold"]),
+            stored["updates"],
+            stored["restarts"],
+            _MEASURES[stored["measure"]],
+            stored["row_weight"],
+            stored["person_weight"],
+            Neighbours(stored["neighbours"]),
+        )
+
+
+def _largest_epsilon(share: Fraction, measure: Measure) -> Fraction:
+    """The largest epsilon, to some nine digits, whose price is within a share."""
+    guess = math.sqrt(share) * (math.sqrt(2) if measure == RHO else math.sqrt(2 / math.pi))
+    unit = Fraction(10) ** (math.floor(math.log10(guess)) - 8)
+    epsilon = unit * math.floor(Fraction(guess) / unit)
+    while price(Pure(epsilon), measure).amount > share:
+        epsilon -= unit * 1000
+    return epsilon

@@ -1,0 +1,313 @@
+"""Many known queries at once: predict every strategy's error, take the best, and say why."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from discreet import noise
+from discreet.errors import InputError
+from discreet.privacy import GDP, MU_SQUARED
+from discreet.privacy.budgets.filters import amount_within
+from discreet.rationals import Real, positive
+from discreet.workload.counting_query import CountingQuery
+from discreet.workload.domain import Domain
+from discreet.workload.histogram import JointHistogram
+from discreet.workload.marginals import Floats
+from discreet.workload.matrix import MOST_CELLS, MatrixMechanism, RangeTree, best_strategy
+from discreet.workload.mwem import predicted_error
+from discreet.workload.residual import ResidualPlan
+
+_IDENTITY_CELLS: Final = 10**7
+_RESIDUAL_CELLS: Final = 10**8
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadAnswers:
+    """What a workload is answered by: one number of rows a query, and how far off it may be.
+
+    `deviations` are the standard deviations of the answers, which err like Gaussian noise.
+    """
+
+    values: Floats
+    deviations: Floats
+    choice: "StrategyChoice"
+    guarantee: GDP
+
+    def half_widths(self, confidence: float = 0.95) -> Floats:
+        """How far each answer may be off."""
+        return self.deviations * NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+class WorkloadStrategy(Protocol):
+    """A way to answer a workload whose error is known before data is read."""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+
+    def deviations(self) -> Floats:
+        """The standard deviation of every answer, in rows."""
+
+    def answer(self, histogram: JointHistogram) -> Floats:
+        """Noisy answers; gives away the mu^2 that the strategy was made for."""
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyChoice:
+    """What every strategy's error would be, and which one is taken.
+
+    `errors` are root mean squared errors in rows; None where it cannot be told from public facts,
+    or the strategy is too large, as `notes` say.
+    """
+
+    chosen: str
+    errors: dict[str, float | None]
+    notes: dict[str, str]
+
+    def __str__(self) -> str:
+        lines = [f"{self.chosen}: least root mean squared error of those that can be predicted"]
+        for name, error in self.errors.items():
+            told = "not predicted" if error is None else f"{error:,.1f} rows"
+            lines.append(
+                f"  {name}: {told}{' - ' + self.notes[name] if name in self.notes else ''}"
+            )
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """Public facts about a workload and its price."""
+
+    domain: Domain
+    queries: tuple[CountingQuery, ...]
+    mu_squared: Fraction
+    histogram: JointHistogram  # for its weights and neighbours alone; nothing of its rows
+
+    @property
+    def squared_weight(self) -> Fraction:
+        """The squared l2 sensitivity of one marginal over mu^2, in squared units of weight."""
+        return self.histogram.squared_l2_sensitivity() / self.mu_squared
+
+    @property
+    def weights(self) -> dict[str, Any]:
+        one = self.histogram
+        return {
+            "row_weight": one.row_weight,
+            "person_weight": one.person_weight,
+            "neighbours": one.neighbours,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Independent:
+    """Noise on every answer by itself: a person may be counted by all."""
+
+    at: _Setting
+    name = "independent"
+
+    @property
+    def _variance(self) -> Fraction:
+        return len(self.at.queries) * self.at.squared_weight
+
+    def deviations(self) -> Floats:
+        one = float(self._variance) ** 0.5 / self.at.histogram.row_weight
+        return np.full(len(self.at.queries), one)
+
+    def answer(self, histogram: JointHistogram) -> Floats:
+        exact = np.array([int(q.total(histogram.marginal(q.clique))) for q in self.at.queries])
+        noisy = exact + noise.rounded_gaussian(self._variance, exact.shape)
+        return np.asarray(noisy / histogram.row_weight)
+
+
+@dataclass(frozen=True, slots=True)
+class _Identity:
+    """Noise on every cell of the product of all columns that are asked about."""
+
+    at: _Setting
+    columns: tuple[str, ...]
+    name = "identity"
+
+    def deviations(self) -> Floats:
+        sizes = self.at.domain.sizes
+        cells = [
+            query.size * np.prod([sizes[n] for n in self.columns if n not in query.clique])
+            for query in self.at.queries
+        ]
+        one = float(self.at.squared_weight) ** 0.5 / self.at.histogram.row_weight
+        return np.asarray(np.sqrt(np.array(cells, dtype=np.float64)) * one)
+
+    def answer(self, histogram: JointHistogram) -> Floats:
+        exact = histogram.marginal(self.columns)
+        noisy = exact + noise.rounded_gaussian(self.at.squared_weight, exact.shape)
+        rows = noisy / histogram.row_weight
+        found = []
+        for query in self.at.queries:
+            known = dict(zip(query.clique, query.cells, strict=True))
+            cells = [known.get(n, tuple(range(self.at.domain.sizes[n]))) for n in self.columns]
+            found.append(CountingQuery(self.columns, tuple(cells)).total(rows))
+        return np.array(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Residual:
+    """The marginals of all queries, by residual planning."""
+
+    at: _Setting
+    plan: ResidualPlan
+    name = "residual marginals"
+
+    def deviations(self) -> Floats:
+        variances = [
+            self.plan.sum_variance(q.clique, [len(one) for one in q.cells]) for q in self.at.queries
+        ]
+        return np.asarray(np.sqrt(np.array(variances)))
+
+    def answer(self, histogram: JointHistogram) -> Floats:
+        answers = self.plan.measure(histogram)
+        return np.array([q.total(answers.marginals[q.clique]) for q in self.at.queries])
+
+
+@dataclass(frozen=True, slots=True)
+class _Matrix:
+    """The best strategy for a workload over one short list of cells."""
+
+    at: _Setting
+    columns: tuple[str, ...]
+    rows: Floats
+    mechanism: MatrixMechanism
+    name = "matrix mechanism"
+
+    def deviations(self) -> Floats:
+        return np.sqrt(self.mechanism.query_variance(self.rows))
+
+    def answer(self, histogram: JointHistogram) -> Floats:
+        exact = histogram.marginal(self.columns).reshape(-1)
+        return self.rows @ self.mechanism.estimate(self.mechanism.measure(exact))
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """Ranges of one long column, by a tree of intervals with consistency."""
+
+    at: _Setting
+    column: str
+    ranges: tuple[tuple[int, int], ...]
+    tree: RangeTree
+    name = "range tree"
+
+    def deviations(self) -> Floats:
+        """Without what consistency gains, which is about half of the variance."""
+        return np.sqrt([self.tree.range_variance([one]) for one in self.ranges])
+
+    def answer(self, histogram: JointHistogram) -> Floats:
+        rows = self.tree.estimate(self.tree.measure(histogram.marginal((self.column,))))
+        upto = np.concatenate([[0.0], np.cumsum(rows)])
+        return np.array([upto[high] - upto[low] for low, high in self.ranges])
+
+
+def answer(
+    workload: Sequence[CountingQuery],
+    histogram: JointHistogram,
+    *,
+    epsilon: Real,
+    delta: Real,
+    rows: float | None = None,
+) -> WorkloadAnswers:
+    """Answer many known queries for one (epsilon, delta), by the strategy that errs least.
+
+    Guarantee:
+        sqrt(mu^2)-Gaussian differential privacy for the largest mu that implies (epsilon, delta).
+        Which strategy is taken depends on the queries and on public facts alone.
+    Neighbours:
+        Those of the histogram.
+    Edge cases:
+        `rows` is a public guess of the number of rows, for the bounds of strategies whose error
+        depends on the data; these are told and never taken.
+    """
+    found, choice = plan_workload(workload, histogram, epsilon=epsilon, delta=delta, rows=rows)
+    mu_squared = _mu_squared(epsilon, delta)
+    values = found.answer(histogram)
+    spent = GDP.of_square(mu_squared, neighbours=histogram.neighbours)
+    return WorkloadAnswers(values, found.deviations(), choice, spent)
+
+
+def plan_workload(
+    workload: Sequence[CountingQuery],
+    histogram: JointHistogram,
+    *,
+    epsilon: Real,
+    delta: Real,
+    rows: float | None = None,
+) -> tuple[WorkloadStrategy, StrategyChoice]:
+    """The strategy that errs least, and what the others would do; no row is looked at."""
+    queries = tuple(workload)
+    if not queries:
+        raise InputError("no queries", why="there is nothing to answer", fix="name some")
+    at = _Setting(histogram.domain, queries, _mu_squared(epsilon, delta), histogram)
+    strategies, notes = _strategies(at)
+    errors: dict[str, float | None] = {
+        one.name: float(np.sqrt((one.deviations() ** 2).mean())) for one in strategies
+    }
+    best = min(strategies, key=lambda one: errors[one.name] or 0.0)
+    errors.update({name: None for name in notes if name not in errors})
+    errors["mwem"] = None
+    notes["mwem"] = "its error depends on the data"
+    if rows is not None:
+        bound = predicted_error(at.domain, queries, rows, float(at.mu_squared) / 2)
+        notes["mwem"] += f"; its largest error is below {bound:,.0f} rows"
+    return best, StrategyChoice(best.name, errors, notes)
+
+
+def _mu_squared(epsilon: Real, delta: Real) -> Fraction:
+    return amount_within(positive(epsilon, "epsilon"), positive(delta, "delta"), MU_SQUARED)
+
+
+def _strategies(at: _Setting) -> tuple[list[WorkloadStrategy], dict[str, str]]:
+    domain, queries = at.domain, at.queries
+    found: list[WorkloadStrategy] = [_Independent(at)]
+    notes: dict[str, str] = {}
+    asked = {name for query in queries for name in query.clique}
+    columns = tuple(name for name in domain.names if name in asked)
+    cells = int(np.prod(domain.shape(columns), dtype=object))
+    if cells <= _IDENTITY_CELLS:
+        found.append(_Identity(at, columns))
+    else:
+        notes["identity"] = f"{cells:,} cells are too many"
+    if cells <= MOST_CELLS and columns:
+        rows = np.stack([_row(query, domain, columns) for query in queries])
+        best = MatrixMechanism(best_strategy(rows), mu_squared=at.mu_squared, **at.weights)
+        found.append(_Matrix(at, columns, rows, best))
+    cliques = list(dict.fromkeys(query.clique for query in queries))
+    measured = sum(int(np.prod(domain.shape(one), dtype=object)) for one in cliques)
+    if measured <= _RESIDUAL_CELLS:
+        plan = ResidualPlan.of(domain, cliques, mu_squared=at.mu_squared, **at.weights)
+        found.append(_Residual(at, plan))
+    else:
+        notes["residual marginals"] = f"{measured:,} cells are too many"
+    ranges = _ranges(queries) if len(columns) == 1 and cells > MOST_CELLS else None
+    if ranges is not None:
+        tree = RangeTree.of(cells, mu_squared=at.mu_squared, ranges=ranges, **at.weights)
+        found.append(_Tree(at, columns[0], ranges, tree))
+    return found, notes
+
+
+def _row(query: CountingQuery, domain: Domain, columns: tuple[str, ...]) -> Floats:
+    part = Domain(tuple(domain[name] for name in columns))
+    return query.vector(part).astype(np.float64)
+
+
+def _ranges(queries: Sequence[CountingQuery]) -> tuple[tuple[int, int], ...] | None:
+    """First cells and ends, where every query is a range of one column."""
+    found = []
+    for query in queries:
+        if len(query.clique) != 1 or not query.cells[0]:
+            return None
+        first, last = query.cells[0][0], query.cells[0][-1]
+        if last - first + 1 != len(query.cells[0]):
+            return None
+        found.append((first, last + 1))
+    return tuple(found)

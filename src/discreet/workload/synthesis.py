@@ -1,0 +1,274 @@
+"""A synthesis: the model of a table, rows drawn from it, and how wrong both may be.
+
+Everything here is a function of released numbers and of a stored key, so reading it costs nothing
+and always gives the same.
+"""
+
+import json
+import math
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.errors import InputError
+from discreet.plan.kinds import Kind, Value
+from discreet.privacy import Guarantee
+from discreet.rationals import whole
+from discreet.workload.domain import Attribute, Domain
+from discreet.workload.graphical_model import GraphicalModel
+from discreet.workload.marginals import Clique, NoisyMarginal, total_variation
+from discreet.workload.sampling import UniformNumbers, conditioned, sample_rows
+from discreet.workload.synthesizer import SynthesisResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Condition = Value | tuple[Any, Any] | list[Value] | set[Value]
+"""What a column has to be: a value, one of several, or between two ends of a tuple."""
+
+MOST_SAMPLED = 100_000_000
+"""Cells of a table that is drawn at once."""
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Synthesis:
+    """A model of a table, and what it was fitted to.
+
+    `result` has measurements, model and misfit; `key` decides which rows are drawn.
+
+    Guarantee:
+        `guarantee`, for everything that is ever computed from it.
+    Neighbours:
+        As the guarantee says.
+    """
+
+    domain: Domain
+    result: SynthesisResult
+    key: bytes
+    guarantee: Guarantee
+
+    @property
+    def model(self) -> GraphicalModel:
+        """The graphical model; columns that end in ~ are coarse copies of others."""
+        return self.result.model
+
+    @property
+    def rows(self) -> int:
+        """The estimated number of rows; the exact one is never used."""
+        return max(1, round(self.model.total))
+
+    # --- rows -----------------------------------------------------------------------------------
+
+    def table(
+        self, rows: int | None = None, *, given: Mapping[str, Condition] | None = None
+    ) -> pa.Table:
+        """Synthetic rows with the original names and types; the same ones every time.
+
+        `given` holds rows to conditions, as in `{"age": (18, 30), "city": ["Haifa", "Austin"]}`;
+        their number is then, unless said, the estimated number of such rows.
+        """
+        model = self._given(given)
+        count = max(1, round(model.total)) if rows is None else whole(rows, "rows", at_least=0)
+        if count * len(self.domain) > MOST_SAMPLED:
+            raise InputError(
+                f"{count:,} rows of {len(self.domain)} columns at once",
+                why=f"at most {MOST_SAMPLED:,} values are drawn in one piece",
+                fix="ask for fewer rows",
+            )
+        numbers = UniformNumbers(self.key)
+        codes = sample_rows(model, count, numbers)
+        places = [list(model.sizes).index(name) for name in self.domain.names]
+        within = numbers.draw(count * len(self.domain)).reshape(count, len(self.domain))
+        return self.domain.decode(codes[:, places], within)
+
+    def to_pandas(
+        self, rows: int | None = None, *, given: Mapping[str, Condition] | None = None
+    ) -> "pd.DataFrame":
+        """As `table`, for pandas."""
+        return self.table(rows, given=given).to_pandas()
+
+    def _given(self, given: Mapping[str, Condition] | None) -> GraphicalModel:
+        if not given:
+            return self.model
+        model = conditioned(self.model, self.masks(given))
+        if model.total > 0:
+            return model
+        raise InputError(
+            "no row can be as it is given",
+            why="the model, or a constraint, has none of them",
+            fix="give other values",
+        )
+
+    def masks(self, conditions: Mapping[str, Condition]) -> dict[str, NDArray[np.bool_]]:
+        """The cells of each column that meet a condition; whole bins alone can be told apart."""
+        return {name: _mask(self.domain[name], one) for name, one in conditions.items()}
+
+    # --- how wrong it may be --------------------------------------------------------------------
+
+    @cached_property
+    def _errors(self) -> dict[Clique, float]:
+        """The estimated total variation distance of each pair; noise may make it negative."""
+        return {pair: l1 / (2 * self.model.total) for pair, l1 in self.result.distances.items()}
+
+    @property
+    def error_half_width(self) -> float:
+        """How far the stated error of a pair is off at most, 95 times in 100."""
+        return 1.96 * self.result.distance_sigma / (2 * self.model.total)
+
+    def mean_error(self) -> float:
+        """The mean total variation distance between model and data over pairs of columns."""
+        return max(0.0, float(np.mean(list(self._errors.values())))) if self._errors else 0.0
+
+    def report(self) -> pa.Table:
+        """Each marginal: its cells, how well it was measured, and how wrong the model is there.
+
+        `error` is the total variation distance to the data as a noisy check found it, between
+        `error_low` and `error_high` 95 times in 100, NULL where none was made. `noise` is what
+        noise alone does to the marginal as it was measured; `misfit` how far the model is from it.
+        """
+        measured = {one.clique: one for one in self.result.measured}
+        cliques = [*measured, *(pair for pair in self._errors if pair not in measured)]
+        return pa.table(
+            {
+                "columns": [" x ".join(one) for one in cliques],
+                "cells": [math.prod(self._sizes[n] for n in one) for one in cliques],
+                "measured": [one in measured for one in cliques],
+                "sigma": [measured[o].sigma if o in measured else None for o in cliques],
+                "noise": [self._noise(measured.get(one)) for one in cliques],
+                "misfit": [self._misfit(measured.get(one)) for one in cliques],
+                **self._checked(cliques),
+            }
+        )
+
+    @property
+    def _sizes(self) -> Mapping[str, int]:
+        return {**self.domain.sizes, **self.model.sizes}
+
+    def _noise(self, one: NoisyMarginal | None) -> float | None:
+        if one is None:
+            return None
+        return math.sqrt(2 / math.pi) * one.sigma * one.steps.size / (2 * self.model.total)
+
+    def _misfit(self, one: NoisyMarginal | None) -> float | None:
+        return None if one is None else total_variation(self.model.marginal(one.clique), one.counts)
+
+    def _checked(self, cliques: Iterable[Clique]) -> dict[str, pa.Array]:
+        found = [self._errors.get(one) for one in cliques]
+        width = self.error_half_width
+        shifted = [
+            [None if e is None else min(1.0, max(0.0, e + shift)) for e in found]
+            for shift in (0.0, -width, width)
+        ]
+        names = ("error", "error_low", "error_high")
+        return {n: pa.array(v, pa.float64()) for n, v in zip(names, shifted, strict=True)}
+
+    # --- storage --------------------------------------------------------------------------------
+
+    def to_bytes(self) -> bytes:
+        """Everything in it; the same synthesis gives the same bytes."""
+        model, result = self.model, self.result
+        arrays: list[tuple[str, NDArray[Any]]] = [
+            *(("<i8", one.steps) for one in result.measured),
+            *(("<f8", one) for one in model.potentials.values()),
+            *(("|u1", one) for one in model.allowed.values()),
+        ]
+        about = {
+            "version": _VERSION,
+            "domain": self.domain.to_dict(),
+            "measured": [one.to_dict() for one in result.measured],
+            "sizes": dict(model.sizes),
+            "potentials": [list(one) for one in model.potentials],
+            "allowed": [list(one) for one in model.allowed],
+            "total": model.total,
+            "misfit": result.misfit,
+            "distances": [[list(pair), one] for pair, one in result.distances.items()],
+            "distance_sigma": result.distance_sigma,
+            "spent": str(result.spent),
+            "key": self.key.hex(),
+            "guarantee": self.guarantee.to_dict(),
+        }
+        body = b"".join(np.ascontiguousarray(a).astype(kind).tobytes() for kind, a in arrays)
+        return zlib.compress(json.dumps(about).encode() + b"\n" + body, 6)
+
+    @staticmethod
+    def from_bytes(stored: bytes) -> "Synthesis":
+        """The synthesis that `to_bytes` wrote."""
+        try:
+            head, _, body = zlib.decompress(stored).partition(b"\n")
+            about = json.loads(head)
+            if about["version"] != _VERSION:
+                raise _unreadable()
+            return _read(about, body)
+        except (zlib.error, LookupError, TypeError, ValueError, ArithmeticError) as wrong:
+            raise _unreadable() from wrong
+
+
+def _read(about: Mapping[str, Any], body: bytes) -> Synthesis:
+    sizes, at = about["sizes"], 0
+
+    def take(clique: Iterable[str], kind: str) -> NDArray[Any]:
+        nonlocal at
+        shape = [all_sizes[name] for name in clique]
+        count = math.prod(shape)
+        found = np.frombuffer(body, dtype=kind, count=count, offset=at).reshape(shape)
+        at += found.nbytes
+        return found
+
+    domain = Domain.from_dict(about["domain"])
+    all_sizes = {**domain.sizes, **sizes}
+    measured = tuple(
+        NoisyMarginal(
+            tuple(one["clique"]),
+            take(one["clique"], "<i8"),
+            one["row_weight"],
+            Fraction(one["variance"]),
+            Fraction(one["mu_squared"]),
+        )
+        for one in about["measured"]
+    )
+    potentials = {tuple(one): take(one, "<f8") for one in about["potentials"]}
+    allowed = {tuple(one): take(one, "|u1").astype(bool) for one in about["allowed"]}
+    result = SynthesisResult(
+        measured,
+        GraphicalModel(sizes, potentials, about["total"], allowed),
+        about["misfit"],
+        {tuple(pair): one for pair, one in about["distances"]},
+        about["distance_sigma"],
+        Fraction(about["spent"]),
+    )
+    key = bytes.fromhex(about["key"])
+    return Synthesis(domain, result, key, Guarantee.from_dict(about["guarantee"]))
+
+
+def _unreadable() -> InputError:
+    return InputError(
+        "stored bytes cannot be read as a synthesis",
+        why="they are damaged, or another version of the package wrote them",
+        fix="use the version that wrote them, or a later one",
+    )
+
+
+def _mask(attribute: Attribute, condition: Any) -> NDArray[np.bool_]:
+    """The cells that meet a condition."""
+    mask = np.zeros(attribute.size, dtype=bool)
+    if isinstance(condition, tuple):
+        low, high = condition
+        if not attribute.edges or attribute.kind is Kind.TEXT:
+            inside = [v is not None and low <= v <= high for v in attribute.values]  # noqa: PD011 - no frame
+            mask[: len(inside)] = inside
+        else:
+            mask[attribute.cell_of(low) : attribute.cell_of(high) + 1] = True
+        return mask
+    values = condition if isinstance(condition, (list, set, frozenset)) else [condition]
+    for value in values:
+        mask[attribute.cell_of(value)] = True
+    return mask

@@ -1,0 +1,344 @@
+"""Choose and measure marginals adaptively, and fit a graphical model to them.
+
+    one-way marginals -> noisy distances of all pairs -> rounds of (score the best few again,
+    measure the best one, refit)
+
+Every number that data enters has rounded Gaussian noise, so all of it together is exactly Gaussian-
+private. Choosing reads noisy distances alone.
+
+Reference: McKenna, Mullins, Sheldon, Miklau, AIM: an adaptive and iterative mechanism for
+differentially private synthetic data, VLDB 2022 (the scheme; scores, schedule and resolutions here
+are others).
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputError, InvariantBroken
+from discreet.privacy import GDP, Neighbours
+from discreet.rationals import positive, whole
+from discreet.workload.candidates import COARSE, Candidate, Resolutions, Scorer, score_noise
+from discreet.workload.domain import Domain
+from discreet.workload.estimation import Fit, fit
+from discreet.workload.graphical_model import GraphicalModel
+from discreet.workload.histogram import JointHistogram
+from discreet.workload.junction_tree import BYTES_A_CELL, tree_cells
+from discreet.workload.marginals import Clique, NoisyMarginal, measure_marginal
+
+ROUNDS = 40
+"""Rounds, where there are as many pairs; as many as columns where those are more."""
+
+MAX_CELLS = 200_000
+"""Cells of the model's tables."""
+
+MAX_MEMORY = 1 << 31
+"""Bytes that synthesis may need."""
+
+_ONE_WAY = Fraction(12, 100)
+_SCORES = Fraction(6, 100)
+_CHECK = Fraction(2, 100)
+_RESCORE = Fraction(1, 10)
+"""Shares of mu^2: of one-way marginals, of scoring all pairs, and of telling at last how wrong the
+model is on each; of a round's mu^2, of scoring again."""
+
+_AGAIN = 16
+"""Candidates that are scored again in a round."""
+
+_NOISE_LEFT = 0.3 * math.sqrt(2 / math.pi)
+"""Deviations a cell that stay wrong in a measured marginal: less than its noise, as cells are not
+negative and other marginals help."""
+
+_STOP, _LAST_STOP = 0.5, 0.5
+_STEPS, _FIRST_STEPS, _LAST_STEPS = 30, 200, 200
+"""Where fitting stops, and after how many iterations: in a round, at first, at last."""
+
+Progress = Callable[[int, int], object]
+"""Told how many rounds are done, and of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class SynthesisPlan:
+    """How synthesis divides its mu^2: public facts alone.
+
+    Guarantee:
+        All that `synthesize` measures under a plan is sqrt(mu_squared)-Gaussian differentially
+        private, whatever it chooses to measure.
+    Neighbours:
+        `neighbours`; the histogram has to speak of the same.
+    `workload` names marginals that matter; without it all pairs of columns matter alike.
+    `max_rows` is a public bound on distinct rows, for predicting memory.
+
+    Edge cases:
+        One column is measured once, for everything. A domain whose tables need more than
+        `max_memory` bytes is refused here, before anything is charged.
+
+    Example:
+        >>> from discreet.plan.kinds import Kind
+        >>> from discreet.workload.domain import Attribute
+        >>> columns = [Attribute(n, Kind.BOOLEAN, (False, True)) for n in ("a", "b", "c")]
+        >>> plan = SynthesisPlan(Domain(tuple(columns)), mu_squared=0.04)
+        >>> plan.rounds, plan.guarantee.mu
+        (3, Fraction(1, 5))
+    """
+
+    domain: Domain
+    mu_squared: Fraction
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    max_cells: int = MAX_CELLS
+    max_memory: int = MAX_MEMORY
+    allowed: Mapping[Clique, NDArray[np.bool_]] = field(default_factory=dict, compare=False)
+    max_rows: int = 1 << 20
+    workload: tuple[Clique, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu_squared", positive(self.mu_squared, "mu_squared"))
+        whole(self.max_cells, "max_cells", at_least=1)
+        if self.memory > self.max_memory:
+            raise InputError(
+                f"synthesis would need {self.memory / 1e9:.2g} GB",
+                why=f"at most {self.max_memory / 1e9:.2g} GB may be used",
+                fix="leave out columns, use fewer bins, or raise max_memory",
+            )
+        _check_possible(self)
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of columns there are."""
+        return len(self.domain) * (len(self.domain) - 1) // 2
+
+    def weight(self, pair: Clique) -> float:
+        """How many marginals of the workload hold a pair; 1 where none is named."""
+        return sum(set(pair) <= set(one) for one in self.workload) if self.workload else 1.0
+
+    @property
+    def rounds(self) -> int:
+        """Rounds at most."""
+        return min(self.pairs, max(ROUNDS, len(self.domain)))
+
+    @property
+    def one_way(self) -> Fraction:
+        """The mu^2 of each column's own marginal."""
+        share = _ONE_WAY if self.pairs else Fraction(1)
+        return self.mu_squared * share / len(self.domain)
+
+    @property
+    def scores(self) -> Fraction:
+        """The mu^2 of scoring all pairs."""
+        return self.mu_squared * _SCORES
+
+    @property
+    def check(self) -> Fraction:
+        """The mu^2 of telling how wrong the model is on each pair."""
+        return self.mu_squared * _CHECK
+
+    @property
+    def guarantee(self) -> GDP:
+        """What all of it gives away."""
+        return GDP.of_square(self.mu_squared, neighbours=self.neighbours)
+
+    @property
+    def memory(self) -> int:
+        """Bytes needed at most: rows, tables of pairs, and the model."""
+        sizes = self.domain.shape()
+        squares = sum(size * size for size in sizes)
+        tables = (sum(sizes) ** 2 - squares) // 2
+        if max(sizes, default=0) ** 2 > self.max_cells:  # larger tables are not candidates
+            tables = min(tables, self.pairs * self.max_cells)
+        cells = max(self.max_cells, tree_cells(self.domain.sizes, list(self.allowed)))
+        rows = self.max_rows * (3 * 2 * len(sizes) + 5 * 8)
+        return rows + 3 * 8 * tables + 2 * BYTES_A_CELL * cells
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SynthesisResult:
+    """What was measured, the model that was fitted, and how wrong it is.
+
+    `distances` are noisy l1 distances between model and data on pairs of columns, in rows, each
+    with noise of deviation `distance_sigma`. `spent` is the mu^2 of everything.
+    """
+
+    measured: tuple[NoisyMarginal, ...]
+    model: GraphicalModel
+    misfit: float
+    distances: Mapping[Clique, float]
+    distance_sigma: float
+    spent: Fraction
+
+
+def synthesize(
+    histogram: JointHistogram, plan: SynthesisPlan, progress: Progress | None = None
+) -> SynthesisResult:
+    """Measure marginals under a plan and fit a model to them."""
+    if histogram.domain != plan.domain or histogram.neighbours is not plan.neighbours:
+        raise InputError(
+            "a histogram that is not the plan's",
+            why="its noise is planned for other columns, or other neighbours",
+            fix="plan with the histogram's own domain and neighbours",
+        )
+    run = _Run.start(histogram, plan)
+    if plan.pairs:
+        run.score_all()
+        left = min(plan.rounds, len(run.candidates))
+        while left > 0 and (chosen := run.choose(left)) is not None:
+            left = chosen
+            if progress is not None:
+                progress(plan.rounds - left, plan.rounds)
+    return run.finish()
+
+
+@dataclass
+class _Run:
+    """A synthesis under way. `spent` is the mu^2 of everything that data has entered."""
+
+    plan: SynthesisPlan
+    histogram: JointHistogram
+    resolutions: Resolutions
+    measured: list[NoisyMarginal]
+    fitted: Fit
+    scorer: Scorer
+    spent: Fraction
+    candidates: list[Candidate] = field(default_factory=list)
+    scores: dict[Clique, float] = field(default_factory=dict)
+
+    @staticmethod
+    def start(histogram: JointHistogram, plan: SynthesisPlan) -> "_Run":
+        """Measure every column by itself."""
+        measured = [measure_marginal(histogram, (n,), plan.one_way) for n in plan.domain.names]
+        spent = plan.one_way * len(measured)
+        resolutions = Resolutions.of(plan.domain, measured)
+        model = GraphicalModel.uniform(plan.domain.sizes, 1.0, plan.allowed)
+        fitted = fit(model, measured, iterations=_FIRST_STEPS, stop=_STOP)
+        return _Run(plan, histogram, resolutions, measured, fitted, Scorer(histogram), spent)
+
+    def score_all(self) -> None:
+        """Score all pairs once."""
+        every = self.resolutions.candidates(self.plan.max_cells)
+        self.candidates = [one for one in every if self.plan.weight(one.pair) > 0]
+        self._score(self.candidates, self.plan.scores)
+
+    def choose(self, left: int) -> int | None:
+        """Score the best candidates again, measure the best of all; rounds that are left then.
+
+        Where nothing is worth its noise the rounds that are left are put together, two and two.
+        None where no candidate fits into memory.
+        """
+        budget = (self.plan.mu_squared - self.plan.check - self.spent) / left
+        price, again = budget * (1 - _RESCORE), budget * _RESCORE
+        sigma = self._sigma(price)
+        best = self._best(sigma)
+        if not best:
+            return None
+        if left > 1 and self._worth(best[0], sigma) <= 0:
+            return (left + 1) // 2
+        self._score(best, again)
+        chosen = max(best, key=lambda one: self._worth(one, sigma))
+        self._measure(chosen, price)
+        return left - 1
+
+    def _sigma(self, mu_squared: Fraction) -> float:
+        square = self.histogram.squared_l2_sensitivity() / mu_squared
+        return math.sqrt(square) / self.histogram.row_weight
+
+    def _worth(self, one: Candidate, sigma: float) -> float:
+        """What measuring a candidate is expected to mend: its distance less what noise leaves."""
+        mended = self.scores[one.clique] - _NOISE_LEFT * sigma * one.cells
+        return self.plan.weight(one.pair) * mended
+
+    def _best(self, sigma: float) -> list[Candidate]:
+        """The most worthy candidates that the model has room for and that are not measured."""
+        done = {one.clique for one in self.measured}
+        order = sorted(self.candidates, key=lambda one: -self._worth(one, sigma))
+        found: list[Candidate] = []
+        for one in order:
+            if one.clique not in done and self._fits(one):
+                found.append(one)
+            if len(found) == _AGAIN:
+                break
+        return found
+
+    def _fits(self, one: Candidate) -> bool:
+        cliques = [*self.fitted.model.potentials, *self.fitted.model.allowed, one.clique]
+        cliques += [self.resolutions.tie(n)[0] for n in one.clique if n.endswith(COARSE)]
+        names = {name for clique in cliques for name in clique}
+        sizes = {n: size for n, size in self.resolutions.sizes.items() if n in names}
+        return tree_cells(sizes, cliques) <= self.plan.max_cells
+
+    def _score(self, candidates: Sequence[Candidate], mu_squared: Fraction) -> None:
+        self._spend(mu_squared)
+        noisy = self.scorer.release(candidates, self.fitted.model, mu_squared)
+        self.scores |= {c.clique: float(s) for c, s in zip(candidates, noisy, strict=True)}
+
+    def _measure(self, one: Candidate, mu_squared: Fraction) -> None:
+        self._spend(mu_squared)
+        self.measured.append(self.scorer.measure(one, mu_squared))
+        model = self._with_columns(one.clique)
+        self.fitted = fit(
+            model, self.measured, iterations=_STEPS, stop=_STOP, step=self.fitted.step
+        )
+
+    def _spend(self, mu_squared: Fraction) -> None:
+        """Count what is about to be measured; never more than was planned."""
+        self.spent += mu_squared
+        if self.spent > self.plan.mu_squared:
+            raise InvariantBroken(
+                "synthesis would give away more than was charged",
+                why="its rounds cost more than the plan has, and nothing was released",
+                fix="report this as a fault",
+            )
+
+    def _with_columns(self, clique: Clique) -> GraphicalModel:
+        """The model with the coarse copies of a clique among its columns."""
+        model = self.fitted.model
+        new = [name for name in clique if name not in model.sizes]
+        if not new:
+            return model
+        names = {*model.sizes, *new}
+        sizes = {n: size for n, size in self.resolutions.sizes.items() if n in names}
+        ties = dict(self.resolutions.tie(name) for name in new)
+        return replace(model, sizes=sizes, allowed={**model.allowed, **ties})
+
+    def finish(self) -> SynthesisResult:
+        """Fit once more, for longer."""
+        last = fit(
+            self.fitted.model,
+            self.measured,
+            iterations=_LAST_STEPS,
+            stop=_LAST_STOP,
+            step=self.fitted.step,
+        )
+        self.fitted = last
+        pairs = [one for one in self.candidates if one.clique == one.pair]
+        if pairs:
+            self._score(pairs, self.plan.check)
+        return SynthesisResult(
+            tuple(self.measured),
+            last.model,
+            last.misfit,
+            {one.pair: self.scores[one.clique] for one in pairs},
+            self._score_sigma(len(pairs)),
+            self.spent,
+        )
+
+    def _score_sigma(self, count: int) -> float:
+        noise = score_noise(self.histogram, max(count, 1), self.plan.check)
+        return math.sqrt(noise.variance) / self.histogram.row_weight
+
+
+def _check_possible(plan: SynthesisPlan) -> None:
+    """Refuse constraints that leave no row possible."""
+    if not plan.allowed:
+        return
+    model = GraphicalModel.uniform(plan.domain.sizes, 1.0, plan.allowed)
+    with np.errstate(all="ignore"):
+        if np.isfinite(model.beliefs[0]).all():
+            return
+    raise InputError(
+        "constraints that no row keeps",
+        why="every combination of values is said to be impossible",
+        fix="leave out one of them",
+    )

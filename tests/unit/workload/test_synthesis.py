@@ -1,0 +1,164 @@
+import datetime as dt
+from fractions import Fraction
+
+import numpy as np
+import pyarrow.compute as pc
+import pytest
+
+from discreet.errors import InputError
+from discreet.noise.bits import Keystream, replaced
+from discreet.plan.kinds import Kind
+from discreet.workload import inference
+from discreet.workload.binning import logarithmic_grid, private_bins
+from discreet.workload.domain import Domain
+from discreet.workload.histogram import JointHistogram
+from discreet.workload.marginals import measure_marginal
+from discreet.workload.structural_zeros import structural_zeros
+from discreet.workload.synthesis import Synthesis
+from discreet.workload.synthesizer import SynthesisPlan, synthesize
+from small_tables import CITIES, domain, people
+
+ROWS = people(3000)
+CELLS = domain(bins=4)
+ZEROS = [{"city": "Oslo", "member": [True, None]}]
+
+
+def make(plan=None):
+    plan = plan or SynthesisPlan(CELLS, Fraction(1), allowed=structural_zeros(CELLS, ZEROS))
+    result = synthesize(JointHistogram.of(ROWS, CELLS), plan)
+    return Synthesis(CELLS, result, bytes(range(32)), plan.guarantee)
+
+
+@pytest.fixture(scope="module")
+def made():
+    stream = Keystream(bytes(32))
+    with replaced(lambda: stream):  # a fixture of a module has no fixed bits of its own
+        return make()
+
+
+def test_rows_have_the_original_names_types_and_nulls(made):
+    table = made.table()
+    assert table.schema == ROWS.schema
+    assert abs(table.num_rows - 3000) < 60
+    assert all(0 < table[name].null_count < 600 for name in table.column_names)
+    assert set(table["city"].drop_null().to_pylist()) <= set(CITIES)
+    assert pc.min(table["day"]).as_py() >= dt.date(2020, 1, 1)
+
+
+def test_any_number_of_rows_is_drawn_and_always_the_same_ones(made):
+    assert made.table(7).num_rows == 7
+    assert made.table(0).num_rows == 0
+    assert made.table(500).equals(made.table(500))
+    assert made.table(10_000).num_rows == 10_000
+    with pytest.raises(InputError, match="at once"):
+        made.table(10**9)
+
+
+def test_rows_keep_to_the_model(made):
+    table = made.table(20_000)
+    shares = JointHistogram.of(table, CELLS).marginal(("city", "age")) / 20_000
+    wanted = made.model.marginal(("city", "age")) / made.model.total
+    assert np.abs(shares - wanted).max() < 0.005
+
+
+def test_impossible_rows_are_never_drawn(made):
+    table = made.table(20_000)
+    oslo = table.filter(pc.equal(table["city"], "Oslo"))
+    assert oslo.num_rows
+    assert set(oslo["member"].to_pylist()) == {False}
+
+
+def test_rows_are_drawn_under_conditions(made):
+    table = made.table(300, given={"city": ["Haifa", None], "age": (0, 20), "member": False})
+    assert set(table["city"].to_pylist()) <= {"Haifa", None}
+    assert pc.max(table["age"]).as_py() < 25  # the first bin is whole
+    assert set(table["member"].to_pylist()) == {False}
+    with pytest.raises(InputError, match="no row can be"):
+        made.table(given={"city": "Oslo", "member": True})
+
+
+def test_bytes_are_read_back_to_the_same(made):
+    again = Synthesis.from_bytes(made.to_bytes())
+    assert again.to_bytes() == made.to_bytes()
+    assert again.table(50).equals(made.table(50))
+    assert again.report().equals(made.report())
+    with pytest.raises(InputError, match="cannot be read"):
+        Synthesis.from_bytes(b"something else")
+
+
+def test_the_report_tells_the_error_of_every_pair(made):
+    report = made.report().to_pylist()
+    pairs = [one for one in report if one["error"] is not None]
+    assert len(pairs) == 10
+    rows = JointHistogram.of(ROWS, CELLS)
+    for one in pairs:
+        pair = tuple(one["columns"].split(" x "))
+        exact = np.abs(rows.marginal(pair) / 3000 - made.model.marginal(pair) / made.model.total)
+        # five deviations of the check's noise: once in a million, and the bits are fixed
+        assert abs(exact.sum() / 2 - one["error"]) < 2.6 * made.error_half_width + 0.01
+
+
+def test_counts_over_measured_marginals_have_exact_intervals(made):
+    rows = JointHistogram.of(ROWS, CELLS)
+    rng = np.random.default_rng(5)
+    hit = 0
+    cliques = [one.clique for one in made.result.measured if one.clique[0] in CELLS.names]
+    for _ in range(400):
+        clique = cliques[rng.integers(len(cliques))]
+        weights = {n: (rng.random(CELLS.sizes[n]) < 0.5).astype(float) for n in clique}
+        table = rows.marginal(clique).astype(float)
+        for axis, name in enumerate(clique):
+            table = table * weights[name].reshape(
+                [-1 if i == axis else 1 for i in range(table.ndim)]
+            )
+        found = inference.total(made, weights)
+        assert found.measured
+        hit += abs(found.value - table.sum()) <= found.half_width
+    assert hit >= 360
+
+
+def test_means_and_coefficients_are_near_those_of_the_data(made):
+    age = inference.mean(made, "age")
+    assert abs(age.value - 49.5) < 3
+    assert age.half_width < 3
+    young = inference.mean(made, "age", {"age": (0, 40)})
+    assert young.value < 30
+    slope = inference.regression(made, "income", ["age"])["age"]
+    assert abs(slope.value - 1.3) < 0.4
+    with pytest.raises(InputError, match="no mean"):
+        inference.mean(made, "city")
+
+
+def test_sampling_widens_an_interval(made):
+    where = {"city": "Haifa"}
+    assert inference.count(made, where).low < inference.count(made, where).high
+    wider = inference.count(made, where, sampling=True)
+    assert wider.half_width > inference.count(made, where).half_width
+
+
+def test_what_was_not_measured_says_so(made):
+    found = inference.count(made, {"city": "Haifa", "age": (0, 50), "member": False})
+    assert not found.measured
+    assert found.half_width > 0
+
+
+@pytest.mark.parametrize("kind", [Kind.INTEGER, Kind.REAL])
+def test_private_bins_follow_the_data_and_ignore_noise(kind):
+    grid = logarithmic_grid("x", kind, nullable=True)
+    values = [*range(900, 1900), None] if kind is Kind.INTEGER else np.linspace(0.5, 0.75, 1001)
+    rows = JointHistogram.of({"x": values}, Domain((grid,)))
+    found = private_bins(measure_marginal(rows, ("x",), Fraction(1, 4)), grid, bins=8)
+    low, high = (700, 2500) if kind is Kind.INTEGER else (0.4, 0.9)
+    assert low < found.edges[0] < found.edges[-1] < high
+    assert found.size <= 9
+
+
+def test_bins_of_nothing_are_one():
+    grid = logarithmic_grid("x", Kind.REAL, nullable=False)
+    rows = JointHistogram.of({"x": np.empty(0)}, Domain((grid,)))
+    assert private_bins(measure_marginal(rows, ("x",), Fraction(1, 100)), grid).size == 1
+
+
+def test_a_constraint_over_unknown_columns_is_refused():
+    with pytest.raises(InputError, match="columns that there are not"):
+        structural_zeros(CELLS, [{"town": "Haifa"}])
