@@ -123,8 +123,9 @@ def _move(expected: Floats, target: Target, damping: float) -> Floats:
 
     Why: a count m answers to its potential with about m, so the residual over m is Newton's step
     for a cell by itself. A multiple of the variance is added to m: cells that noise hides move
-    slowly, and with much of it this is the gradient, along which the loss falls for certain. Residuals are centred first, weighted by m, as
-    probabilities do not answer to a shift of all potentials.
+    slowly, and with much of it this is the gradient, along which the loss falls for certain.
+    Residuals are centred first, weighted by m, as probabilities do not answer to a shift of all
+    potentials.
     """
     residual = expected - target.counts
     centre = float((expected * residual).sum()) / float(expected.sum())
