@@ -14,8 +14,11 @@ _SLOWER, _FASTER, _LEAST = 0.5, 1.4, 2.0**-6
 another fit begins with."""
 
 
-_DAMPING = 30.0
-"""Deviations of noise that a cell has to be above to move at full speed."""
+_LOWEST = -30.0
+"""The lowest potential of a cell: e^-30 of the highest."""
+
+_DAMPING, _MOST_DAMPING = 30.0, 1e6
+"""Deviations of noise that a cell has to be above to move at full speed, at first and at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +75,20 @@ def fit(
     Why: entropic mirror descent moves the potential of a clique against its residuals; here each
     cell's by what it answers with. Stopping where residuals are smaller than noise leaves cells
     that noise hides as smooth as the rest of the model says. The step is kept from call to call;
-    where the loss does not fall it is halved, and the damping doubled.
+    where the loss does not fall the damping rises, and then the step is halved.
     """
     wanted = targets(measured)
     zero = {o: np.zeros(t.counts.shape) for o, t in wanted.items() if o not in start.potentials}
     now = start.replaced({**start.potentials, **zero}, estimate_total(wanted))
     cells = sum(t.counts.size for t in wanted.values())
+    least = 1 / math.sqrt(max(t.variance for t in wanted.values()))
     size, damping, done = 1.0 if step is None else step, _DAMPING, 0
     loss, expected = _loss(now, wanted)
     while done < iterations and 2 * loss > stop * cells:
         done += 1
         new = now.replaced(
             {
-                one: potential - size * _move(expected[one], wanted[one], damping)
+                one: _held(potential - size * _move(expected[one], wanted[one], damping * least))
                 if one in wanted
                 else potential
                 for one, potential in now.potentials.items()
@@ -93,9 +97,11 @@ def fit(
         new_loss, new_expected = _loss(new, wanted)
         if new_loss < loss:
             now, loss, expected = new, new_loss, new_expected
-            size, damping = size * _FASTER, max(_DAMPING, damping / _FASTER)
+            size, damping = min(1.0, size * _FASTER), max(_DAMPING, damping / _FASTER)
+        elif damping < _MOST_DAMPING:
+            damping *= 4
         else:
-            size, damping = size * _SLOWER, damping / _SLOWER
+            size *= _SLOWER
     return Fit(now, 2 * loss / cells, max(size, _LEAST), done)
 
 
@@ -116,11 +122,18 @@ def _move(expected: Floats, target: Target, damping: float) -> Floats:
     """How far each cell's potential should move, times the step.
 
     Why: a count m answers to its potential with about m, so the residual over m is Newton's step
-    for a cell by itself. Some deviations are added to m: cells that noise hides move slowly, and
-    with many of them this is the gradient. Residuals are centred first, weighted by m, as
-    probabilities do not answer to a shift of all potentials.
+    for a cell by itself. A multiple of the variance is added to m: cells that noise hides move
+    slowly, and with much of it this is the gradient, along which the loss falls for certain.
+    Residuals are centred first, weighted by m, as probabilities do not answer to a shift of all
+    potentials.
     """
     residual = expected - target.counts
     centre = float((expected * residual).sum()) / float(expected.sum())
-    moved: Floats = (residual - centre) / (expected + damping * math.sqrt(target.variance))
+    moved: Floats = (residual - centre) / (expected + damping * target.variance)
     return moved
+
+
+def _held(potential: Floats) -> Floats:
+    """A potential whose highest value is 0 and none is so low that products of them vanish."""
+    held: Floats = np.maximum(potential - potential.max(), _LOWEST)
+    return held

@@ -74,8 +74,9 @@ class GraphicalModel:
 
     @cached_property
     def beliefs(self) -> list[Floats]:
-        """The probabilities of each clique of the tree."""
-        return self.schedule.calibrate(self.potentials, self.allowed)
+        """The probabilities of each clique of the tree; NaN where nothing is possible."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.schedule.calibrate(self.potentials, self.allowed)
 
     def marginal(self, names: Sequence[str]) -> Floats:
         """The expected count in each cell of some columns, in the order in which they are named."""

@@ -77,8 +77,10 @@ class Synthesis:
         their number is then, unless said, the estimated number of such rows.
         """
         model = self._given(given)
-        count = max(1, round(model.total)) if rows is None else whole(rows, "rows", at_least=0)
-        if count * len(self.domain) > MOST_SAMPLED:
+        most = MOST_SAMPLED // len(self.domain)
+        estimated = min(max(1, round(model.total)), most)
+        count = estimated if rows is None else whole(rows, "rows", at_least=0)
+        if count > most:
             raise InputError(
                 f"{count:,} rows of {len(self.domain)} columns at once",
                 why=f"at most {MOST_SAMPLED:,} values are drawn in one piece",
@@ -126,7 +128,8 @@ class Synthesis:
 
     def mean_error(self) -> float:
         """The mean total variation distance between model and data over pairs of columns."""
-        return max(0.0, float(np.mean(list(self._errors.values())))) if self._errors else 0.0
+        mean = float(np.mean(list(self._errors.values()))) if self._errors else 0.0
+        return min(1.0, max(0.0, mean))
 
     def report(self) -> pa.Table:
         """Each marginal: its cells, how well it was measured, and how wrong the model is there.

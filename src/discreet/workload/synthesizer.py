@@ -334,9 +334,8 @@ def _check_possible(plan: SynthesisPlan) -> None:
     if not plan.allowed:
         return
     model = GraphicalModel.uniform(plan.domain.sizes, 1.0, plan.allowed)
-    with np.errstate(all="ignore"):
-        if np.isfinite(model.beliefs[0]).all():
-            return
+    if np.isfinite(model.beliefs[0]).all():
+        return
     raise InputError(
         "constraints that no row keeps",
         why="every combination of values is said to be impossible",

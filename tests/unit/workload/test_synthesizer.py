@@ -166,3 +166,12 @@ def test_progress_is_told(plan):
     synthesize(JointHistogram.of(ROWS, plan.domain), plan, lambda *now: told.append(now))
     assert told[-1] == (plan.rounds, plan.rounds)
     assert told == sorted(told)
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+@pytest.mark.parametrize("mu_squared", [Fraction(1, 10**12), Fraction(1, 30), Fraction(100)])
+def test_next_to_nobody_is_synthesised_like_everybody(rows, mu_squared):
+    plan = SynthesisPlan(domain(bins=20), mu_squared)
+    made = synthesize(JointHistogram.of(ROWS.slice(0, rows), plan.domain), plan)
+    assert np.isfinite(made.model.marginal(("city", "age"))).all()
+    assert made.spent <= mu_squared
