@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from discreet import learn as learn
     from discreet.answer.plan.accuracy import Accuracy
     from discreet.curator.budget import Budget
     from discreet.curator.opening import Curator
@@ -108,7 +109,13 @@ __all__ = [
 ]
 
 
+_PACKAGES = {"learn"}
+"""Packages with heavy dependencies, imported when first named: dp.learn.LogisticRegression."""
+
+
 def __getattr__(name: str) -> object:
+    if name in _PACKAGES:
+        return import_module(f"discreet.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")
     found = getattr(import_module(f"discreet.{_HOME[name]}"), name)
