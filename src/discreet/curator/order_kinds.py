@@ -6,12 +6,13 @@ client know orders, and not what kinds there are.
 
 from typing import Final
 
+from discreet.curator.fit_orders import FitKind
 from discreet.curator.ledger.orders import Order
 from discreet.curator.planned_orders import OrderKind
 from discreet.curator.query_orders import QueryKind
 from discreet.errors import InputError, LedgerError
 
-KINDS: Final[dict[str, OrderKind]] = {one.name: one for one in (QueryKind(),)}
+KINDS: Final[dict[str, OrderKind]] = {one.name: one for one in (QueryKind(), FitKind())}
 """Every kind of order that can be charged, by the name that the ledger stores."""
 
 

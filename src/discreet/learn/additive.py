@@ -82,7 +82,7 @@ class AdditiveClassifier(PrivateClassifier):
         delta: Any = 1e-6,
         bounds: Any = None,
         classes: Any = None,
-        categorical: Any = (),
+        categorical: Any = None,
         n_bins: Any = 12,
         max_iter: Any = 60,
         max_rows_per_unit: Any = 1,
@@ -104,7 +104,7 @@ class AdditiveClassifier(PrivateClassifier):
     def _learn(self, sums: NoisySums) -> None:
         self.classes_ = read_classes(self.classes)
         low, high = read_bounds(self.bounds, self.n_features_in_)
-        listed = frozenset(self.categorical)
+        listed = frozenset(self.categorical or ())
         bins, counts = private_bins(sums, low, high, self.n_bins, _BINS, listed)
         rows, models = coded(sums.rows, bins), len(self.classes_)
         targets = [1] if models == 2 else list(range(models))

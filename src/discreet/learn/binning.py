@@ -199,6 +199,11 @@ class Binner(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     def _n_features_out(self) -> int:
         return len(self.bin_edges_)
 
+    @property
+    def transformed_bounds_(self) -> list[tuple[float, float]]:
+        """Bounds of what `transform` gives: public, for the next step of a pipeline."""
+        return [(0.0, float(len(edges) + 1)) for edges in self.bin_edges_]
+
 
 def read_n_bins(value: Any) -> int:
     """Bins of a feature, from 2 to the number of cells."""

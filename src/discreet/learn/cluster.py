@@ -43,7 +43,8 @@ class ClusterTotals(RowStatistic):
     @property
     def square(self) -> int:
         """Its count and its norm."""
-        return int(self.counted**2 + self.radius**2)
+        square: int = self.counted**2 + self.radius**2
+        return square
 
     def sums(self, chunk: Chunk) -> Any:
         """Rows by nearest centre."""

@@ -73,6 +73,13 @@ class PCA(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     def _n_features_out(self) -> int:
         return len(self.components_)
 
+    @property
+    def transformed_bounds_(self) -> list[tuple[float, float]]:
+        """Bounds of what `transform` gives: public, for the next step of a pipeline."""
+        check_is_fitted(self, "components_")
+        most = np.abs(self.components_).sum(axis=1) * 2
+        return [(-float(one), float(one)) for one in most]
+
 
 def components(
     sums: NoisySums, low: Floats, high: Floats, centring: Fraction, share: Fraction

@@ -21,6 +21,9 @@ _BELOW = 1 - 2.0**-40
 
 _WIDEST = 64.0
 
+_FREE = 3
+"""Deviations at which a free column is cut."""
+
 
 @dataclass(frozen=True)
 class Scaling:
@@ -28,12 +31,14 @@ class Scaling:
 
     Guarantee:
         A row becomes whole numbers of at most GRID `reach` each, with an l2 norm of at most
-        GRID `norm` over the features and the constant `one` together, exactly.
+        `radius` over the features and the constant `one` together, exactly.
     Why:
         Norms of whole numbers below 2^53 are exact; longer rows are multiplied by norm/length,
         rounded down by _BELOW, and truncated towards 0, which only shortens them.
     Edge cases:
-        NaN counts as the centre (0 on the grid), infinities as the bounds.
+        NaN counts as the centre (0 on the grid), infinities as the bounds. The last `free` columns
+        are cut at _FREE each, and do not decide how far a row is shortened: a target that did
+        would bias what is learned of it.
     """
 
     low: Floats
@@ -42,6 +47,7 @@ class Scaling:
     scale: Floats
     norm: float
     one: float = 1.0
+    free: int = 0
 
     @cached_property
     def reach(self) -> int:
@@ -53,7 +59,7 @@ class Scaling:
     @cached_property
     def radius(self) -> int:
         """The largest norm of a row, in steps."""
-        return max(1, int(self.norm * GRID))
+        return max(1, int((self.norm**2 + self.free * _FREE**2) ** 0.5 * GRID) + 1)
 
     def steps(self, x: Floats) -> Floats:
         """Rows as whole numbers, a constant first where `one` is above 0; within the norm."""
@@ -63,10 +69,12 @@ class Scaling:
         if self.one:
             constant = np.full((len(x), 1), float(int(self.one * GRID)))
             moved = np.concatenate([constant, moved], axis=1)
-        length = (moved * moved).sum(axis=1)
-        over = length > self.radius**2
+        kept = moved.shape[1] - self.free
+        np.clip(moved[:, kept:], -_FREE * GRID, _FREE * GRID, out=moved[:, kept:])
+        length, most = (moved[:, :kept] ** 2).sum(axis=1), int(self.norm * GRID)
+        over = length > most**2
         if over.any():
-            factor = self.radius / np.sqrt(length[over]) * _BELOW
+            factor = most / np.sqrt(length[over]) * _BELOW
             moved[over] = np.trunc(moved[over] * factor[:, None])
         return moved
 
@@ -135,7 +143,8 @@ class NormCounts(RowStatistic):
 
     def sums(self, chunk: Chunk) -> Any:
         """Counts by cell."""
-        length = np.sqrt((self.scaling.steps(chunk.x) ** 2).sum(axis=1)) / GRID
+        z = self.scaling.steps(chunk.x)
+        length = np.sqrt((z[:, : z.shape[1] - self.scaling.free] ** 2).sum(axis=1)) / GRID
         cell = np.minimum(np.floor(length * (self.cells / self.most)), self.cells - 1)
         return np.bincount(cell.astype(np.int64), chunk.weight, minlength=self.cells)
 
@@ -199,6 +208,7 @@ def standardize(
     power: float = 1.0,
     quantile: float = 0.5,
     rows: Rows | None = None,
+    free: int = 0,
 ) -> Standardized:
     """Centre features at noisy means, scale by noisy deviations, cut rows at a noisy quantile.
 
@@ -209,11 +219,13 @@ def standardize(
     half = (high - low) / 2
     scale = 1 / (variance ** (power / 2) * half ** (1 - power))
     scale /= np.sqrt(np.mean(variance * scale**2))  # one deviation is a unit, on average
-    free = Scaling(low, high, mean, scale, _WIDEST * len(low) ** 0.5, one)
+    if free:
+        scale[-free:] = 1 / variance[-free:] ** 0.5
+    whole_rows = Scaling(low, high, mean, scale, _WIDEST * len(low) ** 0.5, one, free)
     most = 4 * (len(low) + one) ** 0.5
-    counts = sums.sums(NormCounts(free, most), share / 3, rows)
+    counts = sums.sums(NormCounts(whole_rows, most), share / 3, rows)
     norm = _norm_at(counts, most, quantile)
-    return Standardized(Scaling(low, high, mean, scale, norm, one), count, mean, variance)
+    return Standardized(Scaling(low, high, mean, scale, norm, one, free), count, mean, variance)
 
 
 def centre(sums: NoisySums, low: Floats, high: Floats, share: Fraction) -> tuple[Scaling, float]:

@@ -22,6 +22,7 @@ from discreet.learn.design import read_bounds
 from discreet.learn.intervals import normal_intervals
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Floats
+from discreet.rationals import whole
 
 _CELLS = 32
 """Cells of values where ranks are compared."""
@@ -189,7 +190,7 @@ class ChiSquare(HypothesisTest):
         *,
         epsilon: Any = 1.0,
         delta: Any = 1e-6,
-        n_categories: Any = 2,
+        n_categories: Any = None,
         probabilities: Any = None,
         classes: Any = None,
         max_rows_per_unit: Any = 1,
@@ -216,11 +217,24 @@ class ChiSquare(HypothesisTest):
     def _prepare(self, features: int) -> None:
         if self.classes is not None:
             super()._prepare(features)
-        if self.classes is None and self.probabilities is not None:
+        if self.classes is None:
             self._expected()
+        whole(int(np.ravel(self._categories)[0]), "n_categories", at_least=2)
+
+    @property
+    def _categories(self) -> Any:
+        if self.n_categories is not None:
+            return self.n_categories
+        if self.probabilities is not None:
+            return len(self.probabilities)
+        raise InputError(
+            "n_categories are missing",
+            why="categories that come from the data would give away who has a rare one",
+            fix="pass n_categories=4, or probabilities",
+        )
 
     def _expected(self) -> Floats:
-        k = int(self.n_categories)
+        k = int(np.ravel(self._categories)[0])
         given = np.full(k, 1 / k) if self.probabilities is None else np.ravel(self.probabilities)
         if given.shape == (k,) and np.all(given > 0) and abs(float(given.sum()) - 1) < 1e-9:
             return given.astype(np.float64)
@@ -231,7 +245,7 @@ class ChiSquare(HypothesisTest):
         )
 
     def _learn(self, sums: NoisySums) -> None:
-        k, groups = int(self.n_categories), 1 if self.classes is None else len(self.classes)
+        k, groups = int(np.ravel(self._categories)[0]), 1 if self.classes is None else len(self.classes)
         cells = equal_bins(np.array([-0.5]), np.array([k - 0.5]), [k])
         statistic = BinCounts(cells, groups)
         counts = sums.sums(statistic, Fraction(1)).reshape(groups, -1)[:, :k]

@@ -72,7 +72,7 @@ class Ridge(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         low, high = (np.concatenate([a, b]) for a, b in zip(*ends, strict=True))
         joined = sums.rows.map(_with_target)
         found = standardize(
-            sums, low, high, _CENTRE, quantile=self._QUANTILE, power=0.5, rows=joined
+            sums, low, high, _CENTRE, quantile=self._QUANTILE, power=0.5, rows=joined, free=1
         )
         noisy = second_moments(sums, found.scaling, 1 - _CENTRE, joined)
         self._solve(noisy.matrix, noisy.sigma, found.scaling, low[-1], high[-1])
@@ -89,8 +89,9 @@ class Ridge(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         theta = inverse @ b
         count = max(float(matrix[0, 0]), p + 1.0)
         left = (yy - 2 * theta @ b + theta @ a @ theta) / max(count - p, 1.0)
-        spread = max(float(left), sigma * (1 + theta @ theta) ** 0.5 / count)
-        noise = sigma**2 * (1 + theta @ theta) * np.eye(p) + sigma**2 * np.diag(theta**2)
+        length = float(theta @ theta)
+        spread = max(float(left), sigma * (1 + length) ** 0.5 / count)
+        noise = sigma**2 * (1 + length) * np.eye(p) + sigma**2 * np.diag(theta**2)
         covariance = inverse @ (spread * a + noise) @ inverse
         self._unscale(theta, covariance, spread, scaling, low, high)
 
