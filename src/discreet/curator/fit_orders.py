@@ -64,7 +64,7 @@ class FittedModel(BaseRelease):
     price: Price
     guarantee: GDP
     costs: tuple[Cost, ...]
-    media_type: ClassVar[str] = "application/json"
+    media_type: ClassVar[str] = BaseRelease.media_type
 
     @property
     def estimators(self) -> list[Any]:
@@ -316,7 +316,11 @@ def _ends(of: Type) -> tuple[float, float]:
         return 0.0, 1.0
     if of.keys is not None:
         return 0.0, float(max(len(_values(of)) - 1, 1))
-    if of.range is not None and of.kind.is_number and np.isfinite([of.range.low, of.range.high]).all():
+    if (
+        of.range is not None
+        and of.kind.is_number
+        and np.isfinite([of.range.low, of.range.high]).all()
+    ):
         return float(of.range.low), float(of.range.high)
     raise InputError(
         "a feature without bounds",
@@ -387,7 +391,7 @@ def _rows(session: Session, table: Table, spec: Mapping[str, Any], dialect: Dial
 
 
 def _numbers(column: pa.Array, of: Type) -> NDArray[np.float64]:
-    """Numbers as they are, listed values by their place; NaN for NULL and for what is not listed."""
+    """Numbers as they are, listed values by their place; NaN for NULL and all other values."""
     if of.keys is not None and of.kind is not Kind.BOOLEAN:
         column = pc.index_in(column, value_set=pa.array(_values(of), type=column.type))
     numbers: NDArray[np.float64] = (
@@ -448,13 +452,9 @@ def _attributes(one: Any) -> dict[str, Any]:
     answer: dict[str, Any] = {"estimator": type(one).__name__}
     for name, value in vars(one).items():
         if name.endswith("_") and isinstance(value, (int, float, np.ndarray)):
-            rounded = np.round(np.asarray(value, dtype=object if _is_text(value) else float), 6)
-            answer[name] = rounded.tolist()
+            array = np.asarray(value)
+            answer[name] = (np.round(array, 6) if array.dtype.kind in "iuf" else array).tolist()
     return answer
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind not in "iuf"
 
 
 def _question(table: Table) -> Query:

@@ -112,7 +112,7 @@ class AdditiveClassifier(PrivateClassifier):
         for label in targets:
             own = rows.map(lambda chunk, label=label: _against(chunk, label))  # type: ignore[misc]
             thetas.append(self._curves(sums, bins, counts, own, (1 - _BINS) / len(targets)))
-        self.bin_edges_ = list(bins.edges)
+        self.bin_edges_, self.n_iter_ = list(bins.edges), self.max_iter
         self.curves_ = [np.stack([bins.of(theta, j) for theta in thetas]) for j in range(len(low))]
         self.intercept_ = np.array([theta[-1] for theta in thetas])
 
@@ -171,7 +171,8 @@ class AdditiveClassifier(PrivateClassifier):
 
     def predict(self, X: Any) -> Any:  # noqa: N803 - sklearn's
         """The class with the largest probability."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        place = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[place]
 
 
 def _against(chunk: Chunk, label: int) -> Chunk:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.errors import InputError
@@ -61,8 +62,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:  # noqa: N803 - sklearn's
         """Learn from rows; `groups` names the person of each row."""
         x = self._read_features(X)
-        self._check_target(y, len(x))
-        target = None if self._TARGET == "none" else self._read_target(y)
+        target = self._target_of(y, len(x))
         self._prepare(x.shape[1])
         rows = rows_of(x, target, groups, self.max_rows_per_unit)
         return self._fit_rows(rows)
@@ -114,9 +114,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
         )
         return read
 
-    def _check_target(self, y: Any, rows: int) -> None:
+    def _target_of(self, y: Any, rows: int) -> Floats | None:
+        """Targets as doubles, one a row; None where there are none."""
         if self._TARGET == "none":
-            return
+            return None
         if y is None:
             raise InputError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
@@ -124,10 +125,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
                 why="it learns to predict it",
                 fix="pass y",
             )
-        if np.ndim(y) > 2 or (np.ndim(y) == 2 and np.shape(y)[1] != 1) or len(y) != rows:
+        flat = column_or_1d(np.asarray(y), warn=True)
+        if len(flat) != rows:
             raise InputError(
                 "y is not one target a row", why="each row has one", fix="pass as many as rows"
             )
+        return self._read_target(flat)
 
     def _read_target(self, y: Any) -> Floats:
         """Targets as doubles."""

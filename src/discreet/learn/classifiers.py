@@ -81,7 +81,7 @@ class LinearClassifier(PrivateClassifier):
 
     def _keep(self, theta: Floats, scaling: Scaling) -> None:
         values = theta @ unscaling(scaling, self.n_features_in_).T
-        self.coef_, self.intercept_ = values[:, 1:], values[:, 0]
+        self.coef_, self.intercept_, self.n_iter_ = values[:, 1:], values[:, 0], self.max_iter
 
     def decision_function(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Margins: one a row for two classes, else one for each class."""

@@ -38,7 +38,7 @@ class ClusterTotals(RowStatistic):
     @property
     def width(self) -> int:
         """A count and a sum for each centre."""
-        return len(self.centres) * (1 + self.axes.shape[1])
+        return len(self.centres) * (1 + int(self.axes.shape[1]))
 
     @property
     def square(self) -> int:
@@ -99,7 +99,7 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
         spread = np.sqrt(values[:kept] + 1e-6) * GRID
         centres, shift = self._lloyd(sums, scaling, count, spread, axes)
         lifted = (centres @ axes + shift) / GRID / scaling.scale + scaling.centre
-        self.cluster_centers_ = np.clip(lifted, low, high)
+        self.cluster_centers_, self.n_iter_ = np.clip(lifted, low, high), self.max_iter
 
     def _lloyd(
         self, sums: NoisySums, scaling: Scaling, count: float, spread: Floats, axes: Floats

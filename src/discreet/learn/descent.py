@@ -49,7 +49,8 @@ def _table(link: Link) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=1)
 def _exponentials() -> NDArray[np.float64]:
-    return np.rint(np.exp(np.arange(-_FAR * _CELLS, 1) / _CELLS) * 2**20)
+    answer: Floats = np.rint(np.exp(np.arange(-_FAR * _CELLS, 1) / _CELLS) * 2**20)
+    return answer
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,17 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from discreet.errors import DiscreetError, InputError
-from discreet.learn import additive, classifiers, cluster, decomposition, linear, naive_bayes
-from discreet.learn import binning, scaling, trees
+from discreet.learn import (
+    additive,
+    binning,
+    classifiers,
+    cluster,
+    decomposition,
+    linear,
+    naive_bayes,
+    scaling,
+    trees,
+)
 from discreet.learn.base import PrivateEstimator
 from discreet.learn.hypothesis_tests import TESTS
 from discreet.learn.noisy_sums import NoisySums
@@ -107,7 +116,7 @@ class FitPlan:
             self.run(rows, neighbours)
         except DiscreetError:
             raise
-        except Exception as wrong:
+        except Exception as wrong:  # noqa: BLE001 - parameters of strangers fail in any way
             raise InputError(
                 "an estimator that cannot be fitted with its parameters",
                 why=type(wrong).__name__,
@@ -127,7 +136,7 @@ class FitPlan:
         width = self.features
         for one in self._made:
             if fitted and getattr(one, "bounds", 0) is None:
-                one.bounds = fitted[-1].transformed_bounds_  # type: ignore[attr-defined]
+                one.bounds = fitted[-1].transformed_bounds_
             one.n_features_in_ = width
             one._prepare(width)  # noqa: SLF001 - own
             sums = NoisySums(rows, one._mu_squared, neighbours, told, recorded=recorded)  # noqa: SLF001

@@ -202,17 +202,8 @@ class ChiSquare(HypothesisTest):
         self.classes = classes
         self.max_rows_per_unit = max_rows_per_unit
 
-    def _check_target(self, y: Any, rows: int) -> None:
-        if self.classes is not None:
-            super()._check_target(y, rows)
-
-    def _read_target(self, y: Any) -> Floats:
-        return np.zeros(len(y)) if self.classes is None else super()._read_target(y)
-
-    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> "ChiSquare":  # noqa: N803
-        """Test values, by group where there are `classes`."""
-        alone = y is None and self.classes is None
-        return super().fit(X, np.zeros(len(X)) if alone else y, groups=groups)
+    def _target_of(self, y: Any, rows: int) -> Floats | None:
+        return None if self.classes is None else super()._target_of(y, rows)
 
     def _prepare(self, features: int) -> None:
         if self.classes is not None:
@@ -245,7 +236,10 @@ class ChiSquare(HypothesisTest):
         )
 
     def _learn(self, sums: NoisySums) -> None:
-        k, groups = int(np.ravel(self._categories)[0]), 1 if self.classes is None else len(self.classes)
+        k, groups = (
+            int(np.ravel(self._categories)[0]),
+            1 if self.classes is None else len(self.classes),
+        )
         cells = equal_bins(np.array([-0.5]), np.array([k - 0.5]), [k])
         statistic = BinCounts(cells, groups)
         counts = sums.sums(statistic, Fraction(1)).reshape(groups, -1)[:, :k]

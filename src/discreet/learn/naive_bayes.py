@@ -4,6 +4,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InputError
 from discreet.learn.base import read_classes
@@ -28,7 +29,8 @@ class BayesClassifier(PrivateClassifier):
 
     def predict(self, X: Any) -> Any:  # noqa: N803 - sklearn's
         """The most probable class."""
-        return self.classes_[self._joint(self._clamped(X)).argmax(axis=1)]
+        place = self._joint(self._clamped(X)).argmax(axis=1)
+        return self.classes_[place]
 
 
 class GaussianNB(BayesClassifier):
@@ -136,6 +138,7 @@ class CategoricalNB(BayesClassifier):
             self.feature_log_prob_.append(np.log(own / own.sum(axis=1, keepdims=True)))
 
     def _clamped(self, x: Any) -> Floats:
+        check_is_fitted(self, "guarantee_")
         return self._read_features(x, reset=False)
 
     def _joint(self, x: Floats) -> Floats:

@@ -118,7 +118,8 @@ class TreeClassifier(PrivateClassifier):
 
     def predict(self, X: Any) -> Any:  # noqa: N803 - sklearn's
         """The class with the largest share."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        place = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[place]
 
 
 class DecisionTree(TreeClassifier):
