@@ -3,7 +3,17 @@
 import importlib
 import sys
 
-ALL = ("noise", "accounting", "sampling", "accounts", "query", "ledger", "server", "limits")
+ALL = (
+    "noise",
+    "accounting",
+    "sampling",
+    "accounts",
+    "query",
+    "ledger",
+    "server",
+    "limits",
+    "learning",
+)
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or ALL:

@@ -11,15 +11,15 @@ BENCH = Path(__file__).parents[1] / ".bench"
 PEERS = ("opendp==0.16.0", "dp-accounting==0.6.0", "prv-accountant==0.2.0")
 
 
-def peer_python() -> Path:
-    """The interpreter of the peers' environment, made on first use."""
-    python = BENCH / "bin" / "python"
-    stamp = BENCH / "peers.txt"
-    if not stamp.exists() or stamp.read_text() != "\n".join(PEERS):
+def peer_python(room: str = "", peers: tuple[str, ...] = PEERS) -> Path:
+    """The interpreter of a peers' environment, made on first use."""
+    home = BENCH / room
+    python, stamp = home / "bin" / "python", home / "peers.txt"
+    if not stamp.exists() or stamp.read_text() != "\n".join(peers):
         print("installing peers into .bench/ (once)", file=sys.stderr)
-        venv.create(BENCH, with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", *PEERS], check=True)
-        stamp.write_text("\n".join(PEERS))
+        venv.create(home, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", *peers], check=True)
+        stamp.write_text("\n".join(peers))
     return python
 
 

@@ -60,7 +60,8 @@ class Rows:
         def chunks() -> Iterator[Chunk]:
             if not held:
                 for one in self.chunks():
-                    x = one.x.astype(np.int32)
+                    small = np.abs(one.x).max(initial=0.0) < 1 << 15
+                    x = one.x.astype(np.int16 if small else np.int32)
                     held.append((x, Chunk(np.empty((0, 0)), one.y, one.weight)))
             for x, rest in held:
                 yield Chunk(x.astype(np.float64), rest.y, rest.weight)

@@ -117,7 +117,7 @@ class StatisticalQueries:
         total, count = self._sums.sums(statistic, share) / GRID
         noise = self._sums.sigma(statistic, share) / GRID / max(count, 1.0)
         value = float(np.clip(total / max(count, 1.0), -1, 1))
-        return QueryAnswer(value, 1.96 * noise * (1 + value**2) ** 0.5)
+        return QueryAnswer(value, float(1.96 * noise * (1 + value**2) ** 0.5))
 
     @property
     def left(self) -> int:
