@@ -45,7 +45,7 @@ from discreet.sql.writer.stored_view import view_name
 
 if TYPE_CHECKING:
     from discreet.learn.fit_plan import FitPlan
-    from discreet.learn.rows import Chunk, Rows
+    from discreet.learn.rows import Chunk, PersonRows
 
 _FIELDS: Final = ("steps", "table", "features", "target")
 _FEATURES: Final = 500
@@ -69,7 +69,7 @@ class FittedModel(BaseRelease):
     @property
     def estimators(self) -> list[Any]:
         """All steps, fitted: a function of the noisy sums."""
-        nobody = _rows_module().Rows(lambda: iter(()))
+        nobody = _rows_module().PersonRows(lambda: iter(()))
         rows = replace(nobody, full=self.spec["full"], bound=self.spec["bound"])
         fits, _ = _plan(self.spec).run(rows, self.guarantee.neighbours, self.tape)
         return fits
@@ -365,7 +365,9 @@ def _select(table: Table, spec: Mapping[str, Any], dialect: Dialect) -> str:
     return f"SELECT {', '.join(shown)}, CAST({many} AS BIGINT) AS many FROM {rows}"  # noqa: S608 - quoted by the dialect
 
 
-def _rows(session: Session, table: Table, spec: Mapping[str, Any], dialect: Dialect) -> "Rows":
+def _rows(
+    session: Session, table: Table, spec: Mapping[str, Any], dialect: Dialect
+) -> "PersonRows":
     """The rows of a table as an estimator sums them, streamed as often as they are asked for."""
     learn, select = _rows_module(), _select(table, spec, dialect)
     types = [table.columns[name] for name in spec["features"]]
@@ -386,7 +388,7 @@ def _rows(session: Session, table: Table, spec: Mapping[str, Any], dialect: Dial
                 weight = learn.weights_of(many, bound // full) if full > 1 else np.ones(len(x))
                 yield learn.Chunk(x, y, weight)
 
-    found: Rows = learn.Rows(chunks, full, bound)
+    found: PersonRows = learn.PersonRows(chunks, full, bound)
     return found
 
 

@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from discreet.errors import InputError
 from discreet.learn.base import read_classes
-from discreet.learn.binning import Bins, coded, private_bins, read_n_bins
+from discreet.learn.binning import FeatureBins, coded, private_bins, read_n_bins
 from discreet.learn.classifiers import PrivateClassifier, softmax
 from discreet.learn.descent import Descent, Link, LinkGradient
 from discreet.learn.design import GRID, read_bounds
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
 from discreet.learn.rows import Chunk, Floats
 from discreet.rationals import whole
+
+_VALUES = 10_000
 
 _BINS = Fraction(1, 10)
 """The share of the budget for bins and their counts."""
@@ -100,6 +103,14 @@ class AdditiveClassifier(PrivateClassifier):
         super()._prepare(features)
         read_n_bins(self.n_bins)
         whole(self.max_iter, "max_iter", at_least=1)
+        low, high = read_bounds(self.bounds, features)
+        listed = [whole(one, "categorical", at_least=0) for one in self.categorical or ()]
+        if any(one >= features or high[one] - low[one] >= _VALUES for one in listed):
+            raise InputError(
+                "a categorical feature that is not there or too wide",
+                why=f"it has a bin for each whole number within its bounds, {_VALUES:,} at most",
+                fix="name features by their place, or let their values be joined to bins",
+            )
 
     def _learn(self, sums: NoisySums) -> None:
         self.classes_ = read_classes(self.classes)
@@ -117,7 +128,7 @@ class AdditiveClassifier(PrivateClassifier):
         self.intercept_ = np.array([theta[-1] for theta in thetas])
 
     def _curves(
-        self, sums: NoisySums, bins: Bins, counts: Floats, rows: Any, share: Fraction
+        self, sums: NoisySums, bins: FeatureBins, counts: Floats, rows: Any, share: Fraction
     ) -> Floats:
         features = len(bins.edges)
         total = max(float(np.maximum(counts, 0).sum()) / features, 1.0)
@@ -155,7 +166,7 @@ class AdditiveClassifier(PrivateClassifier):
         """Log odds: one a row for two classes, else one for each class."""
         check_is_fitted(self, "curves_")
         x = self._read_features(X, reset=False)
-        bins = Bins(tuple(self.bin_edges_))
+        bins = FeatureBins(tuple(self.bin_edges_))
         codes = bins.codes(x) - bins.starts
         margin = self.intercept_ + sum(
             curve[:, codes[:, j]].T for j, curve in enumerate(self.curves_)

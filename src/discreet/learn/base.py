@@ -12,8 +12,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.errors import InputError
 from discreet.learn.noisy_sums import NoisySums, mu_squared_of
-from discreet.learn.rows import Floats, Rows, rows_of
+from discreet.learn.rows import Floats, PersonRows, rows_of
 from discreet.privacy import GDP, Guarantee, compose
+
+_CLASSES = 1000
 
 
 class PrivacyWarning(UserWarning):
@@ -67,7 +69,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
         rows = rows_of(x, target, groups, self.max_rows_per_unit)
         return self._fit_rows(rows)
 
-    def _fit_rows(self, rows: Rows) -> Self:
+    def _fit_rows(self, rows: PersonRows) -> Self:
         """Fit to rows that were read, and count what is spent."""
         self._learn_from(NoisySums(rows, self._mu_squared))
         self._spending.add(self.guarantee_)
@@ -107,8 +109,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
 
     def _read_features(self, x: Any, *, reset: bool = True) -> Floats:
         """Features as doubles; what is no number is NaN, and nobody is told which it was."""
-        if isinstance(x, np.ndarray) and x.dtype == object and x.ndim == 2:
-            x = np.array([[_number(item) for item in row] for row in x]).reshape(x.shape)
+        if isinstance(x, np.ndarray) and x.dtype.kind in "OUS" and x.ndim == 2:
+            x = np.array([[number(item) for item in row] for row in x]).reshape(x.shape)
+        elif hasattr(x, "columns") and hasattr(x, "apply"):  # a frame of pandas keeps its names
+            x = x.apply(lambda column: [number(item) for item in column.tolist()])
         read: Floats = validate_data(
             self, x, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0
         )
@@ -144,7 +148,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
         return tags
 
 
-def _number(item: Any) -> float:
+def number(item: Any) -> float:
+    """A double, or NaN for what is none: no value makes reading fail."""
     try:
         return float(item)
     except (TypeError, ValueError, OverflowError):
@@ -163,6 +168,10 @@ def read_classes(classes: Any) -> Any:
     if listed.ndim != 1 or len(listed) < 2 or len(set(listed.tolist())) < len(listed):
         raise InputError(
             "classes are not a list of different labels", why="there are two at least", fix="list"
+        )
+    if len(listed) > _CLASSES:
+        raise InputError(
+            f"more than {_CLASSES:,} classes", why="each takes memory", fix="join some"
         )
     return np.array(sorted(listed.tolist()), dtype=listed.dtype)
 

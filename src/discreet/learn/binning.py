@@ -13,7 +13,7 @@ from discreet.errors import InputError
 from discreet.learn.base import PrivateEstimator
 from discreet.learn.design import read_bounds
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
-from discreet.learn.rows import Chunk, Floats, Rows
+from discreet.learn.rows import Chunk, Floats, PersonRows
 from discreet.rationals import whole
 
 _CELLS = 256
@@ -21,7 +21,7 @@ _CELLS = 256
 
 
 @dataclass(frozen=True)
-class Bins:
+class FeatureBins:
     """For each feature the inner edges of its bins; a last bin more is for NaN.
 
     Codes come from comparisons alone, so they are a row's own.
@@ -58,9 +58,9 @@ class Bins:
         return flat[start : start + self.sizes[feature]]
 
 
-def equal_bins(low: Floats, high: Floats, counts: list[int]) -> Bins:
+def equal_bins(low: Floats, high: Floats, counts: list[int]) -> FeatureBins:
     """Bins of equal width, so many a feature."""
-    return Bins(
+    return FeatureBins(
         tuple(np.linspace(a, b, n + 1)[1:-1] for a, b, n in zip(low, high, counts, strict=True))
     )
 
@@ -74,7 +74,7 @@ class BinCounts(RowStatistic):
         more for its label.
     """
 
-    bins: Bins
+    bins: FeatureBins
     labels: int = 1
 
     @property
@@ -106,7 +106,7 @@ def private_bins(
     n_bins: int,
     share: Fraction,
     categorical: frozenset[int] = frozenset(),
-) -> tuple[Bins, Floats]:
+) -> tuple[FeatureBins, Floats]:
     """Bins with about as many rows each, and their noisy counts; listed features keep every value.
 
     Why: equal cells are counted with noise, and neighbouring cells joined until each bin has its
@@ -120,7 +120,7 @@ def private_bins(
     for j, inner in enumerate(cells.edges):
         own = cells.of(counts, j)[:-1]
         edges.append(inner if j in categorical else _joined(inner, own, n_bins))
-    bins = Bins(tuple(edges))
+    bins = FeatureBins(tuple(edges))
     middles = [_middles(e, a, b) for e, a, b in zip(cells.edges, low, high, strict=True)]
     flat = np.zeros(sum(bins.sizes))
     for j, middle in enumerate(middles):
@@ -191,7 +191,7 @@ class Binner(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """The number of the bin of each value; NaN has the last."""
         check_is_fitted(self, "bin_edges_")
-        bins = Bins(tuple(self.bin_edges_))
+        bins = FeatureBins(tuple(self.bin_edges_))
         codes = bins.codes(self._read_features(X, reset=False)) - bins.starts
         return codes.astype(np.float64)
 
@@ -213,6 +213,6 @@ def read_n_bins(value: Any) -> int:
     raise InputError(f"n_bins is {n}", why=f"cells are {_CELLS}", fix="ask for fewer")
 
 
-def coded(rows: Rows, bins: Bins) -> Rows:
+def coded(rows: PersonRows, bins: FeatureBins) -> PersonRows:
     """All rows as codes, kept for many passes."""
     return rows.map(bins.chunk).kept()

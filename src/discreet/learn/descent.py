@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.learn.design import GRID
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
-from discreet.learn.rows import Chunk, Floats, Rows, exact_product
+from discreet.learn.rows import Chunk, Floats, PersonRows, exact_product
 
 _CELLS = 1 << 8
 """Steps to a unit of a margin where a link is looked up."""
@@ -144,7 +144,7 @@ class Descent:
         start: Floats,
         count: float,
         share: Fraction,
-        rows: Rows,
+        rows: PersonRows,
         *,
         curvature: Floats | float = 1.0,
         project: Callable[[Floats], Floats] = np.asarray,

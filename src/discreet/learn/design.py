@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
-from discreet.learn.rows import Chunk, Floats, Rows
+from discreet.learn.rows import Chunk, Floats, PersonRows
 from discreet.rationals import rational
 
 GRID = 1 << 10
@@ -82,7 +82,7 @@ class Scaling:
         """The same rows on the grid."""
         return Chunk(self.steps(chunk.x), chunk.y, chunk.weight)
 
-    def apply(self, rows: Rows) -> Rows:
+    def apply(self, rows: PersonRows) -> PersonRows:
         """All rows on the grid, kept for many passes."""
         return rows.map(self.chunk).kept()
 
@@ -186,7 +186,7 @@ class Standardized:
 
 
 def feature_moments(
-    sums: NoisySums, low: Floats, high: Floats, share: Fraction, rows: Rows | None = None
+    sums: NoisySums, low: Floats, high: Floats, share: Fraction, rows: PersonRows | None = None
 ) -> tuple[float, Floats, Floats]:
     """The number of rows, means and variances of features, in their own units; at least sane."""
     d, half = len(low), (high - low) / 2
@@ -207,7 +207,7 @@ def standardize(
     one: float = 1.0,
     power: float = 1.0,
     quantile: float = 0.5,
-    rows: Rows | None = None,
+    rows: PersonRows | None = None,
     free: int = 0,
 ) -> Standardized:
     """Centre features at noisy means, scale by noisy deviations, cut rows at a noisy quantile.

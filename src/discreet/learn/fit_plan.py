@@ -29,7 +29,7 @@ from discreet.learn import (
 from discreet.learn.base import PrivateEstimator
 from discreet.learn.hypothesis_tests import TESTS
 from discreet.learn.noisy_sums import NoisySums
-from discreet.learn.rows import Chunk, Rows
+from discreet.learn.rows import Chunk, PersonRows
 from discreet.privacy import Neighbours
 from discreet.rationals import whole
 
@@ -111,7 +111,7 @@ class FitPlan:
     def rehearse(self, neighbours: Neighbours) -> None:
         """Run on no rows: what fails, fails now and for public reasons."""
         nobody = np.zeros((0, self.features))
-        rows = Rows(lambda: iter([Chunk(nobody, np.zeros(0), np.zeros(0))]))
+        rows = PersonRows(lambda: iter([Chunk(nobody, np.zeros(0), np.zeros(0))]))
         try:
             self.run(rows, neighbours)
         except DiscreetError:
@@ -125,7 +125,7 @@ class FitPlan:
 
     def run(
         self,
-        rows: Rows,
+        rows: PersonRows,
         neighbours: Neighbours,
         tape: Sequence[NDArray[Any]] | None = None,
     ) -> tuple[list[PrivateEstimator], list[NDArray[Any]]]:

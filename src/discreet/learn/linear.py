@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.learn.base import PrivateEstimator
+from discreet.learn.base import PrivateEstimator, number
 from discreet.learn.design import Scaling, read_bounds, standardize
 from discreet.learn.intervals import normal_intervals
 from discreet.learn.moments import second_moments
@@ -64,7 +64,7 @@ class Ridge(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         return self.alpha
 
     def _read_target(self, y: Any) -> Floats:
-        return np.asarray(y, dtype=np.float64).ravel()
+        return np.array([number(item) for item in y.tolist()], dtype=np.float64)
 
     def _learn(self, sums: NoisySums) -> None:
         features = self.n_features_in_

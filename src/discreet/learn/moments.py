@@ -7,7 +7,7 @@ import numpy as np
 
 from discreet.learn.design import GRID, Scaling
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
-from discreet.learn.rows import Chunk, Floats, Rows, exact_product
+from discreet.learn.rows import Chunk, Floats, PersonRows, exact_product
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class NoisyMoments:
     sigma: float
 
 
-def second_moments(sums: NoisySums, scaling: Scaling, share: Any, rows: Rows) -> NoisyMoments:
+def second_moments(sums: NoisySums, scaling: Scaling, share: Any, rows: PersonRows) -> NoisyMoments:
     """Measure second moments once."""
     statistic = SecondMoments(scaling)
     upper = sums.sums(statistic, share, rows) / GRID**2

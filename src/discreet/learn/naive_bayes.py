@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InputError
 from discreet.learn.base import read_classes
-from discreet.learn.binning import BinCounts, Bins, equal_bins
+from discreet.learn.binning import BinCounts, FeatureBins, equal_bins
 from discreet.learn.class_totals import class_moments
 from discreet.learn.classifiers import PrivateClassifier, softmax
 from discreet.learn.design import read_bounds
@@ -108,7 +108,7 @@ class CategoricalNB(BayesClassifier):
         read_classes(self.classes)
         self._bins(features)
 
-    def _bins(self, features: int) -> Bins:
+    def _bins(self, features: int) -> FeatureBins:
         if self.n_categories is None:
             raise InputError(
                 "n_categories are missing",

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InvariantBroken
-from discreet.learn.rows import Chunk, Floats, Rows
+from discreet.errors import InputError, InvariantBroken
+from discreet.learn.rows import Chunk, Floats, PersonRows
 from discreet.mechanisms import INTEGERS
 from discreet.mechanisms.gaussian import largest_mu, read_delta
 from discreet.mechanisms.grid import sqrt_up
@@ -18,6 +18,9 @@ from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.noise import below
 from discreet.privacy import GDP, Neighbours
 from discreet.rationals import Real, positive
+
+_MOST = 1 << 22
+"""Numbers of one release at most."""
 
 
 class RowStatistic(ABC):
@@ -61,18 +64,26 @@ class NoisySums:
         so a crash is recovered, and no second draw is ever made.
     """
 
-    rows: Rows
+    rows: PersonRows
     mu_squared: Fraction
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     tape: list[NDArray[Any]] = field(default_factory=list)
     spent: Fraction = Fraction(0)
     recorded: Iterator[NDArray[Any]] | None = None
 
-    def sums(self, statistic: RowStatistic, share: Fraction, rows: Rows | None = None) -> Floats:
+    def sums(
+        self, statistic: RowStatistic, share: Fraction, rows: PersonRows | None = None
+    ) -> Floats:
         """A noisy sum for a share of the whole budget, in units of one row; `rows` derive from own.
 
         InvariantBroken where the shares exceed the budget.
         """
+        if statistic.width > _MOST:
+            raise InputError(
+                f"a release of more than {_MOST:,} numbers",
+                why="what is asked for does not fit in memory",
+                fix="use fewer features, bins, classes, trees or a smaller depth",
+            )
         self.spent += share * self.mu_squared
         if self.spent > self.mu_squared:
             raise InvariantBroken(
@@ -113,7 +124,7 @@ class NoisySums:
             neighbours=self.neighbours,
         )
 
-    def _release(self, statistic: RowStatistic, share: Fraction, rows: Rows) -> NDArray[Any]:
+    def _release(self, statistic: RowStatistic, share: Fraction, rows: PersonRows) -> NDArray[Any]:
         exact = np.zeros(statistic.width, dtype=object)  # Python's integers never wrap
         for chunk in rows.chunks():
             exact += statistic.sums(chunk).ravel().astype(np.int64)
@@ -131,6 +142,6 @@ def mu_squared_of(epsilon: Real, delta: Real) -> Fraction:
     return largest_mu(positive(epsilon, "epsilon"), read_delta(delta)) ** 2
 
 
-def replayed(tape: list[NDArray[Any]], mu_squared: Fraction, rows: Rows) -> NoisySums:
+def replayed(tape: list[NDArray[Any]], mu_squared: Fraction, rows: PersonRows) -> NoisySums:
     """Answers that were given before, in their order; `rows` says how people were bounded."""
     return NoisySums(rows, mu_squared, recorded=iter(tape))

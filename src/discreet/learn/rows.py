@@ -39,7 +39,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class PersonRows:
     """All rows, chunk by chunk, as often as they are asked for.
 
     `full` is the weight of a row that counts whole, `bound` that of all rows of a person together.
@@ -49,11 +49,11 @@ class Rows:
     full: int = 1
     bound: int = 1
 
-    def map(self, of: Callable[[Chunk], Chunk]) -> "Rows":
+    def map(self, of: Callable[[Chunk], Chunk]) -> "PersonRows":
         """The same rows after a function of each row alone."""
-        return Rows(lambda: map(of, self.chunks()), self.full, self.bound)
+        return PersonRows(lambda: map(of, self.chunks()), self.full, self.bound)
 
-    def kept(self) -> "Rows":
+    def kept(self) -> "PersonRows":
         """The same rows, computed once and kept as small integers for many passes."""
         held: list[tuple[NDArray[Any], Chunk]] = []
 
@@ -66,10 +66,10 @@ class Rows:
             for x, rest in held:
                 yield Chunk(x.astype(np.float64), rest.y, rest.weight)
 
-        return Rows(chunks, self.full, self.bound)
+        return PersonRows(chunks, self.full, self.bound)
 
 
-def rows_of(x: Floats, y: Floats | None, groups: Any, max_rows_per_unit: int) -> Rows:
+def rows_of(x: Floats, y: Floats | None, groups: Any, max_rows_per_unit: int) -> PersonRows:
     """The rows of arrays; each a person's own, or of the people that `groups` names.
 
     Edge cases: rows whose group is missing are one person's together.
@@ -77,13 +77,13 @@ def rows_of(x: Floats, y: Floats | None, groups: Any, max_rows_per_unit: int) ->
     target = np.zeros(len(x)) if y is None else y
     most = whole(max_rows_per_unit, "max_rows_per_unit", at_least=1)
     if groups is None:
-        return Rows(_slices(x, target, np.ones(len(x))))
+        return PersonRows(_slices(x, target, np.ones(len(x))))
     counts = _rows_per_person(groups)
     if len(counts) != len(x):
         raise InputError(
             "groups and X differ in length", why="each row is somebody's", fix="pass one a row"
         )
-    return Rows(_slices(x, target, weights_of(counts, most)), FULL, FULL * most)
+    return PersonRows(_slices(x, target, weights_of(counts, most)), FULL, FULL * most)
 
 
 def weights_of(rows_per_person: NDArray[Any], most: int) -> Floats:

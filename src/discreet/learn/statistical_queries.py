@@ -68,7 +68,8 @@ class StatisticalQueries:
     Neighbours:
         One person more or less, with all rows that `groups` gives them.
     Edge cases:
-        Functions see one row at a time, as a copy. One that remembers rows is no function of a row:
+        With a curator and the name of a table for X and y, queries are SQL predicates, each a
+        question that the curator charges an equal part of epsilon for. Functions see one row at a time, as a copy. One that remembers rows is no function of a row:
         nothing can be promised for it.
 
     Example:
@@ -88,22 +89,25 @@ class StatisticalQueries:
         y: Any = None,
         *,
         epsilon: Real,
-        delta: Real,
+        delta: Real = 1e-6,
         queries: int,
         groups: Any = None,
         max_rows_per_unit: int = 1,
     ) -> None:
+        self._queries, self._asked = whole(queries, "queries", at_least=1), 0
+        self._source: tuple[Any, str, Fraction] | None = None
+        if hasattr(X, "sql"):
+            self._source = X, str(y), positive(epsilon, "epsilon") / self._queries
+            return
         x = np.asarray(X, dtype=np.float64)
         if x.ndim != 2:
             raise InputError("X is no table", why="rows have features", fix="pass two dimensions")
         target = None if y is None else np.asarray(y, dtype=np.float64)
-        self._queries = whole(queries, "queries", at_least=1)
         rows = rows_of(x, target, groups, max_rows_per_unit)
         self._sums = NoisySums(rows, mu_squared_of(positive(epsilon, "epsilon"), delta))
-        self._asked = 0
 
-    def __call__(self, function: Callable[[Any, Any], Any]) -> QueryAnswer:
-        """The expectation of function(row, label), which is cut to [-1, 1]."""
+    def __call__(self, function: Callable[[Any, Any], Any] | str) -> QueryAnswer:
+        """The expectation of function(row, label), cut to [-1, 1]; of a curator's table, of SQL."""
         if self._asked == self._queries:
             raise BudgetError(
                 f"all {self._queries} queries are asked",
@@ -113,11 +117,27 @@ class StatisticalQueries:
                 left=0,
             )
         self._asked += 1
+        if self._source is not None:
+            return self._curated(str(function), *self._source)
+        if isinstance(function, str):
+            raise InputError(
+                "SQL about rows in memory", why="there is no table", fix="pass a function"
+            )
         statistic, share = Expectation(function), Fraction(1, self._queries)
         total, count = self._sums.sums(statistic, share) / GRID
         noise = self._sums.sigma(statistic, share) / GRID / max(count, 1.0)
         value = float(np.clip(total / max(count, 1.0), -1, 1))
         return QueryAnswer(value, float(1.96 * noise * (1 + value**2) ** 0.5))
+
+    @staticmethod
+    def _curated(predicate: str, curator: Any, table: str, price: Fraction) -> QueryAnswer:
+        """The share of a table's rows for which an SQL predicate holds, charged to its curator."""
+        name = '"' + table.replace('"', '""') + '"'
+        share = f"AVG(CASE WHEN ({predicate}) THEN 1.0 ELSE 0.0 END) AS share"
+        text = f"SELECT {share} FROM {name}"  # noqa: S608 - the curator's reader judges it
+        release = curator.sql(text, epsilon=price)
+        value, off = release.table.column("share")[0].as_py(), release.half_widths["share"][0]
+        return QueryAnswer(float(value or 0.0), float(off.as_py() or 1.0))
 
     @property
     def left(self) -> int:
@@ -126,5 +146,11 @@ class StatisticalQueries:
 
     @property
     def guarantee(self) -> GDP:
-        """What all answers so far give away."""
+        """What all answers so far give away; of a curator's table its ledger knows."""
+        if self._source is not None:
+            raise InputError(
+                "a guarantee of queries to a curator",
+                why="its ledger counts what was spent, in its own measure",
+                fix="ask curator.budget(dataset)",
+            )
         return self._sums.guarantee

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.learn.base import read_classes
-from discreet.learn.binning import Bins, coded, equal_bins, read_n_bins
+from discreet.learn.binning import FeatureBins, coded, equal_bins, read_n_bins
 from discreet.learn.classifiers import PrivateClassifier
 from discreet.learn.design import read_bounds
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
@@ -51,7 +51,7 @@ class LeafCounts(RowStatistic):
 
     trees: tuple[Tree, ...]
     labels: int
-    codes: Bins
+    codes: FeatureBins
     by_bin: bool = False
 
     @property
@@ -96,7 +96,7 @@ class TreeClassifier(PrivateClassifier):
         whole(self.max_depth, "max_depth", at_least=1)
         read_n_bins(self.n_bins)
 
-    def _own_bins(self) -> Bins:
+    def _own_bins(self) -> FeatureBins:
         low, high = read_bounds(self.bounds, self.n_features_in_)
         return equal_bins(low, high, [self.n_bins] * len(low))
 
@@ -219,7 +219,7 @@ class RandomForest(TreeClassifier):
         self._keep(trees, found, sums.sigma(statistic, Fraction(1)))
 
 
-def _best_split(counts: Floats, bins: Bins) -> tuple[int, int]:
+def _best_split(counts: Floats, bins: FeatureBins) -> tuple[int, int]:
     """The feature and threshold after which labels are purest, by noisy counts."""
     best, choice = -np.inf, (0, 1)
     for j, (start, size) in enumerate(zip(bins.starts, bins.sizes, strict=True)):

@@ -272,3 +272,16 @@ def test_a_remote_curator_fits_the_same(curator):
     curator.fit(same, "visits", features=["age"], target="smokes")
 
     assert one.theta_.tolist() == same.theta_.tolist()
+
+
+def test_statistical_queries_are_charged_to_the_table(curator):
+    oracle = dp.learn.StatisticalQueries(curator, "visits", epsilon=4, queries=2)
+
+    answer = oracle("age > 50")
+
+    assert abs(answer.value - 0.5) < 0.3
+    assert answer.tolerance > 0
+    assert spent(curator)[0] > 0
+    assert oracle.left == 1
+    with pytest.raises(InputError):
+        _ = oracle.guarantee

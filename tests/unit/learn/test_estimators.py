@@ -115,11 +115,27 @@ def test_what_is_missing_is_refused_before_a_row_is_looked_at(name):
         {"classes": ["a", "a"]},
         {"max_iter": 0},
         {"max_rows_per_unit": 0},
+        {"classes": list(range(2000))},
     ],
 )
 def test_parameters_that_mean_nothing_are_refused(wrong):
     with pytest.raises(InputError):
         clone(SUPERVISED["logistic"]).set_params(**wrong).fit(np.zeros((4, 3)), ["no"] * 4)
+
+
+def test_values_that_are_no_numbers_are_missing_and_quoted_nowhere():
+    import pandas as pd
+
+    y = ["no", "yes", None, ["odd"]]
+    odd = np.array([["secret", 1, None], [2.0, "3", {}], [1, 2, 3], [4, 5, 6]], dtype=object)
+    frame = pd.DataFrame(odd, columns=["a", "b", "c"])
+    listed = np.empty(4, dtype=object)
+    listed[:] = y
+    for table in (odd, frame, odd[:1].astype(str).repeat(4, axis=0)):
+        assert fit("gaussian bayes", (table, listed, None)).theta_.shape == (2, 3)
+    assert learn.LinearRegression(bounds=(0, 1), target_bounds=(0, 1), **PAID).fit(odd, listed)
+    with pytest.raises(InputError, match="too wide"):
+        learn.AdditiveClassifier(bounds=(0, 1e9), classes=[0, 1], categorical=[0]).fit(odd, listed)
 
 
 def test_what_is_not_fitted_says_so():
