@@ -90,14 +90,13 @@ class AdditiveClassifier(PrivateClassifier):
         max_iter: Any = 60,
         max_rows_per_unit: Any = 1,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.categorical = categorical
-        self.n_bins = n_bins
-        self.max_iter = max_iter
-        self.max_rows_per_unit = max_rows_per_unit
+        self.epsilon, self.delta, self.bounds, self.classes = epsilon, delta, bounds, classes
+        self.categorical, self.n_bins, self.max_iter, self.max_rows_per_unit = (
+            categorical,
+            n_bins,
+            max_iter,
+            max_rows_per_unit,
+        )
 
     def _prepare(self, features: int) -> None:
         super()._prepare(features)

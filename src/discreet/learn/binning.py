@@ -172,10 +172,7 @@ class Binner(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
         bounds: Any = None,
         max_rows_per_unit: Any = 1,
     ) -> None:
-        self.n_bins = n_bins
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
+        self.n_bins, self.epsilon, self.delta, self.bounds = n_bins, epsilon, delta, bounds
         self.max_rows_per_unit = max_rows_per_unit
 
     def _prepare(self, features: int) -> None:

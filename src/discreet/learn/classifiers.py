@@ -28,6 +28,18 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
     classes: Any
     _TARGET: ClassVar[str] = "label"
 
+    def __init__(
+        self,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 1e-6,
+        bounds: Any = None,
+        classes: Any = None,
+        max_rows_per_unit: Any = 1,
+    ) -> None:
+        self.epsilon, self.delta, self.bounds, self.classes = epsilon, delta, bounds, classes
+        self.max_rows_per_unit = max_rows_per_unit
+
     def _prepare(self, features: int) -> None:
         read_bounds(self.bounds, features)
         read_classes(self.classes)
@@ -126,13 +138,12 @@ class LogisticRegression(LinearClassifier):
         standard_errors: Any = False,
         max_rows_per_unit: Any = 1,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.max_iter = max_iter
-        self.standard_errors = standard_errors
-        self.max_rows_per_unit = max_rows_per_unit
+        self.epsilon, self.delta, self.bounds, self.classes = epsilon, delta, bounds, classes
+        self.max_iter, self.standard_errors, self.max_rows_per_unit = (
+            max_iter,
+            standard_errors,
+            max_rows_per_unit,
+        )
 
     def _prepare(self, features: int) -> None:
         super()._prepare(features)
@@ -211,12 +222,8 @@ class LinearSVC(LinearClassifier):
         max_iter: Any = 30,
         max_rows_per_unit: Any = 1,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.max_iter = max_iter
-        self.max_rows_per_unit = max_rows_per_unit
+        self.epsilon, self.delta, self.bounds, self.classes = epsilon, delta, bounds, classes
+        self.max_iter, self.max_rows_per_unit = max_iter, max_rows_per_unit
 
 
 class Perceptron(LinearSVC):

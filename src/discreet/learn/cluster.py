@@ -79,12 +79,8 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
         max_iter: Any = 5,
         max_rows_per_unit: Any = 1,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.max_iter = max_iter
-        self.max_rows_per_unit = max_rows_per_unit
+        self.n_clusters, self.epsilon, self.delta, self.bounds = n_clusters, epsilon, delta, bounds
+        self.max_iter, self.max_rows_per_unit = max_iter, max_rows_per_unit
 
     def _prepare(self, features: int) -> None:
         read_bounds(self.bounds, features)

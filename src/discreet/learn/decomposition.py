@@ -38,10 +38,12 @@ class PCA(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
         bounds: Any = None,
         max_rows_per_unit: Any = 1,
     ) -> None:
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
+        self.n_components, self.epsilon, self.delta, self.bounds = (
+            n_components,
+            epsilon,
+            delta,
+            bounds,
+        )
         self.max_rows_per_unit = max_rows_per_unit
 
     def _prepare(self, features: int) -> None:

@@ -69,10 +69,7 @@ class _OfMeans(HypothesisTest):
         classes: Any = None,
         max_rows_per_unit: Any = 1,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
+        self.epsilon, self.delta, self.bounds, self.classes = epsilon, delta, bounds, classes
         self.max_rows_per_unit = max_rows_per_unit
 
     def _prepare(self, features: int) -> None:
@@ -195,12 +192,13 @@ class ChiSquare(HypothesisTest):
         classes: Any = None,
         max_rows_per_unit: Any = 1,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_categories = n_categories
-        self.probabilities = probabilities
-        self.classes = classes
-        self.max_rows_per_unit = max_rows_per_unit
+        self.epsilon, self.delta, self.n_categories, self.probabilities = (
+            epsilon,
+            delta,
+            n_categories,
+            probabilities,
+        )
+        self.classes, self.max_rows_per_unit = classes, max_rows_per_unit
 
     def _target_of(self, y: Any, rows: int) -> Floats | None:
         return None if self.classes is None else super()._target_of(y, rows)
@@ -276,10 +274,12 @@ class ProportionTest(ChiSquare):
         classes: Any = None,
         max_rows_per_unit: Any = 1,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.probability = probability
-        self.classes = classes
+        self.epsilon, self.delta, self.probability, self.classes = (
+            epsilon,
+            delta,
+            probability,
+            classes,
+        )
         self.max_rows_per_unit = max_rows_per_unit
 
     @property

@@ -47,12 +47,8 @@ class Ridge(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         target_bounds: Any = None,
         max_rows_per_unit: Any = 1,
     ) -> None:
-        self.alpha = alpha
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.target_bounds = target_bounds
-        self.max_rows_per_unit = max_rows_per_unit
+        self.alpha, self.epsilon, self.delta, self.bounds = alpha, epsilon, delta, bounds
+        self.target_bounds, self.max_rows_per_unit = target_bounds, max_rows_per_unit
 
     def _prepare(self, features: int) -> None:
         read_bounds(self.bounds, features)

@@ -44,21 +44,6 @@ class GaussianNB(BayesClassifier):
     Reference: Vaidya, Shafiq, Basu, Hong, Differentially Private Naive Bayes Classification, 2013.
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1.0,
-        delta: Any = 1e-6,
-        bounds: Any = None,
-        classes: Any = None,
-        max_rows_per_unit: Any = 1,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.max_rows_per_unit = max_rows_per_unit
-
     def _learn(self, sums: NoisySums) -> None:
         self.classes_ = read_classes(self.classes)
         low, high = read_bounds(self.bounds, self.n_features_in_)
@@ -97,12 +82,13 @@ class CategoricalNB(BayesClassifier):
         alpha: Any = 1.0,
         max_rows_per_unit: Any = 1,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_categories = n_categories
-        self.classes = classes
-        self.alpha = alpha
-        self.max_rows_per_unit = max_rows_per_unit
+        self.epsilon, self.delta, self.n_categories, self.classes = (
+            epsilon,
+            delta,
+            n_categories,
+            classes,
+        )
+        self.alpha, self.max_rows_per_unit = alpha, max_rows_per_unit
 
     def _prepare(self, features: int) -> None:
         read_classes(self.classes)

@@ -28,10 +28,12 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator): 
         bounds: Any = None,
         max_rows_per_unit: Any = 1,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.max_rows_per_unit = max_rows_per_unit
+        self.epsilon, self.delta, self.bounds, self.max_rows_per_unit = (
+            epsilon,
+            delta,
+            bounds,
+            max_rows_per_unit,
+        )
 
     def _prepare(self, features: int) -> None:
         read_bounds(self.bounds, features)

@@ -69,8 +69,8 @@ class StatisticalQueries:
         One person more or less, with all rows that `groups` gives them.
     Edge cases:
         With a curator and the name of a table for X and y, queries are SQL predicates, each a
-        question that the curator charges an equal part of epsilon for. Functions see one row at a time, as a copy. One that remembers rows is no function of a row:
-        nothing can be promised for it.
+        question that the curator charges an equal part of epsilon for. Functions see one row at a
+        time, as a copy; for one that remembers rows nothing can be promised.
 
     Example:
         >>> x, y = np.arange(2000.0)[:, None] % 10, np.zeros(2000)

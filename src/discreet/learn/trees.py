@@ -144,13 +144,8 @@ class DecisionTree(TreeClassifier):
         n_bins: Any = 8,
         max_rows_per_unit: Any = 1,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.max_depth = max_depth
-        self.n_bins = n_bins
-        self.max_rows_per_unit = max_rows_per_unit
+        self.epsilon, self.delta, self.bounds, self.classes = epsilon, delta, bounds, classes
+        self.max_depth, self.n_bins, self.max_rows_per_unit = max_depth, n_bins, max_rows_per_unit
 
     def _learn(self, sums: NoisySums) -> None:
         self.classes_ = read_classes(self.classes)
@@ -192,14 +187,13 @@ class RandomForest(TreeClassifier):
         n_bins: Any = 8,
         max_rows_per_unit: Any = 1,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.n_estimators = n_estimators
-        self.max_depth = max_depth
-        self.n_bins = n_bins
-        self.max_rows_per_unit = max_rows_per_unit
+        self.epsilon, self.delta, self.bounds, self.classes = epsilon, delta, bounds, classes
+        self.n_estimators, self.max_depth, self.n_bins, self.max_rows_per_unit = (
+            n_estimators,
+            max_depth,
+            n_bins,
+            max_rows_per_unit,
+        )
 
     def _prepare(self, features: int) -> None:
         super()._prepare(features)
