@@ -16,6 +16,7 @@ ALL = (
     "local",
     "synthesis",
     "workload",
+    "learning",
 )
 
 if __name__ == "__main__":

@@ -151,7 +151,7 @@ def over_http(uploads=20, each=25_000):
 
 def main():
     mine, whole = speeds()
-    peers = ask_peers("peer_local.py", LOCAL_PEERS)
+    peers = ask_peers("peer_local.py", "local", LOCAL_PEERS)
     print(f"domain {D:,}, {N:,} people, epsilon {EPSILON}; reports a second of CPU")
     print(f"{'':<26}{'discreet':>14}{'goal':>12}{'pure-ldp, OpenDP':>18}")
     for name, speed in mine.items():

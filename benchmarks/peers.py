@@ -16,22 +16,21 @@ LOCAL_PEERS = (
 """The newest versions that pure-ldp runs with; an environment of its own."""
 
 
-def peer_python(peers: tuple[str, ...] = PEERS) -> Path:
-    """The interpreter of the peers' environment, made on first use."""
-    place = BENCH if peers is PEERS else BENCH / "local"
-    python = place / "bin" / "python"
-    stamp = place / "peers.txt"
+def peer_python(room: str = "", peers: tuple[str, ...] = PEERS) -> Path:
+    """The interpreter of a peers' environment, made on first use."""
+    home = BENCH / room
+    python, stamp = home / "bin" / "python", home / "peers.txt"
     if not stamp.exists() or stamp.read_text() != "\n".join(peers):
         print("installing peers into .bench/ (once)", file=sys.stderr)
-        venv.create(place, with_pip=True)
+        venv.create(home, with_pip=True)
         subprocess.run([python, "-m", "pip", "install", "-q", *peers], check=True)
         stamp.write_text("\n".join(peers))
     return python
 
 
-def ask_peers(script: str, peers: tuple[str, ...] = PEERS) -> dict[str, float]:
+def ask_peers(script: str, room: str = "", peers: tuple[str, ...] = PEERS) -> dict[str, float]:
     """Run a script of this folder in the peers' environment; it prints one JSON object."""
-    command = [peer_python(peers), Path(__file__).with_name(script)]
+    command = [peer_python(room, peers), Path(__file__).with_name(script)]
     threads = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(BENCH.parent)}
     done = subprocess.run(
         command, check=True, capture_output=True, text=True, env={**os.environ, **threads}

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from discreet import learn as learn
     from discreet import local as local
     from discreet.answer.plan.accuracy import Accuracy
     from discreet.curator.budget import Budget
@@ -64,9 +65,6 @@ _HOMES = {
     ],
     "privacy": ["Filter", "Neighbours", "Odometer", "Plan", "calibrate", "compose"],
 }
-_ROOMS = frozenset({"local"})
-"""Packages that are reached by their name, such as `dp.local.Rappor`."""
-
 _HOME = {name: room for room, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -112,8 +110,12 @@ __all__ = [
 ]
 
 
+_PACKAGES = frozenset({"learn", "local"})
+"""Packages that are imported when first named, such as `dp.local.Rappor`."""
+
+
 def __getattr__(name: str) -> object:
-    if name in _ROOMS:
+    if name in _PACKAGES:
         return import_module(f"discreet.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")

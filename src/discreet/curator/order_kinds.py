@@ -6,6 +6,7 @@ client know orders, and not what kinds there are.
 
 from typing import Final
 
+from discreet.curator.fit_orders import FitKind
 from discreet.curator.ledger.orders import Order
 from discreet.curator.online_orders import OnlineKind
 from discreet.curator.planned_orders import OrderKind
@@ -14,7 +15,7 @@ from discreet.curator.synthesis_orders import SynthesisKind
 from discreet.errors import InputError, LedgerError
 
 KINDS: Final[dict[str, OrderKind]] = {
-    one.name: one for one in (QueryKind(), SynthesisKind(), OnlineKind())
+    one.name: one for one in (QueryKind(), SynthesisKind(), OnlineKind(), FitKind())
 }
 """Every kind of order that can be charged, by the name that the ledger stores."""
 

@@ -1,7 +1,7 @@
 """What can be asked of a curator, whether it is in this process or behind a server."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -10,6 +10,7 @@ from discreet.answer.plan.explain import Explanation
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release
 from discreet.curator.data.data_store import unknown
+from discreet.curator.fit_orders import fit_spec, fitted, make_test
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.online_epochs import OnlineQueries, OnlineReply
 from discreet.curator.online_orders import OnlineRelease, online_spec
@@ -206,6 +207,44 @@ class QuestionInterface(ABC):
 
     @abstractmethod
     def _online_state(self, charge: int) -> OnlineState: ...
+
+    # --- learning -------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        estimator: Any,
+        table: str,
+        *,
+        features: Iterable[str],
+        target: str | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> Any:
+        """Fit an estimator of `discreet.learn`, or a pipeline of them, to a table; charged first.
+
+        Bounds and classes that the estimator does not name come from the table's description. The
+        fit is one order of kind `fit`: the same again costs nothing and gives the same.
+        """
+        spec = fit_spec(estimator, table, features, target)
+        return fitted(estimator, self.order("fit", spec, analyst=analyst, request=request))
+
+    def test(
+        self,
+        name: str,
+        table: str,
+        *,
+        value: str,
+        by: str | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+        **parameters: Any,
+    ) -> Any:
+        """A statistical test of a column, by the groups of another; charged first.
+
+        `name` is one of `discreet.learn.TESTS`: t, anova, mann-whitney, chi-square, proportion.
+        """
+        one = make_test(name, parameters)
+        return self.fit(one, table, features=[value], target=by, analyst=analyst, request=request)
 
     # --- orders of any kind ---------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ These are views for programs that share a process. Between people who do not tru
 server has to stand: whoever holds the curator object holds the data.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypedDict, Unpack
 
@@ -78,6 +78,23 @@ class AnalystView:
     def synthesize(self, table: str, **options: Any) -> "SynthesisRelease":
         """Make a synthetic table; options are those of `Curator.synthesize`."""
         return self.curator.synthesize(table, analyst=self.analyst, **options)
+
+    def fit(
+        self,
+        estimator: Any,
+        table: str,
+        *,
+        features: Iterable[str],
+        target: str | None = None,
+        request: str | None = None,
+    ) -> Any:
+        """Fit an estimator of `discreet.learn` to a table."""
+        who = {"analyst": self.analyst, "request": request}
+        return self.curator.fit(estimator, table, features=features, target=target, **who)
+
+    def test(self, name: str, table: str, *, value: str, **parameters: Any) -> Any:
+        """A statistical test of a column."""
+        return self.curator.test(name, table, value=value, analyst=self.analyst, **parameters)
 
     def explain_order(self, kind: str, spec: Mapping[str, Any]) -> "OrderExplanation":
         """What an order would cost; touches no data."""

@@ -1,0 +1,192 @@
+"""What all estimators share: how they read rows, spend, and say what was spent."""
+
+import warnings
+from abc import abstractmethod
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from discreet.errors import InputError
+from discreet.learn.noisy_sums import NoisySums, mu_squared_of
+from discreet.learn.rows import Floats, PersonRows, rows_of
+from discreet.privacy import GDP, Guarantee, compose
+
+_CLASSES = 1000
+
+
+class PrivacyWarning(UserWarning):
+    """Something was spent again, or is protected less than it may seem."""
+
+
+class Spending:
+    """What an estimator and all its clones have spent together."""
+
+    def __init__(self) -> None:
+        self.guarantees: list[Guarantee] = []
+
+    def add(self, one: Guarantee) -> None:
+        """Count one more fit; the second and later ones are warned of."""
+        self.guarantees.append(one)
+        if len(self.guarantees) > 1:
+            warnings.warn(
+                f"fit number {len(self.guarantees)} of this estimator and its clones: each fit "
+                "spends its own epsilon; spent_ says what all of them cost together",
+                PrivacyWarning,
+                stacklevel=4,
+            )
+
+
+class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
+    """An estimator whose `fit` is differentially private for every person in the rows.
+
+    Guarantee:
+        `fit` is (epsilon, delta)-differentially private, exactly GDP (`guarantee_`), about one
+        person added or removed with all their rows (`groups`; each row is a person without). Every
+        attribute that `fit` sets is a function of parameters and noisy sums alone.
+    Edge cases:
+        NaN and infinities count as a bound or centre; rows without a known target count nowhere; no
+        row and no number of rows makes `fit` fail. `fit` again, of the same estimator or a clone,
+        spends again: it warns, and `spent_` says what all of them cost.
+    """
+
+    epsilon: Any
+    delta: Any
+    bounds: Any
+    max_rows_per_unit: Any
+
+    _TARGET: ClassVar[str] = "none"
+    """What y is: none, label or number."""
+
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:  # noqa: N803 - sklearn's
+        """Learn from rows; `groups` names the person of each row."""
+        x = self._read_features(X)
+        target = self._target_of(y, len(x))
+        self._prepare(x.shape[1])
+        rows = rows_of(x, target, groups, self.max_rows_per_unit)
+        return self._fit_rows(rows)
+
+    def _fit_rows(self, rows: PersonRows) -> Self:
+        """Fit to rows that were read, and count what is spent."""
+        self._learn_from(NoisySums(rows, self._mu_squared))
+        self._spending.add(self.guarantee_)
+        return self
+
+    def _learn_from(self, sums: NoisySums) -> None:
+        """Fit from noisy sums, fresh or from a tape."""
+        self._learn(sums)
+        self.guarantee_: GDP = sums.guarantee
+
+    @property
+    def _mu_squared(self) -> Fraction:
+        return mu_squared_of(self.epsilon, self.delta)
+
+    @property
+    def spent_(self) -> Guarantee:
+        """What all fits of this estimator and its clones gave away together."""
+        check_is_fitted(self, "guarantee_")
+        return compose(self._spending.guarantees)
+
+    @property
+    def _spending(self) -> Spending:
+        spending: Spending = self.__dict__.setdefault("_spent", Spending())
+        return spending
+
+    def __sklearn_clone__(self) -> Self:
+        copy: Self = super().__sklearn_clone__()
+        copy.__dict__["_spent"] = self._spending
+        return copy
+
+    def _prepare(self, features: int) -> None:
+        """Check parameters against the number of features, before any row is looked at."""
+
+    @abstractmethod
+    def _learn(self, sums: NoisySums) -> None:
+        """Set the fitted attributes from noisy sums."""
+
+    def _read_features(self, x: Any, *, reset: bool = True) -> Floats:
+        """Features as doubles; what is no number is NaN, and nobody is told which it was."""
+        if isinstance(x, np.ndarray) and x.dtype.kind in "OUS" and x.ndim == 2:
+            x = np.array([[number(item) for item in row] for row in x]).reshape(x.shape)
+        elif hasattr(x, "columns") and hasattr(x, "apply"):  # a frame of pandas keeps its names
+            x = x.apply(lambda column: [number(item) for item in column.tolist()])
+        read: Floats = validate_data(
+            self, x, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0
+        )
+        return read
+
+    def _target_of(self, y: Any, rows: int) -> Floats | None:
+        """Targets as doubles, one a row; None where there are none."""
+        if self._TARGET == "none":
+            return None
+        if y is None:
+            raise InputError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
+                "is None",
+                why="it learns to predict it",
+                fix="pass y",
+            )
+        flat = column_or_1d(np.asarray(y), warn=True)
+        if len(flat) != rows:
+            raise InputError(
+                "y is not one target a row", why="each row has one", fix="pass as many as rows"
+            )
+        return self._read_target(flat)
+
+    def _read_target(self, y: Any) -> Floats:
+        """Targets as doubles."""
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = self._TARGET != "none"
+        tags.non_deterministic = True
+        return tags
+
+
+def number(item: Any) -> float:
+    """A double, or NaN for what is none: no value makes reading fail."""
+    try:
+        return float(item)
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
+
+
+def read_classes(classes: Any) -> Any:
+    """The public list of labels; InputError where it is missing."""
+    if classes is None:
+        raise InputError(
+            "classes are missing",
+            why="labels that come from the data would give away whoever has a rare one",
+            fix="pass classes=[...], or pay for them with learn.private_classes",
+        )
+    listed = np.asarray(classes)
+    if listed.ndim != 1 or len(listed) < 2 or len(set(listed.tolist())) < len(listed):
+        raise InputError(
+            "classes are not a list of different labels", why="there are two at least", fix="list"
+        )
+    if len(listed) > _CLASSES:
+        raise InputError(
+            f"more than {_CLASSES:,} classes", why="each takes memory", fix="join some"
+        )
+    return np.array(sorted(listed.tolist()), dtype=listed.dtype)
+
+
+def codes_of(y: Any, classes: Any) -> Floats:
+    """The place of each label among the classes; NaN for every other."""
+    places = {label: place for place, label in enumerate(classes.tolist())}
+    flat = np.asarray(y).ravel()
+    found = [places.get(item, np.nan) if _hashable(item) else np.nan for item in flat.tolist()]
+    return np.array(found, dtype=np.float64).reshape(len(flat))
+
+
+def _hashable(item: Any) -> bool:
+    try:
+        hash(item)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,215 @@
+"""Private bins of features, and counts of rows in them."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.errors import InputError
+from discreet.learn.base import PrivateEstimator
+from discreet.learn.design import read_bounds
+from discreet.learn.noisy_sums import NoisySums, RowStatistic
+from discreet.learn.rows import Chunk, Floats, PersonRows
+from discreet.rationals import whole
+
+_CELLS = 256
+"""Equal cells in which a feature is counted before they are joined to bins."""
+
+
+@dataclass(frozen=True)
+class FeatureBins:
+    """For each feature the inner edges of its bins; a last bin more is for NaN.
+
+    Codes come from comparisons alone, so they are a row's own.
+    """
+
+    edges: tuple[Floats, ...]
+
+    @property
+    def sizes(self) -> list[int]:
+        """Bins of each feature."""
+        return [len(one) + 2 for one in self.edges]
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Where each feature's bins begin in a flat list."""
+        return np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.int64)
+
+    def codes(self, x: Floats) -> NDArray[np.int64]:
+        """The bin of each value in a flat list of all bins."""
+        columns = [
+            np.where(np.isnan(x[:, j]), len(e) + 1, np.searchsorted(e, x[:, j], side="right"))
+            for j, e in enumerate(self.edges)
+        ]
+        stacked: NDArray[np.int64] = np.stack(columns, axis=1).astype(np.int64) + self.starts
+        return stacked
+
+    def chunk(self, chunk: Chunk) -> Chunk:
+        """Rows as codes."""
+        return Chunk(self.codes(chunk.x).astype(np.float64), chunk.y, chunk.weight)
+
+    def of(self, flat: Floats, feature: int) -> Floats:
+        """The part of a flat list that is about one feature."""
+        start = self.starts[feature]
+        return flat[start : start + self.sizes[feature]]
+
+
+def equal_bins(low: Floats, high: Floats, counts: list[int]) -> FeatureBins:
+    """Bins of equal width, so many a feature."""
+    return FeatureBins(
+        tuple(np.linspace(a, b, n + 1)[1:-1] for a, b, n in zip(low, high, counts, strict=True))
+    )
+
+
+@dataclass(frozen=True)
+class BinCounts(RowStatistic):
+    """How many rows are in each bin of each feature, by label where there are `labels`.
+
+    Guarantee:
+        A row is in one bin of each feature: its squared norm is the number of features, and one
+        more for its label.
+    """
+
+    bins: FeatureBins
+    labels: int = 1
+
+    @property
+    def width(self) -> int:
+        """One number for each bin and label, and one for each label."""
+        return (sum(self.bins.sizes) + 1) * self.labels
+
+    @property
+    def square(self) -> int:
+        """Features, and the count."""
+        return len(self.bins.edges) + 1
+
+    def sums(self, chunk: Chunk) -> Any:
+        """Counts by label, then bin; rows without a known label count nowhere."""
+        label = np.where(np.isfinite(chunk.y), chunk.y, 0).astype(np.int64)
+        weight = chunk.weight * np.isfinite(chunk.y)
+        many = sum(self.bins.sizes) + 1
+        codes = self.bins.codes(chunk.x)
+        codes = np.concatenate([codes, np.full((len(codes), 1), many - 1)], axis=1)
+        places = (codes + label[:, None] * many) if self.labels > 1 else codes
+        each = np.repeat(weight, codes.shape[1])
+        return np.bincount(places.ravel(), each, minlength=self.width)
+
+
+def private_bins(
+    sums: NoisySums,
+    low: Floats,
+    high: Floats,
+    n_bins: int,
+    share: Fraction,
+    categorical: frozenset[int] = frozenset(),
+) -> tuple[FeatureBins, Floats]:
+    """Bins with about as many rows each, and their noisy counts; listed features keep every value.
+
+    Why: equal cells are counted with noise, and neighbouring cells joined until each bin has its
+    part of the rows; that looks at noisy counts alone.
+    """
+    fine = [int(high[j] - low[j]) + 1 if j in categorical else _CELLS for j in range(len(low))]
+    wide = np.array([0.5 if j in categorical else 0.0 for j in range(len(low))])
+    cells = equal_bins(low - wide, high + wide, fine)
+    counts = sums.sums(BinCounts(cells), share)
+    edges = []
+    for j, inner in enumerate(cells.edges):
+        own = cells.of(counts, j)[:-1]
+        edges.append(inner if j in categorical else _joined(inner, own, n_bins))
+    bins = FeatureBins(tuple(edges))
+    middles = [_middles(e, a, b) for e, a, b in zip(cells.edges, low, high, strict=True)]
+    flat = np.zeros(sum(bins.sizes))
+    for j, middle in enumerate(middles):
+        at = np.searchsorted(bins.edges[j], middle, side="right") + bins.starts[j]
+        np.add.at(flat, at, cells.of(counts, j)[:-1])
+        flat[bins.starts[j] + bins.sizes[j] - 1] = cells.of(counts, j)[-1]
+    return bins, flat
+
+
+def _middles(inner: Floats, low: float, high: float) -> Floats:
+    ends = np.concatenate([[low], inner, [high]])
+    answer: Floats = (ends[1:] + ends[:-1]) / 2
+    return answer
+
+
+def _joined(inner: Floats, counts: Floats, n_bins: int) -> Floats:
+    """Edges between cells: heavy cells alone, all others joined to about equal shares.
+
+    A heavy cell holds more than its part of all rows (nobody at 0, say); without this, rows beside
+    it would share one bin.
+    """
+    total = float(counts.sum())
+    if total <= 0:
+        return inner[:: max(1, len(inner) // n_bins)]
+    heavy = counts > total / n_bins
+    rest = np.maximum.accumulate(np.cumsum(np.where(heavy, 0.0, counts)))
+    part = max(float(rest[-1]), 0.0) / max(1, n_bins - int(heavy.sum())) + 1e-9
+    shares = np.floor(np.maximum(rest, 0.0) / part)
+    cut = (shares[1:] > shares[:-1]) | heavy[1:] | heavy[:-1]
+    answer: Floats = inner[cut]
+    return answer
+
+
+class Binner(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
+    """Features as numbers of bins, which hold about as many rows each.
+
+    Guarantee:
+        See `PrivateEstimator`: one release of noisy counts.
+
+    Reference: Lei, Differentially Private M-Estimators, 2011 (noisy histograms for quantiles).
+    """
+
+    def __init__(
+        self,
+        n_bins: Any = 16,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 1e-6,
+        bounds: Any = None,
+        max_rows_per_unit: Any = 1,
+    ) -> None:
+        self.n_bins, self.epsilon, self.delta, self.bounds = n_bins, epsilon, delta, bounds
+        self.max_rows_per_unit = max_rows_per_unit
+
+    def _prepare(self, features: int) -> None:
+        read_bounds(self.bounds, features)
+        read_n_bins(self.n_bins)
+
+    def _learn(self, sums: NoisySums) -> None:
+        low, high = read_bounds(self.bounds, self.n_features_in_)
+        bins, counts = private_bins(sums, low, high, self.n_bins, Fraction(1))
+        self.bin_edges_ = list(bins.edges)
+        self.bin_counts_ = [bins.of(counts, j) for j in range(len(low))]
+
+    def transform(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
+        """The number of the bin of each value; NaN has the last."""
+        check_is_fitted(self, "bin_edges_")
+        bins = FeatureBins(tuple(self.bin_edges_))
+        codes = bins.codes(self._read_features(X, reset=False)) - bins.starts
+        return codes.astype(np.float64)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.bin_edges_)
+
+    @property
+    def transformed_bounds_(self) -> list[tuple[float, float]]:
+        """Bounds of what `transform` gives: public, for the next step of a pipeline."""
+        return [(0.0, float(len(edges) + 1)) for edges in self.bin_edges_]
+
+
+def read_n_bins(value: Any) -> int:
+    """Bins of a feature, from 2 to the number of cells."""
+    n = whole(value, "n_bins", at_least=2)
+    if n <= _CELLS:
+        return n
+    raise InputError(f"n_bins is {n}", why=f"cells are {_CELLS}", fix="ask for fewer")
+
+
+def coded(rows: PersonRows, bins: FeatureBins) -> PersonRows:
+    """All rows as codes, kept for many passes."""
+    return rows.map(bins.chunk).kept()

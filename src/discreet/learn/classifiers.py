@@ -1,0 +1,245 @@
+"""Linear classifiers by noisy descent: logistic regression, support vectors, perceptron."""
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.errors import InputError
+from discreet.learn.base import PrivateEstimator, codes_of, read_classes
+from discreet.learn.curvature import LogisticCurvature
+from discreet.learn.descent import Descent, Link, LinkGradient
+from discreet.learn.design import GRID, Scaling, Standardized, read_bounds, standardize
+from discreet.learn.intervals import normal_intervals
+from discreet.learn.linear import unscaling
+from discreet.learn.noisy_sums import NoisySums
+from discreet.learn.rows import Floats
+from discreet.rationals import whole
+
+_CENTRE = Fraction(1, 6)
+
+
+class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+    """A classifier of public `classes`; labels that are none of them count nowhere."""
+
+    classes: Any
+    _TARGET: ClassVar[str] = "label"
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 1e-6,
+        bounds: Any = None,
+        classes: Any = None,
+        max_rows_per_unit: Any = 1,
+    ) -> None:
+        self.epsilon, self.delta, self.bounds, self.classes = epsilon, delta, bounds, classes
+        self.max_rows_per_unit = max_rows_per_unit
+
+    def _prepare(self, features: int) -> None:
+        read_bounds(self.bounds, features)
+        read_classes(self.classes)
+
+    def _read_target(self, y: Any) -> Floats:
+        return codes_of(y, read_classes(self.classes))
+
+    def _clamped(self, x: Any) -> Floats:
+        """Features to predict from, within their bounds; NaN is the middle."""
+        check_is_fitted(self, "guarantee_")
+        read = self._read_features(x, reset=False)
+        low, high = read_bounds(self.bounds, self.n_features_in_)
+        answer: Floats = np.clip(np.where(np.isnan(read), (low + high) / 2, read), low, high)
+        return answer
+
+
+class LinearClassifier(PrivateClassifier):
+    """A linear classifier: features are standardized privately, then gradients are summed."""
+
+    max_iter: Any
+    _LINK: ClassVar[Link] = Link.LOGISTIC
+    _SOFTMAX: ClassVar[bool] = False
+
+    def _prepare(self, features: int) -> None:
+        super()._prepare(features)
+        whole(self.max_iter, "max_iter", at_least=1)
+
+    def _learn(self, sums: NoisySums) -> None:
+        self.classes_ = read_classes(self.classes)
+        low, high = read_bounds(self.bounds, self.n_features_in_)
+        found = standardize(sums, low, high, _CENTRE, power=0.5, quantile=0.3)
+        self._keep(self._descend(sums, found, 1 - _CENTRE), found.scaling)
+
+    def _descend(self, sums: NoisySums, found: Standardized, share: Fraction) -> Floats:
+        scaling, labels = found.scaling, len(self.classes_)
+        start = np.zeros((1 if labels == 2 else labels, self.n_features_in_ + 1))
+        several = self._SOFTMAX and labels > 2
+
+        def gradient(theta: Floats) -> LinkGradient:
+            return LinkGradient(theta, scaling.radius, self._LINK, several, clip=0.5)
+
+        return Descent(self.max_iter, momentum=0.8).run(
+            sums,
+            gradient,
+            start,
+            found.count,
+            share,
+            scaling.apply(sums.rows),
+            curvature=scaling.norm**2 / 4,
+        )
+
+    def _keep(self, theta: Floats, scaling: Scaling) -> None:
+        values = theta @ unscaling(scaling, self.n_features_in_).T
+        self.coef_, self.intercept_, self.n_iter_ = values[:, 1:], values[:, 0], self.max_iter
+
+    def decision_function(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
+        """Margins: one a row for two classes, else one for each class."""
+        margin = self._clamped(X) @ self.coef_.T + self.intercept_
+        answer: Floats = margin[:, 0] if len(self.classes_) == 2 else margin
+        return answer
+
+    def predict(self, X: Any) -> Any:  # noqa: N803 - sklearn's
+        """The class with the largest margin."""
+        margin = self.decision_function(X)
+        place = (margin > 0).astype(int) if margin.ndim == 1 else margin.argmax(axis=1)
+        return self.classes_[place]
+
+
+class LogisticRegression(LinearClassifier):
+    """Logistic regression, multinomial for more than two classes.
+
+    With `standard_errors=True` (two classes) a quarter of the budget buys the curvature and another
+    the gradient at the end: one Newton step, whose errors from sampling and privacy noise are
+    known (`standard_errors_`, `intervals`).
+
+    Guarantee:
+        See `PrivateEstimator`: two releases for centring and one for each of `max_iter` gradients.
+    Edge cases:
+        Without rows the coefficients are noise.
+
+    Reference: Bassily, Smith, Thakurta, Private Empirical Risk Minimization, 2014 (noisy gradient
+    descent); Avella-Medina, Bradshaw, Loh, Differentially Private Inference via Noisy
+    Optimization, 2023 (intervals).
+    """
+
+    _SOFTMAX: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 1e-6,
+        bounds: Any = None,
+        classes: Any = None,
+        max_iter: Any = 30,
+        standard_errors: Any = False,
+        max_rows_per_unit: Any = 1,
+    ) -> None:
+        self.epsilon, self.delta, self.bounds, self.classes = epsilon, delta, bounds, classes
+        self.max_iter, self.standard_errors, self.max_rows_per_unit = (
+            max_iter,
+            standard_errors,
+            max_rows_per_unit,
+        )
+
+    def _prepare(self, features: int) -> None:
+        super()._prepare(features)
+        if self.standard_errors and len(read_classes(self.classes)) > 2:
+            raise InputError(
+                "standard errors of more than two classes",
+                why="they are known for two",
+                fix="fit one class against the others, or leave out standard_errors",
+            )
+
+    def _learn(self, sums: NoisySums) -> None:
+        if not self.standard_errors:
+            super()._learn(sums)
+            return
+        self.classes_ = read_classes(self.classes)
+        low, high = read_bounds(self.bounds, self.n_features_in_)
+        found = standardize(sums, low, high, _CENTRE, power=0.5, quantile=0.98)
+        theta = self._descend(sums, found, Fraction(2, 6))
+        theta, covariance = self._newton(sums, found.scaling, theta)
+        self._keep(theta[None, :], found.scaling)
+        back = unscaling(found.scaling, self.n_features_in_)
+        self.covariance_ = back @ covariance @ back.T
+        errors = np.sqrt(np.maximum(np.diag(self.covariance_), 0))
+        self.intercept_error_, self.standard_errors_ = errors[:1], errors[None, 1:]
+
+    def _newton(self, sums: NoisySums, scaling: Scaling, theta: Floats) -> tuple[Floats, Floats]:
+        """One Newton step from a noisy gradient and curvature, and its covariance."""
+        share, rows = Fraction(3, 12), scaling.apply(sums.rows)
+        # Rows as long as they are, with less weight where that is long: no bias, as weights depend
+        # on features alone.
+        whole_rows = replace(scaling, norm=4 * scaling.norm)
+        slope = LinkGradient(theta, whole_rows.radius, clip=0.25, by_row=True)
+        bend = LogisticCurvature(theta[0], scaling.radius, scaling.reach)
+        g = sums.sums(slope, share, whole_rows.apply(sums.rows)) / GRID**2
+        h = bend.matrix(sums.sums(bend, share, rows))
+        noise = sums.sigma(slope, share) / GRID**2, bend.unit * sums.sigma(bend, share)
+        p = len(h)
+        floor = 2 * noise[1] * p**0.5
+        values, vectors = np.linalg.eigh(h)
+        inverse = vectors @ np.diag(1 / np.maximum(values, floor)) @ vectors.T
+        step = inverse @ g
+        middle = h + (noise[0] ** 2 + noise[1] ** 2 * step @ step) * np.eye(p)
+        return theta[0] - step, inverse @ middle @ inverse
+
+    def intervals(self, confidence: float = 0.95) -> Floats:
+        """An interval for each coefficient, from sampling and privacy noise together."""
+        check_is_fitted(self, "standard_errors_")
+        return normal_intervals(self.coef_, self.standard_errors_, confidence)
+
+    def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
+        """Probabilities of the classes."""
+        margin = self.decision_function(X)
+        both = np.stack([np.zeros(len(margin)), margin], axis=1) if margin.ndim == 1 else margin
+        return softmax(both)
+
+
+class LinearSVC(LinearClassifier):
+    """A linear support vector classifier with a smoothed hinge, one class against the others.
+
+    Guarantee:
+        See `PrivateEstimator`: two releases for centring and one for each of `max_iter` gradients.
+
+    Reference: Chaudhuri, Monteleoni, Sarwate, Differentially Private Empirical Risk Minimization,
+    2011 (the smoothed hinge).
+    """
+
+    _LINK: ClassVar[Link] = Link.HINGE
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 1e-6,
+        bounds: Any = None,
+        classes: Any = None,
+        max_iter: Any = 30,
+        max_rows_per_unit: Any = 1,
+    ) -> None:
+        self.epsilon, self.delta, self.bounds, self.classes = epsilon, delta, bounds, classes
+        self.max_iter, self.max_rows_per_unit = max_iter, max_rows_per_unit
+
+
+class Perceptron(LinearSVC):
+    """The perceptron in the statistical-query model: mistakes are summed over all rows at once.
+
+    Guarantee:
+        As `LinearSVC`.
+
+    Reference: Blum, Dwork, McSherry, Nissim, Practical Privacy: the SuLQ Framework, 2005.
+    """
+
+    _LINK: ClassVar[Link] = Link.PERCEPTRON
+
+
+def softmax(margin: Floats) -> Floats:
+    """Margins as probabilities."""
+    e = np.exp(margin - margin.max(axis=1, keepdims=True))
+    answer: Floats = e / e.sum(axis=1, keepdims=True)
+    return answer

@@ -1,0 +1,156 @@
+"""K-means: rows in noisy principal components, then Lloyd's steps with noisy counts and sums."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.learn.base import PrivateEstimator
+from discreet.learn.decomposition import components
+from discreet.learn.design import GRID, Scaling, read_bounds
+from discreet.learn.noisy_sums import NoisySums, RowStatistic
+from discreet.learn.rows import Chunk, Floats, exact_product
+from discreet.rationals import whole
+
+_CENTRE, _AXES = Fraction(3, 20), Fraction(7, 20)
+_TRIES = 64
+"""Random points from which far-apart starts are chosen."""
+
+
+@dataclass(frozen=True)
+class ClusterTotals(RowStatistic):
+    """Of each cluster the count and the sum of its rows: whole numbers of norm at most `radius`.
+
+    Rows belong to the centre that is nearest along `axes`; distances are whole numbers.
+
+    Guarantee:
+        A row is in one cluster, where it adds `counted` to the count and itself to the sum.
+    """
+
+    centres: Floats
+    axes: Floats
+    radius: int
+    counted: int
+
+    @property
+    def width(self) -> int:
+        """A count and a sum for each centre."""
+        return len(self.centres) * (1 + int(self.axes.shape[1]))
+
+    @property
+    def square(self) -> int:
+        """Its count and its norm."""
+        square: int = self.counted**2 + self.radius**2
+        return square
+
+    def sums(self, chunk: Chunk) -> Any:
+        """Rows by nearest centre."""
+        c = np.rint(self.centres)
+        along = np.trunc(chunk.x @ np.rint(self.axes.T * GRID) / GRID)
+        nearest = ((c * c).sum(axis=1) - 2 * (along @ c.T)).argmin(axis=1)
+        here = np.eye(len(c))[nearest] * chunk.weight[:, None]
+        most = int(self.radius * chunk.weight.max(initial=1.0))
+        counts = self.counted * here.sum(axis=0)
+        return np.concatenate([counts[:, None], exact_product(here, chunk.x, most)], axis=1)
+
+
+class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
+    """K-means of features scaled by their bounds.
+
+    Guarantee:
+        See `PrivateEstimator`: three releases for centre and axes, one for each Lloyd step. Labels
+        of the rows that were learned from are not kept: `predict` tells them.
+    Edge cases:
+        A cluster whose noisy count is small is started again at a random point.
+
+    Reference: Su, Cao, Li, Bertino, Jin, Differentially Private K-Means Clustering, 2016.
+    """
+
+    def __init__(
+        self,
+        n_clusters: Any = 8,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 1e-6,
+        bounds: Any = None,
+        max_iter: Any = 5,
+        max_rows_per_unit: Any = 1,
+    ) -> None:
+        self.n_clusters, self.epsilon, self.delta, self.bounds = n_clusters, epsilon, delta, bounds
+        self.max_iter, self.max_rows_per_unit = max_iter, max_rows_per_unit
+
+    def _prepare(self, features: int) -> None:
+        read_bounds(self.bounds, features)
+        whole(self.n_clusters, "n_clusters", at_least=1)
+        whole(self.max_iter, "max_iter", at_least=1)
+
+    def _learn(self, sums: NoisySums) -> None:
+        low, high = read_bounds(self.bounds, self.n_features_in_)
+        scaling, count, values, vectors = components(sums, low, high, _CENTRE, _AXES)
+        kept = min(len(values), max(1, self.n_clusters - 1))
+        axes = vectors[:kept]
+        spread = np.sqrt(values[:kept] + 1e-6) * GRID
+        centres, shift = self._lloyd(sums, scaling, count, spread, axes)
+        lifted = (centres @ axes + shift) / GRID / scaling.scale + scaling.centre
+        self.cluster_centers_, self.n_iter_ = np.clip(lifted, low, high), self.max_iter
+
+    def _lloyd(
+        self, sums: NoisySums, scaling: Scaling, count: float, spread: Floats, axes: Floats
+    ) -> tuple[Floats, Floats]:
+        """Centres along the axes, and how far the rows' mean is from the noisy one."""
+        k, share = self.n_clusters, (1 - _CENTRE - _AXES) / self.max_iter
+        rows, radius = scaling.apply(sums.rows), scaling.radius
+        centres = starts(sums, k, spread, radius)
+        counted, means = max(1, radius // 2), []
+        for _ in range(self.max_iter):
+            statistic = ClusterTotals(centres, axes, radius, counted)
+            totals = sums.sums(statistic, share, rows).reshape(k, -1)
+            noise = sums.sigma(statistic, share) / counted
+            people, all_rows = totals[:, 0] / counted, totals[:, 1:]
+            means.append(all_rows.sum(axis=0) / max(count, 1.0))
+            moved = all_rows @ axes.T / np.maximum(people, max(2 * noise, 1.0))[:, None]
+            lengths = np.linalg.norm(moved, axis=1, keepdims=True)
+            moved *= np.minimum(1, radius / np.maximum(lengths, 1.0))
+            small = people < min(2 * noise, count / (4 * k))
+            fresh = starts(sums, k, spread, radius)
+            centres = np.where(small[:, None], (centres + fresh) / 2, moved)
+        mean = np.mean(means, axis=0)
+        return centres, mean - mean @ axes.T @ axes
+
+    def predict(self, X: Any) -> Any:  # noqa: N803 - sklearn's
+        """The nearest centre."""
+        return self.transform(X).argmin(axis=1)
+
+    def fit_predict(self, X: Any, y: Any = None, *, groups: Any = None) -> Any:  # noqa: N803
+        """Fit, then tell the rows' clusters to whoever holds the rows."""
+        return self.fit(X, y, groups=groups).predict(X)
+
+    def transform(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
+        """Distances to the centres, of features scaled by their bounds."""
+        check_is_fitted(self, "cluster_centers_")
+        low, high = read_bounds(self.bounds, self.n_features_in_)
+        x = self._read_features(X, reset=False)
+        x = np.clip(np.where(np.isnan(x), (low + high) / 2, x), low, high)
+        away = (x[:, None, :] - self.cluster_centers_) * (2 / (high - low))
+        answer: Floats = np.sqrt((away**2).sum(axis=2))
+        return answer
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+
+def starts(sums: NoisySums, k: int, spread: Floats, radius: int) -> Floats:
+    """Points that look like the noisy spread of the rows, chosen far apart; no data is read."""
+    bits = sums.coins(1 << 16, 12 * _TRIES * len(spread)).reshape(12, _TRIES, len(spread))
+    points = (bits.sum(axis=0) / (1 << 16) - 6) * spread  # about normal
+    points *= np.minimum(1, radius / np.maximum(np.linalg.norm(points, axis=1), 1.0))[:, None]
+    chosen = [points[0]]
+    for _ in range(k - 1):
+        gaps = ((points[:, None, :] - np.array(chosen)) ** 2).sum(axis=2).min(axis=1)
+        # The farthest tenth are outliers of the simulation; take the next one.
+        chosen.append(points[int(np.argsort(gaps)[-1 - _TRIES // 10])])
+    return np.array(chosen)

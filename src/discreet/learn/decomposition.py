@@ -1,0 +1,94 @@
+"""Principal components from noisy second moments."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from sklearn.base import TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.errors import InputError
+from discreet.learn.base import PrivateEstimator
+from discreet.learn.design import Scaling, centre, read_bounds
+from discreet.learn.moments import second_moments
+from discreet.learn.noisy_sums import NoisySums
+from discreet.learn.rows import Floats, exact_dot
+from discreet.rationals import whole
+
+_CENTRE = Fraction(1, 5)
+
+
+class PCA(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
+    """Principal components of features scaled by their bounds.
+
+    Guarantee:
+        See `PrivateEstimator`: two releases for centring, one of all second moments.
+    Edge cases:
+        Components are orthonormal whatever the noise; `explained_variance_` is at least 0.
+
+    Reference: Dwork, Talwar, Thakurta, Zhang, Analyze Gauss, STOC 2014.
+    """
+
+    def __init__(
+        self,
+        n_components: Any = 2,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 1e-6,
+        bounds: Any = None,
+        max_rows_per_unit: Any = 1,
+    ) -> None:
+        self.n_components, self.epsilon, self.delta, self.bounds = (
+            n_components,
+            epsilon,
+            delta,
+            bounds,
+        )
+        self.max_rows_per_unit = max_rows_per_unit
+
+    def _prepare(self, features: int) -> None:
+        read_bounds(self.bounds, features)
+        wanted = whole(self.n_components, "n_components", at_least=1)
+        if wanted > features:
+            raise InputError(
+                f"n_components is {wanted}",
+                why=f"there are {features} features",
+                fix="ask for fewer",
+            )
+
+    def _learn(self, sums: NoisySums) -> None:
+        low, high = read_bounds(self.bounds, self.n_features_in_)
+        scaling, _, values, vectors = components(sums, low, high, _CENTRE, 1 - _CENTRE)
+        self.components_ = vectors[: self.n_components]
+        self.mean_, self.feature_scale_ = scaling.centre, scaling.scale
+        self.explained_variance_ = values[: self.n_components]
+
+    def transform(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
+        """Rows in the coordinates of the components."""
+        check_is_fitted(self, "components_")
+        x = self._read_features(X, reset=False)
+        low, high = read_bounds(self.bounds, self.n_features_in_)
+        x = np.clip(np.where(np.isnan(x), self.mean_, x), low, high)
+        return exact_dot((x - self.mean_) * self.feature_scale_, self.components_.T)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    @property
+    def transformed_bounds_(self) -> list[tuple[float, float]]:
+        """Bounds of what `transform` gives: public, for the next step of a pipeline."""
+        check_is_fitted(self, "components_")
+        most = np.abs(self.components_).sum(axis=1) * 2
+        return [(-float(one), float(one)) for one in most]
+
+
+def components(
+    sums: NoisySums, low: Floats, high: Floats, centring: Fraction, share: Fraction
+) -> tuple[Scaling, float, Floats, Floats]:
+    """A scaling by bounds, the number of rows, and variances and components, largest first."""
+    scaling, count = centre(sums, low, high, centring)
+    noisy = second_moments(sums, scaling, share, sums.rows)
+    values, vectors = np.linalg.eigh(noisy.matrix / count)
+    vectors = vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), range(len(vectors))])
+    return scaling, count, np.maximum(values[::-1], 0), vectors.T[::-1]

@@ -1,0 +1,278 @@
+"""Features on a public grid: clamped, moved, scaled, rounded, and cut to a norm; row by row."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from discreet.errors import InputError
+from discreet.learn.noisy_sums import NoisySums, RowStatistic
+from discreet.learn.rows import Chunk, Floats, PersonRows
+from discreet.rationals import rational
+
+GRID = 1 << 10
+"""Steps to a unit of a scaled feature."""
+
+_BELOW = 1 - 2.0**-40
+"""Outweighs the rounding of a quotient, a root and a product."""
+
+_WIDEST = 64.0
+
+_FREE = 3
+"""Deviations at which a free column is cut."""
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How features become whole numbers on the grid.
+
+    Guarantee:
+        A row becomes whole numbers of at most GRID `reach` each, with an l2 norm of at most
+        `radius` over the features and the constant `one` together, exactly.
+    Why:
+        Norms of whole numbers below 2^53 are exact; longer rows are multiplied by norm/length,
+        rounded down by _BELOW, and truncated towards 0, which only shortens them.
+    Edge cases:
+        NaN counts as the centre (0 on the grid), infinities as the bounds. The last `free` columns
+        are cut at _FREE each, and do not decide how far a row is shortened: a target that did
+        would bias what is learned of it.
+    """
+
+    low: Floats
+    high: Floats
+    centre: Floats
+    scale: Floats
+    norm: float
+    one: float = 1.0
+    free: int = 0
+
+    @cached_property
+    def reach(self) -> int:
+        """The largest absolute value of one number, in steps."""
+        ends = np.maximum(np.abs(self.low - self.centre), np.abs(self.high - self.centre))
+        widest = float(np.max(np.minimum(ends * self.scale, _WIDEST), initial=self.one))
+        return min(int(widest * GRID) + 1, self.radius)
+
+    @cached_property
+    def radius(self) -> int:
+        """The largest norm of a row, in steps."""
+        return max(1, int((self.norm**2 + self.free * _FREE**2) ** 0.5 * GRID) + 1)
+
+    def steps(self, x: Floats) -> Floats:
+        """Rows as whole numbers, a constant first where `one` is above 0; within the norm."""
+        moved = np.clip(x, self.low, self.high) - self.centre
+        moved = np.clip(moved * self.scale, -_WIDEST, _WIDEST)
+        moved = np.rint(np.where(np.isnan(moved), 0.0, moved) * GRID)
+        if self.one:
+            constant = np.full((len(x), 1), float(int(self.one * GRID)))
+            moved = np.concatenate([constant, moved], axis=1)
+        kept = moved.shape[1] - self.free
+        np.clip(moved[:, kept:], -_FREE * GRID, _FREE * GRID, out=moved[:, kept:])
+        length, most = (moved[:, :kept] ** 2).sum(axis=1), int(self.norm * GRID)
+        over = length > most**2
+        if over.any():
+            factor = most / np.sqrt(length[over]) * _BELOW
+            moved[over] = np.trunc(moved[over] * factor[:, None])
+        return moved
+
+    def chunk(self, chunk: Chunk) -> Chunk:
+        """The same rows on the grid."""
+        return Chunk(self.steps(chunk.x), chunk.y, chunk.weight)
+
+    def apply(self, rows: PersonRows) -> PersonRows:
+        """All rows on the grid, kept for many passes."""
+        return rows.map(self.chunk).kept()
+
+
+@dataclass(frozen=True)
+class FeatureTotals(RowStatistic):
+    """The count of rows, and of each feature the sum and the sum of squares, within its bounds.
+
+    Features are put on [-1, 1] by their bounds first; `y` counts as one more where it has bounds.
+    """
+
+    low: Floats
+    high: Floats
+
+    @property
+    def width(self) -> int:
+        """One count and two numbers a feature."""
+        return 1 + 2 * len(self.low)
+
+    @property
+    def square(self) -> int:
+        """1 for the count, 1 for each value and 1 for each square, in steps."""
+        return self.width * GRID**2
+
+    def sums(self, chunk: Chunk) -> Any:
+        """Counts first, then sums, then sums of squares."""
+        u = unit(chunk.x, self.low, self.high)
+        squares = np.floor(u * u / GRID)
+        ones = np.full((len(u), 1), float(GRID))
+        return chunk.weight @ np.concatenate([ones, u, squares], axis=1)
+
+
+def unit(x: Floats, low: Floats, high: Floats) -> Floats:
+    """Values between bounds as whole steps from -GRID to GRID; NaN is 0."""
+    middle, half = (low + high) / 2, (high - low) / 2
+    u = (np.clip(x, low, high) - middle) / half
+    steps: Floats = np.rint(np.clip(np.where(np.isnan(u), 0.0, u), -1.0, 1.0) * GRID)
+    return steps
+
+
+@dataclass(frozen=True)
+class NormCounts(RowStatistic):
+    """How many rows have a norm in each of equal cells from 0 to `most`."""
+
+    scaling: Scaling
+    most: float
+    cells: int = 64
+
+    @property
+    def width(self) -> int:
+        """Cells."""
+        return self.cells
+
+    @property
+    def square(self) -> int:
+        """A row is in one cell."""
+        return 1
+
+    def sums(self, chunk: Chunk) -> Any:
+        """Counts by cell."""
+        z = self.scaling.steps(chunk.x)
+        length = np.sqrt((z[:, : z.shape[1] - self.scaling.free] ** 2).sum(axis=1)) / GRID
+        cell = np.minimum(np.floor(length * (self.cells / self.most)), self.cells - 1)
+        return np.bincount(cell.astype(np.int64), chunk.weight, minlength=self.cells)
+
+
+@dataclass(frozen=True)
+class RowTotals(RowStatistic):
+    """The sum of rows on the grid, cut to the norm of their scaling, and how many there are.
+
+    Guarantee:
+        A row's squared norm is that of its scaling and GRID^2 for the count.
+    """
+
+    scaling: Scaling
+
+    @property
+    def width(self) -> int:
+        """The count and the features."""
+        return 1 + len(self.scaling.low)
+
+    @property
+    def square(self) -> int:
+        """By the norm of a row."""
+        return self.scaling.radius**2 + GRID**2
+
+    def sums(self, chunk: Chunk) -> Any:
+        """The count first."""
+        z = self.scaling.steps(chunk.x)
+        return chunk.weight @ np.concatenate([np.full((len(z), 1), float(GRID)), z], axis=1)
+
+
+@dataclass(frozen=True)
+class Standardized:
+    """A scaling that was measured, with the means and deviations behind it."""
+
+    scaling: Scaling
+    count: float
+    mean: Floats
+    variance: Floats
+
+
+def feature_moments(
+    sums: NoisySums, low: Floats, high: Floats, share: Fraction, rows: PersonRows | None = None
+) -> tuple[float, Floats, Floats]:
+    """The number of rows, means and variances of features, in their own units; at least sane."""
+    d, half = len(low), (high - low) / 2
+    answer = sums.sums(FeatureTotals(low, high), share, rows) / GRID
+    count = max(float(answer[0]), 1.0)
+    mean = np.clip(answer[1 : d + 1] / count, -1, 1)
+    noise = sums.sigma(FeatureTotals(low, high), share) / GRID / count
+    variance = np.clip(answer[d + 1 :] / count - mean**2, min(noise, 1.0) * 0.5 + 1e-6, 1.0)
+    return count, (low + high) / 2 + mean * half, variance * half**2
+
+
+def standardize(
+    sums: NoisySums,
+    low: Floats,
+    high: Floats,
+    share: Fraction,
+    *,
+    one: float = 1.0,
+    power: float = 1.0,
+    quantile: float = 0.5,
+    rows: PersonRows | None = None,
+    free: int = 0,
+) -> Standardized:
+    """Centre features at noisy means, scale by noisy deviations, cut rows at a noisy quantile.
+
+    Two thirds of the share pay for the moments and a third for the norms. `power` 1 scales to
+    deviation 1, 0 by the bounds alone; rows longer than the `quantile` of all lengths are cut.
+    """
+    count, mean, variance = feature_moments(sums, low, high, share * Fraction(2, 3), rows)
+    half = (high - low) / 2
+    scale = 1 / (variance ** (power / 2) * half ** (1 - power))
+    scale /= np.sqrt(np.mean(variance * scale**2))  # one deviation is a unit, on average
+    if free:
+        scale[-free:] = 1 / variance[-free:] ** 0.5
+    whole_rows = Scaling(low, high, mean, scale, _WIDEST * len(low) ** 0.5, one, free)
+    most = 4 * (len(low) + one) ** 0.5
+    counts = sums.sums(NormCounts(whole_rows, most), share / 3, rows)
+    norm = _norm_at(counts, most, quantile)
+    return Standardized(Scaling(low, high, mean, scale, norm, one, free), count, mean, variance)
+
+
+def centre(sums: NoisySums, low: Floats, high: Floats, share: Fraction) -> tuple[Scaling, float]:
+    """Features scaled by their bounds and centred at their mean, and how many rows there are.
+
+    The mean is measured twice: among all that bounds allow, then among rows cut at a noisy median
+    of their distance from the first, which is far shorter where there are many features.
+    """
+    d, scale, middle = len(low), 2 / (high - low), (low + high) / 2
+    first = Scaling(low, high, middle, scale, d**0.5, 0.0)
+    totals = sums.sums(RowTotals(first), share / 3) / GRID
+    mean = np.clip(middle + totals[1:] / max(totals[0], 1.0) / scale, low, high)
+    free = Scaling(low, high, mean, scale, 2 * d**0.5, 0.0)
+    norm = _norm_at(sums.sums(NormCounts(free, d**0.5), share / 6), d**0.5, 0.5)
+    short = Scaling(low, high, mean, scale, norm, 0.0)
+    totals = sums.sums(RowTotals(short), share / 2) / GRID
+    count = max(float(totals[0]), 1.0)
+    mean = np.clip(mean + totals[1:] / count / scale, low, high)
+    return Scaling(low, high, mean, scale, norm, 0.0), count
+
+
+def _norm_at(counts: Floats, most: float, quantile: float) -> float:
+    """The norm that a quantile of rows keeps to, by noisy counts of equal cells."""
+    held = np.cumsum(np.maximum(counts, 0))
+    at = int(np.searchsorted(held, quantile * held[-1])) if held[-1] > 0 else len(held) - 1
+    return most * (min(at, len(held) - 1) + 1) / len(held)
+
+
+def read_bounds(bounds: Any, features: int, name: str = "bounds") -> tuple[Floats, Floats]:
+    """One (low, high) for all features, or one each; InputError where none are given."""
+    if bounds is None:
+        raise InputError(
+            f"{name} are missing",
+            why="bounds that come from the data would give away whoever is farthest out",
+            fix=f"pass {name}=(low, high), one pair or one a feature, or pay for them with "
+            "learn.private_bounds",
+        )
+    pairs = np.shape(bounds)
+    if pairs not in {(2,), (features, 2)} or (pairs == (2,) and isinstance(bounds[0], Sequence)):
+        raise InputError(
+            f"{name} are neither a pair nor one a feature",
+            why=f"there are {features} features",
+            fix=f"pass {name}=(low, high) or a list of {features} pairs",
+        )
+    listed = [bounds] * features if pairs == (2,) else list(bounds)
+    exact = [[float(rational(end, name)) for end in pair] for pair in listed]
+    low, high = np.array(exact, dtype=np.float64).reshape(features, 2).T
+    if not np.all(low < high):
+        raise InputError(f"{name} are out of order", why="low < high", fix="swap them")
+    return low.copy(), high.copy()

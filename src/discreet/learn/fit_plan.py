@@ -1,0 +1,212 @@
+"""A fit as plain data: which estimators, with which parameters, one after another.
+
+What is plain can be charged, stored and repeated: the same plan with the same noisy sums gives the
+same fitted estimators.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+
+from discreet.errors import DiscreetError, InputError
+from discreet.learn import (
+    additive,
+    binning,
+    classifiers,
+    cluster,
+    decomposition,
+    linear,
+    naive_bayes,
+    scaling,
+    trees,
+)
+from discreet.learn.base import PrivateEstimator
+from discreet.learn.hypothesis_tests import TESTS
+from discreet.learn.noisy_sums import NoisySums
+from discreet.learn.rows import Chunk, PersonRows
+from discreet.privacy import Neighbours
+from discreet.rationals import whole
+
+ESTIMATORS: Final[dict[str, type[PrivateEstimator]]] = {
+    kind.__name__: kind
+    for kind in (
+        additive.AdditiveClassifier,
+        binning.Binner,
+        classifiers.LinearSVC,
+        classifiers.LogisticRegression,
+        classifiers.Perceptron,
+        cluster.KMeans,
+        decomposition.PCA,
+        linear.LinearRegression,
+        linear.Ridge,
+        naive_bayes.CategoricalNB,
+        naive_bayes.GaussianNB,
+        scaling.StandardScaler,
+        trees.DecisionTree,
+        trees.RandomForest,
+        *TESTS.values(),
+    )
+}
+"""Estimators that can be fitted as an order, by name."""
+
+_MOST: Final = {
+    "max_iter": 1000,
+    "max_depth": 8,
+    "n_estimators": 200,
+    "n_clusters": 200,
+    "max_rows_per_unit": 10**6,
+}
+_CATEGORIES = 10_000
+
+Step = tuple[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """Estimators to fit one after another, each to what the one before makes of the rows.
+
+    Guarantee:
+        A run is GDP with the squared mu `mu_squared`, the sum over the steps.
+    Edge cases:
+        A step without bounds takes those of the step before, `transformed_bounds_`. Parameters that
+        would take too long are refused, and so is whatever fails on no rows at all: so no run
+        fails for what was asked.
+    """
+
+    steps: tuple[Step, ...]
+    features: int
+
+    def __post_init__(self) -> None:
+        if not self.steps:
+            raise InputError("a fit of nothing", why="it has a step", fix="name an estimator")
+        for name, _ in self.steps[:-1]:
+            if not hasattr(ESTIMATORS.get(name), "transform"):
+                raise InputError(
+                    "a step that transforms nothing",
+                    why="all steps but the last make features for the next",
+                    fix="put it last",
+                )
+        self._made  # noqa: B018 - refuses what cannot be made
+
+    @property
+    def _made(self) -> list[PrivateEstimator]:
+        return [_make(name, params) for name, params in self.steps]
+
+    @property
+    def mu_squared(self) -> Fraction:
+        """What a run gives away."""
+        return sum((one._mu_squared for one in self._made), Fraction(0))  # noqa: SLF001 - own
+
+    @property
+    def max_rows_per_unit(self) -> int:
+        """How many rows of a person count whole."""
+        return whole(self._made[-1].max_rows_per_unit, "max_rows_per_unit", at_least=1)
+
+    def rehearse(self, neighbours: Neighbours) -> None:
+        """Run on no rows: what fails, fails now and for public reasons."""
+        nobody = np.zeros((0, self.features))
+        rows = PersonRows(lambda: iter([Chunk(nobody, np.zeros(0), np.zeros(0))]))
+        try:
+            self.run(rows, neighbours)
+        except DiscreetError:
+            raise
+        except Exception as wrong:  # noqa: BLE001 - parameters of strangers fail in any way
+            raise InputError(
+                "an estimator that cannot be fitted with its parameters",
+                why=type(wrong).__name__,
+                fix="try it on made-up rows first",
+            ) from None
+
+    def run(
+        self,
+        rows: PersonRows,
+        neighbours: Neighbours,
+        tape: Sequence[NDArray[Any]] | None = None,
+    ) -> tuple[list[PrivateEstimator], list[NDArray[Any]]]:
+        """Fitted estimators and the tape of noisy sums; with a tape no row is looked at."""
+        recorded = None if tape is None else iter(tape)
+        told: list[NDArray[Any]] = []
+        fitted: list[PrivateEstimator] = []
+        width = self.features
+        for one in self._made:
+            if fitted and getattr(one, "bounds", 0) is None:
+                one.bounds = fitted[-1].transformed_bounds_
+            one.n_features_in_ = width
+            one._prepare(width)  # noqa: SLF001 - own
+            sums = NoisySums(rows, one._mu_squared, neighbours, told, recorded=recorded)  # noqa: SLF001
+            one._learn_from(sums)  # noqa: SLF001
+            fitted.append(one)
+            if len(fitted) < len(self.steps):
+                rows = rows.map(lambda chunk, one=one: _through(one, chunk))  # type: ignore[misc]
+                width = getattr(one, "_n_features_out", width)
+        return fitted, told
+
+
+def steps_of(estimator: Any) -> tuple[Step, ...]:
+    """The plain steps of an estimator, or of a pipeline of estimators of this package."""
+    parts = [one for _, one in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
+    for one in parts:
+        if not isinstance(one, PrivateEstimator) or type(one).__name__ not in ESTIMATORS:
+            raise InputError(
+                f"an estimator of type {type(one).__name__}",
+                why="only what learns from noisy sums is private",
+                fix=f"use one of discreet.learn: {', '.join(ESTIMATORS)}",
+            )
+    return tuple((type(one).__name__, _plain(one)) for one in parts)
+
+
+def _plain(estimator: BaseEstimator) -> dict[str, Any]:
+    params: dict[str, Any] = estimator.get_params(deep=False)
+    return {name: _json(value) for name, value in params.items() if value is not None}
+
+
+def _json(value: Any) -> Any:
+    match value:
+        case np.ndarray():
+            return _json(value.tolist())
+        case list() | tuple():
+            return [_json(item) for item in value]
+        case bool() | np.bool_():
+            return bool(value)
+        case int() | np.integer():
+            return int(value)
+        case float() | np.floating():
+            return float(value)
+        case str():
+            return str(value)
+        case Fraction():
+            return str(value)
+    raise InputError(
+        f"a parameter of type {type(value).__name__}",
+        why="the ledger keeps texts, numbers and lists",
+        fix="pass plain values",
+    )
+
+
+def _make(name: str, params: Mapping[str, Any]) -> PrivateEstimator:
+    """An estimator from plain parameters, none of them too large."""
+    kind = ESTIMATORS.get(name)
+    known = set() if kind is None else set(kind().get_params(deep=False))
+    if kind is None or not set(params) <= known:
+        raise InputError(
+            "an estimator or a parameter that is not known",
+            why=f"estimators are {', '.join(ESTIMATORS)}",
+            fix="name one of these and its own parameters",
+        )
+    exact = {key: Fraction(str(params[key])) for key in ("epsilon", "delta") if key in params}
+    for key, most in _MOST.items():
+        if key in params and whole(params[key], key, at_least=1) > most:
+            raise InputError(f"{key} is above {most}", why="it would take too long", fix="lower it")
+    if np.max(params.get("n_categories", 1)) > _CATEGORIES:
+        raise InputError("too many categories", why=f"at most {_CATEGORIES}", fix="join some")
+    return kind(**{**params, **exact})
+
+
+def _through(one: Any, chunk: Chunk) -> Chunk:
+    return Chunk(one.transform(chunk.x), chunk.y, chunk.weight)

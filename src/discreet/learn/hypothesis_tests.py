@@ -1,0 +1,351 @@
+"""Statistical tests whose p-values know the privacy noise.
+
+Each test is fitted like an estimator, so that a curator charges it like one: `fit(values, by)`
+sets `statistic_`, `pvalue_` and `guarantee_`. The null law is that of the noisy statistic: the
+covariance of counts or means, and that of the noise, added up; normal and chi-square laws of large
+samples. Sampling error supposes that rows are independent: with several rows a person (`groups`)
+p-values of dependent rows are too small, as anywhere in statistics.
+"""
+
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import stats
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.errors import InputError
+from discreet.learn.base import PrivateEstimator, codes_of, read_classes
+from discreet.learn.binning import BinCounts, equal_bins
+from discreet.learn.class_totals import ClassMoments, class_moments
+from discreet.learn.design import read_bounds
+from discreet.learn.intervals import normal_intervals
+from discreet.learn.noisy_sums import NoisySums
+from discreet.learn.rows import Floats
+from discreet.rationals import whole
+
+_CELLS = 32
+"""Cells of values where ranks are compared."""
+
+
+class HypothesisTest(PrivateEstimator):
+    """A test of one column of values, by the group of each row where there are `classes`.
+
+    Guarantee:
+        See `PrivateEstimator`: one release.
+    """
+
+    classes: Any
+    _TARGET: ClassVar[str] = "label"
+
+    def _prepare(self, features: int) -> None:
+        if features != 1:
+            raise InputError(
+                f"{features} columns of values", why="a test is about one", fix="pass one column"
+            )
+        read_classes(self.classes)
+
+    def _read_target(self, y: Any) -> Floats:
+        return codes_of(y, read_classes(self.classes))
+
+    def _told(self, statistic: float, pvalue: float) -> None:
+        self.statistic_, self.pvalue_ = float(statistic), float(pvalue)
+
+    def rejects(self, level: float = 0.05) -> bool:
+        """Whether the p-value is at most the level."""
+        check_is_fitted(self, "pvalue_")
+        return bool(self.pvalue_ <= level)
+
+
+class _OfMeans(HypothesisTest):
+    """Tests of means of values within bounds."""
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 1e-6,
+        bounds: Any = None,
+        classes: Any = None,
+        max_rows_per_unit: Any = 1,
+    ) -> None:
+        self.epsilon, self.delta, self.bounds, self.classes = epsilon, delta, bounds, classes
+        self.max_rows_per_unit = max_rows_per_unit
+
+    def _prepare(self, features: int) -> None:
+        super()._prepare(features)
+        read_bounds(self.bounds, 1)
+
+    def _measure(self, sums: NoisySums) -> tuple[ClassMoments, Floats, Floats]:
+        """Totals, and means on [-1, 1] with their variances from sampling and noise."""
+        low, high = read_bounds(self.bounds, 1)
+        labels = len(read_classes(self.classes))
+        found = class_moments(sums, low, high, labels, Fraction(1))
+        means, sizes = found.means[:, 0], found.sizes
+        noise = found.sigma**2 * (1 + means**2) / sizes**2
+        return found, means, found.variances[:, 0] / sizes + noise
+
+
+class TTest(_OfMeans):
+    """Welch's t-test: whether two groups have the same mean; `difference_` with an interval.
+
+    Guarantee:
+        See `PrivateEstimator`: one release of counts, sums and sums of squares by group.
+
+    Reference: Couch, Kazan, Shi, Bray, Groce, Differentially Private Nonparametric Hypothesis
+    Testing, 2019 (tests with the null law of the noisy statistic).
+    """
+
+    def _prepare(self, features: int) -> None:
+        super()._prepare(features)
+        _two(self.classes)
+
+    def _learn(self, sums: NoisySums) -> None:
+        _, means, variances = self._measure(sums)
+        low, high = read_bounds(self.bounds, 1)
+        half = float(high[0] - low[0]) / 2
+        error = float(variances.sum()) ** 0.5
+        statistic = (means[1] - means[0]) / error
+        self._told(statistic, 2 * stats.norm.sf(abs(statistic)))
+        self.difference_, self.standard_error_ = (means[1] - means[0]) * half, error * half
+
+    def interval(self, confidence: float = 0.95) -> Floats:
+        """An interval for the difference of the means."""
+        check_is_fitted(self, "difference_")
+        return normal_intervals(
+            np.asarray(self.difference_), np.asarray(self.standard_error_), confidence
+        )
+
+
+class Anova(_OfMeans):
+    """Whether several groups have the same mean: Welch's analysis of variance.
+
+    Guarantee:
+        See `PrivateEstimator`: one release of counts, sums and sums of squares by group.
+
+    Reference: Swanberg, Globus-Harris, Griffith, Ritz, Groce, Bray, Improved Differentially
+    Private Analysis of Variance, 2019.
+    """
+
+    def _learn(self, sums: NoisySums) -> None:
+        _, means, variances = self._measure(sums)
+        weights = 1 / variances
+        statistic = float((weights * (means - np.average(means, weights=weights)) ** 2).sum())
+        self._told(statistic, stats.chi2.sf(statistic, len(means) - 1))
+
+
+class MannWhitney(_OfMeans):
+    """Whether values of one of two groups tend to be larger: ranks within 32 equal cells.
+
+    `superiority_` estimates the probability that a value of the second group is the larger.
+
+    Guarantee:
+        See `PrivateEstimator`: one release of counts by group and cell.
+
+    Reference: Couch, Kazan, Shi, Bray, Groce, Differentially Private Nonparametric Hypothesis
+    Testing, 2019.
+    """
+
+    def _prepare(self, features: int) -> None:
+        super()._prepare(features)
+        _two(self.classes)
+
+    def _learn(self, sums: NoisySums) -> None:
+        low, high = read_bounds(self.bounds, 1)
+        statistic = BinCounts(equal_bins(low, high, [_CELLS]), 2)
+        counts = sums.sums(statistic, Fraction(1)).reshape(2, -1)
+        sigma = sums.sigma(statistic, Fraction(1))
+        sizes, cells = np.maximum(counts[:, -1], max(1.0, sigma)), counts[:, :_CELLS]
+        # Half a win for a tie, and 1/2 taken off: the noise of all cells together cancels.
+        below = np.cumsum(cells, axis=1) - cells / 2 - cells.sum(axis=1, keepdims=True) / 2
+        first, second = below[0] / sizes[0], below[1] / sizes[1]
+        win = float((cells[1] * first).sum() / sizes[1])
+        shares = np.maximum(cells.sum(axis=0), 0) / sizes.sum()
+        spread = (1 - float((shares**3).sum())) / 12 * (1 / sizes[0] + 1 / sizes[1])
+        noise = sigma**2 * ((first**2).sum() / sizes[1] ** 2 + (second**2).sum() / sizes[0] ** 2)
+        second_order = sigma**4 * _CELLS**2 / (2 * sizes[0] ** 2 * sizes[1] ** 2)
+        z = win / (spread + noise + second_order) ** 0.5
+        self.superiority_ = float(np.clip(win + 0.5, 0, 1))
+        self._told(z, 2 * stats.norm.sf(abs(z)))
+
+
+class ChiSquare(HypothesisTest):
+    """Whether values have given `probabilities` (goodness of fit), or do not depend on a group.
+
+    Values are 0, 1, ..., `n_categories` - 1. Without `classes` it is goodness of fit, with them
+    independence of value and group.
+
+    Guarantee:
+        See `PrivateEstimator`: one release of counts.
+
+    Reference: Kifer, Rogers, A New Class of Private Chi-Square Hypothesis Tests, 2017 (the
+    statistic is divided by the covariance of counts and noise together).
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 1e-6,
+        n_categories: Any = None,
+        probabilities: Any = None,
+        classes: Any = None,
+        max_rows_per_unit: Any = 1,
+    ) -> None:
+        self.epsilon, self.delta, self.n_categories, self.probabilities = (
+            epsilon,
+            delta,
+            n_categories,
+            probabilities,
+        )
+        self.classes, self.max_rows_per_unit = classes, max_rows_per_unit
+
+    def _target_of(self, y: Any, rows: int) -> Floats | None:
+        return None if self.classes is None else super()._target_of(y, rows)
+
+    def _prepare(self, features: int) -> None:
+        if self.classes is not None:
+            super()._prepare(features)
+        if self.classes is None:
+            self._expected()
+        whole(int(np.ravel(self._categories)[0]), "n_categories", at_least=2)
+
+    @property
+    def _categories(self) -> Any:
+        if self.n_categories is not None:
+            return self.n_categories
+        if self.probabilities is not None:
+            return len(self.probabilities)
+        raise InputError(
+            "n_categories are missing",
+            why="categories that come from the data would give away who has a rare one",
+            fix="pass n_categories=4, or probabilities",
+        )
+
+    def _expected(self) -> Floats:
+        k = int(np.ravel(self._categories)[0])
+        given = np.full(k, 1 / k) if self.probabilities is None else np.ravel(self.probabilities)
+        if given.shape == (k,) and np.all(given > 0) and abs(float(given.sum()) - 1) < 1e-9:
+            return given.astype(np.float64)
+        raise InputError(
+            "probabilities are no law of the categories",
+            why="each is above 0 and together they are 1",
+            fix="pass one a category",
+        )
+
+    def _learn(self, sums: NoisySums) -> None:
+        k, groups = (
+            int(np.ravel(self._categories)[0]),
+            1 if self.classes is None else len(self.classes),
+        )
+        cells = equal_bins(np.array([-0.5]), np.array([k - 0.5]), [k])
+        statistic = BinCounts(cells, groups)
+        counts = sums.sums(statistic, Fraction(1)).reshape(groups, -1)[:, :k]
+        sigma = sums.sigma(statistic, Fraction(1))
+        total = max(float(counts.sum()), 1.0)
+        columns = self._expected() if groups == 1 else _shares(counts.sum(axis=0))
+        rows = np.ones(1) if groups == 1 else _shares(counts.sum(axis=1))
+        off = np.kron(_centring(rows) if groups > 1 else np.eye(1), _centring(columns))
+        p = np.kron(rows, columns)
+        covariance = (
+            off @ (total * (np.diag(p) - np.outer(p, p)) + sigma**2 * np.eye(len(p))) @ off.T
+        )
+        freedom = (k - 1) * max(groups - 1, 1)
+        away = off @ counts.ravel()
+        statistic_ = float(away @ np.linalg.pinv(covariance, rcond=1e-9, hermitian=True) @ away)
+        self._told(statistic_, stats.chi2.sf(statistic_, freedom))
+
+
+class ProportionTest(ChiSquare):
+    """Whether a share of rows is `probability`, or the same in two groups; values are 0 and 1.
+
+    Guarantee:
+        As `ChiSquare`.
+
+    Reference: Kifer, Rogers, A New Class of Private Chi-Square Hypothesis Tests, 2017.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 1e-6,
+        probability: Any = 0.5,
+        classes: Any = None,
+        max_rows_per_unit: Any = 1,
+    ) -> None:
+        self.epsilon, self.delta, self.probability, self.classes = (
+            epsilon,
+            delta,
+            probability,
+            classes,
+        )
+        self.max_rows_per_unit = max_rows_per_unit
+
+    @property
+    def n_categories(self) -> int:
+        """Two."""
+        return 2
+
+    @property
+    def probabilities(self) -> list[float]:
+        """Of 0 and 1."""
+        return [1 - float(self.probability), float(self.probability)]
+
+
+TESTS: dict[str, type[HypothesisTest]] = {
+    "t": TTest,
+    "anova": Anova,
+    "mann-whitney": MannWhitney,
+    "chi-square": ChiSquare,
+    "proportion": ProportionTest,
+}
+"""Tests by the name that `test` and `curator.test` take."""
+
+
+def test_named(name: str) -> type[HypothesisTest]:
+    """The test of a name."""
+    if name in TESTS:
+        return TESTS[name]
+    raise InputError(
+        "a test of a name that is not known",
+        why=f"known are: {', '.join(TESTS)}",
+        fix="name one of these",
+    )
+
+
+def benjamini_hochberg(pvalues: Any, level: float = 0.05) -> Any:
+    """Which hypotheses are rejected with a false discovery rate of at most `level`.
+
+    P-values of private tests are released already, and right with their noise, so this is
+    post-processing: nothing more is spent.
+
+    Example:
+        >>> benjamini_hochberg([0.001, 0.2, 0.012, 0.9]).tolist()
+        [True, False, True, False]
+
+    Reference: Benjamini, Hochberg, Controlling the False Discovery Rate, 1995; Dwork, Su, Zhang,
+    Differentially Private False Discovery Rate Control, 2021.
+    """
+    p = np.asarray(pvalues, dtype=np.float64)
+    order = np.argsort(p)
+    below = np.flatnonzero(p[order] <= level * np.arange(1, len(p) + 1) / max(len(p), 1))
+    rejected = np.zeros(len(p), dtype=bool)
+    rejected[order[: below[-1] + 1 if len(below) else 0]] = True
+    return rejected
+
+
+def _two(classes: Any) -> None:
+    if len(read_classes(classes)) != 2:
+        raise InputError("more than two groups", why="the test compares two", fix="use anova")
+
+
+def _shares(counts: Floats) -> Floats:
+    positive = np.maximum(counts, 1.0)
+    answer: Floats = positive / positive.sum()
+    return answer
+
+
+def _centring(p: Floats) -> Floats:
+    """Counts less what a law expects of their sum."""
+    return np.eye(len(p)) - np.outer(p, np.ones(len(p)))

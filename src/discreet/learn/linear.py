@@ -1,0 +1,174 @@
+"""Linear regression from noisy second moments (AdaSSP); its standard errors know the noise."""
+
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.learn.base import PrivateEstimator, number
+from discreet.learn.design import Scaling, read_bounds, standardize
+from discreet.learn.intervals import normal_intervals
+from discreet.learn.moments import second_moments
+from discreet.learn.noisy_sums import NoisySums
+from discreet.learn.rows import Chunk, Floats
+from discreet.rationals import non_negative
+
+_CENTRE = Fraction(1, 6)
+"""The share of the budget for centres, scales and norms."""
+
+
+class Ridge(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
+    """Least squares with an l2 penalty `alpha`, by adaptive sufficient-statistics perturbation.
+
+    `standard_errors_` and `intervals` speak of sampling and of the privacy noise together, for rows
+    within the bounds and a penalty of 0 (`ridge_` says what it was).
+
+    Guarantee:
+        See `PrivateEstimator`: two releases for centring, one of all second moments.
+    Edge cases:
+        Where noise drowns the smallest eigenvalue, the penalty grows with it and coefficients
+        shrink towards 0; predictions stay within `target_bounds`.
+
+    Reference: Wang, Revisiting Differentially Private Linear Regression (AdaSSP), UAI 2018.
+    """
+
+    _TARGET: ClassVar[str] = "number"
+    _QUANTILE: ClassVar[float] = 0.9
+
+    def __init__(
+        self,
+        alpha: Any = 1.0,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 1e-6,
+        bounds: Any = None,
+        target_bounds: Any = None,
+        max_rows_per_unit: Any = 1,
+    ) -> None:
+        self.alpha, self.epsilon, self.delta, self.bounds = alpha, epsilon, delta, bounds
+        self.target_bounds, self.max_rows_per_unit = target_bounds, max_rows_per_unit
+
+    def _prepare(self, features: int) -> None:
+        read_bounds(self.bounds, features)
+        read_bounds(self.target_bounds, 1, "target_bounds")
+        non_negative(self._penalty, "alpha")
+
+    @property
+    def _penalty(self) -> Any:
+        return self.alpha
+
+    def _read_target(self, y: Any) -> Floats:
+        return np.array([number(item) for item in y.tolist()], dtype=np.float64)
+
+    def _learn(self, sums: NoisySums) -> None:
+        features = self.n_features_in_
+        ends = (read_bounds(self.bounds, features), read_bounds(self.target_bounds, 1, "target"))
+        low, high = (np.concatenate([a, b]) for a, b in zip(*ends, strict=True))
+        joined = sums.rows.map(_with_target)
+        found = standardize(
+            sums, low, high, _CENTRE, quantile=self._QUANTILE, power=0.5, rows=joined, free=1
+        )
+        noisy = second_moments(sums, found.scaling, 1 - _CENTRE, joined)
+        self._solve(noisy.matrix, noisy.sigma, found.scaling, low[-1], high[-1])
+
+    def _solve(
+        self, matrix: Floats, sigma: float, scaling: Scaling, low: float, high: float
+    ) -> None:
+        p = len(matrix) - 1
+        a, b, yy = matrix[:p, :p], matrix[:p, p], float(matrix[p, p])
+        drowned = 2 * sigma * p**0.5  # the spectral norm of the noise, about
+        smallest = float(np.linalg.eigvalsh(a)[0])
+        self.ridge_ = float(self._penalty) + max(0.0, drowned - smallest)
+        inverse = np.linalg.inv(a + self.ridge_ * np.eye(p))
+        theta = inverse @ b
+        count = max(float(matrix[0, 0]), p + 1.0)
+        left = (yy - 2 * theta @ b + theta @ a @ theta) / max(count - p, 1.0)
+        length = float(theta @ theta)
+        spread = max(float(left), sigma * (1 + length) ** 0.5 / count)
+        noise = sigma**2 * (1 + length) * np.eye(p) + sigma**2 * np.diag(theta**2)
+        covariance = inverse @ (spread * a + noise) @ inverse
+        self._unscale(theta, covariance, spread, scaling, low, high)
+
+    def _unscale(
+        self,
+        theta: Floats,
+        covariance: Floats,
+        spread: float,
+        scaling: Scaling,
+        low: float,
+        high: float,
+    ) -> None:
+        """Coefficients in units of the features and the target."""
+        target, back = scaling.scale[-1], unscaling(scaling, len(theta) - 1)
+        values = back @ theta / target
+        values[0] += scaling.centre[-1]
+        self.coef_, self.intercept_ = values[1:], float(values[0])
+        self.covariance_ = back @ covariance @ back.T / target**2
+        errors = np.sqrt(np.maximum(np.diag(self.covariance_), 0))
+        self.intercept_error_, self.standard_errors_ = float(errors[0]), errors[1:]
+        self.residual_deviation_ = float(spread**0.5 / target)
+        self.target_bounds_ = (float(low), float(high))
+
+    def intervals(self, confidence: float = 0.95) -> Floats:
+        """An interval for each coefficient, from sampling and privacy noise together."""
+        check_is_fitted(self, "coef_")
+        return normal_intervals(self.coef_, self.standard_errors_, confidence)
+
+    def predict(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
+        """Predictions, within the bounds of the target."""
+        check_is_fitted(self, "coef_")
+        x = self._read_features(X, reset=False)
+        low, high = read_bounds(self.bounds, self.n_features_in_)
+        clamped = np.clip(np.where(np.isnan(x), (low + high) / 2, x), low, high)
+        answer: Floats = np.clip(clamped @ self.coef_ + self.intercept_, *self.target_bounds_)
+        return answer
+
+
+class LinearRegression(Ridge):
+    """Least squares; penalised only as far as the privacy noise asks for it.
+
+    Guarantee:
+        As `Ridge`.
+
+    Reference: Wang, Revisiting Differentially Private Linear Regression (AdaSSP), UAI 2018.
+    """
+
+    _QUANTILE: ClassVar[float] = 0.9
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 1e-6,
+        bounds: Any = None,
+        target_bounds: Any = None,
+        max_rows_per_unit: Any = 1,
+    ) -> None:
+        super().__init__(
+            epsilon=epsilon,
+            delta=delta,
+            bounds=bounds,
+            target_bounds=target_bounds,
+            max_rows_per_unit=max_rows_per_unit,
+        )
+        del self.alpha
+
+    @property
+    def _penalty(self) -> Any:
+        return 0
+
+
+def unscaling(scaling: Scaling, features: int) -> Floats:
+    """The matrix that takes (constant, coefficients) of scaled features to their own units."""
+    scale, centre = scaling.scale[:features], scaling.centre[:features]
+    back = np.diag(np.concatenate([[scaling.one], scale]))
+    back[0, 1:] = -scale * centre
+    return back
+
+
+def _with_target(chunk: Chunk) -> Chunk:
+    known = np.isfinite(chunk.y)
+    x = np.concatenate([chunk.x, np.where(known, chunk.y, 0.0)[:, None]], axis=1)
+    return Chunk(x, chunk.y, chunk.weight * known)

@@ -1,0 +1,147 @@
+"""The one door to the data: a sum over rows, in whole numbers, with exact Gaussian noise."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputError, InvariantBroken
+from discreet.learn.rows import Chunk, Floats, PersonRows
+from discreet.mechanisms import INTEGERS
+from discreet.mechanisms.gaussian import largest_mu, read_delta
+from discreet.mechanisms.grid import sqrt_up
+from discreet.mechanisms.rounded_gaussian import RoundedGaussian
+from discreet.noise import below
+from discreet.privacy import GDP, Neighbours
+from discreet.rationals import Real, positive
+
+_MOST = 1 << 22
+"""Numbers of one release at most."""
+
+
+class RowStatistic(ABC):
+    """A vector of whole numbers for each row, whose l2 norm a public number bounds.
+
+    Guarantee:
+        The vector of a row depends on this row and on public numbers alone, and its squared norm is
+        at most `square`, in exact arithmetic.
+    """
+
+    @property
+    @abstractmethod
+    def square(self) -> int:
+        """The largest squared l2 norm of one row's vector."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """How many numbers there are."""
+
+    @abstractmethod
+    def sums(self, chunk: Chunk) -> NDArray[Any]:
+        """The sum of weight times vector over some rows, flat, in whole numbers."""
+
+
+@dataclass(slots=True)
+class NoisySums:
+    """Answers sums over rows until its budget of mu squared is spent, and keeps a tape of them.
+
+    Guarantee:
+        All answers together are GDP with the squared mu `spent`, at most `mu_squared`, about one
+        person with all their rows. Whatever is computed from the answers alone is as private.
+    Neighbours:
+        One person more or less, with all their rows (see `discreet.learn.rows`).
+    Why:
+        A person moves a sum by at most `rows.bound` times the root of the statistic's square, in
+        l2, and whole numbers plus rounded Gaussian noise are exactly GDP. Squares of mu add up,
+        also where a statistic is chosen by earlier answers.
+    Edge cases:
+        No rows give noise alone. With a `tape` of another run and no rows, the same answers again:
+        so a crash is recovered, and no second draw is ever made.
+    """
+
+    rows: PersonRows
+    mu_squared: Fraction
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    tape: list[NDArray[Any]] = field(default_factory=list)
+    spent: Fraction = Fraction(0)
+    recorded: Iterator[NDArray[Any]] | None = None
+
+    def sums(
+        self, statistic: RowStatistic, share: Fraction, rows: PersonRows | None = None
+    ) -> Floats:
+        """A noisy sum for a share of the whole budget, in units of one row; `rows` derive from own.
+
+        InvariantBroken where the shares exceed the budget.
+        """
+        if statistic.width > _MOST:
+            raise InputError(
+                f"a release of more than {_MOST:,} numbers",
+                why="what is asked for does not fit in memory",
+                fix="use fewer features, bins, classes, trees or a smaller depth",
+            )
+        self.spent += share * self.mu_squared
+        if self.spent > self.mu_squared:
+            raise InvariantBroken(
+                "a fit asks for more than its budget",
+                why="what was planned is what may be spent",
+                fix="report this; nothing more was released",
+            )
+        answer = self._next(lambda: self._release(statistic, share, rows or self.rows))
+        return answer.astype(np.float64) / self.rows.full
+
+    def sigma(self, statistic: RowStatistic, share: Fraction) -> float:
+        """The standard deviation of the noise of each number, in units of one row."""
+        root = float(self._mechanism(statistic, share).variance) ** 0.5
+        return float(root / self.rows.full)
+
+    def coins(self, limit: int, size: int) -> NDArray[np.int64]:
+        """Whole numbers below a limit, uniformly; they look at no data and are public."""
+        return self._next(lambda: np.asarray(below(limit, size), dtype=np.int64))
+
+    @property
+    def guarantee(self) -> GDP:
+        """What all answers so far give away."""
+        return GDP.of_square(self.spent, neighbours=self.neighbours)
+
+    def _next(self, measure: Any) -> NDArray[Any]:
+        answer = measure() if self.recorded is None else next(self.recorded)
+        self.tape.append(answer)
+        return np.asarray(answer)
+
+    def _mechanism(self, statistic: RowStatistic, share: Fraction) -> RoundedGaussian:
+        moved = 2 if self.neighbours is Neighbours.CHANGE_ONE else 1
+        square = statistic.square * (self.rows.bound * moved) ** 2
+        return RoundedGaussian(
+            sensitivity=sqrt_up(Fraction(square)),
+            mu_squared=share * self.mu_squared,
+            grid=INTEGERS,
+            dimension=statistic.width,
+            neighbours=self.neighbours,
+        )
+
+    def _release(self, statistic: RowStatistic, share: Fraction, rows: PersonRows) -> NDArray[Any]:
+        exact = np.zeros(statistic.width, dtype=object)  # Python's integers never wrap
+        for chunk in rows.chunks():
+            exact += statistic.sums(chunk).ravel().astype(np.int64)
+        released: NDArray[Any] = self._mechanism(statistic, share).release(exact)
+        return released
+
+
+def mu_squared_of(epsilon: Real, delta: Real) -> Fraction:
+    """The largest squared mu whose GDP is (epsilon, delta)-differential privacy.
+
+    Example:
+        >>> round(float(mu_squared_of(1, 1e-5)) ** 0.5, 4)
+        0.2681
+    """
+    return largest_mu(positive(epsilon, "epsilon"), read_delta(delta)) ** 2
+
+
+def replayed(tape: list[NDArray[Any]], mu_squared: Fraction, rows: PersonRows) -> NoisySums:
+    """Answers that were given before, in their order; `rows` says how people were bounded."""
+    return NoisySums(rows, mu_squared, recorded=iter(tape))

@@ -1,0 +1,73 @@
+"""Bounds and classes that are not known beforehand, bought from the data."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from discreet.mechanisms.automatic_bounds import AutomaticBounds
+from discreet.mechanisms.stability_histogram import LaplaceThreshold
+from discreet.privacy import Guarantee, compose
+from discreet.rationals import Real, positive
+
+
+def private_bounds(
+    X: Any,  # noqa: N803 - as scikit-learn
+    *,
+    epsilon: Real,
+    groups: Any = None,
+    smallest: Real = 1,
+    largest: Real = 2**40,
+) -> tuple[list[tuple[float, float]], Guarantee]:
+    """Bounds of each feature, between powers of two, and what they cost: epsilon in all.
+
+    Guarantee:
+        Pure epsilon about a person, of whom the first row counts where `groups` names people.
+    Edge cases:
+        NaN and infinity count as 0. A feature with few rows has the widest bounds.
+
+    Example:
+        >>> bounds, cost = private_bounds(np.full((1000, 1), 70.0), epsilon=1)
+        >>> bounds
+        [(64.0, 128.0)]
+
+    Reference: Wilson et al., Differentially Private SQL with Bounded User Contribution, 2020.
+    """
+    x = _first_rows(np.asarray(X, dtype=np.float64), groups)
+    each = positive(epsilon, "epsilon") / x.shape[1]
+    mechanism = AutomaticBounds(epsilon=each, smallest=smallest, largest=largest)
+    finite = np.where(np.isfinite(x), x, 0.0)
+    ends = [mechanism.release(column) for column in finite.T]
+    bounds = [(float(a), float(b)) for a, b in ends]
+    return bounds, compose([(mechanism.guarantee, x.shape[1])])
+
+
+def private_classes(
+    y: Any, *, epsilon: Real, delta: Real, groups: Any = None
+) -> tuple[list[Any], Guarantee]:
+    """Labels that enough people have, and what they cost.
+
+    Guarantee:
+        (epsilon, delta) about a person, of whom the first row counts where `groups` names people.
+
+    Example:
+        >>> private_classes(["a"] * 500 + ["b"] * 500 + ["rare"], epsilon=1, delta=1e-6)[0]
+        ['a', 'b']
+
+    Reference: Korolova, Kenthapadi, Mishra, Ntoulas, Releasing Search Queries and Clicks
+    Privately, 2009.
+    """
+    labels = _first_rows(np.asarray(y, dtype=object)[:, None], groups)[:, 0]
+    mechanism = LaplaceThreshold(epsilon=epsilon, delta=delta)
+    shown = mechanism.release(Counter(labels.tolist()))
+    return sorted(shown), mechanism.guarantee
+
+
+def _first_rows(x: Any, groups: Any) -> Any:
+    """The first row of each person."""
+    if groups is None:
+        return x
+    seen: dict[str, int] = {}
+    for at, name in enumerate(np.asarray(groups).tolist()):
+        seen.setdefault(repr(name), at)
+    return x[sorted(seen.values())]

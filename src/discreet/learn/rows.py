@@ -1,0 +1,149 @@
+"""Rows on their way to a sum: chunks of numbers, and how much each row of a person counts.
+
+**One person, one bound.** A person with k rows counts each of them with the whole-number weight
+floor(FULL m / max(k, m)), m = `max_rows_per_unit`: all together at most FULL m. A weight depends on
+the person's own rows alone, so nobody else's changes when they come or go.
+
+**A row alone.** Whatever is computed of a row before it is summed depends on this row and on public
+numbers, to the last bit: whole numbers whose float64 sums stay below 2^53 (so exact in any order),
+elementwise IEEE operations, and look-ups in public tables. A matrix product of other numbers, or
+`exp`, may end in another digit when a row more stands beside, which no sensitivity would cover.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputError
+from discreet.rationals import whole
+
+Floats: TypeAlias = NDArray[np.float64]
+
+FULL = 1 << 10
+"""The weight of one row of a person who is within the limit."""
+
+SIZE = 1 << 15
+"""Rows of a chunk; sums over one stay below 2^53 by the bounds of every statistic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some rows: features, a target or the code of a label (NaN where there is none), weights."""
+
+    x: Floats
+    y: Floats
+    weight: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class PersonRows:
+    """All rows, chunk by chunk, as often as they are asked for.
+
+    `full` is the weight of a row that counts whole, `bound` that of all rows of a person together.
+    """
+
+    chunks: Callable[[], Iterator[Chunk]]
+    full: int = 1
+    bound: int = 1
+
+    def map(self, of: Callable[[Chunk], Chunk]) -> "PersonRows":
+        """The same rows after a function of each row alone."""
+        return PersonRows(lambda: map(of, self.chunks()), self.full, self.bound)
+
+    def kept(self) -> "PersonRows":
+        """The same rows, computed once and kept as small integers for many passes."""
+        held: list[tuple[NDArray[Any], Chunk]] = []
+
+        def chunks() -> Iterator[Chunk]:
+            if not held:
+                for one in self.chunks():
+                    small = np.abs(one.x).max(initial=0.0) < 1 << 15
+                    x = one.x.astype(np.int16 if small else np.int32)
+                    held.append((x, Chunk(np.empty((0, 0)), one.y, one.weight)))
+            for x, rest in held:
+                yield Chunk(x.astype(np.float64), rest.y, rest.weight)
+
+        return PersonRows(chunks, self.full, self.bound)
+
+
+def rows_of(x: Floats, y: Floats | None, groups: Any, max_rows_per_unit: int) -> PersonRows:
+    """The rows of arrays; each a person's own, or of the people that `groups` names.
+
+    Edge cases: rows whose group is missing are one person's together.
+    """
+    target = np.zeros(len(x)) if y is None else y
+    most = whole(max_rows_per_unit, "max_rows_per_unit", at_least=1)
+    if groups is None:
+        return PersonRows(_slices(x, target, np.ones(len(x))))
+    counts = _rows_per_person(groups)
+    if len(counts) != len(x):
+        raise InputError(
+            "groups and X differ in length", why="each row is somebody's", fix="pass one a row"
+        )
+    return PersonRows(_slices(x, target, weights_of(counts, most)), FULL, FULL * most)
+
+
+def weights_of(rows_per_person: NDArray[Any], most: int) -> Floats:
+    """The weight of each row, from how many rows its person has.
+
+    Guarantee: those of one person add up to at most FULL times `most`.
+
+    Example:
+        >>> weights_of(np.array([1, 2, 3, 4000]), 2)
+        array([1024., 1024.,  682.,    0.])
+    """
+    counts = np.maximum(np.asarray(rows_per_person, dtype=np.int64), most)
+    answer: Floats = (FULL * most // counts).astype(np.float64)
+    return answer
+
+
+def exact_product(left: Floats, right: Floats, most: int) -> NDArray[np.int64]:
+    """left.T @ right of whole numbers, exactly; `most` bounds what one row adds to a number.
+
+    Blocks of rows are so small that float64 sums stay below 2^53, whatever their order.
+    """
+    size = max(1, (1 << 52) // max(most, 1))
+    total = np.zeros((left.shape[1], right.shape[1]), dtype=np.int64)
+    for at in range(0, len(left), size):
+        total += (left[at : at + size].T @ right[at : at + size]).astype(np.int64)
+    return total
+
+
+def exact_dot(rows: Floats, columns: Floats) -> Floats:
+    """Rows times columns, both rounded to 2^-20 within [-8, 8]: the same whatever rows are beside.
+
+    Sums of whole numbers below 2^53 are exact in any order, up to 2^7 of them.
+    """
+    left, right = (np.rint(np.clip(one, -8, 8) * 2.0**20) for one in (rows, columns))
+    total = np.zeros((len(rows), columns.shape[1]))
+    for at in range(0, rows.shape[1], 1 << 7):
+        total += left[:, at : at + (1 << 7)] @ right[at : at + (1 << 7)]
+    answer: Floats = total * 2.0**-40
+    return answer
+
+
+def _rows_per_person(groups: Any) -> NDArray[np.int64]:
+    array = np.asarray(groups)
+    if array.ndim != 1:
+        raise InputError(
+            "groups are not a flat list", why="each row is somebody's", fix="pass one name a row"
+        )
+    if array.dtype.kind in "OUS":
+        codes: dict[Any, int] = {}
+        named = [repr(item) for item in array.tolist()]
+        array = np.array([codes.setdefault(item, len(codes)) for item in named], dtype=np.int64)
+    _, inverse, counts = np.unique(array, return_inverse=True, return_counts=True)
+    found: NDArray[np.int64] = counts[inverse] if len(array) else np.zeros(0, dtype=np.int64)
+    return found
+
+
+def _slices(x: Floats, y: Floats, weight: Floats) -> Callable[[], Iterator[Chunk]]:
+    def chunks() -> Iterator[Chunk]:
+        for at in range(0, len(x), SIZE):
+            some = slice(at, at + SIZE)
+            yield Chunk(x[some], y[some], weight[some])
+
+    return chunks

@@ -1,0 +1,233 @@
+"""Decision trees from noisy counts: ID3 level by level, and forests of random splits."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.learn.base import read_classes
+from discreet.learn.binning import FeatureBins, coded, equal_bins, read_n_bins
+from discreet.learn.classifiers import PrivateClassifier
+from discreet.learn.design import read_bounds
+from discreet.learn.noisy_sums import NoisySums, RowStatistic
+from discreet.learn.rows import Chunk, Floats
+from discreet.rationals import whole
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A complete binary tree: node i asks whether a feature's bin is at least a threshold.
+
+    Children of i are 2 i + 1 and 2 i + 2. A threshold of 0 sends everybody right.
+    """
+
+    feature: NDArray[np.int64]
+    threshold: NDArray[np.int64]
+
+    @property
+    def depth(self) -> int:
+        """Questions on a path."""
+        return (len(self.feature) + 1).bit_length() - 1
+
+    def leaves(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The leaf of each row, counted from the left."""
+        node = np.zeros(len(codes), dtype=np.int64)
+        for _ in range(self.depth):
+            asked = codes[np.arange(len(codes)), self.feature[node]]
+            node = 2 * node + 1 + (asked >= self.threshold[node])
+        return node - len(self.feature)
+
+
+@dataclass(frozen=True)
+class LeafCounts(RowStatistic):
+    """How many rows of each label are in each leaf of each tree; with `bins`, in each bin there.
+
+    Guarantee:
+        A row is in one leaf of a tree, there in one bin of each feature.
+    """
+
+    trees: tuple[Tree, ...]
+    labels: int
+    codes: FeatureBins
+    by_bin: bool = False
+
+    @property
+    def _inner(self) -> int:
+        return sum(self.codes.sizes) if self.by_bin else 1
+
+    @property
+    def width(self) -> int:
+        """Trees, leaves, bins, labels."""
+        leaves = 1 << self.trees[0].depth
+        return len(self.trees) * leaves * self._inner * self.labels
+
+    @property
+    def square(self) -> int:
+        """One for each tree and feature."""
+        return len(self.trees) * (len(self.codes.edges) if self.by_bin else 1)
+
+    def sums(self, chunk: Chunk) -> Any:
+        """Counts of rows that are given as codes of bins."""
+        flat = chunk.x.astype(np.int64)
+        known = np.isfinite(chunk.y)
+        label = np.where(known, chunk.y, 0).astype(np.int64)
+        weight, answer = chunk.weight * known, []
+        for tree in self.trees:
+            leaf = tree.leaves(flat - self.codes.starts)
+            inner = flat if self.by_bin else np.zeros((len(flat), 1), dtype=np.int64)
+            places = (leaf[:, None] * self._inner + inner) * self.labels + label[:, None]
+            each = np.repeat(weight, places.shape[1])
+            size = self.width // len(self.trees)
+            answer.append(np.bincount(places.ravel(), each, minlength=size))
+        return np.concatenate(answer)
+
+
+class TreeClassifier(PrivateClassifier):
+    """Votes of noisy leaves."""
+
+    max_depth: Any
+    n_bins: Any
+
+    def _prepare(self, features: int) -> None:
+        super()._prepare(features)
+        whole(self.max_depth, "max_depth", at_least=1)
+        read_n_bins(self.n_bins)
+
+    def _own_bins(self) -> FeatureBins:
+        low, high = read_bounds(self.bounds, self.n_features_in_)
+        return equal_bins(low, high, [self.n_bins] * len(low))
+
+    def _keep(self, trees: tuple[Tree, ...], counts: Floats, noise: float) -> None:
+        """Shares of labels in each leaf, drawn towards equal ones by as much as noise is."""
+        labels = len(self.classes_)
+        votes = np.maximum(counts.reshape(len(trees), -1, labels), 0) + max(noise, 1.0)
+        self.trees_ = trees
+        self.leaf_shares_ = votes / votes.sum(axis=2, keepdims=True)
+
+    def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
+        """The shares of the leaves, multiplied over all trees as if they were independent."""
+        check_is_fitted(self, "trees_")
+        bins = self._own_bins()
+        codes = bins.codes(self._clamped(X)) - bins.starts
+        pairs = zip(self.trees_, self.leaf_shares_, strict=True)
+        mean: Floats = np.mean([shares[tree.leaves(codes)] for tree, shares in pairs], axis=0)
+        return mean
+
+    def predict(self, X: Any) -> Any:  # noqa: N803 - sklearn's
+        """The class with the largest share."""
+        place = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[place]
+
+
+class DecisionTree(TreeClassifier):
+    """ID3: at each level noisy counts by leaf, feature, bin and label choose the best splits.
+
+    Guarantee:
+        See `PrivateEstimator`: one release a level, and one for the leaves.
+    Edge cases:
+        A leaf where noise drowns the counts gets a split all the same; its rows vote by noise.
+
+    Reference: Blum, Dwork, McSherry, Nissim, Practical Privacy: the SuLQ Framework, 2005 (ID3).
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 1e-6,
+        bounds: Any = None,
+        classes: Any = None,
+        max_depth: Any = 3,
+        n_bins: Any = 8,
+        max_rows_per_unit: Any = 1,
+    ) -> None:
+        self.epsilon, self.delta, self.bounds, self.classes = epsilon, delta, bounds, classes
+        self.max_depth, self.n_bins, self.max_rows_per_unit = max_depth, n_bins, max_rows_per_unit
+
+    def _learn(self, sums: NoisySums) -> None:
+        self.classes_ = read_classes(self.classes)
+        bins, labels = self._own_bins(), len(self.classes_)
+        rows, none = coded(sums.rows, bins), np.zeros(0, dtype=np.int64)
+        tree, share = Tree(none, none), Fraction(1, self.max_depth + 1)
+        for _ in range(self.max_depth):
+            statistic = LeafCounts((tree,), labels, bins, by_bin=True)
+            counts = sums.sums(statistic, share, rows).reshape(2**tree.depth, -1, labels)
+            chosen = np.array([_best_split(one, bins) for one in counts], dtype=np.int64)
+            tree = Tree(
+                np.concatenate([tree.feature, chosen[:, 0]]),
+                np.concatenate([tree.threshold, chosen[:, 1]]),
+            )
+        statistic = LeafCounts((tree,), labels, bins)
+        found = sums.sums(statistic, share, rows)
+        self._keep((tree,), found, sums.sigma(statistic, share))
+
+
+class RandomForest(TreeClassifier):
+    """Trees whose splits are drawn without looking at data; leaves vote with noisy counts.
+
+    Guarantee:
+        See `PrivateEstimator`: one release of all leaves of all trees.
+
+    Reference: Jagannathan, Pillaipakkamnatt, Wright, A Practical Differentially Private Random
+    Decision Tree Classifier, 2009.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 1e-6,
+        bounds: Any = None,
+        classes: Any = None,
+        n_estimators: Any = 20,
+        max_depth: Any = 4,
+        n_bins: Any = 8,
+        max_rows_per_unit: Any = 1,
+    ) -> None:
+        self.epsilon, self.delta, self.bounds, self.classes = epsilon, delta, bounds, classes
+        self.n_estimators, self.max_depth, self.n_bins, self.max_rows_per_unit = (
+            n_estimators,
+            max_depth,
+            n_bins,
+            max_rows_per_unit,
+        )
+
+    def _prepare(self, features: int) -> None:
+        super()._prepare(features)
+        whole(self.n_estimators, "n_estimators", at_least=1)
+
+    def _learn(self, sums: NoisySums) -> None:
+        self.classes_ = read_classes(self.classes)
+        bins, inner = self._own_bins(), 2**self.max_depth - 1
+        features = sums.coins(self.n_features_in_, self.n_estimators * inner)
+        thresholds = 1 + sums.coins(self.n_bins - 1, self.n_estimators * inner)
+        trees = tuple(
+            Tree(features[at : at + inner], thresholds[at : at + inner])
+            for at in range(0, len(features), inner)
+        )
+        statistic = LeafCounts(trees, len(self.classes_), bins)
+        found = sums.sums(statistic, Fraction(1), coded(sums.rows, bins))
+        self._keep(trees, found, sums.sigma(statistic, Fraction(1)))
+
+
+def _best_split(counts: Floats, bins: FeatureBins) -> tuple[int, int]:
+    """The feature and threshold after which labels are purest, by noisy counts."""
+    best, choice = -np.inf, (0, 1)
+    for j, (start, size) in enumerate(zip(bins.starts, bins.sizes, strict=True)):
+        own = np.maximum(counts[start : start + size], 0)
+        left = np.cumsum(own, axis=0)[:-1]
+        for at, one in enumerate(left, start=1):
+            score = _purity(one) + _purity(own.sum(axis=0) - one)
+            if score > best:
+                best, choice = score, (j, at)
+    return choice
+
+
+def _purity(counts: Floats) -> float:
+    """Minus the entropy of labels, times how many there are."""
+    total = counts.sum()
+    some = counts[counts > 0]
+    return float((some * np.log(some / total)).sum()) if total > 0 else 0.0

@@ -1,0 +1,153 @@
+"""Choosing hyper-parameters privately: random search with random stopping, charged once."""
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from discreet.errors import InputError
+from discreet.learn.base import PrivacyWarning
+from discreet.learn.noisy_sums import NoisySums, RowStatistic
+from discreet.learn.rows import Chunk, rows_of
+from discreet.mechanisms.gaussian import read_delta
+from discreet.noise import below, bernoulli
+from discreet.privacy import RDP
+from discreet.rationals import Real, positive, whole
+
+_ORDERS = [1 + x / 10 for x in range(1, 100)] + list(range(11, 64)) + [2**k for k in range(6, 12)]
+_SCORE = Fraction(1, 5)
+"""The share of each run for its score."""
+
+
+@dataclass(frozen=True)
+class RightLabels(RowStatistic):
+    """How many rows a fitted classifier is right about, and how many there are."""
+
+    estimator: Any
+
+    @property
+    def width(self) -> int:
+        """Two counts."""
+        return 2
+
+    @property
+    def square(self) -> int:
+        """At most 1 and 1."""
+        return 2
+
+    def sums(self, chunk: Chunk) -> Any:
+        """Rows one by one: what is predicted of a row must not depend on those beside it."""
+        labels = list(self.estimator.classes_)
+        known = np.isfinite(chunk.y)
+        told = [self.estimator.predict(row[None, :])[0] for row in chunk.x]
+        right = np.array([labels.index(one) for one in told]).reshape(len(known)) == chunk.y
+        return np.array([chunk.weight @ (right & known), chunk.weight @ known])
+
+
+def tune(
+    candidates: Sequence[Any],
+    X: Any,  # noqa: N803 - as scikit-learn
+    y: Any,
+    *,
+    epsilon: Real,
+    delta: Real,
+    expected_runs: int = 8,
+    groups: Any = None,
+    max_rows_per_unit: int = 1,
+) -> Any:
+    """The best of randomly many fits of random candidates; a fitted classifier.
+
+    Candidates are unfitted classifiers of this package; their own epsilon and delta do not count.
+    The answer's `guarantee_` is that of the whole search, and `score_` its noisy share of right
+    labels.
+
+    Guarantee:
+        (epsilon, delta)-differential privacy of the whole search, about a person with all rows.
+    Why:
+        The number of runs K is geometric with mean `expected_runs`, and only the best run is told.
+        If one run has Renyi divergence e(a) at each order a, the search has at most e(a) + 2 (1 -
+        1/b) e(b) + 2 ln(1/g)/b + ln(1/g)/(a - 1), for any order b and g = 1/expected_runs.
+    Edge cases:
+        Whoever can time the search learns K, which the guarantee supposes hidden: run it where
+        nobody watches. A tie goes to the earlier run.
+
+    Reference: Papernot, Steinke, Hyperparameter Tuning with Renyi Differential Privacy, ICLR 2022,
+    Theorem 2 with eta = 1.
+    """
+    runs = whole(expected_runs, "expected_runs", at_least=1)
+    if not candidates:
+        raise InputError("no candidates", why="one of them is chosen", fix="pass some")
+    mu_squared = _mu_squared_of_run(positive(epsilon, "epsilon"), read_delta(delta), runs)
+    best: tuple[float, Any] | None = None
+    while True:
+        one = _unspent(candidates[below(len(candidates))])
+        score = _run(one, X, y, groups, max_rows_per_unit, mu_squared)
+        if best is None or score > best[0]:
+            best = score, one
+        if bernoulli(Fraction(1, runs)):
+            break
+    score, chosen = best
+    chosen.score_, chosen.guarantee_ = score, _search_guarantee(mu_squared, runs)
+    chosen._spending.guarantees[:] = [chosen.guarantee_]  # noqa: SLF001 - the package's own
+    return chosen
+
+
+def _unspent(candidate: Any) -> Any:
+    """A clone with an account of its own: what the search spends is counted as one."""
+    one = clone(candidate)
+    one.__dict__.pop("_spent", None)
+    return one
+
+
+def _run(one: Any, x: Any, y: Any, groups: Any, most: int, mu_squared: Fraction) -> float:
+    """Fit and score one candidate for one run's budget."""
+    features = one._read_features(x)  # noqa: SLF001 - the package's own
+    target = one._target_of(y, len(features))  # noqa: SLF001
+    one._prepare(features.shape[1])  # noqa: SLF001
+    rows = rows_of(features, target, groups, most)
+    one._learn_from(NoisySums(rows, (1 - _SCORE) * mu_squared))  # noqa: SLF001
+    right, count = NoisySums(rows, _SCORE * mu_squared).sums(RightLabels(one), Fraction(1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        one._spending.add(one.guarantee_)  # noqa: SLF001
+    return float(np.clip(right / max(count, 1.0), 0, 1))
+
+
+def _search_guarantee(mu_squared: Fraction, runs: int) -> RDP:
+    """The Renyi curve of a search, rounded up."""
+    cost = float(mu_squared) / 2
+    more = 2 * math.log(runs)
+    extra = min(2 * (1 - 1 / b) * cost * b + more / b for b in _ORDERS)
+    curve = {
+        Fraction(a).limit_denominator(10): Fraction(
+            (cost * a + extra + math.log(runs) / (a - 1)) * (1 + 1e-12)
+        )
+        for a in _ORDERS
+    }
+    return RDP(curve.items())
+
+
+@lru_cache(maxsize=64)
+def _mu_squared_of_run(epsilon: Fraction, delta: Fraction, runs: int) -> Fraction:
+    """The largest squared mu of one run with which the search keeps (epsilon, delta)."""
+
+    def fits(mu_squared: Fraction) -> bool:
+        return _search_guarantee(mu_squared, runs).epsilon(delta).upper <= epsilon
+
+    bad, good = epsilon**2, Fraction(0)
+    for _ in range(24):
+        middle = (bad + good) / 2
+        bad, good = (bad, middle) if fits(middle) else (middle, good)
+    if good == 0:
+        raise InputError(
+            f"epsilon {float(epsilon)} is too small for {runs} expected runs",
+            why="random stopping alone costs more",
+            fix="expect fewer runs, or raise epsilon or delta",
+        )
+    return good

@@ -1,0 +1,172 @@
+"""Every statistic keeps its bound on every row, and a row's share never depends on its company."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet.errors import InputError
+from discreet.learn.additive import CurveGradient
+from discreet.learn.binning import BinCounts, equal_bins, private_bins
+from discreet.learn.class_totals import ClassTotals
+from discreet.learn.cluster import ClusterTotals
+from discreet.learn.curvature import LogisticCurvature
+from discreet.learn.descent import Link, LinkGradient
+from discreet.learn.design import FeatureTotals, NormCounts, RowTotals, Scaling
+from discreet.learn.moments import SecondMoments
+from discreet.learn.noisy_sums import NoisySums, replayed
+from discreet.learn.rows import FULL, Chunk, exact_dot, exact_product, rows_of, weights_of
+from discreet.learn.statistical_queries import Expectation
+from discreet.learn.trees import LeafCounts, Tree
+
+LOW, HIGH = np.array([-3.0, 0.0, 1e-3]), np.array([3.0, 1e6, 2e-3])
+CENTRE, SCALE = np.array([0.5, 10.0, 1.5e-3]), np.array([1.0, 1e-5, 1e4])
+SCALING = Scaling(LOW, HIGH, CENTRE, SCALE, 1.7)
+BARE = Scaling(LOW, HIGH, CENTRE, SCALE, 2.3, 0.0)
+JOINED = Scaling(LOW, HIGH, CENTRE, SCALE, 1.2, 1.0, free=1)
+BINS = equal_bins(LOW, HIGH, [4, 7, 3])
+TREE = Tree(np.array([0, 1, 2]), np.array([2, 3, 1]))
+THETA = np.array([[0.3, -60.0, 1.5, 2.0]])
+THREE = np.array([[0.3, -6.0, 1.5, 2.0], [1.0, 2.0, -3.0, 0.1], [0.0, 0.0, 9.0, -70.0]])
+CURVES = np.linspace(-3, 3, sum(BINS.sizes) + 1)
+AXES, CENTRES = np.array([[0.6, 0.8, 0.0]]), np.array([[100.0], [-700.0]])
+
+
+def _same(chunk):
+    return chunk
+
+
+CASES = {
+    "feature totals": (FeatureTotals(LOW, HIGH), _same),
+    "row totals": (RowTotals(BARE), _same),
+    "norm counts": (NormCounts(SCALING, 4.0), _same),
+    "second moments": (SecondMoments(SCALING), _same),
+    "joined moments": (SecondMoments(JOINED), _same),
+    "class totals": (ClassTotals(LOW, HIGH, 3), _same),
+    "bin counts": (BinCounts(BINS, 3), _same),
+    "logistic": (LinkGradient(THETA, SCALING.radius), SCALING.chunk),
+    "hinge": (LinkGradient(THREE, SCALING.radius, Link.HINGE, clip=0.5), SCALING.chunk),
+    "perceptron": (LinkGradient(THREE, SCALING.radius, Link.PERCEPTRON), SCALING.chunk),
+    "softmax": (LinkGradient(THREE, SCALING.radius, softmax=True, clip=0.7), SCALING.chunk),
+    "by row": (LinkGradient(THETA, SCALING.radius, clip=0.25, by_row=True), SCALING.chunk),
+    "curvature": (LogisticCurvature(THETA[0], SCALING.radius, SCALING.reach), SCALING.chunk),
+    "curves": (CurveGradient(CURVES, 3, 0.6), BINS.chunk),
+    "clusters": (ClusterTotals(CENTRES, AXES, BARE.radius, 700), BARE.chunk),
+    "leaves": (LeafCounts((TREE, TREE), 3, BINS), BINS.chunk),
+    "leaf bins": (LeafCounts((TREE,), 3, BINS, by_bin=True), BINS.chunk),
+    "expectation": (Expectation(lambda x, _: x[0] * 7), _same),
+}
+BINARY = {"logistic", "by row", "curvature", "curves"}
+
+
+def _rows(n=400):
+    rng = np.random.default_rng(11)
+    x = rng.uniform(2 * LOW - HIGH, 2 * HIGH - LOW, (n, 3))
+    odd = np.array([0.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324])
+    x[: n // 2] = np.where(
+        rng.uniform(size=(n // 2, 3)) < 0.5, x[: n // 2], odd[rng.integers(0, 7, (n // 2, 3))]
+    )
+    y = np.where(rng.uniform(size=n) < 0.1, np.nan, rng.integers(0, 3, n))
+    return x, y
+
+
+def _chunk(name, weight=1.0):
+    x, y = _rows()
+    y = np.minimum(y, 1) if name in BINARY else y
+    return CASES[name][1](Chunk(x, y, np.full(len(x), weight)))
+
+
+def _each(name):
+    statistic, chunk = CASES[name][0], _chunk(name)
+    for i in range(len(chunk.y)):
+        alone = Chunk(chunk.x[i : i + 1], chunk.y[i : i + 1], chunk.weight[i : i + 1])
+        yield np.asarray(statistic.sums(alone)).ravel()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_row_never_exceeds_the_bound_of_its_statistic(name):
+    statistic = CASES[name][0]
+    for vector in _each(name):
+        whole = [int(one) for one in vector]
+        assert np.array_equal(whole, vector)
+        assert len(whole) == statistic.width
+        assert sum(one * one for one in whole) <= statistic.square
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_sum_is_that_of_rows_alone_whatever_their_order_and_weight(name):
+    statistic, chunk = CASES[name][0], _chunk(name)
+    alone = sum(vector.astype(np.int64) for vector in _each(name))
+    turned = Chunk(chunk.x[::-1].copy(), chunk.y[::-1].copy(), chunk.weight)
+    heavy = Chunk(chunk.x, chunk.y, np.full(len(chunk.y), float(FULL)))
+
+    assert np.array_equal(np.asarray(statistic.sums(chunk)).ravel(), alone)
+    assert np.array_equal(np.asarray(statistic.sums(turned)).ravel(), alone)
+    assert np.array_equal(np.asarray(statistic.sums(heavy)).ravel(), FULL * alone)
+
+
+def test_a_scaling_keeps_its_norm_and_reach():
+    x, _ = _rows()
+    for scaling in (SCALING, BARE, JOINED):
+        steps = scaling.steps(x)
+        assert (steps == np.rint(steps)).all()
+        assert np.abs(steps).max() <= scaling.reach
+        assert max(sum(int(v) ** 2 for v in row) for row in steps) <= scaling.radius**2
+
+
+def test_the_weights_of_a_person_add_up_to_their_limit_at_most():
+    for rows in (1, 2, 3, 7, 1000, 5000):
+        for most in (1, 2, 10):
+            assert weights_of(np.full(rows, rows), most).sum() <= FULL * most
+    assert weights_of(np.array([1]), 1)[0] == FULL
+
+
+def test_people_are_told_apart_by_name_whatever_it_is():
+    x = np.zeros((6, 1))
+    for groups in (["a", "b", "a", None, None, 3], np.array([1.0, 2, 1, np.nan, np.nan, 3])):
+        (chunk,) = rows_of(x, None, groups, 1).chunks()
+        assert chunk.weight.tolist() == [512, 1024, 512, 512, 512, 1024]
+    for wrong in ([1, 2], np.zeros((6, 1))):
+        with pytest.raises(InputError):
+            rows_of(x, None, wrong, 1)
+
+
+def test_products_are_exact_beyond_what_one_float_sum_holds():
+    left = np.full((5000, 1), 2.0**25 - 1)
+    exact = 5000 * (2**25 - 1) ** 2
+
+    assert int(exact_product(left, left, 2**50)[0, 0]) == exact
+    assert int((left.T @ np.ones((5000, 1)))[0, 0]) == 5000 * (2**25 - 1)
+
+
+def test_a_dot_product_does_not_depend_on_the_rows_beside():
+    rng = np.random.default_rng(2)
+    rows, columns = rng.uniform(-2, 2, (37, 300)), rng.uniform(-1, 1, (300, 5))
+    together = exact_dot(rows, columns)
+
+    for i in range(len(rows)):
+        assert np.array_equal(exact_dot(rows[i : i + 1], columns)[0], together[i])
+    assert together == pytest.approx(rows @ columns, abs=1e-3)
+
+
+def test_answers_of_a_tape_are_the_answers_of_the_run():
+    x, _ = _rows()
+    rows = rows_of(x, None, None, 1)
+    run = NoisySums(rows, Fraction(1))
+    first = [run.sums(FeatureTotals(LOW, HIGH), Fraction(1, 2)), run.coins(9, 4)]
+    again = replayed(run.tape, Fraction(1), rows_of(x[:0], None, None, 1))
+
+    assert np.array_equal(again.sums(FeatureTotals(LOW, HIGH), Fraction(1, 2)), first[0])
+    assert np.array_equal(again.coins(9, 4), first[1])
+    assert again.guarantee == run.guarantee
+
+
+def test_a_heavy_cell_is_a_bin_of_its_own():
+    # Nine of ten people are at 0; the others lie far above it and are told apart all the same.
+    values = np.concatenate([np.zeros(90_000), np.linspace(20, 100, 10_000)])[:, None]
+    sums = NoisySums(rows_of(values, None, None, 1), Fraction(1))
+    bins, counts = private_bins(sums, np.array([0.0]), np.array([100.0]), 8, Fraction(1))
+
+    assert bins.edges[0][0] < 1
+    assert (bins.edges[0] > 20).sum() >= 5
+    assert counts[0] == pytest.approx(90_000, abs=100)
