@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from discreet import learn as learn
     from discreet import local as local
+    from discreet import workload as workload
     from discreet.answer.plan.accuracy import Accuracy
     from discreet.curator.budget import Budget
     from discreet.curator.opening import Curator
@@ -110,7 +111,7 @@ __all__ = [
 ]
 
 
-_PACKAGES = frozenset({"learn", "local"})
+_PACKAGES = frozenset({"learn", "local", "workload"})
 """Packages that are imported when first named, such as `dp.local.Rappor`."""
 
 

@@ -1,1 +1,34 @@
 """Many questions at once: coordinated noise where independent noise would drown the answers."""
+
+from discreet.workload.counting_query import CountingQuery
+from discreet.workload.domain import Attribute, Domain
+from discreet.workload.histogram import JointHistogram
+from discreet.workload.matrix import MatrixMechanism, RangeTree
+from discreet.workload.mwem import MWEM
+from discreet.workload.online import OnlineSession, OnlineState
+from discreet.workload.online_plan import OnlinePlan
+from discreet.workload.planner import answer, plan_workload
+from discreet.workload.residual import ResidualPlan
+from discreet.workload.small_database import SmallDatabase
+from discreet.workload.synthesis import Synthesis
+from discreet.workload.synthesizer import SynthesisPlan, synthesize
+
+__all__ = [
+    "MWEM",
+    "Attribute",
+    "CountingQuery",
+    "Domain",
+    "JointHistogram",
+    "MatrixMechanism",
+    "OnlinePlan",
+    "OnlineSession",
+    "OnlineState",
+    "RangeTree",
+    "ResidualPlan",
+    "SmallDatabase",
+    "Synthesis",
+    "SynthesisPlan",
+    "answer",
+    "plan_workload",
+    "synthesize",
+]
