@@ -3,6 +3,7 @@
 import json
 import math
 from collections import Counter
+from fractions import Fraction
 from itertools import combinations_with_replacement, pairwise, product
 
 import numpy as np
@@ -148,7 +149,26 @@ def test_alone_or_without_a_delta_the_report_keeps_its_own_guarantee():
         assert alone.epsilon(0.01).upper == pytest.approx(own.epsilon(0.01).upper, rel=1e-6)
         assert ShuffledRandomizedResponse(1, 10**6, k).epsilon(0).upper == 1
     assert ShuffledRandomizedResponse(0.01, 1000).epsilon(0.5).upper == 0
-    assert ShuffledRandomizedResponse(800, 100).epsilon(1e-6).upper <= 800
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("epsilon0", [250, 360, 705, 1000])
+def test_reports_that_hardly_ever_lie_hide_nobody(k, epsilon0):
+    shuffled = ShuffledRandomizedResponse(epsilon0, 100, k)
+    assert shuffled.delta(epsilon0 / 2).upper > 1 - 1e-9
+    assert shuffled.delta(0).upper > 1 - 1e-9
+    assert epsilon0 - 1e-3 < shuffled.epsilon(1e-6).upper <= epsilon0
+
+
+def test_reports_that_nearly_always_lie_cost_nothing():
+    assert ShuffledRandomizedResponse(Fraction(1, 10**30), 100, 3).epsilon(1e-6).upper == 0
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_crowd_past_all_counting_costs_no_more_than_a_large_one(k):
+    huge, large = ShuffledRandomizedResponse(2, 10**18, k), Shuffled(2, 10**9)
+    assert huge.epsilon(1e-6).upper == large.epsilon(1e-6).upper
+    assert huge.delta(1e-3).upper == large.delta(1e-3).upper
 
 
 def test_blocks_of_splits_cover_every_split():
