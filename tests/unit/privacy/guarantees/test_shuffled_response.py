@@ -14,8 +14,9 @@ from discreet.errors import InputError
 from discreet.privacy import Neighbours, RandomizedResponseNoise, ShuffledRandomizedResponse
 from discreet.privacy.guarantees import response_counts
 from discreet.privacy.guarantees.guarantee import Guarantee
-from discreet.privacy.guarantees.response_counts import splits
+from discreet.privacy.guarantees.response_counts import ResponseCounts, splits
 from discreet.privacy.guarantees.shuffled import Shuffled
+from discreet.privacy.numerics.rounding import Interval
 
 
 def binary(n, epsilon0, epsilon):
@@ -182,6 +183,24 @@ def test_blocks_that_leave_splits_out_would_be_caught(monkeypatch):
     monkeypatch.setattr(response_counts, "_EDGES", (0.0, 0.02, 0.04))
     with pytest.raises(AssertionError):
         test_two_answers_of_few_people_are_exact(30, 4)
+
+
+@pytest.mark.parametrize("sigmas", [1, 4, 11])
+def test_windows_that_are_too_narrow_are_paid_for(sigmas):
+    lie, asked = 0.375, math.exp(0.25)
+    for no, yes in ((300, 300), (100, 200)):
+        zeros = stats.binom.pmf(np.arange(no + 1), no, lie)
+        ones = stats.binom.pmf(np.arange(yes + 1), yes, 1 - lie)
+        others = np.convolve(zeros, ones)
+        one = np.append(others, 0) * lie + np.append(0, others) * (1 - lie)
+        zero = np.append(others, 0) * (1 - lie) + np.append(0, others) * lie
+        truth = np.maximum(one - asked * zero, 0).sum()
+        low, high = ResponseCounts(no, yes, lie, sigmas).divergence(Interval.of(0.25))
+        assert low <= truth <= high
+
+
+def test_no_delta_is_so_small_that_it_is_none():
+    assert ShuffledRandomizedResponse(0.5, 20_000).delta(0.3).upper > 0
 
 
 def test_composition_and_groups_fall_back_on_any_report():
