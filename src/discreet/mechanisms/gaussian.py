@@ -15,7 +15,7 @@ from discreet.mechanisms.mechanism import exactly_one, fill
 from discreet.noise import discrete_gaussian, rounded_gaussian
 from discreet.noise.gaussian import read_variance
 from discreet.privacy import GDP, ZCDP, DiscreteGaussianNoise, Guarantee, Neighbours
-from discreet.privacy.guarantees.gaussian import gaussian_delta
+from discreet.privacy.guarantees.gaussian import gaussian_delta, root_down
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive
 
@@ -190,11 +190,15 @@ class GaussianTarget:
         return distance / largest_mu(self.epsilon, self.delta)
 
     def spread(self, square: int, *, one_law: bool, step: Fraction) -> Fraction:
-        """The variance in squared steps; what had to be rounded is rounded up."""
+        """The variance in squared steps; what had to be rounded is rounded up.
+
+        Rounded noise for rho has a rational mu, so that it fits a budget of that very rho.
+        """
         if self.variance is not None:
             return self.variance / step**2
         if self.rho is not None:
-            return square / (2 * self.rho)
+            least = square / (2 * self.rho)
+            return least if one_law or least < 1 else square / root_down(2 * self.rho) ** 2
         continuous = square / largest_mu(self.epsilon, self.delta) ** 2
         if continuous >= 1 and not one_law:
             return _short(continuous)

@@ -155,8 +155,10 @@ def best_law(epsilon: Fraction, delta: Fraction) -> SmoothLaw:
     """
     laplace = LaplaceLaw.of(epsilon, delta)
     student = StudentLaw.of(epsilon, laplace.decay)
+    if student.share == 0:
+        return laplace
     width, other = (law.half_width(law.scale(_COMPARED), _CONFIDENCE) for law in (student, laplace))
-    return student if student.share > 0 and width < other else laplace
+    return student if width < other else laplace
 
 
 def slowest_decay(epsilon: Fraction, delta: Fraction) -> Fraction:

@@ -112,6 +112,11 @@ def test_a_share_is_never_beyond_the_proof():
     assert largest_student_share(Fraction(1, 100), Fraction(1, 2)) == 0
 
 
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1)])
+def test_where_students_law_cannot_be_laplaces_is_taken(epsilon):
+    assert isinstance(best_law(epsilon, Fraction(9, 10)), LaplaceLaw)
+
+
 def test_scales_that_noise_is_not_made_for_are_refused():
     with pytest.raises(InputError, match="scale is over"):
         SmoothSensitivity(global_sensitivity=2**62, epsilon=1, delta=1e-9)

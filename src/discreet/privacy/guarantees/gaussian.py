@@ -106,10 +106,20 @@ class GaussianNoise(_Normal):
 
 def root_up(square: Fraction) -> Fraction:
     """The square root: exact where it is rational, else rounded up to a double."""
+    exact = _rational_root(square)
+    return Fraction(Interval.of(square).sqrt().upper) if exact is None else exact
+
+
+def root_down(square: Fraction) -> Fraction:
+    """The square root: exact where it is rational, else rounded down to a double."""
+    exact = _rational_root(square)
+    return Fraction(Interval.of(square).sqrt().lower) if exact is None else exact
+
+
+def _rational_root(square: Fraction) -> Fraction | None:
     top, bottom = isqrt(square.numerator), isqrt(square.denominator)
-    if top * top == square.numerator and bottom * bottom == square.denominator:
-        return Fraction(top, bottom)
-    return Fraction(Interval.of(square).sqrt().upper)
+    rational = top * top == square.numerator and bottom * bottom == square.denominator
+    return Fraction(top, bottom) if rational else None
 
 
 def gaussian_delta(mu: Interval, epsilon: Number) -> Interval:

@@ -33,6 +33,9 @@ _GROWTH: Final = 1.2
 _SLIP: Final = 2.0**-28
 """More than all relative errors of a sum of products here, so of where the sign changes too."""
 
+_TINY: Final = 1e-300
+"""Above anything that underflow can swallow here."""
+
 
 def lies(epsilon0: Interval) -> tuple[float, float]:
     """Doubles below and above 1/(e^eps0 + 1): fewer lies hide less."""
@@ -82,6 +85,10 @@ class ResponseCounts:
     def _downs(self) -> BinomialWindow:
         return BinomialWindow.around(self.yes, self.lie, self.sigmas)
 
+    @property
+    def _outside(self) -> float:
+        return self._ups.outside + self._downs.outside
+
     @cached_property
     def _reached(self) -> tuple[Floats, Floats]:
         """P(u <= U <= the last of the window) for u in the window, enclosed, and 0 past it."""
@@ -93,7 +100,11 @@ class ResponseCounts:
         return lows * (1 - slack), highs * (1 + slack)
 
     def divergence(self, epsilon: Interval) -> tuple[float, float]:
-        """The hockey-stick divergence of order e^epsilon from holding 1 to holding 0, enclosed."""
+        """The hockey-stick divergence of order e^epsilon from holding 1 to holding 0, enclosed.
+
+        Why: inside the windows the law is log-concave as well, and what is outside adds no more
+        than its mass.
+        """
         asked, lie = epsilon.exp(), Interval.of(self.lie)
         kappa, excess = 1 - lie - asked * lie, epsilon.expm1()
         if kappa.hi <= 0:
@@ -103,21 +114,30 @@ class ResponseCounts:
         low, high = self._mass(t - 1)
         tail_low, tail_high = self._tail(t)
         slip = _SLIP * (kappa.upper + excess.upper) * (high + self._mass(t)[1])
+        beyond = self._outside * (1 + _SLIP) + _TINY
         most = kappa.upper * high - excess.lower * tail_low
         least = kappa.lower * low - excess.upper * tail_high
-        return max(0.0, least * (1 - _SLIP) - slip), max(0.0, most) * (1 + _SLIP) + slip
+        upper = max(0.0, most) * (1 + _SLIP) + slip + beyond
+        return max(0.0, least * (1 - _SLIP) - slip - _TINY), upper
 
     def _change_of_sign(self, ratio: float) -> int:
-        """The least t with P(U - W = t - 1) > ratio P(U - W = t), about."""
-        low, high = self._ups.first - self._downs.last, self._ups.last - self._downs.first + 1
+        """The least t with P(U - W = t - 1) > ratio P(U - W = t), about.
+
+        It is above the mode, which is within 1 of the mean; from there on 0 is underflow.
+        """
+        low = max(
+            self._ups.first - self._downs.last, math.floor((self.no - self.yes) * self.lie) - 2
+        )
+        high = self._ups.last - self._downs.first + 1
         while high - low > 1:
             middle = (low + high) // 2
-            rising = self._mass(middle - 1)[1] <= ratio * self._mass(middle)[1]
+            here = self._mass(middle)[1]
+            rising = here > 0 and self._mass(middle - 1)[1] <= ratio * here
             low, high = (middle, high) if rising else (low, middle)
         return high
 
     def _mass(self, s: int) -> tuple[float, float]:
-        """P(U - W = s), enclosed."""
+        """P(U - W = s) inside the windows, enclosed."""
         ups, downs = self._ups, self._downs
         first = max(downs.first, ups.first - s)
         after = max(first, min(downs.last, ups.last - s) + 1)
@@ -127,7 +147,7 @@ class ResponseCounts:
         )
         low = float(np.sum(ups.lows[u] * downs.lows[w])) * (1 - _SLIP)
         high = float(np.sum(ups.highs[u] * downs.highs[w])) * (1 + _SLIP)
-        return low, high + ups.outside + downs.outside
+        return low, high
 
     def _tail(self, t: int) -> tuple[float, float]:
         """P(U - W >= t), enclosed."""
@@ -137,7 +157,7 @@ class ResponseCounts:
         place = np.clip(needed, 0, lows.size - 1)
         low = float(np.sum(downs.lows * lows[place])) * (1 - _SLIP)
         high = float(np.sum(downs.highs * highs[place])) * (1 + _SLIP)
-        return low, high + ups.outside + downs.outside
+        return low, high + self._outside
 
 
 def widest_needed(delta: float) -> float:

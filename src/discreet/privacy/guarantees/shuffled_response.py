@@ -21,6 +21,9 @@ _FINE: Final = 1e-6
 _MOST: Final = 10**8
 """A larger crowd is charged as this many people where that is less than hiding among clones."""
 
+_HUGE: Final = 300
+"""Reports that lie less often than e^-300 hide nobody; their laws leave the range of doubles."""
+
 
 @stored_as("shuffled-randomized-response/1")
 @dataclass(frozen=True, slots=True, init=False)
@@ -38,8 +41,9 @@ class ShuffledRandomizedResponse(Guarantee):
     Why:
         See `response_counts` for two answers and `uniform_reports` for more.
     Edge cases:
-        Alone, a report has its own guarantee, and delta = 0 leaves epsilon as it is. Compositions,
-        groups and `rho` are those of `Shuffled`.
+        Alone, or from an epsilon of 300 on, a report has its own guarantee, and delta = 0 leaves
+        epsilon as it is. Compositions, groups and `rho` are those of `Shuffled`. Above 10^8 people
+        `lower` is 0.
 
     Example:
         >>> reports = Shuffled(2, 10_000), ShuffledRandomizedResponse(2, 10_000)
@@ -85,7 +89,7 @@ class ShuffledRandomizedResponse(Guarantee):
 
     def _delta(self, epsilon: Fraction) -> Bound:
         any_report = self._any_report.delta(epsilon)
-        if epsilon >= self.epsilon0 or self.n == 1:
+        if epsilon >= self.epsilon0 or self._hides_nobody:
             return any_report if self.k == 2 else self._alone.delta(epsilon)
         asked = Interval.of(epsilon)
         if self.k > 2:
@@ -94,25 +98,32 @@ class ShuffledRandomizedResponse(Guarantee):
                 crowd = self._uniform(upper)
                 upper = min(upper, crowd.divergence(asked))
             return Bound(0.0, upper, _METHOD)
-        lower = self._witness(0.0).divergence(asked)[0]
-        upper = max(one.divergence(asked)[1] for one in self._crowds(lower))
+        lower = self._witness(0.0).divergence(asked)[0] if self.n <= _MOST else 0.0
+        near = lower if self.n <= _MOST else any_report.upper
+        upper = max(one.divergence(asked)[1] for one in self._crowds(near))
         return Bound(lower, min(max(lower, upper), any_report.upper), _METHOD)
 
     def _epsilon(self, delta: Fraction) -> Bound:
         any_report = self._any_report.epsilon(delta)
-        if delta == 0 or self.n == 1:
+        if delta == 0 or self._hides_nobody:
             return any_report if self.k == 2 else self._alone.epsilon(delta)
         target, own = Interval.of(delta), any_report.upper
         if self.k > 2:
             crowd = self._uniform(target.lower)
             return Bound(0.0, first_below(crowd.divergence, target.lower, own, _FINE), _METHOD)
-        witness, upper = self._witness(target.lower), 0.0
-        lower = last_above(lambda e: witness.divergence(e)[0], target.upper, own, _FINE)
+        lower = upper = 0.0
+        if self.n <= _MOST:
+            least = _lower_end(self._witness(target.lower))
+            lower = last_above(least, target.upper, own, _FINE)
         for one in self._crowds(target.lower):
-            if one.divergence(Interval.of(upper))[1] > target.lower:
+            if upper < own and one.divergence(Interval.of(upper))[1] > target.lower:
                 profile = _upper_end(one)
                 upper = first_below(profile, target.lower, own, _FINE)
         return Bound(min(lower, upper), upper, _METHOD)
+
+    @property
+    def _hides_nobody(self) -> bool:
+        return self.n == 1 or self.epsilon0 > _HUGE
 
     @property
     def _alone(self) -> RandomizedResponseNoise:
@@ -131,6 +142,10 @@ class ShuffledRandomizedResponse(Guarantee):
     def _uniform(self, delta: float) -> UniformReports:
         local = Interval.of(self.epsilon0)
         return UniformReports.among(min(self.n, _MOST) - 1, self.k, local, widest_needed(delta))
+
+
+def _lower_end(crowd: ResponseCounts) -> Callable[[Interval], float]:
+    return lambda epsilon: crowd.divergence(epsilon)[0]
 
 
 def _upper_end(crowd: ResponseCounts) -> Callable[[Interval], float]:

@@ -15,6 +15,8 @@ from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Interval
 _CELLS: Final = 2**14
 _LEAST: Final = 1e-100
 _HUGE: Final = 300.0
+_MOST: Final = 10**9
+"""No more people are charged for, and the tail of more would take long to sum."""
 
 
 def divergence(people: int, epsilon0: Interval, epsilon: Interval) -> float:
@@ -27,6 +29,8 @@ def divergence(people: int, epsilon0: Interval, epsilon: Interval) -> float:
         1) s T), with b = P(Bin(n-1, r) = k-1), kappa = 1 - r (1 + e^eps), s b the next term of the
         binomial law and T its tail in units of that term.
     """
+    if people > _MOST:
+        return 0.0
     others, lie = people - 1, (1 / (epsilon0.exp() + 1)).upper
     kappa = (1 - lie * (epsilon.exp() + 1)).lower
     if kappa <= _LEAST or lie >= 1 / 2 or epsilon.lower > _HUGE:

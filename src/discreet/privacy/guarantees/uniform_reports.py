@@ -62,7 +62,8 @@ class UniformReports:
             mass = float(drawn.highs[start : start + width].sum()) * (1 + 2 * width * UNIT)
             either = BinomialWindow.around(total, 2 / k, sigmas)
             none += mass * either.outside
-            group = max(1, int(_FINE * (2 * total / growth + 2 * total / k)))
+            group = min(_FINE * (2 * total / growth + 2 * total / k), either.highs.size)
+            group = max(1, int(group))
             starts = np.arange(0, either.highs.size, group)
             masses = np.add.reduceat(either.highs, starts) * (1 + 2 * group * UNIT)
             least = either.first + starts.astype(np.float64)

@@ -3,6 +3,7 @@
 import json
 import math
 from collections import Counter
+from fractions import Fraction
 from itertools import combinations_with_replacement, pairwise, product
 
 import numpy as np
@@ -13,8 +14,9 @@ from discreet.errors import InputError
 from discreet.privacy import Neighbours, RandomizedResponseNoise, ShuffledRandomizedResponse
 from discreet.privacy.guarantees import response_counts
 from discreet.privacy.guarantees.guarantee import Guarantee
-from discreet.privacy.guarantees.response_counts import splits
+from discreet.privacy.guarantees.response_counts import ResponseCounts, splits
 from discreet.privacy.guarantees.shuffled import Shuffled
+from discreet.privacy.numerics.rounding import Interval
 
 
 def binary(n, epsilon0, epsilon):
@@ -148,7 +150,26 @@ def test_alone_or_without_a_delta_the_report_keeps_its_own_guarantee():
         assert alone.epsilon(0.01).upper == pytest.approx(own.epsilon(0.01).upper, rel=1e-6)
         assert ShuffledRandomizedResponse(1, 10**6, k).epsilon(0).upper == 1
     assert ShuffledRandomizedResponse(0.01, 1000).epsilon(0.5).upper == 0
-    assert ShuffledRandomizedResponse(800, 100).epsilon(1e-6).upper <= 800
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("epsilon0", [250, 360, 705, 1000])
+def test_reports_that_hardly_ever_lie_hide_nobody(k, epsilon0):
+    shuffled = ShuffledRandomizedResponse(epsilon0, 100, k)
+    assert shuffled.delta(epsilon0 / 2).upper > 1 - 1e-9
+    assert shuffled.delta(0).upper > 1 - 1e-9
+    assert epsilon0 - 1e-3 < shuffled.epsilon(1e-6).upper <= epsilon0
+
+
+def test_reports_that_nearly_always_lie_cost_nothing():
+    assert ShuffledRandomizedResponse(Fraction(1, 10**30), 100, 3).epsilon(1e-6).upper == 0
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_crowd_past_all_counting_costs_no_more_than_a_large_one(k):
+    huge, large = ShuffledRandomizedResponse(2, 10**18, k), Shuffled(2, 10**9)
+    assert huge.epsilon(1e-6).upper == large.epsilon(1e-6).upper
+    assert huge.delta(1e-3).upper == large.delta(1e-3).upper
 
 
 def test_blocks_of_splits_cover_every_split():
@@ -162,6 +183,24 @@ def test_blocks_that_leave_splits_out_would_be_caught(monkeypatch):
     monkeypatch.setattr(response_counts, "_EDGES", (0.0, 0.02, 0.04))
     with pytest.raises(AssertionError):
         test_two_answers_of_few_people_are_exact(30, 4)
+
+
+@pytest.mark.parametrize("sigmas", [1, 4, 11])
+def test_windows_that_are_too_narrow_are_paid_for(sigmas):
+    lie, asked = 0.375, math.exp(0.25)
+    for no, yes in ((300, 300), (100, 200)):
+        zeros = stats.binom.pmf(np.arange(no + 1), no, lie)
+        ones = stats.binom.pmf(np.arange(yes + 1), yes, 1 - lie)
+        others = np.convolve(zeros, ones)
+        one = np.append(others, 0) * lie + np.append(0, others) * (1 - lie)
+        zero = np.append(others, 0) * (1 - lie) + np.append(0, others) * lie
+        truth = np.maximum(one - asked * zero, 0).sum()
+        low, high = ResponseCounts(no, yes, lie, sigmas).divergence(Interval.of(0.25))
+        assert low <= truth <= high
+
+
+def test_no_delta_is_so_small_that_it_is_none():
+    assert ShuffledRandomizedResponse(0.5, 20_000).delta(0.3).upper > 0
 
 
 def test_composition_and_groups_fall_back_on_any_report():
