@@ -32,10 +32,11 @@ class ShuffledRandomizedResponse(Guarantee):
 
     Guarantee:
         `upper` holds whatever the others hold, and is at most that of `Shuffled`, which allows for
-        any local randomizer. For two answers and up to 100 people it is exact; above, the crowd is
-        charged as up to 1 % smaller. For three answers and more the attacker is told which of the
-        others' reports are true, which helps little: where somebody holds none of the two
-        answers in question, it is what the counts of these two give away as n grows.
+        any local randomizer. For two answers and up to 100 people it is exact, but for epsilons
+        next to that of a report; above, the crowd is charged as up to 1 % smaller. For three
+        answers and more the attacker is told which of the others' reports are true, which helps
+        little: where somebody holds none of the two answers in question, it is what the counts of
+        these two give away as n grows.
     Neighbours:
         One person's answer is replaced; see `Shuffled`.
     Why:
