@@ -184,9 +184,31 @@ def _fourth(dialect: Dialect) -> tuple[str, ...]:
     )
 
 
-def _fifth(_: Dialect) -> tuple[str, ...]:
-    """Entries commit to all accounts: see `account_tree`; the tables stay as they are."""
-    return ()
+_COMMITS: Final[dict[Dialect, tuple[str, ...]]] = {
+    "sqlite": (
+        """CREATE TRIGGER entries_commit BEFORE INSERT ON entries
+        WHEN json_extract(NEW.body, '$.facts.after') IS NOT NULL
+        AND json_extract(NEW.body, '$.facts.accounts') IS NULL
+        BEGIN SELECT RAISE(ABORT, 'entries commit to accounts'); END""",
+    ),
+    "postgres": (
+        """CREATE FUNCTION commits() RETURNS trigger LANGUAGE plpgsql AS
+        $$ DECLARE facts json := NEW.body::json -> 'facts'; BEGIN
+        IF facts -> 'after' IS NOT NULL AND facts -> 'accounts' IS NULL THEN
+        RAISE EXCEPTION 'entries commit to accounts' USING ERRCODE = 'check_violation';
+        END IF; RETURN NEW; END $$""",
+        """CREATE TRIGGER entries_commit BEFORE INSERT ON entries
+        FOR EACH ROW EXECUTE FUNCTION commits()""",
+    ),
+}
+
+
+def _fifth(dialect: Dialect) -> tuple[str, ...]:
+    """Entries that change accounts commit to all of them: see `account_tree`.
+
+    A process of an older package that has the ledger open would go on without, and is refused.
+    """
+    return _COMMITS[dialect]
 
 
 STEPS: tuple[Callable[[Dialect], Sequence[str]], ...] = (_first, _second, _third, _fourth, _fifth)
