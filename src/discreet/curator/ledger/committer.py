@@ -248,7 +248,8 @@ class Committer:
                 _ = transaction.tree
             cache = AccountCache(transaction)
             cache.read(orders)
-            for job in jobs:
+            # Orders first: the cache has charges as they were, and others read what orders wrote.
+            for job in sorted(jobs, key=lambda one: one.order is None):
                 job.attempt(transaction, cache)
             cache.write_back()
             transaction.finish()
