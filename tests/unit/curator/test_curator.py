@@ -10,7 +10,7 @@ import discreet as dp
 from clinic_curator import ABOUT, BUDGET, BY_CITY, COUNT, add_cities, add_visits, spent
 from discreet.answer.plan.accuracy import Accuracy
 from discreet.errors import BudgetError, EngineError, InputError, LedgerError, QueryRefused
-from visits import clinic
+from visits import CITIES, clinic
 
 
 @pytest.fixture
@@ -433,3 +433,15 @@ def test_names_of_requests_are_each_analysts_own(curator):
     bob.sql(BY_CITY, epsilon=0.1, request="monday")
     with pytest.raises(InputError, match="used again"):
         alice.sql(BY_CITY, epsilon=0.2, request="monday")
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "found"])
+@pytest.mark.parametrize("text", ["SELECT DISTINCT city FROM", "SELECT city FROM visits GROUP BY"])
+def test_groups_are_told_without_a_number(known, text):
+    """Nothing is measured beside them, and a limit on groups holds all the same."""
+    text = f"{text} visits" if "DISTINCT" in text else f"{text} city"
+    about = {} if known else {"columns": {"amount": dp.Bounds(0, 100)}}
+    with add_visits(dp.Curator.in_memory(), **about) as curator:
+        release = curator.sql(text, epsilon=1, delta=0 if known else 1e-7)
+        assert set(release.to_arrow().column("city").to_pylist()) <= set(CITIES)
+        assert curator.ledger.failed([1, 2, 3, 4, 5]) == ()

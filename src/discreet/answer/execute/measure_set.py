@@ -51,9 +51,9 @@ def measure_set(plan: SetPlan, engine: Engine, until: Deadline | None = None) ->
             session.keep(*kept)
         measurements, selection = plan.measurements(contributions), plan.selection(contributions)
         if selection is None:
-            totals = known_totals(statements, measurements, session)
+            totals = known_totals(statements, contributions, measurements, session)
         else:
-            totals = found_totals(statements, measurements, session, selection)
+            totals = found_totals(statements, contributions, measurements, session, selection)
             spent.append(Spent(FINDING, EXACT, selection.guarantee))
         if any(isinstance(one, Ranks | Distinct) for one in statements.compiled.statistics):
             places = pa.array(np.arange(totals.groups, dtype=np.int64))

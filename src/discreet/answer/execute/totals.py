@@ -18,6 +18,7 @@ from discreet.answer.plan.sql_statements import SetStatements
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.engines.engine import ARROW, Session
 from discreet.mechanisms import KeyRule
+from discreet.plan.bounding import ContributionBounds
 from discreet.plan.kinds import Kind, Value
 from discreet.plan.query import Query, key_types
 from discreet.plan.statistics import Distinct, Ranks
@@ -49,7 +50,10 @@ def put_domains(query: Query, session: Session) -> None:
 
 
 def known_totals(
-    statements: SetStatements, measurements: Sequence[Measurement], session: Session
+    statements: SetStatements,
+    contributions: ContributionBounds,
+    measurements: Sequence[Measurement],
+    session: Session,
 ) -> Totals:
     """Noisy numbers of every combination of known keys, present or not, in their order."""
     keys, groups = known_keys(statements.plan.query)
@@ -59,7 +63,7 @@ def known_totals(
         if not isinstance(one, Ranks | Distinct)
     ]
     noisy: list[list[list[NDArray[Any]]]] = [[] for _ in _counted(measurements)]
-    stream = session.stream(statements.totals(measurements[0].contributions), groups)
+    stream = session.stream(statements.totals(contributions), groups)
     for exact in dense(stream, groups, len(places)):
         by_place = dict(zip(places, exact, strict=True))
         for slices, one in zip(noisy, _counted(measurements), strict=True):
@@ -123,6 +127,7 @@ def _next(stream: Iterator[pa.RecordBatch]) -> list[NDArray[np.int64]]:
 
 def found_totals(
     statements: SetStatements,
+    contributions: ContributionBounds,
     measurements: Sequence[Measurement],
     session: Session,
     selection: KeyRule | ThresholdedCount,
@@ -130,7 +135,7 @@ def found_totals(
     """Noisy numbers of the groups that are found, in the order of their keys."""
     compiled, counted, batches = statements.compiled, _counted(measurements), []
     noisy: list[list[list[NDArray[Any]]]] = [[] for _ in counted]
-    for whole in session.stream(statements.totals(measurements[0].contributions)):
+    for whole in session.stream(statements.totals(contributions)):
         if isinstance(selection, ThresholdedCount):
             [counts] = selection.count.measurement.release(
                 _columns(whole, statements, selection.count.measurement)

@@ -216,8 +216,11 @@ def _introduced(folder: Folder, witness: str | None) -> Folder:
     if witness is None or not is_address(witness):
         return folder
     if folder.elsewhere is None:
-        folder = replace(folder, elsewhere=WitnessAddress.meet(witness))
-        folder.write()
+        with folder.held():  # whoever else is introduced now has to have the same secret
+            folder = _read(folder.path)
+            if folder.elsewhere is None:
+                folder = replace(folder, elsewhere=WitnessAddress.meet(witness))
+                folder.write()
     if folder.elsewhere is None or folder.elsewhere.url != witness:
         raise _made_with(folder, "another witness")
     return folder

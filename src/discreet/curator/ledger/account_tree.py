@@ -121,7 +121,7 @@ def read_tree(transaction: "Transaction") -> AccountTree:
     tree, newest = read_tables(transaction)
     root = AccountTree().root
     for entry in _linked(transaction.read(*_after(newest - 1)), transaction.head):
-        root = entry.facts[ROOT] if "after" in entry.facts else root
+        root = entry.facts.get(ROOT, "") if "after" in entry.facts else root
     if root != tree.root:
         raise damaged("totals, caps or memberships are not those of the newest entry")
     return tree

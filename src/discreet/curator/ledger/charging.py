@@ -199,7 +199,7 @@ def _debit(
     return entry, debits
 
 
-def find_told(execute: Execute, order: Order) -> tuple[int, Receipt] | None:
+def find_told(execute: Execute, order: Order) -> tuple[Entry, Receipt] | None:
     """The receipt of an order whose answer its analyst was told before, and the answer's entry.
 
     What `charge` would say without changing anything; None wherever it might change something.
@@ -217,7 +217,7 @@ def find_told(execute: Execute, order: Order) -> tuple[int, Receipt] | None:
         paid = {*entry.facts["debits"], *(key for (key,) in shares)}
         if not {mine, *(key for (key,) in groups)} <= paid:
             return None
-    return Entry.read(found.outcome).sequence, _stands(found, State.PENDING)
+    return Entry.read(found.outcome), _stands(found, State.PENDING)
 
 
 def _look_up(cache: AccountCache, order: Order) -> StoredCharge | None:

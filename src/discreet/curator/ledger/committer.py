@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.account_cache import AccountCache, needed
 from discreet.curator.ledger.account_tree import FollowedAccounts
+from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.migrations import Execute, Statement
 from discreet.curator.ledger.orders import Order
 from discreet.curator.ledger.remote_witness import RemoteWitness
@@ -122,9 +123,14 @@ class Committer:
         """Run one operation in a transaction of its own."""
         return self._submit(_Job(lambda transaction, _: work(transaction), None, alone=True))
 
-    def has_signed(self, sequence: int) -> bool:
+    def has_signed(self, entry: Entry) -> bool:
         """Whether a witness elsewhere, if there is one, has signed an entry."""
-        return self._elsewhere is None or self._elsewhere.has_signed(sequence)
+        return self._elsewhere is None or self._elsewhere.has_signed(entry.head)
+
+    def have_signed(self, entry: Entry) -> None:
+        """Have an entry signed by the witness elsewhere, if there is one, before it is told of."""
+        if self._elsewhere is not None:
+            self._elsewhere.advance(self._store, entry.head)
 
     def _submit(self, job: _Job[T]) -> T:
         try:
@@ -242,7 +248,8 @@ class Committer:
                 _ = transaction.tree
             cache = AccountCache(transaction)
             cache.read(orders)
-            for job in jobs:
+            # Orders first: the cache has charges as they were, and others read what orders wrote.
+            for job in sorted(jobs, key=lambda one: one.order is None):
                 job.attempt(transaction, cache)
             cache.write_back()
             transaction.finish()
@@ -252,7 +259,7 @@ class Committer:
         if self._witness is not None and writes:
             self._witness.advance(sighting, patience=_left(until))
         if self._elsewhere is not None:  # also where nothing is new: it may have failed before
-            self._elsewhere.advance(self._store, sighting.head.sequence, patience=_left(until))
+            self._elsewhere.advance(self._store, sighting.head, patience=_left(until))
 
 
 def _left(until: float) -> float:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from discreet.curator.canonical_json import canonical, digest
 from discreet.curator.data.registry import write_whole
@@ -20,6 +20,9 @@ from discreet.errors import AccessError, LedgerError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+
+MOST_LEDGERS: Final = 10_000
 
 
 class Cosigner:
@@ -34,7 +37,11 @@ class Cosigner:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._heads = folder / "heads.json"
         self._lock = Witness(folder / "heads.lock")
-        self._key = _key(folder / "key.pem")
+        with self._lock.held():
+            if not (folder / "key.pem").exists() and not self._heads.exists():
+                write_whole(self._heads, {})  # before the key: one without it has lost them
+            self._key = _key(folder / "key.pem")
+        self._read()
 
     @property
     def public_key(self) -> str:
@@ -69,6 +76,7 @@ class Cosigner:
         with self._lock.held():
             heads = self._read()
             _check_secret(heads.get(head.ledger), secret)
+            _check_room(heads, head.ledger)
             known = self.newest(head.ledger)
             if known is not None and not continues(known, head, proof):
                 raise LedgerError(
@@ -81,14 +89,12 @@ class Cosigner:
         return self._key.sign(_text(head)).hex()
 
     def _read(self) -> dict[str, dict[str, Any]]:
-        if not self._heads.exists():
-            return {}
         try:
             found: dict[str, dict[str, Any]] = json.loads(self._heads.read_text("utf-8"))
-        except ValueError as wrong:
+        except (ValueError, FileNotFoundError) as wrong:
             raise LedgerError(
                 "what the witness remembers cannot be read",
-                why="heads.json is damaged",
+                why="heads.json is damaged or gone",
                 fix="restore it from a copy; without it older heads would be signed",
             ) from wrong
         return found
@@ -142,6 +148,16 @@ def _check_secret(stored: Mapping[str, Any] | None, secret: str) -> None:
             "a head of a ledger whose secret is another",
             why="the ledger's first head came with its secret",
             fix="use the curator's own folder, whose curator.json has the secret",
+        )
+
+
+def _check_room(heads: Mapping[str, Any], ledger: str) -> None:
+    """Strangers may bring ledgers, but must not fill the disk."""
+    if ledger not in heads and len(heads) >= MOST_LEDGERS:
+        raise AccessError(
+            f"a ledger beyond the {MOST_LEDGERS:,} that a witness remembers",
+            why="all of them are written down again with each head",
+            fix="have it forget some that are not used any more, or run another witness",
         )
 
 

@@ -128,8 +128,7 @@ class Ledger:
         try:
             make_whole(store, witness)
             if elsewhere is not None:
-                [(size,)] = store.snapshot(lambda run: run("SELECT sequence FROM ledger"))
-                elsewhere.advance(store, size)
+                elsewhere.advance(store, store.snapshot(lambda run: Transaction(run).head))
         except BaseException:
             store.close()
             raise
@@ -406,11 +405,12 @@ class Ledger:
         sql = """SELECT r.bytes, a.body FROM charges c JOIN entries a ON a.sequence = c.released
         LEFT JOIN releases r ON r.charge = c.sequence WHERE c.sequence = ? AND c.failed = 0"""
 
-        def work(execute: Execute) -> bytes | None:
-            rows = execute(sql, (sequence,))
-            return charging.told(*rows[0]) if rows else None
-
-        return self._store.snapshot(work)
+        rows = self._store.snapshot(lambda execute: execute(sql, (sequence,)))
+        if not rows:
+            return None
+        release, outcome = rows[0]
+        self._committer.have_signed(Entry.read(outcome))
+        return charging.told(release, outcome)
 
     def asked(
         self,

@@ -46,6 +46,10 @@ class MerkleTree:
                 pairs = range(2 * len(above), len(level) - 1, 2)
                 above.extend(_node(level[i], level[i + 1]) for i in pairs)
 
+    def has(self, index: int, leaf: bytes) -> bool:
+        """Whether this is the leaf at a place."""
+        return 0 <= index < len(self) and self._levels[0][index] == _leaf(leaf)
+
     def root(self, size: int | None = None) -> bytes:
         """The hash of the first `size` leaves, or of all."""
         return self._hash(0, len(self) if size is None else size)

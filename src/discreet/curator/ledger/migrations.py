@@ -184,10 +184,30 @@ def _fourth(dialect: Dialect) -> tuple[str, ...]:
     )
 
 
-def _fifth(dialect: Dialect) -> tuple[str, ...]:
-    """Charges may be answered in steps, each kept for ever before anybody is told of it.
+_COMMITS: Final[dict[Dialect, tuple[str, ...]]] = {
+    "sqlite": (
+        """CREATE TRIGGER entries_commit BEFORE INSERT ON entries
+        WHEN json_extract(NEW.body, '$.facts.after') IS NOT NULL
+        AND json_extract(NEW.body, '$.facts.accounts') IS NULL
+        BEGIN SELECT RAISE(ABORT, 'entries commit to accounts'); END""",
+    ),
+    "postgres": (
+        """CREATE FUNCTION commits() RETURNS trigger LANGUAGE plpgsql AS
+        $$ DECLARE facts json := NEW.body::json -> 'facts'; BEGIN
+        IF facts -> 'after' IS NOT NULL AND facts -> 'accounts' IS NULL THEN
+        RAISE EXCEPTION 'entries commit to accounts' USING ERRCODE = 'check_violation';
+        END IF; RETURN NEW; END $$""",
+        """CREATE TRIGGER entries_commit BEFORE INSERT ON entries
+        FOR EACH ROW EXECUTE FUNCTION commits()""",
+    ),
+}
 
-    Entries commit to all accounts from here on: see `account_tree`.
+
+def _fifth(dialect: Dialect) -> tuple[str, ...]:
+    """Entries that change accounts commit to all of them: see `account_tree`.
+
+    A process of an older package that has the ledger open would go on without, and is refused.
+    Charges may be answered in steps, each kept for ever before anybody is told of it.
     """
     table = """CREATE TABLE steps (
         charge {int} NOT NULL REFERENCES charges (sequence),
@@ -207,7 +227,7 @@ def _fifth(dialect: Dialect) -> tuple[str, ...]:
             """CREATE TRIGGER steps_kept BEFORE UPDATE OR DELETE OR TRUNCATE ON steps
             FOR EACH STATEMENT EXECUTE FUNCTION keep()"""
         ]
-    return (table.format(**_WORDS[dialect]), *guards)
+    return (*_COMMITS[dialect], table.format(**_WORDS[dialect]), *guards)
 
 
 STEPS: tuple[Callable[[Dialect], Sequence[str]], ...] = (_first, _second, _third, _fourth, _fifth)

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeGuard
 
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.cosigner import is_newest, is_signed
+from discreet.curator.ledger.entries import Head
 from discreet.curator.ledger.merkle import MerkleTree, TreeHead
 from discreet.curator.ledger.migrations import Execute
 from discreet.curator.ledger.store import LedgerStore
@@ -53,8 +54,9 @@ class RemoteWitness:
     """What a process knows of the witness of its ledger.
 
     Guarantee:
-        After `advance(store, n)` the witness has signed a head of at least n entries, which
-        continues all that it has signed before, also for other processes.
+        After `advance(store, head)` the witness has signed a head with this entry in it, which
+        continues all that it has signed before, also for other processes. A ledger that is put back
+        while the process runs is refused, too.
     Edge cases:
         Where the witness cannot be reached, what was charged stays charged and LedgerError says so;
         asking again goes on. A ledger that the witness does not know yet is believed as it is.
@@ -72,44 +74,54 @@ class RemoteWitness:
         self._ledger = ""
         self._signed: TreeHead | None = None
 
-    def has_signed(self, sequence: int) -> bool:
-        """Whether a head with an entry in it is known to be signed."""
-        return self._signed is not None and self._signed.size >= sequence
+    def has_signed(self, head: Head) -> bool:
+        """Whether a head with this entry in it is known to be signed."""
+        signed = self._signed
+        within = signed is not None and signed.size >= head.sequence
+        return within and self._tree.has(head.sequence - 1, bytes.fromhex(head.hash))
 
-    def advance(self, store: LedgerStore, size: int, *, patience: float = _LONGEST) -> None:
-        """Have the ledger's head signed, unless one of so many entries is."""
-        if self._signed is not None and self._signed.size >= size:
+    def advance(self, store: LedgerStore, head: Head, *, patience: float = _LONGEST) -> None:
+        """Have the ledger's head signed, unless one with this entry in it is."""
+        if self.has_signed(head):
             return
         with self._lock:
             self._read(store)
             for _ in range(_TRIES):
                 if self._signed is None:
-                    self._signed = self._newest(patience)
-                self._check(store)
-                if self._signed is not None and self._signed.size >= size:
+                    self._signed = self._continued(store, self._newest(patience))
+                if self.has_signed(head):
                     return
+                self._check_has(head)
                 self._cosign(patience)
         raise _unreachable(self._address.url, "other processes keep it busy")
 
     def _read(self, store: LedgerStore) -> None:
-        """Add the entries that are new."""
+        """Add the entries that are new, if they follow those that are known."""
+        known = len(self._tree)
 
-        def work(execute: Execute) -> tuple[str, list[bytes]]:
-            [(ledger,)] = execute("SELECT id FROM ledger")
-            return str(ledger), leaves_after(execute, len(self._tree))
+        def work(execute: Execute) -> tuple[str, int, list[bytes]]:
+            [(ledger, size)] = execute("SELECT id, sequence FROM ledger")
+            return str(ledger), size, leaves_after(execute, max(known - 1, 0))
 
-        self._ledger, leaves = store.snapshot(work)
-        self._tree.extend(leaves)
+        self._ledger, size, leaves = store.snapshot(work)
+        if known and not (leaves and self._tree.has(known - 1, leaves[0])):
+            raise _put_back(self._ledger, known, size)
+        self._tree.extend(leaves[1:] if known else leaves)
 
-    def _check(self, store: LedgerStore) -> None:
-        """Refuse a ledger that does not continue what was signed."""
-        signed = self._signed
+    def _check_has(self, head: Head) -> None:
+        """Refuse an entry that is not among those that are known and continue what was signed."""
+        if not self._tree.has(head.sequence - 1, bytes.fromhex(head.hash)):
+            raise _put_back(self._ledger, len(self._tree), head.sequence)
+
+    def _continued(self, store: LedgerStore, signed: TreeHead | None) -> TreeHead | None:
+        """What was signed, if the ledger continues it."""
         if signed is None:
-            return
+            return None
         if signed.size > len(self._tree):
             self._read(store)  # another process may have added them meanwhile
         if signed.size > len(self._tree) or self._tree.root(signed.size).hex() != signed.root:
             raise _put_back(self._ledger, signed.size, len(self._tree))
+        return signed
 
     def _newest(self, patience: float) -> TreeHead | None:
         """What the witness signed last."""

@@ -73,6 +73,7 @@ class Transaction:
     def append(self, kind: str, by: str, facts: Mapping[str, Any]) -> Entry:
         """Add an entry after the newest."""
         if "after" in facts:
+            self.writes += 1  # the tree moves: whoever is refused from here on undoes everything
             self._tree = self.tree or read_tree(self)
             facts = {**facts, ROOT: self._tree.take(self.head.sequence + 1, facts)}
         entry = Entry.after(self.head, kind, by, facts)

@@ -7,8 +7,10 @@ POST /ledgers/{id}              sign a head that continues it; 409 if it does no
 
 import json
 import re
+import socket
 import ssl
 import threading
+from contextlib import suppress
 from dataclasses import asdict
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,7 +28,7 @@ _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _BYTES: Final = 1 << 16
 _STEPS: Final = 128
 _PATIENCE: Final = 10.0
-"""Seconds that a client may take for each part of a request."""
+"""Seconds that a client may take for a request."""
 
 _AT_ONCE: Final = 64
 
@@ -61,18 +63,32 @@ class WitnessService(ThreadingHTTPServer):
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Serve one connection."""
+        late = threading.Timer(_PATIENCE, _hang_up, [request])
         try:
             request.settimeout(_PATIENCE)
             if self._context is not None:
-                request = self._context.wrap_socket(request, server_side=True)
+                request = self._context.wrap_socket(
+                    request, server_side=True, do_handshake_on_connect=False
+                )
+                late.args = [request]
+            late.start()
+            if self._context is not None:
+                request.do_handshake()
             super().process_request_thread(request, client_address)
         except OSError:
             self.shutdown_request(request)
         finally:
+            late.cancel()
             self._room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that goes away is no news."""
+
+
+def _hang_up(request: socket.socket) -> None:
+    """End what takes too long as a whole, however little each part takes."""
+    with suppress(OSError):
+        socket.socket.shutdown(request, socket.SHUT_RDWR)  # of TLS too, without a farewell
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -121,7 +137,10 @@ class _Handler(BaseHTTPRequestHandler):
         asked = json.loads(self.rfile.read(size))
         head, proof = TreeHead(**asked["head"]), [str(one) for one in asked["proof"]]
         named = (head.ledger, type(head.size)) == (self._named(), int)
-        if not (named and head.size > 0 and _HASH.fullmatch(head.root)) or len(proof) > _STEPS:
+        if (
+            not (named and 0 < head.size < 2**63 and _HASH.fullmatch(head.root))
+            or len(proof) > _STEPS
+        ):
             raise ValueError(head)
         signature = self.server.cosigner.cosign(head, proof, secret=self._secret)
         return HTTPStatus.OK, {"signature": signature}

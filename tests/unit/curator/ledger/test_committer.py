@@ -9,6 +9,7 @@ from discreet.curator.ledger.account_cache import AccountCache
 from discreet.curator.ledger.account_tree import read_tree
 from discreet.curator.ledger.accounts import dataset
 from discreet.curator.ledger.amounts import write_units
+from discreet.curator.ledger.orders import State
 from discreet.curator.ledger.transaction import Transaction
 from discreet.errors import InputError, LedgerError
 from discreet.privacy import Filter
@@ -149,3 +150,16 @@ def test_a_total_that_changed_after_it_was_read_is_not_written_over(visits, ask)
     with pytest.raises(LedgerError, match="one after another"):
         visits._store.transact(work)
     assert visits.verify().ok
+
+
+def test_who_asks_while_another_cancels_is_not_charged_for_an_error(visits, ask):
+    receipt, asked = visits.charge(ask("count", by="ann")), ask("count", by="bob")
+    cancel = committer._Job(
+        lambda page, _: charging.cancel(page, receipt, by="ann", for_all=False), None, alone=False
+    )
+    charge = committer._Job(
+        lambda page, cache: charging.charge(page, cache, asked, visits._turn()), asked, alone=False
+    )
+    visits._committer._run([cancel, charge])
+    assert {cancel.result().state, charge.result().state} == {State.PENDING}
+    assert visits.charge(asked).state is State.PENDING  # it goes on for whoever has paid
