@@ -13,7 +13,14 @@ from discreet import noise
 from discreet.errors import InputError
 from discreet.local.count_mean_sketch import count_bits_by_row, look_up
 from discreet.local.estimate import Floats, normal_width
-from discreet.local.protocol import LocalProtocol, Statistic, as_numbers, as_octets, stored_as
+from discreet.local.protocol import (
+    LocalProtocol,
+    Statistic,
+    as_numbers,
+    as_octets,
+    stored_as,
+    stored_fraction,
+)
 from discreet.local.reports import Octets
 from discreet.mechanisms.claim import Pair
 from discreet.privacy import Guarantee, Neighbours, Pure
@@ -85,7 +92,7 @@ class Rappor(LocalProtocol):
     def __post_init__(self) -> None:
         for name in ("f", "p", "q"):
             given = getattr(self, name)
-            exact = Fraction(given) if isinstance(given, str) else rational(given, name)
+            exact = stored_fraction(given) if isinstance(given, str) else rational(given, name)
             object.__setattr__(self, name, exact)
         for name in ("bits", "hashes", "cohorts"):
             whole(getattr(self, name), name, at_least=1)

@@ -1,5 +1,7 @@
 """Means: unbiased, with the variance of the papers."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -91,3 +93,26 @@ def test_vectors_are_shortened_and_counted_in_coordinates():
         protocol.read([1.0, 2.0, 3.0])
     with pytest.raises(InputError):
         local.UnitVectorMean(epsilon=1, dimension=2, directions=300)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("values", [[[1.0], [0.5]], [[1.0, -1.0]], np.ones((3, 1)), 10**400])
+def test_tables_and_what_is_no_float_are_refused(kind, values):
+    """Rows of a table would share their coins: two bits would differ if and only if values do."""
+    with pytest.raises(InputError):
+        kind(epsilon=1).reporter().report(values)
+
+
+def test_bounds_have_room_as_floats():
+    for lower, upper in ((-1.7e308, 1.7e308), (1, 1 + Fraction(1, 10**20)), (0, 10**400)):
+        with pytest.raises(InputError, match="room"):
+            local.Mean1Bit(epsilon=1, lower=lower, upper=upper)
+
+
+def test_where_a_hybrid_sends_bits_a_point_is_malformed():
+    """A point counts for twice as much as a bit at most can."""
+    protocol = local.HybridMean(epsilon=0.1)
+    point = np.array([[0, 0, 0x80]], dtype=np.uint8)
+
+    assert not protocol.is_valid(point)[0]
+    assert local.HybridMean(epsilon=1).is_valid(point)[0]

@@ -53,3 +53,15 @@ def test_the_bound_is_refused_outside_its_validity():
     stage = local.Shuffle(loud, batch=100_000, delta=1e-6)
 
     assert stage.guarantee.epsilon(1e-6).upper < 0.535
+
+
+def test_a_report_that_comes_twice_is_no_crowd():
+    stage = local.Shuffle(POLL, batch=1000, delta=1e-6)
+    many = POLL.reporter().report([1] * 600)
+    for batch in (POLL.reporter().report(1) * 1000, many + many):
+        with pytest.raises(InputError, match="too small"):
+            stage.shuffle(batch)
+    assert (
+        POLL.aggregator().add(stage.shuffle(many + many + POLL.reporter().report([2] * 400))).n
+        == 1000
+    )
