@@ -156,7 +156,7 @@ class LocalHashing(HashedProtocol):
         FrequencyProtocol.__post_init__(self)
         if self.hash_bits is None:
             object.__setattr__(self, "hash_bits", _best_bits(likelihood_ratio(self.epsilon)))
-        if not 1 <= whole(self.hash_bits, "hash_bits", at_least=1) <= _MOST_BITS:  # type: ignore[arg-type]
+        if not 1 <= whole(self.hash_bits, "hash_bits", at_least=1) <= _MOST_BITS:
             raise InputError(
                 f"hash_bits is {self.hash_bits}",
                 why="a report changes 2^hash_bits numbers",

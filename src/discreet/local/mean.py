@@ -97,6 +97,11 @@ class MeanProtocol(LocalProtocol):
         places = np.rint((inside / (high - low) - low / (high - low)) * self.grid)
         return np.clip(places, 0, self.grid).astype(np.int64)
 
+    @property
+    def step(self) -> float:
+        """By how much two reports that are next to each other differ, on the grid."""
+        return float(1 / self.debias(0)[1])
+
     @abstractmethod
     def debias(self, kind: int) -> tuple[Fraction, Fraction]:
         """Offset and scale of a kind of report: E[report] = offset + scale * place."""
@@ -126,7 +131,10 @@ class MeanProtocol(LocalProtocol):
             second += float((squares - 2 * offset * total + count * offset**2) / scale**2)
         unit = float((self.upper - self.lower) / self.grid)
         mean = float(self.lower) + unit * first / n if n else float("nan")
-        return MeanEstimate(mean, unit * spread(first, second, n), n)
+        places = (0, self.grid // 2, self.grid)  # nowhere is the variance less than at all of these
+        least = math.sqrt(min(self._variance(place) for place in places) / max(n, 1))
+        error = unit * max(spread(first, second, n), least)
+        return MeanEstimate(mean, error, n, unit * self.step / max(n, 1))
 
     def variance(self, value: float) -> float:
         """The variance of one person's unbiased estimate, in the units of the bounds."""

@@ -212,7 +212,16 @@ class Reporter:
         A device with a ledger reports one value at a time.
         """
         protocol = self.protocol
-        codes = protocol.read(values)
+        try:
+            codes = protocol.read(values)
+        except InputError:
+            raise
+        except (TypeError, ValueError):  # what is no list at all; numpy would quote it
+            raise InputError(
+                "values that cannot be read",
+                why="a report is about one value, or a flat list of them",
+                fix="pass values as the protocol's domain has them",
+            ) from None
         if self.ledger is None:
             rows = protocol.send(protocol.randomize(codes))
             return write_frame(protocol.digest, rows)

@@ -27,8 +27,9 @@ class Shuffle:
     Edge cases:
         Refused where epsilon > ln(batch/(16 ln(2/delta))): the theorem says nothing there. Fewer
         reports than a batch are not forwarded; a frame that is in it twice is one. Malformed
-        reports are: they are somebody's, too, and the aggregator counts them. An adversary who sends reports of their own makes the
-        crowd smaller by as many: state `batch` as the number of honest ones.
+        reports are: they are somebody's, too, and the aggregator counts them. An adversary
+        who sends reports of their own makes the crowd smaller by as many: state `batch` as the
+        number of honest ones.
 
     Example:
         >>> from discreet.local import HadamardResponse
@@ -82,8 +83,11 @@ def _once(parts: list[Frames]) -> list[Octets]:
     seen: set[bytes] = set()
     kept = []
     for part in parts:
-        new = np.array([not (name in seen or seen.add(name)) for name in part.names], dtype=bool)
-        kept.append(part.rows[new] if part.is_single else part.rows[: len(part.rows) * new[0]])
+        new = np.zeros(len(part.names), dtype=np.bool_)
+        for place, name in enumerate(part.names):
+            new[place] = name not in seen
+            seen.add(name)
+        kept.append(part.rows[new] if part.is_single else part.rows[: len(part.rows) * int(new[0])])
     return kept
 
 

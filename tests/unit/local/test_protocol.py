@@ -252,3 +252,13 @@ def test_a_stored_number_is_read_at_once_or_refused(epsilon):
 def test_hash_bits_are_whole(bits):
     with pytest.raises(InputError):
         local.LocalHashing(epsilon=1, domain=10, hash_bits=bits)
+
+
+@every
+@pytest.mark.parametrize("values", [None, 1.5, [[1], [1, 2]], [["a"], "b"], object()])
+def test_what_is_no_value_is_refused_in_words(name, values):
+    protocol, _ = EVERY[name]
+    if isinstance(values, float | None) and name.endswith(("1bit", "-mean")):
+        return  # a number, and a missing one
+    with pytest.raises(InputError):
+        protocol.reporter().report(values)
