@@ -2,6 +2,8 @@
 
 import os
 import signal
+import threading
+import time
 
 import pytest
 
@@ -166,3 +168,26 @@ def test_estimates_are_joined_to_private_rows_for_nothing(server, owner):
     assert [one.status for one in prices] == [200, 200]
     answer = server.post("/v1/queries", token=owner, json={"sql": joined, "epsilon": 0.1})
     assert answer.status == 200
+
+
+def test_reports_that_wait_for_each_other_take_no_thread_of_others(server, owner):
+    """Anybody may send reports: whoever makes them wait must not make everybody wait."""
+    begin(server, owner, "slow")
+    state = server.app.state
+    log = state.app_state.campaigns.find("slow")
+    with log._lock:
+        sent = [
+            threading.Thread(
+                target=server.post, args=("/v1/reports/slow",), kwargs={"body": frames("tea", 1)}
+            )
+            for _ in range(8)
+        ]
+        for one in sent:
+            one.start()
+        while state.collecting.statistics().tasks_waiting < 8 - state.collecting.total_tokens:
+            time.sleep(0.01)
+        assert server.get("/v1/campaigns/slow").status == 200
+        assert state.collecting.borrowed_tokens == state.collecting.total_tokens
+    for one in sent:
+        one.join()
+    assert log.read()[0].n == 8

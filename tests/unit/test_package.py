@@ -1,5 +1,8 @@
+import ast
 import subprocess
 import sys
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -25,3 +28,13 @@ def test_importing_the_package_is_quick():
     )
 
     assert best < 0.4
+
+
+def test_every_class_name_has_one_home():
+    homes = Counter(
+        node.name
+        for file in Path(discreet.__file__).parent.rglob("*.py")
+        for node in ast.parse(file.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, count in homes.items() if count > 1] == []

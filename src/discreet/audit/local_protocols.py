@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.audit.report import Audit, audit_claim
 from discreet.local.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
-from discreet.local.domain import Domain
+from discreet.local.domain import ValueDomain
 from discreet.local.heavy_hitters import HeavyHitters
 from discreet.local.k_randomized_response import KRandomizedResponse
 from discreet.local.local_hashing import HadamardResponse, LocalHashing
@@ -26,14 +26,16 @@ _ONE: Final = Fraction(1)
 
 PROTOCOLS: Final[Mapping[str, Callable[[], LocalProtocol]]] = MappingProxyType(
     {
-        "local-k-randomized-response": lambda: KRandomizedResponse(epsilon=_ONE, domain=Domain(5)),
-        "local-unary-encoding": lambda: UnaryEncoding(epsilon=_ONE, domain=Domain(4)),
-        "local-unary-encoding-symmetric": lambda: UnaryEncoding(
-            epsilon=_ONE, domain=Domain(4), form="symmetric"
+        "local-k-randomized-response": lambda: KRandomizedResponse(
+            epsilon=_ONE, domain=ValueDomain(5)
         ),
-        "local-subset-selection": lambda: SubsetSelection(epsilon=_ONE, domain=Domain(6)),
-        "local-hashing": lambda: LocalHashing(epsilon=_ONE, domain=Domain(5)),
-        "local-hadamard-response": lambda: HadamardResponse(epsilon=_ONE, domain=Domain(5)),
+        "local-unary-encoding": lambda: UnaryEncoding(epsilon=_ONE, domain=ValueDomain(4)),
+        "local-unary-encoding-symmetric": lambda: UnaryEncoding(
+            epsilon=_ONE, domain=ValueDomain(4), form="symmetric"
+        ),
+        "local-subset-selection": lambda: SubsetSelection(epsilon=_ONE, domain=ValueDomain(6)),
+        "local-hashing": lambda: LocalHashing(epsilon=_ONE, domain=ValueDomain(5)),
+        "local-hadamard-response": lambda: HadamardResponse(epsilon=_ONE, domain=ValueDomain(5)),
         "local-count-mean-sketch": lambda: CountMeanSketch(epsilon=_ONE, hashes=1, columns=8),
         "local-hadamard-sketch": lambda: HadamardCountMeanSketch(epsilon=_ONE, hashes=1, columns=8),
         "local-rappor": lambda: Rappor(bits=8, hashes=1, cohorts=1),

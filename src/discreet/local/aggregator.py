@@ -41,29 +41,38 @@ class Aggregator:
     def add(self, reports: bytes | Iterable[bytes]) -> "Aggregator":
         """Add frames; what cannot be right is counted in `rejected` and otherwise left out."""
         for data in [reports] if isinstance(reports, bytes | bytearray | memoryview) else reports:
-            for part in read_frames(bytes(data), self.protocol.digest, self.protocol.width):
-                self._add_part(part)
+            self.add_parts(read_frames(bytes(data), self.protocol.digest, self.protocol.width))
         return self
 
-    def _add_part(self, part: Frames | Unreadable) -> None:
-        """Add valid reports of new frames.
+    def add_parts(self, parts: Iterable[Frames | Unreadable]) -> list[Frames]:
+        """Add valid reports of new frames, and return these.
 
         Only these frames are remembered: nobody can make an aggregator larger than what it counts.
+        All are summed up at once, so many small frames cost no more than one.
         """
+        kept = [one for one in map(self._sift, parts) if one is not None]
+        if kept:
+            rows = np.concatenate([one.rows for one in kept])
+            self.protocol.tally(rows, self._sums)
+            self.n += len(rows)
+        return kept
+
+    def _sift(self, part: Frames | Unreadable) -> Frames | None:
+        """What counts of some frames."""
         if isinstance(part, Unreadable):
             self.rejected[part.reason] += part.reports
-            return
+            return None
         valid = self.protocol.is_valid(part.rows)
         self.rejected["malformed"] += int(np.count_nonzero(~valid))
-        rows = part.rows[valid]
+        rows, names = part.rows[valid], part.names
         if part.is_single:
-            rows = rows[self._new(list(compress(part.names, valid)))]
+            names = list(compress(names, valid))
+            new = self._new(names)
+            rows, names = rows[new], list(compress(names, new))
         elif len(rows) and not self._new(part.names)[0]:
             rows = rows[:0]
             self.rejected["replayed"] += int(np.count_nonzero(valid)) - 1
-        if len(rows):
-            self.protocol.tally(rows, self._sums)
-            self.n += len(rows)
+        return Frames(names, rows, part.is_single) if len(rows) else None
 
     def _new(self, names: list[bytes]) -> NDArray[np.bool_]:
         """Which frames were not added before; from now on they were."""

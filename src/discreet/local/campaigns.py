@@ -10,6 +10,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,10 +21,13 @@ import pyarrow as pa
 from discreet.errors import InputError, LedgerError
 from discreet.local.aggregator import Aggregator
 from discreet.local.protocol import LocalProtocol
+from discreet.local.reports import Frames, read_frames
 from discreet.rationals import whole
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_RECORD: Final = struct.Struct("<II")
+_RECORD: Final = struct.Struct("<III")
+"""The length of what follows, its check, and a check of these two."""
+
 _FACTS: Final = "campaign.json"
 _LOG: Final = "reports"
 
@@ -52,6 +56,12 @@ class Campaign:
             )
         if self.ends.tzinfo is None:
             raise InputError("an end without a time zone", why="clocks differ", fix="end it in UTC")
+        if not 1970 < self.ends.year < 9999:
+            raise InputError(
+                f"an end in the year {self.ends.year}",
+                why="not every clock can tell it",
+                fix="end it in a year from 1971 to 9998",
+            )
         whole(self.most_reports, "most_reports", at_least=1)
 
     def to_dict(self) -> dict[str, Any]:
@@ -86,7 +96,9 @@ class ReportLog:
     Guarantee:
         What `add` has returned for is on disk. Several processes may add at a time: each reads
         what the others have added before it adds its own, so a frame counts once whoever it came
-        to. A record that a crash cut short was never confirmed, and is dropped.
+        to. A record at the end that a crash cut short was never confirmed, and is dropped; one
+        that was changed later, with others behind it, is not: nothing is added or read until
+        somebody has looked. Only what counts is kept, so nobody can fill the disk with the rest.
 
     Nothing here is secret: a report is private before it leaves its device, so whoever steals the
     file learns what the campaign's guarantee allows.
@@ -104,11 +116,13 @@ class ReportLog:
         """Keep frames; InputError after the end, or where the campaign is full."""
         with self._lock, _held(self._path) as file:
             self._catch_up(file)
-            self._check_open(now)
+            protocol = self.campaign.protocol
+            parts = list(read_frames(frames, protocol.digest, protocol.width))
+            self._check_open(now, sum(len(one.rows) for one in parts if isinstance(one, Frames)))
             before = Collected(self._sums.n, dict(self._sums.rejected))
-            self._sums.add(frames)
-            if self._sums.n > before.n:  # what holds no report takes no room
-                self._append(file, frames)
+            kept = self._sums.add_parts(parts)
+            if kept:
+                self._append(file, b"".join(one.to_bytes(protocol.digest) for one in kept))
             refused = {why: n - before.rejected[why] for why, n in self._sums.rejected.items()}
             return Collected(self._sums.n - before.n, refused)
 
@@ -120,7 +134,7 @@ class ReportLog:
                 self._shown = (self._sums.n, self._sums.estimate().to_arrow())
             return Collected(self._sums.n, dict(self._sums.rejected)), self._shown[1]
 
-    def _check_open(self, now: float) -> None:
+    def _check_open(self, now: float, reports: int) -> None:
         over = now >= self.campaign.ends.timestamp()
         if over or self._sums.n >= self.campaign.most_reports:
             raise InputError(
@@ -128,27 +142,47 @@ class ReportLog:
                 why="its end and its size were told when it began",
                 fix="send nothing more",
             )
+        room = self.campaign.most_reports - self._sums.n
+        if reports > room:
+            raise InputError(
+                "more reports than this campaign has room for",
+                why="its size was told when it began",
+                fix=f"send up to {room}",
+            )
 
     def _catch_up(self, file: int) -> None:
         """Add what others have appended; cut off what a crash has left."""
         size = os.fstat(file).st_size
         while self._position < size:
             head = os.pread(file, _RECORD.size, self._position)
-            length, check = _RECORD.unpack(head) if len(head) == _RECORD.size else (0, 1)
-            frames = os.pread(file, length, self._position + _RECORD.size)
+            start = self._position + len(head)
+            if len(head) < _RECORD.size or not any(head):
+                os.ftruncate(file, self._position)
+                return
+            length, check, own = _RECORD.unpack(head)
+            if zlib.crc32(head[:8]) != own:
+                raise _changed()
+            frames = os.pread(file, length, start) if start + length <= size else b""
             if len(frames) != length or zlib.crc32(frames) != check:
+                if start + length < size:  # there is more: no crash has left this
+                    raise _changed()
                 os.ftruncate(file, self._position)
                 return
             self._sums.add(frames)
-            self._position += _RECORD.size + length
+            self._position = start + length
+        if self._position > size:
+            raise _changed()
 
     def _append(self, file: int, frames: bytes) -> None:
-        record = _RECORD.pack(len(frames), zlib.crc32(frames)) + frames
+        facts = struct.pack("<II", len(frames), zlib.crc32(frames))
+        record = facts + struct.pack("<I", zlib.crc32(facts)) + frames
         try:
             if os.pwrite(file, record, self._position) != len(record):
                 raise OSError("a part of it")  # noqa: TRY301 - handled as the disk's own
             os.fsync(file)
         except OSError as wrong:
+            with suppress(OSError):  # it was not confirmed, and must not be found when sent again
+                os.ftruncate(file, self._position)
             self._sums, self._position = Aggregator(self.campaign.protocol), 0  # as on disk
             raise LedgerError(
                 "reports cannot be kept",
@@ -191,17 +225,16 @@ class CampaignStore:
         """Open a campaign; its parameters never change."""
         place = self._folder / campaign.name
         text = json.dumps(campaign.to_dict(), indent=1, sort_keys=True)
+        place.mkdir(parents=True, exist_ok=True)  # it may be what a crash left of a beginning
         try:
-            place.mkdir(parents=True)
+            _write(place / _FACTS, text.encode())
         except FileExistsError:
             raise InputError(
                 "a campaign of this name is there already",
                 why="devices have its parameters",
                 fix="choose another name",
             ) from None
-        _write(place / _LOG, b"")
-        _write(place / _FACTS, text.encode())  # last: what has this file is whole
-        for one in (place, self._folder):
+        for one in (place, self._folder, self._folder.parent):
             _sync(one)
 
     def names(self) -> list[str]:
@@ -242,11 +275,21 @@ class _held:  # noqa: N801 - a context, used like a function
         os.close(self._file)
 
 
+def _changed() -> LedgerError:
+    return LedgerError(
+        "the reports of this campaign were changed on disk",
+        why="confirmed ones would be lost if the rest were read without them",
+        fix="restore the file as it was",
+    )
+
+
 def _write(path: Path, data: bytes) -> None:
-    with path.open("xb") as file:
+    """A new file, whole or not there."""
+    with tempfile.NamedTemporaryFile(dir=path.parent) as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+        os.link(file.name, path)
 
 
 def _sync(folder: Path) -> None:

@@ -6,7 +6,9 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from discreet.local.protocol import LocalProtocol
 
 _FORM = "discreet device ledger 1"
+_FIRST = b' {"form":"discreet device ledger 1","key":"'
 
 
 class DeviceLedger:
@@ -54,6 +57,7 @@ class DeviceLedger:
     def __init__(self, path: str | Path, *, limit: Real) -> None:
         self.path = Path(path)
         self._asked = positive(limit, "limit")
+        self._lock = threading.Lock()  # threads must not pass the check together
         self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -100,21 +104,21 @@ class DeviceLedger:
     def remember(self, protocol: "LocalProtocol", value: bytes, draw: Callable[[], bytes]) -> bytes:
         """The answer that was given about this value, or a new one within the limit."""
         name = hmac.digest(self._key, protocol.digest + value, "sha256").hex()
-        kept = self._told.get(name)
-        if kept is not None:
-            return kept
-        self._check(protocol.epsilon)
-        answer = draw()
-        self._append(self._line(name, protocol.kind, protocol.epsilon, answer))
-        self._told[name] = answer
-        self._spent += protocol.epsilon
-        return answer
+        with self._lock:
+            if name not in self._told:
+                self._check(protocol.epsilon)
+                answer = draw()
+                self._append(self._line(name, protocol.kind, protocol.epsilon, answer))
+                self._told[name] = answer
+                self._spent += protocol.epsilon
+            return self._told[name]
 
     def charge(self, kind: str, epsilon: Fraction) -> None:
         """Pay for an answer that cannot be kept, before it is given."""
-        self._check(epsilon)
-        self._append(self._line(secrets.token_hex(32), kind, epsilon, b""))
-        self._spent += epsilon
+        with self._lock:
+            self._check(epsilon)
+            self._append(self._line(secrets.token_hex(32), kind, epsilon, b""))
+            self._spent += epsilon
 
     def _check(self, epsilon: Fraction) -> None:
         if self._spent + epsilon > self._limit:
@@ -129,11 +133,12 @@ class DeviceLedger:
     def once(self, protocol: "LocalProtocol", draw: Callable[[], bytes]) -> bytes:
         """What a protocol draws once for the device's life, without looking at any value."""
         name = hmac.digest(self._key, b"once" + protocol.digest, "sha256").hex()
-        if name not in self._told:
-            drawn = draw()
-            self._append(self._line(name, protocol.kind, Fraction(0), drawn))
-            self._told[name] = drawn
-        return self._told[name]
+        with self._lock:
+            if name not in self._told:
+                drawn = draw()
+                self._append(self._line(name, protocol.kind, Fraction(0), drawn))
+                self._told[name] = drawn
+            return self._told[name]
 
     def _load(self) -> None:
         data = b""
@@ -144,6 +149,8 @@ class DeviceLedger:
         self._told: dict[str, bytes] = {}
         self._spent, self._limit, self._chain = Fraction(0), self._asked, b""
         if not lines:
+            if not _is_begun(data):
+                raise _changed()
             os.ftruncate(self._file, 0)
             self._end = 0
             self._key = secrets.token_bytes(32)
@@ -180,11 +187,7 @@ class DeviceLedger:
                 self._told[facts["told"]] = base64.b64decode(facts["answer"])
                 self._spent += Fraction(facts["epsilon"])
         except (ValueError, KeyError, AttributeError):
-            raise LedgerError(
-                "this device's ledger was changed",
-                why="what was told can no longer be believed, so nothing more is told",
-                fix="restore the file as it was",
-            ) from None
+            raise _changed() from None
         self._chain = chain
 
     def _append(self, facts: dict[str, Any]) -> None:
@@ -206,6 +209,21 @@ class DeviceLedger:
             ) from None
         self._end += len(line)
         self._chain = chain
+
+
+def _is_begun(data: bytes) -> bool:
+    """Whether a crash can have left this of a first line; others' files stay as they are."""
+    rest = data[64:]
+    fits = _FIRST.startswith(rest) or rest.startswith(_FIRST)
+    return fits and re.fullmatch(rb"[0-9a-f]*", data[:64]) is not None
+
+
+def _changed() -> LedgerError:
+    return LedgerError(
+        "this device's ledger was changed",
+        why="what was told can no longer be believed, so nothing more is told",
+        fix="restore the file as it was",
+    )
 
 
 def _sync_folder(folder: Path) -> None:

@@ -16,11 +16,11 @@ LARGEST = 1 << 26
 
 
 @dataclass(frozen=True)
-class Domain:
+class ValueDomain:
     """The ints 0 to size - 1, or the labels in their order.
 
     Example:
-        >>> Domain.of(["red", "blue"]).numbers("blue")
+        >>> ValueDomain.of(["red", "blue"]).numbers("blue")
         array([1])
     """
 
@@ -28,9 +28,9 @@ class Domain:
     labels: tuple[str, ...] | None = None
 
     @staticmethod
-    def of(given: "int | Sequence[str] | Domain") -> "Domain":
+    def of(given: "int | Sequence[str] | ValueDomain") -> "ValueDomain":
         """Read a number of values, or their names."""
-        if isinstance(given, Domain):
+        if isinstance(given, ValueDomain):
             return given
         if isinstance(given, list | tuple):
             labels = tuple(given)
@@ -40,8 +40,8 @@ class Domain:
                     why="a report names one of them by its place",
                     fix="pass different texts, or how many values there are",
                 )
-            return Domain(_size(len(labels)), labels)
-        return Domain(_size(whole(given, "domain", at_least=2)))
+            return ValueDomain(_size(len(labels)), labels)
+        return ValueDomain(_size(whole(given, "domain", at_least=2)))
 
     def numbers(self, values: Any) -> NDArray[np.int64]:
         """Each value's number; anything else is refused in words that do not quote it."""

@@ -97,17 +97,22 @@ class Estimate:
 class MeanEstimate:
     """A mean (a number or a vector) with its standard error.
 
-    The error is that of the reports' own spread: it covers the randomness of the protocol and,
-    where people are a sample, that of the sample.
+    The error is that of the reports' own spread, and never below the protocol's: it covers the
+    randomness of the protocol and, where people are a sample, that of the sample.
     """
 
     mean: Any
     standard_error: Any
     n: int
+    step: float = 0.0
+    """By how much one report moves the mean at least, if at all."""
 
     def interval(self, confidence: Real = 0.95) -> tuple[Any, Any]:
-        """Both ends; infinite where there are fewer than two reports."""
-        width = normal_width(confidence) * self.standard_error
+        """Both ends, with the usual correction for whole numbers.
+
+        Infinite where there are fewer than two reports.
+        """
+        width = normal_width(confidence) * self.standard_error + self.step / 2
         return self.mean - width, self.mean + width
 
     def to_arrow(self, confidence: Real = 0.95) -> pa.Table:

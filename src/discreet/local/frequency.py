@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.local.domain import Domain
+from discreet.local.domain import ValueDomain
 from discreet.local.estimate import Estimate
 from discreet.local.protocol import LocalProtocol, Statistic
 from discreet.mechanisms.claim import Law
@@ -30,11 +30,11 @@ class FrequencyProtocol(LocalProtocol):
     Estimation, 2017, section 3 ("pure" protocols).
     """
 
-    domain: Domain = field()
+    domain: ValueDomain = field()
 
     def __post_init__(self) -> None:
         LocalProtocol.__post_init__(self)
-        object.__setattr__(self, "domain", Domain.of(self.domain))
+        object.__setattr__(self, "domain", ValueDomain.of(self.domain))
 
     @property
     @abstractmethod

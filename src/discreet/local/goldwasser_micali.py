@@ -85,7 +85,9 @@ def unit(n: Any, seed: bytes) -> Any:
 
 def check_elements(elements: Sequence[int], n: Any) -> None:
     """Refuse what is no element of Jacobi symbol 1."""
-    if not all(0 < one < n and gmpy2.jacobi(one, n) == 1 for one in elements):
+    if not all(
+        isinstance(one, int) and 0 < one < n and gmpy2.jacobi(one, n) == 1 for one in elements
+    ):
         raise InputError(
             "a number that is no ciphertext",
             why="its Jacobi symbol is not 1, so it could tell more than its bit",
@@ -96,7 +98,8 @@ def check_elements(elements: Sequence[int], n: Any) -> None:
 class Span:
     """Products of given elements with squares: the sums of their bits.
 
-    Products of six elements at a time are tabulated.
+    Products of six elements at a time are tabulated. That of none is n + 1, which is 1 but as long
+    as the others: how long a product takes must not tell which elements are in it.
     """
 
     def __init__(self, elements: Sequence[Any], n: Any) -> None:
@@ -107,7 +110,7 @@ class Span:
         ]
 
     def _table(self, few: list[Any]) -> list[Any]:
-        table = [gmpy2.mpz(1)]
+        table = [self.n + 1]
         for one in few:
             table += [product * one % self.n for product in table]
         return table
@@ -149,10 +152,12 @@ def prove_span(span: Span, number: Any, chosen: int, root: Any, about: bytes) ->
     drawn = [_commitment(seed, size, n) for seed in seeds]
     challenge = _challenge(number, [span.product(*one) for one in drawn], about)
     answers: list[bytes | tuple[int, int]] = []
+    blind = unit(n, secrets.token_bytes(32))  # for the time that small numbers would save
+    undo = gmpy2.invert(blind * blind, n)
     for place, seed in enumerate(seeds):
         exponents, mask = drawn[place]
         if challenge[place // 8] >> place % 8 & 1:
-            carried = span.product(exponents & chosen, gmpy2.mpz(1))
+            carried = span.product(exponents & chosen, blind) * undo % n
             answers.append((exponents ^ chosen, int(mask * root * carried % n)))
         else:
             answers.append(seed)
@@ -169,12 +174,18 @@ def check_span(span: Span, number: Any, proof: SpanProof, about: bytes) -> bool:
         is_one = proof.challenge[place // 8] >> place % 8 & 1 if len(proof.challenge) == 32 else 2
         if is_one == 0 and isinstance(answer, bytes) and len(answer) == 32:
             committed.append(span.product(*_commitment(answer, size, n)))
-        elif is_one == 1 and isinstance(answer, tuple) and 0 <= answer[0] < 1 << size:
+        elif is_one == 1 and _is_answer(answer, 1 << size, n):
             made = span.product(answer[0], gmpy2.mpz(answer[1]))
             committed.append(made * inverse % n)
         else:
             return False
     return secrets.compare_digest(_challenge(number, committed, about), proof.challenge)
+
+
+def _is_answer(answer: Any, most: int, n: Any) -> bool:
+    pair = isinstance(answer, tuple) and len(answer) == 2
+    whole = pair and all(isinstance(one, int) and one >= 0 for one in answer)
+    return whole and answer[0] < most and answer[1] < n
 
 
 def _commitment(seed: bytes, size: int, n: Any) -> tuple[int, Any]:

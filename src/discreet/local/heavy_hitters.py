@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.local.domain import Domain
+from discreet.local.domain import ValueDomain
 from discreet.local.estimate import Estimate
 from discreet.local.hashing import multipliers
 from discreet.local.local_hashing import LocalHashing, count_signs
@@ -39,8 +39,10 @@ class HeavyHitters(LocalProtocol):
 
     The server extends the most frequent prefixes by every byte, length by length, and counts what
     is left among the reports about whole texts, which took no part in the search: so its counts
-    are unbiased and its intervals hold although they are of the largest. A text above the
-    threshold by three `standard_error`s is found but for 1 case in 700.
+    are unbiased and its intervals hold although they are of the largest. A text that is above the
+    threshold by three `standard_error`s, and held by seven at least, is found but for 1 case in
+    700: at each length its prefix has to be among 256 of up to 65,536, the largest of which are
+    2.7 errors by chance alone. Below seven errors texts are lost, whatever the threshold.
 
     Values are texts (as UTF-8) or bytes; those longer than `length` bytes are cut there, and a text
     is the same as itself with zero bytes at its end.
@@ -63,7 +65,7 @@ class HeavyHitters(LocalProtocol):
     @property
     def oracle(self) -> LocalHashing:
         """How hashes are reported."""
-        return LocalHashing(epsilon=self.epsilon, domain=Domain(_BUCKETS))
+        return LocalHashing(epsilon=self.epsilon, domain=ValueDomain(_BUCKETS))
 
     def parameters(self) -> dict[str, Any]:
         """The length."""

@@ -24,6 +24,7 @@ from discreet.local.reports import Octets
 from discreet.local.transform import parity, walsh_hadamard
 from discreet.mechanisms.claim import Law
 from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.rationals import whole
 
 _MOST_BITS = 12
 
@@ -155,7 +156,7 @@ class LocalHashing(HashedProtocol):
         FrequencyProtocol.__post_init__(self)
         if self.hash_bits is None:
             object.__setattr__(self, "hash_bits", _best_bits(likelihood_ratio(self.epsilon)))
-        if not 1 <= self.bits <= _MOST_BITS:
+        if not 1 <= whole(self.hash_bits, "hash_bits", at_least=1) <= _MOST_BITS:
             raise InputError(
                 f"hash_bits is {self.hash_bits}",
                 why="a report changes 2^hash_bits numbers",

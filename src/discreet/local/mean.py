@@ -1,5 +1,6 @@
 """Means of numbers between public bounds: one bit, a window, or a mixture of both."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from discreet.local.protocol import (
     likelihood_ratio,
     octets_for,
     stored_as,
+    stored_fraction,
 )
 from discreet.local.reports import Octets
 from discreet.mechanisms.claim import Law, Pair
@@ -51,8 +53,10 @@ class MeanProtocol(LocalProtocol):
     def __post_init__(self) -> None:
         LocalProtocol.__post_init__(self)
         low, high = (rational(_exact(end), "bound") for end in (self.lower, self.upper))
-        if low >= high:
-            raise InputError("bounds without room", why="lower is below upper", fix="swap them")
+        if not 0 < _float(high) - _float(low) < math.inf:
+            raise InputError(
+                "bounds without room", why="lower is below upper, as floats", fix="swap them"
+            )
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
 
@@ -77,17 +81,26 @@ class MeanProtocol(LocalProtocol):
         return (Pair(float(self.lower), float(self.upper)), Pair(middle, float(self.upper)))
 
     def read(self, values: Any) -> NDArray[np.int64]:
-        """Places on the grid, 0 to 65,536; anything but numbers is refused."""
+        """Places on the grid, 0 to 65,536; anything but numbers, one a person, is refused."""
         try:
             given = np.atleast_1d(np.asarray(values, dtype=np.float64))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
+            given = np.zeros((0, 0))
+        if given.ndim != 1:  # a table's rows would share their coins
             raise InputError(
-                "a value that is no number", why="a mean is of numbers", fix="pass numbers"
-            ) from None
+                "a value that is no number",
+                why="a mean is of numbers, one for each person",
+                fix="pass a number, or a flat list of them",
+            )
         low, high = float(self.lower), float(self.upper)
         inside = np.clip(np.nan_to_num(given, nan=low, posinf=high, neginf=low), low, high)
         places = np.rint((inside / (high - low) - low / (high - low)) * self.grid)
         return np.clip(places, 0, self.grid).astype(np.int64)
+
+    @property
+    def step(self) -> float:
+        """By how much two reports that are next to each other differ, on the grid."""
+        return float(1 / self.debias(0)[1])
 
     @abstractmethod
     def debias(self, kind: int) -> tuple[Fraction, Fraction]:
@@ -118,7 +131,10 @@ class MeanProtocol(LocalProtocol):
             second += float((squares - 2 * offset * total + count * offset**2) / scale**2)
         unit = float((self.upper - self.lower) / self.grid)
         mean = float(self.lower) + unit * first / n if n else float("nan")
-        return MeanEstimate(mean, unit * spread(first, second, n), n)
+        places = (0, self.grid // 2, self.grid)  # nowhere is the variance less than at all of these
+        least = math.sqrt(min(self._variance(place) for place in places) / max(n, 1))
+        error = unit * max(spread(first, second, n), least)
+        return MeanEstimate(mean, error, n, unit * self.step / max(n, 1))
 
     def variance(self, value: float) -> float:
         """The variance of one person's unbiased estimate, in the units of the bounds."""
@@ -345,9 +361,10 @@ class HybridMean(MeanProtocol):
         return as_octets(np.where(chosen, points | 1 << 23, bits), 3)
 
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
-        """A bit or a point that exists."""
+        """A bit or a point that exists; where only bits are sent, a bit."""
         kinds, numbers = self.split(rows)
-        found: NDArray[np.bool_] = numbers < np.array([2, self.point.points])[kinds]
+        points = self.point.points if self.share else 0
+        found: NDArray[np.bool_] = numbers < np.array([2, points])[kinds]
         return found
 
     def split(self, rows: Octets) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -366,7 +383,15 @@ class HybridMean(MeanProtocol):
 
 def _exact(end: Any) -> Any:
     """A bound as it is typed, or as it is stored."""
-    return Fraction(end) if isinstance(end, str) else end
+    return stored_fraction(end) if isinstance(end, str) else end
+
+
+def _float(end: Fraction) -> float:
+    """A bound as a float, infinite beyond all of them."""
+    try:
+        return float(end)
+    except OverflowError:
+        return math.inf
 
 
 def _squares(end: int) -> Fraction:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.local.domain import Domain
+from discreet.local.domain import ValueDomain
 from discreet.local.frequency import FrequencyProtocol
 from discreet.local.k_randomized_response import KRandomizedResponse
 from discreet.local.local_hashing import HadamardResponse, LocalHashing
@@ -38,7 +38,7 @@ def choose_protocol(*, epsilon: Real, domain: Any, most_bytes: int | None = None
         >>> type(choose_protocol(epsilon=1, domain=10_000).protocol).__name__
         'LocalHashing'
     """
-    values = Domain.of(domain)
+    values = ValueDomain.of(domain)
     made: list[FrequencyProtocol] = [
         kind(epsilon=epsilon, domain=values)  # type: ignore[arg-type]
         for kind in _KINDS

@@ -204,12 +204,12 @@ class DeviceSession:
         others = [digest for place, digest in enumerate(told.digests) if place != self._choice]
         if len(opening.seeds) != TABLES - 1 or len(opening.table) != search.length:
             raise _cheated()
+        check_elements(opening.table, n)
         for digest, seed in zip(others, opening.seeds, strict=True):
             if digest != _digest(_table(search, n, seed)[0]):
                 raise _cheated()
         if told.digests[self._choice] != _digest(opening.table):
             raise _cheated()
-        check_elements(opening.table, n)
         if self._ledger is not None:
             self._ledger.charge("popular-values/1", search.guarantee.kept.epsilon0)
         span = Span([*told.vector, *opening.table], n)
@@ -256,9 +256,8 @@ class ServerSession:
             raise InputError("a reply out of turn", why="a session takes one", fix="begin again")
         span = Span([*self.invitation.vector, *self._table], n)
         about = self.invitation.session + self._digests[choice]
-        if not 0 < reply.product < n or not check_span(
-            span, gmpy2.mpz(reply.product), reply.proof, about
-        ):
+        fits = isinstance(reply.product, int) and 0 < reply.product < n
+        if not fits or not check_span(span, gmpy2.mpz(reply.product), reply.proof, about):
             raise InputError(
                 "a reply without a proof",
                 why="it could take votes from a value",

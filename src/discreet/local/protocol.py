@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -38,6 +39,17 @@ def stored_as(kind: str) -> Callable[[Kind], Kind]:
         return protocol
 
     return keep
+
+
+def stored_fraction(text: Any) -> Fraction:
+    """Read a number as it is stored; a power of ten, which could take for ever, is none."""
+    if re.fullmatch(r"-?[0-9]{1,400}([./][0-9]{1,400})?", str(text)):
+        return Fraction(str(text))
+    raise InputError(
+        "parameters with a number that cannot be read",
+        why="numbers are stored as quotients",
+        fix="write '1/2', or '0.5'",
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -138,7 +150,7 @@ class LocalProtocol(ABC):
                 why="its reports could not be read",
                 fix="use a newer version, or another protocol",
             )
-        return kind(**facts | {"epsilon": Fraction(facts["epsilon"])})
+        return kind(**facts | {"epsilon": stored_fraction(facts["epsilon"])})
 
     @property
     def digest(self) -> bytes:
@@ -200,7 +212,16 @@ class Reporter:
         A device with a ledger reports one value at a time.
         """
         protocol = self.protocol
-        codes = protocol.read(values)
+        try:
+            codes = protocol.read(values)
+        except InputError:
+            raise
+        except (TypeError, ValueError):  # what is no list at all; numpy would quote it
+            raise InputError(
+                "values that cannot be read",
+                why="a report is about one value, or a flat list of them",
+                fix="pass values as the protocol's domain has them",
+            ) from None
         if self.ledger is None:
             rows = protocol.send(protocol.randomize(codes))
             return write_frame(protocol.digest, rows)

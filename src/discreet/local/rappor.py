@@ -13,7 +13,14 @@ from discreet import noise
 from discreet.errors import InputError
 from discreet.local.count_mean_sketch import count_bits_by_row, look_up
 from discreet.local.estimate import Floats, normal_width
-from discreet.local.protocol import LocalProtocol, Statistic, as_numbers, as_octets, stored_as
+from discreet.local.protocol import (
+    LocalProtocol,
+    Statistic,
+    as_numbers,
+    as_octets,
+    stored_as,
+    stored_fraction,
+)
 from discreet.local.reports import Octets
 from discreet.mechanisms.claim import Pair
 from discreet.privacy import Guarantee, Neighbours, Pure
@@ -85,7 +92,7 @@ class Rappor(LocalProtocol):
     def __post_init__(self) -> None:
         for name in ("f", "p", "q"):
             given = getattr(self, name)
-            exact = Fraction(given) if isinstance(given, str) else rational(given, name)
+            exact = stored_fraction(given) if isinstance(given, str) else rational(given, name)
             object.__setattr__(self, name, exact)
         for name in ("bits", "hashes", "cohorts"):
             whole(getattr(self, name), name, at_least=1)
@@ -184,10 +191,12 @@ class Rappor(LocalProtocol):
         count_bits_by_row(as_numbers(rows[:, :2]), rows[:, 2:], sums)
 
     def estimate(self, statistic: Statistic, n: int, values: Any = None) -> DecodedValues:
-        """Regress the set bits on the candidates' filters: lasso chooses, least squares counts.
+        """Regress the set bits on the candidates' filters, of which lasso chooses if they are many.
 
         Each bit of each cohort estimates how many of the cohort set it; its variance is that of
-        its coins. Candidates that lasso leaves out have p-value 1.
+        its coins. Texts that are not listed set all bits alike, on average: a constant stands for
+        them, without which they would be counted as candidates. Where candidates are less than a
+        quarter of all bits, none has to be left out; else those that are have p-value 1.
         """
         listed = look_up(values)
         p, q = (float(one) for one in self.set_chances)
@@ -197,7 +206,8 @@ class Rappor(LocalProtocol):
         target = ((statistic[:, :-1] - reports * p) / (q - p)).ravel() * weights
         share = statistic[:, -1:] / max(n, 1)
         design = np.stack([(self._bitmap(one) * share).ravel() for one in listed], axis=1)
-        return _regress(listed, design * weights[:, None], target, n)
+        others = np.repeat(share, self.bits, axis=1).ravel() * weights
+        return _regress(listed, _less(design * weights[:, None], others), _less(target, others), n)
 
     def filters(self, text: str) -> list[int]:
         """The filter of a text in each cohort, as the bits of a number."""
@@ -224,9 +234,17 @@ def _log_up(ratio: Fraction) -> Fraction:
     return Fraction(Interval.of(ratio).log().upper)
 
 
+def _less(rows: Floats, column: Floats) -> Floats:
+    """What a regression on the column leaves."""
+    length = max(float(column @ column), _LOST)
+    found: Floats = rows - np.multiply.outer(column, column @ rows / length)
+    return found
+
+
 def _regress(values: list[Any], design: Floats, target: Floats, n: int) -> DecodedValues:
     """Weighted so that every row has variance 1, or what the residuals say if that is more."""
-    chosen = _lasso(design, target)
+    few = 4 * len(values) <= len(target)
+    chosen = np.arange(len(values)) if few else _lasso(design, target)
     counts, errors = np.zeros(len(values)), np.full(len(values), np.inf)
     p_values = np.ones(len(values))
     if chosen.size:

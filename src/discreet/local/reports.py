@@ -38,6 +38,14 @@ class Frames:
     is_single: bool
     """Whether there is a name for each row; otherwise one for all of them."""
 
+    def to_bytes(self, digest: bytes) -> bytes:
+        """The frames, as they travel."""
+        if not self.is_single:
+            return write_frame(digest, self.rows, self.names[0])
+        heads = b"".join(HEAD.pack(MAGIC, digest, name, 1) for name in self.names)
+        table = np.frombuffer(heads, np.uint8).reshape(-1, HEAD.size)
+        return np.concatenate([table, self.rows], axis=1).tobytes()
+
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:

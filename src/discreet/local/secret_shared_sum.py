@@ -20,6 +20,10 @@ PRIME: Final = (1 << 127) - 1
 """Shares are numbers modulo this prime; a false proof passes with probability 2^-118 at most."""
 
 
+_CHECKED, _SETTLED = -1, -2
+"""Where the messages about a share are, once it was opened at a point."""
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
     """One server's half of a number and of its proof: random by itself.
@@ -60,7 +64,10 @@ class SecretSharedSum:
         devices do not know. A false h passes for 2 bits + 1 values of t at most; the factor t
         keeps a device from making up for it by a false triple.
     Edge cases:
-        Sums are read as signed numbers, so noise below 0 does not wrap to a large one.
+        A server answers about a share once, and at no point where its polynomials are known: two
+        answers would tell their difference. Shares of another size, or seen before, are refused.
+        A total is drawn once, and nothing is added after it. Sums are read as signed numbers, so
+        noise below 0 does not wrap to a large one.
 
     Example:
         >>> steps = SecretSharedSum(epsilon=1, bits=8)
@@ -129,15 +136,28 @@ class SumServer:
         self.protocol, self.number = protocol, number
         self.n = self.rejected = 0
         self._total = 0
+        self._noisy: int | None = None
+        self._points: dict[Share, int] = {}
+
+    def fits(self, share: Share) -> bool:
+        """Whether a share has the size of an honest one, and is new."""
+        size = self.protocol.bits
+        sizes = tuple(map(len, (share.bits, share.masks, share.product, share.triple)))
+        return sizes == (size, 2, size + 1, 3) and share not in self._points
 
     def open(self, share: Share, point: int) -> ProofShare:
         """The first message about a proof, at a point that the servers draw together."""
+        in_time = self._noisy is None and 2 * self.protocol.bits < point < PRIME
+        if not in_time or not self.fits(share):
+            raise _out_of_turn()
+        self._points[share] = point
         f, g, _ = self._values(share, point)
         a, b, _ = share.triple
         return ProofShare((f - a) % PRIME, (point * g - b) % PRIME)
 
     def check(self, share: Share, point: int, opened: Sequence[ProofShare]) -> int:
         """The second message: a half of t (f(t) g(t) - h(t)), which is 0 in all for bits."""
+        self._turn(share, point, then=_CHECKED)
         first = sum(one.first for one in opened) % PRIME
         second = sum(one.second for one in opened) % PRIME
         a, b, c = share.triple
@@ -146,6 +166,7 @@ class SumServer:
 
     def settle(self, share: Share, checks: Sequence[int]) -> bool:
         """Add the number if the proof holds, and count it as rejected if it does not."""
+        self._turn(share, _CHECKED, then=_SETTLED)
         if sum(checks) % PRIME:
             self.rejected += 1
             return False
@@ -154,9 +175,16 @@ class SumServer:
         return True
 
     def total(self) -> int:
-        """This server's half of the sum, with noise; asked for once."""
-        drawn = int(noise.discrete_laplace(self.protocol.scale))
-        return (self._total + drawn) % PRIME
+        """This server's half of the sum, with noise that is drawn once."""
+        if self._noisy is None:
+            drawn = int(noise.discrete_laplace(self.protocol.scale))
+            self._noisy = (self._total + drawn) % PRIME
+        return self._noisy
+
+    def _turn(self, share: Share, now: int, *, then: int) -> None:
+        if self._noisy is not None or self._points.get(share) != now:
+            raise _out_of_turn()
+        self._points[share] = then
 
     def _values(self, share: Share, point: int) -> tuple[int, int, int]:
         """Halves of f, g and h at a point."""
@@ -172,10 +200,22 @@ def exchange(servers: Sequence[SumServer], shares: Sequence[Share]) -> bool:
     """Both servers' messages about one device's shares; whether they were added."""
     point = _point(servers[0].protocol.bits)
     pairs = list(zip(servers, shares, strict=True))
+    if not all(server.fits(share) for server, share in pairs):
+        for server in servers:
+            server.rejected += 1
+        return False
     opened = [server.open(share, point) for server, share in pairs]
     checks = [server.check(share, point, opened) for server, share in pairs]
     settled = [server.settle(share, checks) for server, share in pairs]
     return all(settled)
+
+
+def _out_of_turn() -> InputError:
+    return InputError(
+        "a message out of turn",
+        why="two answers about a share would tell what it hides",
+        fix="send every message once, in order, before the total",
+    )
 
 
 def _point(bits: int) -> int:

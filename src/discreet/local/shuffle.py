@@ -10,7 +10,7 @@ from discreet import noise
 from discreet.errors import InputError
 from discreet.local.k_randomized_response import KRandomizedResponse
 from discreet.local.protocol import LocalProtocol
-from discreet.local.reports import Frames, read_frames, write_frame
+from discreet.local.reports import Frames, Octets, read_frames, write_frame
 from discreet.privacy import Guarantee, Shuffled, ShuffledRandomizedResponse
 from discreet.rationals import positive, whole
 
@@ -28,9 +28,10 @@ class Shuffle:
         One person's value is changed; all of a batch report.
     Edge cases:
         Refused where epsilon > ln(batch/(16 ln(2/delta))): the theorem says nothing there. Fewer
-        reports than a batch are not forwarded. Malformed reports are: they are somebody's, too,
-        and the aggregator counts them. An adversary who sends reports of their own makes the
-        crowd smaller by as many: state `batch` as the number of honest ones.
+        reports than a batch are not forwarded; a frame that is in it twice is one. Malformed
+        reports are: they are somebody's, too, and the aggregator counts them. An adversary
+        who sends reports of their own makes the crowd smaller by as many: state `batch` as the
+        number of honest ones.
 
     Example:
         >>> from discreet.local import HadamardResponse
@@ -71,15 +72,29 @@ class Shuffle:
         """One frame, all reports in it in an order that is exactly uniform."""
         protocol = self.protocol
         parts = list(read_frames(reports, protocol.digest, protocol.width))
-        rows = [part.rows for part in parts if isinstance(part, Frames)]
+        readable = [part for part in parts if isinstance(part, Frames)]
+        rows = _once(readable)
         table = np.concatenate(rows) if rows else np.empty((0, protocol.width), dtype=np.uint8)
-        if len(rows) < len(parts) or len(table) < self.batch:
+        if len(readable) < len(parts) or len(table) < self.batch:
             raise InputError(
                 "a batch that is too small, or cannot be read",
                 why=f"{self.batch} reports hide each other, and fewer do not",
                 fix="wait for more reports of the same protocol",
             )
         return write_frame(protocol.digest, table[_permutation(len(table))])
+
+
+def _once(parts: list[Frames]) -> list[Octets]:
+    """The rows of every frame, without those of a frame that was there before."""
+    seen: set[bytes] = set()
+    kept = []
+    for part in parts:
+        new = np.zeros(len(part.names), dtype=np.bool_)
+        for place, name in enumerate(part.names):
+            new[place] = name not in seen
+            seen.add(name)
+        kept.append(part.rows[new] if part.is_single else part.rows[: len(part.rows) * int(new[0])])
+    return kept
 
 
 def _permutation(size: int) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:

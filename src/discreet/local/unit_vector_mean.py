@@ -25,6 +25,7 @@ from discreet.mechanisms.claim import Pair
 from discreet.noise.bits import Keystream
 from discreet.rationals import whole
 
+_POINTS = 1 << 15
 _UNIT = 1 << 20
 """Coordinates of directions are summed up in so many steps."""
 
@@ -43,8 +44,8 @@ class UnitVectorMean(LocalProtocol):
         The vector is changed to any other.
     Why (it is unbiased):
         Random directions have no preferred axis, so the mean of a report is a multiple of the unit
-        vector, and the same multiple for all; it is computed from the law of the order statistics
-        by simulation with a public seed, to a thousandth. A shorter vector is first rounded at
+        vector, and the same multiple for all; it is computed from the law of the order statistics,
+        to a thousandth. A shorter vector is first rounded at
         random to plus or minus its direction.
 
     With many directions this is PrivUnit, whose cap is the set of the near ones.
@@ -140,7 +141,7 @@ class UnitVectorMean(LocalProtocol):
     def tally(self, rows: Octets, sums: Statistic) -> None:
         """The sum of the reported directions, and of their squares, on a grid."""
         for seed, which in zip(as_numbers(rows[:, :8]).tolist(), rows[:, 8].tolist(), strict=True):
-            one = self._directions(seed)[which]
+            one = random_direction(seed, self.directions, self.dimension, which)
             sums += np.rint(np.stack([one, one * one]) * _UNIT).astype(np.int64)
 
     def estimate(self, statistic: Statistic, n: int, values: Any = None) -> MeanEstimate:
@@ -166,22 +167,54 @@ class UnitVectorMean(LocalProtocol):
 
 def random_directions(seed: int, count: int, dimension: int) -> NDArray[np.float64]:
     """Public unit vectors that a seed names: normal numbers by Box and Muller, scaled to 1."""
+    return _directions(_words(seed, 2 * count * dimension), count, dimension)
+
+
+def random_direction(seed: int, count: int, dimension: int, which: int) -> NDArray[np.float64]:
+    """One of them, without making the others."""
+    words = _words(seed, 2 * count * dimension).reshape(2, count, dimension)[:, which]
+    found: NDArray[np.float64] = _directions(words.ravel(), 1, dimension)[0]
+    return found
+
+
+def _words(seed: int, size: int) -> NDArray[np.uint64]:
     key = hashlib.sha256(b"discreet.local.directions" + seed.to_bytes(8, "little")).digest()
+    return Keystream(key).words(size)
+
+
+def _directions(words: NDArray[np.uint64], count: int, dimension: int) -> NDArray[np.float64]:
     size = count * dimension
-    uniforms = (Keystream(key).words(2 * size).astype(np.float64) + 0.5) * 2.0**-64
+    uniforms = (words.astype(np.float64) + 0.5) * 2.0**-64
     normal = np.sqrt(-2 * np.log(uniforms[:size])) * np.cos(2 * np.pi * uniforms[size:])
     rows = normal.reshape(count, dimension)
     found: NDArray[np.float64] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     return found
 
 
+def _order_statistics(count: int, dimension: int) -> NDArray[np.float64]:
+    """The mean first coordinates of `count` random directions, the largest first.
+
+    An angle to an axis has density sin^(dimension - 2); place i of `count` uniforms a beta law.
+    """
+    angles = (np.arange(_POINTS) + 0.5) * (np.pi / _POINTS)
+    logs = (dimension - 2) * np.log(np.sin(angles))
+    density = np.exp(logs - logs.max())
+    below = np.cumsum(density) - density / 2
+    below /= density.sum()
+    places = (np.arange(_POINTS) + 0.5) / _POINTS
+    cosines = np.cos(np.interp(places, below, angles))
+    found = np.empty(count)
+    for i in range(count):
+        law = i * np.log(places) + (count - 1 - i) * np.log1p(-places)
+        weights = np.exp(law - law.max())
+        found[i] = (weights @ cosines) / weights.sum()
+    return (found - found[::-1]) / 2
+
+
 @lru_cache(maxsize=64)
 def _best(directions: int, dimension: int, ratio: Fraction) -> tuple[int, float]:
     """The number of near directions, and the mean inner product it gives."""
-    draws = 200_000 // directions + 1
-    first = random_directions(0, draws * directions, dimension)[:, 0].reshape(draws, directions)
-    ordered = -np.sort(-first, axis=1)
-    ordered = (ordered - ordered[:, ::-1]).mean(axis=0) / 2  # the law is symmetric
+    ordered = _order_statistics(directions, dimension)
     sums = np.cumsum(ordered)
     near = np.arange(1, directions)
     odds = float(ratio) * near / (float(ratio) * near + directions - near)

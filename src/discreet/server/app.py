@@ -57,6 +57,9 @@ CLAIM = 30.0
 _SPARE = 32
 """Threads for requests of nobody in particular: pages, health, logging in."""
 
+_COLLECTING = 4
+"""Threads for reports of campaigns, which anybody may send: they wait for each other alone."""
+
 _LOOK = 2.0
 """Seconds between looks whether a question was cancelled through another worker."""
 
@@ -148,6 +151,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, float]]:
     app_state: AppState = app.state.app_state
     threads = app_state.settings.threads + _SPARE
     anyio.to_thread.current_default_thread_limiter().total_tokens = threads
+    app.state.collecting = anyio.CapacityLimiter(_COLLECTING)
     stopping = threading.Event()
     recovery = threading.Thread(target=_recover, args=(app_state, stopping), daemon=True)
     recovery.start()

@@ -21,7 +21,7 @@ _Z = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class ModelEstimate:
     """A number and its 95 % interval.
 
     `measured` says whether marginals that were measured hold the whole question, so that the
@@ -46,7 +46,7 @@ class Estimate:
 
 def count(
     synthesis: Synthesis, where: Mapping[str, Condition], *, sampling: bool = False
-) -> Estimate:
+) -> ModelEstimate:
     """How many rows meet all conditions.
 
     With `sampling` the interval is for a population from which the rows were drawn: it allows for
@@ -60,10 +60,10 @@ def count(
         return found
     share = min(1.0, max(0.0, found.value / synthesis.model.total))
     spread = _Z * math.sqrt(synthesis.model.total * share * (1 - share))
-    return Estimate(found.value, math.hypot(found.half_width, spread), found.measured)
+    return ModelEstimate(found.value, math.hypot(found.half_width, spread), found.measured)
 
 
-def total(synthesis: Synthesis, weights: Mapping[str, Floats]) -> Estimate:
+def total(synthesis: Synthesis, weights: Mapping[str, Floats]) -> ModelEstimate:
     """The sum over rows of a product of weights, one for each cell of some columns."""
     holding = _holding(synthesis, tuple(weights))
     if not holding:
@@ -75,15 +75,15 @@ def total(synthesis: Synthesis, weights: Mapping[str, Floats]) -> Estimate:
         answers.append(float((table * one.counts).sum()))
         variances.append(one.sigma**2 * float((table**2).sum()))
     if min(variances) == 0:
-        return Estimate(0.0, 0.0, measured=True)
+        return ModelEstimate(0.0, 0.0, measured=True)
     precision = 1 / np.array(variances)
     value = float(precision @ np.array(answers) / precision.sum())
-    return Estimate(value, _Z / math.sqrt(precision.sum()), measured=True)
+    return ModelEstimate(value, _Z / math.sqrt(precision.sum()), measured=True)
 
 
 def mean(
     synthesis: Synthesis, column: str, where: Mapping[str, Condition] | None = None
-) -> Estimate:
+) -> ModelEstimate:
     """The mean of a number over rows that meet conditions and have one; bins count as their middle.
 
     Why: with m the mean itself, sum (x - m) over the rows is 0; its interval over the number of
@@ -97,15 +97,17 @@ def mean(
     rows = total(synthesis, {**masks, column: there})
     summed = total(synthesis, {**masks, column: there * np.nan_to_num(middles)})
     if rows.value <= 2 * rows.half_width:
-        return Estimate(float("nan"), math.inf, rows.measured)
+        return ModelEstimate(float("nan"), math.inf, rows.measured)
     value = summed.value / rows.value
     around = total(synthesis, {**masks, column: there * (np.nan_to_num(middles) - value)})
-    return Estimate(
+    return ModelEstimate(
         value + around.value / rows.value, around.half_width / rows.value, around.measured
     )
 
 
-def regression(synthesis: Synthesis, target: str, columns: Sequence[str]) -> dict[str, Estimate]:
+def regression(
+    synthesis: Synthesis, target: str, columns: Sequence[str]
+) -> dict[str, ModelEstimate]:
     """Least-squares coefficients of a number on others, each with its interval.
 
     Why: with z the columns less their means, b solves A b = c for A = sum z z', c = sum z y. To
@@ -114,7 +116,7 @@ def regression(synthesis: Synthesis, target: str, columns: Sequence[str]) -> dic
     """
     names = list(columns)
     centred = {name: _centred(synthesis, name) for name in (target, *names)}
-    products: dict[frozenset[str], Estimate] = {}
+    products: dict[frozenset[str], ModelEstimate] = {}
     for one, other in [*combinations(centred, 2), *((n, n) for n in names)]:
         weights = (
             {one: centred[one] * centred[other]}
@@ -141,7 +143,9 @@ def regression(synthesis: Synthesis, target: str, columns: Sequence[str]) -> dic
         variance += (inverse @ moved * found.half_width) ** 2
     sure = all(one.measured for one in products.values())
     widths = np.sqrt(variance)
-    return {name: Estimate(float(b[i]), float(widths[i]), sure) for i, name in enumerate(names)}
+    return {
+        name: ModelEstimate(float(b[i]), float(widths[i]), sure) for i, name in enumerate(names)
+    }
 
 
 # --- parts --------------------------------------------------------------------------------------
@@ -170,7 +174,7 @@ def _outer(clique: Clique, weights: Mapping[str, Floats], shape: tuple[int, ...]
     return table
 
 
-def _from_model(synthesis: Synthesis, weights: Mapping[str, Floats]) -> Estimate:
+def _from_model(synthesis: Synthesis, weights: Mapping[str, Floats]) -> ModelEstimate:
     """The model's answer, and how far its misfit on pairs of columns may move it.
 
     Why: the total variation distance t of a pair bounds how far the model is off for every subset
@@ -188,4 +192,4 @@ def _from_model(synthesis: Synthesis, weights: Mapping[str, Floats]) -> Estimate
         distance = result.distances.get(pair)
         off = 1.0 if distance is None else max(distance, 0.0) / (2 * model.total)
         square += (off + result.distance_sigma / (2 * model.total)) ** 2
-    return Estimate(value, model.total * spread * 2 * math.sqrt(square), measured=False)
+    return ModelEstimate(value, model.total * spread * 2 * math.sqrt(square), measured=False)

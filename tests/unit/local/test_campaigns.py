@@ -3,11 +3,13 @@
 import os
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 
 from discreet import local
 from discreet.errors import InputError, LedgerError
 from discreet.local.campaigns import CampaignStore
+from discreet.local.reports import write_frame
 
 POLL = local.HadamardResponse(epsilon=1, domain=8)
 CAMPAIGN = local.Campaign("poll", POLL, datetime(2931, 1, 1, tzinfo=UTC))
@@ -78,3 +80,60 @@ def test_a_store_without_a_folder_is_empty_until_it_is_used():
     with pytest.raises(InputError, match="already"):
         store.begin(CAMPAIGN)
     store.close()
+
+
+def test_a_campaign_holds_no_more_reports_than_it_said(tmp_path):
+    store = CampaignStore(tmp_path)
+    store.begin(local.Campaign("few", POLL, CAMPAIGN.ends, most_reports=10))
+    log = store.find("few")
+    with pytest.raises(InputError, match="room"):
+        store.collect(log, POLL.reporter().report([1] * 11))
+    assert store.collect(log, POLL.reporter().report([1] * 10)).n == 10
+
+
+def test_only_what_counts_takes_room(stores, tmp_path):
+    """Junk, repeats and malformed rows behind a good report are not kept with it."""
+    log, place = stores[0].find("poll"), tmp_path / "poll" / "reports"
+    seen = frames(20)
+    stores[0].collect(log, seen)
+    size = place.stat().st_size
+    mixed = write_frame(POLL.digest, np.array([[1], [255], [2]], dtype=np.uint8))
+    told = stores[0].collect(log, seen + frames(1) + mixed + bytes(100_000))
+
+    assert (told.n, told.rejected["replayed"], told.rejected["malformed"]) == (3, 20, 2)
+    assert place.stat().st_size - size < 100
+    assert stores[1].find("poll").read()[0].n == 23
+
+
+def test_confirmed_reports_are_not_cut_off_behind_one_that_was_changed(stores, tmp_path):
+    for _ in range(5):
+        stores[0].collect(stores[0].find("poll"), frames(2))
+    place = tmp_path / "poll" / "reports"
+    whole = place.read_bytes()
+    for spot in (0, 5, 9, 40):
+        changed = bytearray(whole)
+        changed[spot] ^= 1
+        place.write_bytes(changed)
+        with pytest.raises(LedgerError, match="changed"):
+            CampaignStore(tmp_path).find("poll").read()
+        assert place.read_bytes() == changed
+    place.write_bytes(whole[:40])
+    with pytest.raises(LedgerError, match="changed"):
+        stores[0].collect(stores[0].find("poll"), frames(1))
+
+
+def test_what_was_not_confirmed_counts_when_it_is_sent_again(stores, monkeypatch):
+    log, sent = stores[0].find("poll"), frames(4)
+    with monkeypatch.context() as full:
+        full.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(5, "broken")))
+        with pytest.raises(LedgerError):
+            stores[0].collect(log, sent)
+    assert stores[0].collect(log, sent).n == 4
+
+
+def test_a_name_that_a_crash_left_half_begun_can_be_begun(tmp_path):
+    (tmp_path / "poll").mkdir()
+    store = CampaignStore(tmp_path)
+    assert store.find("poll") is None
+    store.begin(CAMPAIGN)
+    assert store.collect(store.find("poll"), frames(1)).n == 1

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 from fractions import Fraction
 from itertools import pairwise
@@ -75,9 +76,45 @@ def test_a_line_that_a_crash_cut_short_was_never_told(path):
 
 
 def test_a_crash_before_the_first_line_leaves_a_new_ledger(path):
-    path.write_bytes(b"half of a li")
-    with local.DeviceLedger(path, limit=5) as ledger:
-        assert ledger.spent == 0
+    local.DeviceLedger(path, limit=5).close()
+    line = path.read_bytes()
+    for cut in (0, 10, 64, 70, len(line) - 1):
+        path.write_bytes(line[:cut])
+        with local.DeviceLedger(path, limit=5) as ledger:
+            assert ledger.spent == 0
+
+
+def test_a_file_that_is_no_ledger_stays_as_it_is(path):
+    """Somebody's letter, or a ledger that a broken disk has zeroed, is no new ledger."""
+    for data in (b"Dear Fanny, no line ends here", bytes(400), bytes(10), b"ab" * 32 + b" {}"):
+        path.write_bytes(data)
+        with pytest.raises(LedgerError, match="changed"):
+            local.DeviceLedger(path, limit=5)
+        assert path.read_bytes() == data
+
+
+def test_threads_cannot_pass_the_limit_together(path, monkeypatch):
+    """While one waits for the disk, another asks for what the first is about to spend."""
+    inside, real = threading.Event(), os.fsync
+
+    def slow(file):
+        inside.set()
+        time.sleep(0.2)
+        real(file)
+
+    with local.DeviceLedger(path, limit=1) as ledger:
+        monkeypatch.setattr(os, "fsync", slow)
+        first = threading.Thread(target=SURVEY.reporter(ledger).report, args=(1,))
+        first.start()
+        inside.wait()
+        with pytest.raises(BudgetError):
+            SURVEY.reporter(ledger).report(2)
+        with pytest.raises(BudgetError):
+            ledger.charge("another", Fraction(1))
+        first.join()
+        assert ledger.spent == 1
+    with local.DeviceLedger(path, limit=1) as ledger:
+        assert ledger.spent == 1
 
 
 def test_a_ledger_that_was_changed_tells_nothing_more(path):

@@ -1,5 +1,8 @@
 """Means: unbiased, with the variance of the papers."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -91,3 +94,52 @@ def test_vectors_are_shortened_and_counted_in_coordinates():
         protocol.read([1.0, 2.0, 3.0])
     with pytest.raises(InputError):
         local.UnitVectorMean(epsilon=1, dimension=2, directions=300)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("values", [[[1.0], [0.5]], [[1.0, -1.0]], np.ones((3, 1))])
+def test_tables_and_what_is_no_float_are_refused(kind, values):
+    """Rows of a table would share their coins: two bits would differ if and only if values do."""
+    with pytest.raises(InputError):
+        kind(epsilon=1).reporter().report(values)
+    with pytest.raises(InputError):
+        kind(epsilon=1).reporter().report(10**400)
+
+
+def test_bounds_have_room_as_floats():
+    for lower, upper in ((-1.7e308, 1.7e308), (1, 1 + Fraction(1, 10**20)), (0, 10**400)):
+        with pytest.raises(InputError, match="room"):
+            local.Mean1Bit(epsilon=1, lower=lower, upper=upper)
+
+
+def test_where_a_hybrid_sends_bits_a_point_is_malformed():
+    """A point counts for twice as much as a bit at most can."""
+    protocol = local.HybridMean(epsilon=0.1)
+    point = np.array([[0, 0, 0x80]], dtype=np.uint8)
+
+    assert not protocol.is_valid(point)[0]
+    assert local.HybridMean(epsilon=1).is_valid(point)[0]
+
+
+@pytest.mark.parametrize(("epsilon", "n", "value"), [(8, 1000, 1.0), (5, 100, 1.0), (3, 20, 0.9)])
+def test_the_interval_of_one_bit_holds_where_hardly_any_bit_differs(epsilon, n, value):
+    """The exact coverage: reports that are all alike are no proof that nothing is random."""
+    protocol = local.Mean1Bit(epsilon=epsilon)
+    offset, scale = protocol.debias(0)
+    p, inside = float(offset + scale * int(protocol.read(value)[0])), 0.0
+    for ones in range(n + 1):
+        chance = math.comb(n, ones) * p**ones * (1 - p) ** (n - ones)
+        statistic = np.array([[n, ones, ones, 0]], dtype=np.int64)
+        low, high = protocol.estimate(statistic, n).interval(0.95)
+        inside += chance * (low <= value <= high)
+
+    assert inside > 0.94
+
+
+def test_vectors_may_have_many_coordinates():
+    """The mean inner product is computed from its law; in 2 dimensions that is known exactly."""
+    wide = local.UnitVectorMean(epsilon=4, dimension=5000)
+    flat = local.UnitVectorMean(epsilon=20, dimension=2, directions=2)
+
+    assert 1 <= wide.near < 32
+    assert flat.length == pytest.approx(4 / math.pi**2, rel=1e-3)  # E of the larger of two cosines

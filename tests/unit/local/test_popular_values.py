@@ -15,6 +15,7 @@ from discreet.local.goldwasser_micali import (
     SecretKey,
     Span,
     _challenges,
+    encrypt,
     prove_span,
     unit,
 )
@@ -211,3 +212,24 @@ def test_tables_of_one_seed_are_one_table():
 
     assert popular_values._table(SEARCH, n, bytes(32)) == (one, flips)
     assert [key().decrypt(element) for element in one] == flips
+
+
+def test_a_product_of_no_elements_takes_as_long_as_one_of_many():
+    """All factors are of full length, so the time does not tell how many of them are 1."""
+    n = gmpy2.mpz(key().modulus.n)
+    span = Span([encrypt(i & 1, n, bytes([i])) for i in range(20)], n)
+
+    assert min(one.bit_length() for table in span._tables for one in table) > 2000
+    assert span.product(0, gmpy2.mpz(3)) == 9
+
+
+@pytest.mark.parametrize("wrong", [1 << 5000, -1, 0, "1"])
+def test_what_is_no_number_of_the_modulus_is_refused_by_both_sides(wrong):
+    server, device = ServerSession(SEARCH, key()), DeviceSession(SEARCH, "x", known=key().modulus)
+    opening = server.open(device.choose(server.invitation))
+    table = (wrong, *opening.table[1:])
+    with pytest.raises(InputError):
+        device.reply(dataclasses.replace(opening, table=table))
+    reply = device.reply(opening)
+    with pytest.raises(InputError):
+        server.receive(dataclasses.replace(reply, product=wrong))

@@ -238,3 +238,27 @@ def test_a_protocol_of_a_later_version_is_refused():
 def test_an_epsilon_that_no_coin_has_is_refused(epsilon):
     with pytest.raises(InputError):
         local.HadamardResponse(epsilon=epsilon, domain=4)
+
+
+@pytest.mark.parametrize("epsilon", ["1e100000000", "1" * 500, "nan", "", None, "1/0x1"])
+def test_a_stored_number_is_read_at_once_or_refused(epsilon):
+    """Ten to a large power would take for ever, on a device that trusts a server's parameters."""
+    told = EVERY["hadamard-response"][0].to_dict() | {"epsilon": epsilon}
+    with pytest.raises(InputError):
+        local.LocalProtocol.from_dict(told)
+
+
+@pytest.mark.parametrize("bits", ["3", 2.7, True, 0, 13])
+def test_hash_bits_are_whole(bits):
+    with pytest.raises(InputError):
+        local.LocalHashing(epsilon=1, domain=10, hash_bits=bits)
+
+
+@every
+@pytest.mark.parametrize("values", [None, 1.5, [[1], [1, 2]], [["a"], "b"], object()])
+def test_what_is_no_value_is_refused_in_words(name, values):
+    protocol, _ = EVERY[name]
+    if isinstance(values, float | None) and name.endswith(("1bit", "-mean")):
+        return  # a number, and a missing one
+    with pytest.raises(InputError):
+        protocol.reporter().report(values)

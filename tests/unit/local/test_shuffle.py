@@ -64,3 +64,15 @@ def test_shuffled_randomized_response_has_the_bound_of_its_own():
     )
 
     assert own < 0.6 * clones
+
+
+def test_a_report_that_comes_twice_is_no_crowd():
+    stage = local.Shuffle(POLL, batch=1000, delta=1e-6)
+    many = POLL.reporter().report([1] * 600)
+    for batch in (POLL.reporter().report(1) * 1000, many + many):
+        with pytest.raises(InputError, match="too small"):
+            stage.shuffle(batch)
+    assert (
+        POLL.aggregator().add(stage.shuffle(many + many + POLL.reporter().report([2] * 400))).n
+        == 1000
+    )

@@ -69,3 +69,13 @@ def test_heavy_hitters_finds_texts_that_nobody_listed():
 def test_heavy_hitters_are_of_texts():
     with pytest.raises(InputError):
         local.HeavyHitters(epsilon=1, length=65)
+
+
+def test_rappor_does_not_count_texts_that_are_not_listed_as_those_that_are():
+    protocol = local.Rappor(bits=64, cohorts=16)
+    people = [f"unlisted {i % 5000}" for i in range(60_000)]
+    seen = protocol.aggregator().add(protocol.reporter().report(people))
+    found = seen.estimate([f"candidate {i}" for i in range(10)])
+
+    assert found.significant() == []
+    assert found.counts.mean() < found.standard_error.mean()

@@ -134,7 +134,9 @@ async def collect(campaign: CampaignName, request: Request) -> ReportsReply:
     """Take frames of reports from anybody; they are on disk before the reply."""
     log, frames = _found(request, campaign), await request.body()
     store = app_state_of(request).campaigns
-    done = await anyio.to_thread.run_sync(store.collect, log, frames)
+    done = await anyio.to_thread.run_sync(
+        store.collect, log, frames, limiter=request.app.state.collecting
+    )
     return ReportsReply(accepted=done.n, rejected=done.rejected)
 
 
