@@ -15,10 +15,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+import discreet as dp
+from clinic_curator import ABOUT
 from discreet.answer.execute.noisy_measurements import pack, unpack
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.plan.price import Price
 from discreet.curator.ledger.orders import Order
+from discreet.curator.order_kinds import KINDS
 from discreet.curator.query_orders import QueryOrder
 from discreet.curator.stored_orders import StoredOrder
 from discreet.plan import canonical
@@ -28,7 +31,7 @@ from discreet.privacy import GDP, Approximate, Guarantee, Neighbours, Pure, Rang
 from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, RHO, Charge
 from discreet.privacy.guarantees import guarantee
 from discreet.sql.reader.read import read
-from visits import schema
+from visits import clinic, schema
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "stored_forms.json").read_text())
 
@@ -156,3 +159,37 @@ def test_stored_measurements_of_this_version_are_read_for_ever():
     assert one.cells["median"].tolist() == [0, 7, 2047]
     assert one.keys["k0"].to_pylist() == ["Oslo", None, "Haifa"]
     assert one.spent[0].guarantee == Approximate(Fraction(1, 3), 1e-9)
+
+
+ORDERS = {
+    "synthesis": {
+        "table": "visits",
+        "columns": ["city", "amount"],
+        "epsilon": "1",
+        "delta": "1e-6",
+        "bins": 4,
+        "max_rows": 2,
+    },
+    "online": {
+        "table": "visits",
+        "columns": ["city", "amount"],
+        "epsilon": "1",
+        "delta": "1e-6",
+        "bins": 4,
+    },
+    "fit": {
+        "steps": [["LinearRegression", {"epsilon": "1", "delta": "1/1000000", "bounds": [0, 1]}]],
+        "table": "visits",
+        "features": ["amount"],
+        "target": "amount",
+    },
+}
+"""An order of each kind that is no question."""
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "query"])
+def test_an_order_of_each_kind_has_the_stored_form(kind):
+    with dp.Curator.in_memory() as curator:
+        curator.add("visits", clinic(10), **ABOUT, budget=dp.Budget(epsilon=9, delta=1e-5))
+        planned = curator._offer_order(kind, ORDERS[kind], None).planned
+        assert {"text": planned.text, "decisions": planned.decisions()} == GOLDEN["orders"][kind]
