@@ -29,6 +29,9 @@ _RUN, _UPDATE = b"r", b"u"
 MOST_QUERIES: Final = 10_000
 """Queries that are asked at once."""
 
+MOST: Final = 0.999999
+"""The largest confidence of an interval."""
+
 
 @dataclass(frozen=True, slots=True)
 class OnlineReply:
@@ -210,11 +213,15 @@ def _read(
             why=f"1 to {MOST_QUERIES:,} are asked at once",
             fix='pass [{"sex": ["female"], "age": {"low": 30, "high": 39}}]',
         )
-    if isinstance(confidence, bool) or not isinstance(confidence, float) or not 0 < confidence < 1:
+    if (
+        isinstance(confidence, bool)
+        or not isinstance(confidence, float)
+        or not 0 < confidence <= MOST
+    ):
         raise InputError(
             "a confidence that is no probability",
             why="an interval holds the exact answer that often",
-            fix="pass confidence=0.95",
+            fix=f"pass confidence=0.95, or at most {MOST}",
         )
     found = [CountingQuery.from_dict(state.plan.domain, one) for one in wheres]
     for one in found:

@@ -166,3 +166,12 @@ def test_progress_is_told(plan):
     synthesize(JointHistogram.of(ROWS, plan.domain), plan, lambda *now: told.append(now))
     assert told[-1] == (plan.rounds, plan.rounds)
     assert told == sorted(told)
+
+
+@pytest.mark.parametrize("terms", [{"max_cells": 1}, {"workload": (("city",),)}])
+def test_where_no_pair_can_be_measured_columns_are(terms):
+    plan = SynthesisPlan(domain(bins=4), Fraction(1), **terms)
+    made = synthesize(JointHistogram.of(ROWS, plan.domain), plan)
+    assert [one.clique for one in made.measured] == [(name,) for name in plan.domain.names]
+    assert made.spent == plan.one_way * len(plan.domain)
+    assert not made.distances
