@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.workload.domain import Domain
 from discreet.workload.estimation import fit
-from discreet.workload.graphical_model import GraphicalModel
+from discreet.workload.graphical_model import GraphicalModel, TableTooLarge
 from discreet.workload.junction_tree import tree_cells
 from discreet.workload.marginals import Clique, Floats, NoisyMarginal, sums_of
 
@@ -93,10 +93,11 @@ class Hypothesis:
 
         Why: on the way its table is multiplied by what the parts between have in common.
         """
-        tree, sizes = self._model.tree, self.domain.sizes
-        between = max(tree.size(tree.separators[i]) for i in tree.subtree(clique))
-        if tree.home(clique) is not None or tree.size(clique) * between <= _TABLE_CELLS:
-            return self._model.marginal(clique)
+        try:
+            return self._model.marginal(clique, most=_TABLE_CELLS)
+        except TableTooLarge:
+            pass
+        sizes = self.domain.sizes
         split = max(clique, key=sizes.__getitem__)
         rest = tuple(name for name in clique if name != split)
         slices = [
