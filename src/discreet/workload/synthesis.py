@@ -125,8 +125,11 @@ class Synthesis:
         return 1.96 * self.result.distance_sigma / (2 * self.model.total)
 
     def mean_error(self) -> float:
-        """The mean total variation distance between model and data over pairs of columns."""
-        return max(0.0, float(np.mean(list(self._errors.values())))) if self._errors else 0.0
+        """The mean total variation distance between model and data over pairs of columns.
+
+        NaN where no pair was checked: of one column, or where all tables are too large.
+        """
+        return max(0.0, float(np.mean(list(self._errors.values())))) if self._errors else math.nan
 
     def report(self) -> pa.Table:
         """Each marginal: its cells, how well it was measured, and how wrong the model is there.

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
+from discreet.curator import online_epochs
 from discreet.curator.ledger.ledger import Ledger
 from discreet.errors import BudgetError, InputError, LedgerError, QueryRefused
 from discreet.privacy import EPSILON, MU_SQUARED, RHO
@@ -295,3 +296,11 @@ def test_numbers_that_nobody_means_are_refused_at_once(curator, said):
     spec = {"table": "people", "columns": ["sex"], "epsilon": "1", **said}
     with pytest.raises(InputError, match="not a number"):
         curator.explain_order("online", spec)
+
+
+def test_one_request_is_about_so_many_cells_at_most(curator, monkeypatch):
+    session = curator.online("people", **SPEC)
+    monkeypatch.setattr(online_epochs, "MOST_CELLS_AT_ONCE", 40)
+    session.ask_all([{"age": 3}] * 50)
+    with pytest.raises(InputError, match="cells"):
+        session.ask_all([{"age": 3}, {"age": 3, "sex": "male"}])

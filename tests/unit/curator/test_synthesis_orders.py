@@ -234,3 +234,9 @@ def test_constraints_on_bins_that_are_yet_to_be_chosen_are_refused_before_any_ch
         with pytest.raises(InputError, match="no bounds"):
             curator.synthesize("people", epsilon=1, impossible=[{"pay": 10}])
         assert spent(curator) == 0
+
+
+def test_a_table_without_pairs_that_were_checked_claims_no_error(curator):
+    made = curator.synthesize("people", epsilon=4, columns=["city"])
+    assert made.json_facts()["mean_error"] is None
+    assert "not measured" in made.statement()
