@@ -9,6 +9,7 @@ run, which the price of the epoch has paid for.
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, Final
 
 from discreet.curator.fork_safety import FORKS
@@ -28,6 +29,12 @@ _RUN, _UPDATE = b"r", b"u"
 
 MOST_QUERIES: Final = 10_000
 """Queries that are asked at once."""
+
+MOST_CELLS_AT_ONCE: Final = 10**7
+"""Cells of all marginals that queries asked at once are about: it bounds the time they take."""
+
+MOST: Final = 0.999999
+"""The largest confidence of an interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,15 +217,26 @@ def _read(
             why=f"1 to {MOST_QUERIES:,} are asked at once",
             fix='pass [{"sex": ["female"], "age": {"low": 30, "high": 39}}]',
         )
-    if isinstance(confidence, bool) or not isinstance(confidence, float) or not 0 < confidence < 1:
+    if (
+        isinstance(confidence, bool)
+        or not isinstance(confidence, float)
+        or not 0 < confidence <= MOST
+    ):
         raise InputError(
             "a confidence that is no probability",
             why="an interval holds the exact answer that often",
-            fix="pass confidence=0.95",
+            fix=f"pass confidence=0.95, or at most {MOST}",
         )
     found = [CountingQuery.from_dict(state.plan.domain, one) for one in wheres]
     for one in found:
         check_size(one, state.plan)
+    cells = sum(prod(state.plan.domain.shape(one)) for one in {query.clique for query in found})
+    if cells > MOST_CELLS_AT_ONCE:
+        raise InputError(
+            f"queries over {cells:,} cells",
+            why=f"marginals of {MOST_CELLS_AT_ONCE:,} cells are looked at in one go",
+            fix="ask about fewer columns, or in several goes",
+        )
     return found
 
 

@@ -12,6 +12,7 @@ from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.curator.arguments import read_fields, several
+from discreet.curator.client.wire import read_number
 from discreet.curator.histogram_reading import HistogramQuery
 from discreet.curator.ledger.orders import Order
 from discreet.curator.planned_orders import (
@@ -276,7 +277,9 @@ class OnlineKind(OrderKind):
             limits = table.limits
             stated = (limits.max_groups or 1) * (limits.max_rows or 1)
             options = {
-                "accuracy": None if said.get("accuracy") is None else _number(said["accuracy"]),
+                "accuracy": None
+                if said.get("accuracy") is None
+                else read_number(said["accuracy"], "accuracy"),
                 "updates": said.get("updates"),
                 "restarts": said.get("restarts", RESTARTS),
                 "queries": said.get("queries", QUERIES),
@@ -286,8 +289,8 @@ class OnlineKind(OrderKind):
                 _domain(table, said),
                 whole(said.get("max_rows") or stated, "max_rows", at_least=1),
                 whole(said.get("epoch", 1), "epoch", at_least=1),
-                _number(said["epsilon"]),
-                None if said.get("delta") is None else _number(said["delta"]),
+                read_number(said["epsilon"], "epsilon"),
+                None if said.get("delta") is None else read_number(said["delta"], "delta"),
                 options,
             )
         except DiscreetError:
@@ -338,7 +341,3 @@ def _domain(table: Table, said: Mapping[str, Any]) -> Domain:
         count = bins.get(name, BINS) if isinstance(bins, Mapping) else bins
         found.append(Attribute.of(name, table.columns[name], bins=count))
     return Domain(tuple(found))
-
-
-def _number(value: Any) -> Fraction:
-    return Fraction(value) if isinstance(value, str) else rational(value, "a number")

@@ -2,17 +2,17 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from time import monotonic
 from typing import Any, Final
 
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
-from discreet.curator.arguments import expect, read_fields, several
+from discreet.curator.arguments import read_fields, several
+from discreet.curator.client.wire import read_number
 from discreet.curator.histogram_reading import HistogramQuery
 from discreet.curator.ledger.orders import Order
 from discreet.curator.planned_orders import (
@@ -233,7 +233,9 @@ class SynthesisOrder(PlannedOrder):
             domain = self._with_bins(session, engine.dialect)
             histogram = self.facts.histogram(domain, self.about).read(session, engine.dialect)
         plan = self.facts.plan(self.plan.mu_squared, self.about, domain)
-        result = synthesize(histogram, plan, lambda *_: _check_time(until))
+        # From the first draw on nothing may fail: a second attempt would draw again. What is left
+        # to do is bounded by the plan.
+        result = synthesize(histogram, plan)
         made = Synthesis(domain, result, fresh_key(), self.guarantees[0])
         self._check_spent(made)
         return made.to_bytes()
@@ -265,12 +267,6 @@ class SynthesisOrder(PlannedOrder):
 
 def _choose_bins(alone: JointHistogram, grid: Attribute, mu_squared: Fraction) -> Attribute:
     return private_bins(measure_marginal(alone, (grid.name,), mu_squared), grid)
-
-
-def _check_time(until: Deadline | None) -> None:
-    """Stop between rounds once time is over; the failure tells nothing else."""
-    if until is not None and monotonic() > until.moment:
-        raise TimeoutError
 
 
 @dataclass(frozen=True)
@@ -320,19 +316,23 @@ class SynthesisKind(OrderKind):
         with _readable():
             table = _table(said["table"], schema)
             domain, grids = _read_domain(table, said)
+            impossible = tuple(_fields(one, "impossible") for one in said.get("impossible") or ())
+            _check_public(impossible, grids)
             facts = SynthesisFacts(
                 table,
                 domain,
                 grids,
                 whole(said.get("max_rows") or _stated_rows(table), "max_rows", at_least=1),
-                tuple(_fields(one, "impossible") for one in said.get("impossible") or ()),
+                impossible,
                 tuple(_marginal(one, domain) for one in said.get("workload") or ()),
                 whole(said.get("max_cells") or MAX_CELLS, "max_cells", at_least=1),
                 whole(said.get("max_memory") or MAX_MEMORY, "max_memory", at_least=1),
             )
             delta = said.get("delta")
             return UnpricedSynthesis(
-                facts, _number(said["epsilon"]), None if delta is None else _number(delta)
+                facts,
+                read_number(said["epsilon"], "epsilon"),
+                None if delta is None else read_number(delta, "delta"),
             )
 
     def read(self, order: Order, schema: Schema) -> SynthesisOrder:
@@ -392,6 +392,16 @@ def _read_domain(table: Table, said: Mapping[str, Any]) -> tuple[Domain, tuple[A
     return Domain(tuple(attributes)), tuple(grids)
 
 
+def _check_public(impossible: Iterable[Mapping[str, Any]], grids: Iterable[Attribute]) -> None:
+    """Refuse constraints on bins that are yet to be chosen: nobody can say what is impossible."""
+    for name in (one.name for one in grids if any(one.name in said for said in impossible)):
+        raise InputError(
+            f"an impossible value of {name}, which has no bounds",
+            why="its bins are chosen privately, and a constraint is about whole bins",
+            fix=f"declare Bounds(low, high) or Keys([...]) for {name}",
+        )
+
+
 def _stand_in(name: str, kind: Kind, *, nullable: bool) -> Attribute:
     """As many bins as will be chosen at most."""
     return Attribute(name, kind, edges=tuple(range(BINS + 1)), nullable=nullable)
@@ -411,11 +421,6 @@ def _marginal(names: Any, domain: Domain) -> tuple[str, ...]:
     for name in found:
         domain.place(name)
     return tuple(found)
-
-
-def _number(value: Any) -> Fraction:
-    expect(value, (str, int, float, Fraction), "a number", fix='pass a number, or a text: "0.1"')
-    return Fraction(value) if isinstance(value, str) else rational(value, "a number")
 
 
 @contextmanager

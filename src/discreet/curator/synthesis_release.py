@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -100,7 +101,12 @@ class SynthesisRelease(BaseRelease):
         return textwrap.fill(" ".join(parts), 100, break_long_words=False)
 
     def _error(self) -> str:
-        return f"a total variation distance of {self.synthesis.mean_error():.3f}"
+        found = self.synthesis.mean_error()
+        return (
+            "a distance that was not measured"
+            if isnan(found)
+            else f"a total variation distance of {found:.3f}"
+        )
 
     def __repr__(self) -> str:
         measured = len(self.synthesis.result.measured)
@@ -112,11 +118,11 @@ class SynthesisRelease(BaseRelease):
 
     def json_facts(self) -> dict[str, Any]:
         """The report and a few rows as plain JSON."""
-        few = self.table.slice(0, 5).to_pylist()
+        few, error = self.table.slice(0, 5).to_pylist(), self.synthesis.mean_error()
         return {
             "rows": self.synthesis.rows,
             "columns": list(self.synthesis.domain.names),
-            "mean_error": round(self.synthesis.mean_error(), 4),
+            "mean_error": None if isnan(error) else round(error, 4),
             "report": [
                 {name: round(v, 4) if isinstance(v, float) else v for name, v in one.items()}
                 for one in self.report().to_pylist()

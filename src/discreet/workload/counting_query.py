@@ -117,10 +117,19 @@ def _cells(attribute: Attribute, what: Any) -> tuple[int, ...]:
                 why="its values have no order",
                 fix="list the values that count",
             )
+        if what.low is None or what.high is None:
+            raise _unreadable(attribute.name)
         low, high = (_cell(attribute, one) for one in (what.low, what.high))
-        return tuple(range(low, high + 1))
+        if attribute.edges:
+            return tuple(range(low, high + 1))
+        return _between(attribute.values, low, high)
     listed = isinstance(what, Iterable) and not isinstance(what, str)
     return tuple(sorted({_cell(attribute, one) for one in (what if listed else (what,))}))
+
+
+def _between(values: tuple[Any, ...], low: int, high: int) -> tuple[int, ...]:
+    """Which of some listed values, in whatever order, are from one of them to another."""
+    return tuple(i for i, one in enumerate(values) if values[low] <= one <= values[high])
 
 
 def _cell(attribute: Attribute, value: Any) -> int:

@@ -91,7 +91,7 @@ class Attribute:
     @staticmethod
     def of(name: str, of: Type, *, bins: int = BINS) -> "Attribute":
         """The cells of a column by what is publicly known of it: keys, else bounds."""
-        count = whole(bins, "bins", at_least=1)
+        count = min(whole(bins, "bins", at_least=1), MOST_CELLS + 1)  # so many are refused below
         if of.keys is not None or of.kind is Kind.BOOLEAN:
             keys = (False, True) if of.keys is None else of.keys
             known = tuple(key for key in keys if key is not None)
@@ -239,10 +239,10 @@ class Attribute:
         return position
 
     def _position(self, value: Value) -> float:
-        if isinstance(value, dt.datetime):
+        if isinstance(value, dt.datetime) and self.kind is not Kind.DATE:
             return (value - _MOMENT_0) // dt.timedelta(microseconds=1)
         if isinstance(value, dt.date):
-            days = (value - _DAY_0).days
+            days = value.toordinal() - _DAY_0.toordinal()
             return days if self.kind is Kind.DATE else days * 86_400_000_000
         assert isinstance(value, (int, float))  # noqa: S101 - narrowing: texts are not binned
         return value

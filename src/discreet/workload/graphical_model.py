@@ -78,9 +78,12 @@ class GraphicalModel:
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.schedule.calibrate(self.potentials, self.allowed)
 
-    def marginal(self, names: Sequence[str]) -> Floats:
-        """The expected count in each cell of some columns, in the order in which they are named."""
-        return self.total * self._contract(tuple(names), {})
+    def marginal(self, names: Sequence[str], *, most: float = math.inf) -> Floats:
+        """The expected count in each cell of some columns, in the order in which they are named.
+
+        TableTooLarge where a table of more than `most` cells would be made on the way.
+        """
+        return self.total * self._contract(tuple(names), {}, most)
 
     def count(self, query: Mapping[str, Iterable[float]]) -> float:
         """The expected sum over rows of a product of weights, one for each cell of each column.
@@ -90,7 +93,9 @@ class GraphicalModel:
         weights = {n: np.asarray(list(w), dtype=np.float64) for n, w in query.items()}
         return float(self.total * self._contract((), weights))
 
-    def _contract(self, kept: Clique, weights: Mapping[str, Floats]) -> Floats:
+    def _contract(
+        self, kept: Clique, weights: Mapping[str, Floats], most: float = math.inf
+    ) -> Floats:
         """Sum the distribution over all columns but some, each weighted.
 
         Why: the tables of the smallest subtree that holds all columns are multiplied, each given
@@ -110,10 +115,7 @@ class GraphicalModel:
             mine = {n: w for n, w in weights.items() if n in tree.cliques[i] and n not in placed}
             placed |= mine.keys()
             factor = self._conditional(i, shared, {*names, *below, *shared}, mine)
-            for place, message in enumerate(pending[i]):
-                later = {n for axes, _ in pending[i][place + 1 :] for n in axes}
-                factor = _multiply(factor, message, {*kept, *shared, *later})
-            factor = _summed(factor, {*kept, *shared})
+            factor = _product(factor, pending[i], {*kept, *shared}, most)
             if parent in pending:
                 pending[parent].append(factor)
             else:
@@ -135,6 +137,10 @@ class GraphicalModel:
         axes = factor[0]
         wide = below.reshape([self.sizes[n] if n in shared else 1 for n in axes])
         return axes, np.divide(factor[1], wide, out=np.zeros_like(factor[1]), where=wide > 0)
+
+
+class TableTooLarge(Exception):  # noqa: N818 - it is caught, and a slice is made
+    """A marginal needs a larger table on the way than its caller allows."""
 
 
 _Factor = tuple[Clique, Floats]
@@ -248,6 +254,33 @@ def _summed(factor: _Factor, kept: Iterable[str]) -> _Factor:
     axes, table = factor
     left = tuple(n for n in axes if n in kept)
     return (left, table.sum(axis=sums_of(axes, left))) if len(left) < len(axes) else factor
+
+
+def _product(factor: _Factor, messages: Sequence[_Factor], kept: set[str], most: float) -> _Factor:
+    """The product of a table and messages, summed over what nobody keeps.
+
+    Why: each time the message is taken that leaves the smallest table, so that one that shares
+    nothing, and makes a table as large as both together, comes last.
+    """
+    left = list(messages)
+    while left:
+        plans = [
+            (_cells_after(factor, one, others), place, others)
+            for place, one in enumerate(left)
+            for others in [{*kept, *(n for m in left if m is not one for n in m[0])}]
+        ]
+        cells, place, others = min(plans, key=lambda plan: plan[:2])
+        if cells > most:
+            raise TableTooLarge
+        factor = _multiply(factor, left.pop(place), others)
+    return _summed(factor, kept)
+
+
+def _cells_after(one: _Factor, other: _Factor, kept: set[str]) -> int:
+    """The cells of the product of two tables, as `_multiply` makes it."""
+    sizes = dict(zip((*one[0], *other[0]), (*one[1].shape, *other[1].shape), strict=True))
+    summed = {n for n in one[0] if n in other[0]} - kept
+    return math.prod(size for n, size in sizes.items() if n not in summed)
 
 
 def _multiply(one: _Factor, other: _Factor, kept: set[str]) -> _Factor:

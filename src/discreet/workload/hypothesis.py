@@ -10,16 +10,19 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.workload.domain import Domain
 from discreet.workload.estimation import fit
-from discreet.workload.graphical_model import GraphicalModel
+from discreet.workload.graphical_model import GraphicalModel, TableTooLarge
 from discreet.workload.junction_tree import tree_cells
 from discreet.workload.marginals import Clique, Floats, NoisyMarginal, sums_of
+
+Number = TypeVar("Number", np.int64, np.float64)
 
 DENSE_CELLS: Final = 10**7
 """Cells of the product of all columns up to which a model may hold each of them."""
@@ -29,6 +32,9 @@ MODEL_CELLS: Final = 1 << 20
 
 _TABLE_CELLS: Final = 1 << 23
 """Cells of a table that is made on the way to a marginal."""
+
+KEPT_CELLS: Final = 1 << 22
+"""Cells of marginals that are remembered, whatever is asked."""
 
 _ITERATIONS: Final = 60
 
@@ -78,7 +84,8 @@ class Hypothesis:
         """How many rows it believes to be in each cell of some columns."""
         found = self._known.get(clique)
         if found is None:
-            found = self._known[clique] = self._marginal(clique)
+            found = self._marginal(clique)
+            keep(self._known, clique, found)
         return found
 
     def _marginal(self, clique: Clique) -> Floats:
@@ -86,10 +93,11 @@ class Hypothesis:
 
         Why: on the way its table is multiplied by what the parts between have in common.
         """
-        tree, sizes = self._model.tree, self.domain.sizes
-        between = max(tree.size(tree.separators[i]) for i in tree.subtree(clique))
-        if tree.home(clique) is not None or tree.size(clique) * between <= _TABLE_CELLS:
-            return self._model.marginal(clique)
+        try:
+            return self._model.marginal(clique, most=_TABLE_CELLS)
+        except TableTooLarge:
+            pass
+        sizes = self.domain.sizes
         split = max(clique, key=sizes.__getitem__)
         rest = tuple(name for name in clique if name != split)
         slices = [
@@ -125,6 +133,13 @@ def _part(one: NoisyMarginal, part: Clique) -> NoisyMarginal:
     steps = one.steps.sum(axis=sums_of(one.clique, part))
     cells = one.steps.size // max(1, np.size(steps))
     return replace(one, clique=part, steps=np.asarray(steps), variance=one.variance * cells)
+
+
+def keep(known: dict[Clique, NDArray[Number]], clique: Clique, found: NDArray[Number]) -> None:
+    """Remember a marginal; where that would be too much, forget all others first."""
+    if sum(one.size for one in known.values()) + found.size > KEPT_CELLS:
+        known.clear()
+    known[clique] = found
 
 
 def pack(measurements: Sequence[NoisyMarginal]) -> bytes:

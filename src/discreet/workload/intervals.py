@@ -112,4 +112,4 @@ def _all(domain: Domain, name: str, known: Mapping[str, tuple[int, ...]]) -> tup
 def _width(one: NoisyMarginal, cells: int, share: float) -> float:
     """How far the noise of so many cells reaches; rounding adds a twelfth of a step squared."""
     deviation = (cells * (one.sigma**2 + 1 / (12 * one.row_weight**2))) ** 0.5
-    return float(NormalDist().inv_cdf(1 - share / 2) * deviation)
+    return float(-NormalDist().inv_cdf(share / 2) * deviation)

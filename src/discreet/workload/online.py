@@ -16,7 +16,7 @@ from discreet.mechanisms.sparse_vector import SparseVector, SparseVectorRun
 from discreet.privacy import GDP, Filter, Pure
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.histogram import JointHistogram
-from discreet.workload.hypothesis import Hypothesis, pack, unpack
+from discreet.workload.hypothesis import Hypothesis, keep, pack, unpack
 from discreet.workload.intervals import OnlineAnswer, interval_of
 from discreet.workload.marginals import Clique, NoisyMarginal, measure_marginal
 from discreet.workload.online_plan import OnlinePlan
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 MOST_CELLS: Final = 10**6
 """Cells of the marginal of a query's columns."""
-
-_KEPT_CELLS: Final = 10**7
-"""Cells of exact marginals that are remembered."""
 
 
 class Journal:
@@ -212,10 +209,7 @@ class OnlineSession:
         exact = self._exact.get(query.clique)
         if exact is None:
             exact = self._histogram.marginal(query.clique)
-            kept = sum(one.size for one in self._exact.values())
-            if kept + exact.size > _KEPT_CELLS:
-                self._exact.clear()
-            self._exact[query.clique] = exact
+            keep(self._exact, query.clique, exact)
         return abs(int(query.total(exact)) - round(believed * self._state.plan.row_weight))
 
     def _running(self) -> SparseVectorRun | None:

@@ -30,6 +30,12 @@ UPDATES: Final = 14
 RESTARTS: Final = 4
 QUERIES: Final = 10_000
 
+MOST_RUNS: Final = 1000
+"""Runs of sparse vector: each is priced by itself."""
+
+MOST_ROWS: Final = 10**15
+"""Rows that a threshold may be."""
+
 
 @dataclass(frozen=True)
 class OnlinePlan:
@@ -74,7 +80,13 @@ class OnlinePlan:
     def __post_init__(self) -> None:
         whole(self.updates, "updates", at_least=1)
         whole(self.restarts, "restarts", at_least=0)
-        positive(self.threshold, "threshold")
+        if self.runs > MOST_RUNS or positive(self.threshold, "threshold") > MOST_ROWS:
+            raise InputError(
+                "a session without end",
+                why=f"updates and restarts are {MOST_RUNS:,} together at most, and an accuracy "
+                f"is {MOST_ROWS:,} rows at most",
+                fix="pass fewer updates and restarts, or a smaller accuracy",
+            )
         share = _GATE * self.amount / self.runs
         object.__setattr__(self, "gate_epsilon", _largest_epsilon(share, self.measure))
 

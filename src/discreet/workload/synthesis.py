@@ -127,9 +127,12 @@ class Synthesis:
         return 1.96 * self.result.distance_sigma / (2 * self.model.total)
 
     def mean_error(self) -> float:
-        """The mean total variation distance between model and data over pairs of columns."""
-        mean = float(np.mean(list(self._errors.values()))) if self._errors else 0.0
-        return min(1.0, max(0.0, mean))
+        """The mean total variation distance between model and data over pairs of columns.
+
+        NaN where no pair was checked: of one column, or where all tables are too large.
+        """
+        mean = float(np.mean(list(self._errors.values()))) if self._errors else math.nan
+        return mean if math.isnan(mean) else min(1.0, max(0.0, mean))
 
     def report(self) -> pa.Table:
         """Each marginal: its cells, how well it was measured, and how wrong the model is there.

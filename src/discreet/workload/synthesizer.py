@@ -269,6 +269,8 @@ class _Run:
         return tree_cells(sizes, cliques) <= self.plan.max_cells
 
     def _score(self, candidates: Sequence[Candidate], mu_squared: Fraction) -> None:
+        if not candidates:  # no pair matters, or none is small enough
+            return
         self._spend(mu_squared)
         noisy = self.scorer.release(candidates, self.fitted.model, mu_squared)
         self.scores |= {c.clique: float(s) for c, s in zip(candidates, noisy, strict=True)}
@@ -313,8 +315,7 @@ class _Run:
         )
         self.fitted = last
         pairs = [one for one in self.candidates if one.clique == one.pair]
-        if pairs:
-            self._score(pairs, self.plan.check)
+        self._score(pairs, self.plan.check)
         return SynthesisResult(
             tuple(self.measured),
             last.model,

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
+from discreet.curator import online_epochs
 from discreet.curator.ledger.ledger import Ledger
 from discreet.errors import BudgetError, InputError, LedgerError, QueryRefused
 from discreet.privacy import EPSILON, MU_SQUARED, RHO
@@ -278,3 +279,28 @@ def test_analysts_open_epochs_of_their_own(curator):
     session = curator.as_analyst("ann").online("people", **SPEC)
     assert session.ask({"sex": "male"}).checked
     assert curator.budget("people", analyst="ann").total.amount > 0
+
+
+def test_a_confidence_too_near_to_1_costs_no_run(curator):
+    session = curator.online("people", **SPEC)
+    session.ask({"sex": "male"})
+    left = session.state.runs_left
+    with pytest.raises(InputError, match="probability"):
+        session.ask({"sex": "male"}, confidence=1 - 1e-16)
+    assert session.ask({"sex": "male"}, confidence=0.999999).checked
+    assert session.state.runs_left == left
+
+
+@pytest.mark.parametrize("said", [{"epsilon": "1e999999999"}, {"accuracy": "1e999999999"}])
+def test_numbers_that_nobody_means_are_refused_at_once(curator, said):
+    spec = {"table": "people", "columns": ["sex"], "epsilon": "1", **said}
+    with pytest.raises(InputError, match="not a number"):
+        curator.explain_order("online", spec)
+
+
+def test_one_request_is_about_so_many_cells_at_most(curator, monkeypatch):
+    session = curator.online("people", **SPEC)
+    monkeypatch.setattr(online_epochs, "MOST_CELLS_AT_ONCE", 40)
+    session.ask_all([{"age": 3}] * 50)
+    with pytest.raises(InputError, match="cells"):
+        session.ask_all([{"age": 3}, {"age": 3, "sex": "male"}])

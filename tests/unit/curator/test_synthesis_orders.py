@@ -102,7 +102,7 @@ def test_neighbours_see_nothing_but_released_numbers():
         ({"table": "nobody"}, "a table that there is not"),
         ({"columns": ["id"]}, "no column id to synthesise"),
         ({"columns": "city"}, "columns are a str"),
-        ({"epsilon": "much"}, "cannot be read"),
+        ({"epsilon": "much"}, "not a number"),
         ({"bins": 0}, None),
         ({"max_rows": -1}, "max_rows is -1"),
         ({"max_memory": 1000}, "would need"),
@@ -220,3 +220,23 @@ def test_the_command_line_makes_a_table(folder, tmp_path):
         main, ["synth", "people", "--curator", str(folder), *price, "--output", "rows.txt"]
     )
     assert refused.exit_code == 2
+
+
+def test_an_epsilon_that_nobody_means_is_refused_at_once(curator):
+    with pytest.raises(InputError, match="not a number"):
+        curator.explain_order("synthesis", {**SPEC, "epsilon": "1e999999999"})
+
+
+def test_constraints_on_bins_that_are_yet_to_be_chosen_are_refused_before_any_charge():
+    rows = pa.table({"id": [1, 2], "pay": [10.0, 20.0]})
+    with dp.Curator.in_memory() as curator:
+        curator.add("people", rows, unit="id", budget=BUDGET)
+        with pytest.raises(InputError, match="no bounds"):
+            curator.synthesize("people", epsilon=1, impossible=[{"pay": 10}])
+        assert spent(curator) == 0
+
+
+def test_a_table_without_pairs_that_were_checked_claims_no_error(curator):
+    made = curator.synthesize("people", epsilon=4, columns=["city"])
+    assert made.json_facts()["mean_error"] is None
+    assert "not measured" in made.statement()

@@ -62,3 +62,20 @@ def test_json_means_the_same_as_values():
 def test_what_cannot_be_read_is_refused(where):
     with pytest.raises(InputError):
         CountingQuery.from_dict(DOMAIN, where)
+
+
+def test_bounds_over_listed_numbers_follow_values_in_whatever_order_they_are_listed():
+    stars = Domain((Attribute("stars", Kind.INTEGER, (3, 1, 5, 2)),))
+    assert CountingQuery.of(stars, {"stars": Bounds(1, 3)}).cells == ((0, 1, 3),)
+    assert CountingQuery.of(stars, {"stars": Bounds(3, 1)}).cells == ((),)
+
+
+def test_no_bound_is_null():
+    with pytest.raises(InputError):
+        CountingQuery.from_dict(DOMAIN, {"age": {"low": None, "high": 5}})
+
+
+def test_a_moment_is_in_the_bin_of_its_day():
+    days = Domain((Attribute("day", Kind.DATE, edges=(0, 10, 20, 30)),))
+    query = CountingQuery.of(days, {"day": dt.datetime(1970, 1, 12, 8)})  # noqa: DTZ001 - no zone
+    assert query.cells == ((1,),)

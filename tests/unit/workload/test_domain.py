@@ -96,3 +96,9 @@ def test_engine_and_arrays_count_the_same(unit):
     assert (read.codes[order] == made.codes[other]).all()
     assert (read.weights[order] == made.weights[other] * scale).all()
     assert read.person_weight == made.person_weight * scale
+
+
+def test_bins_without_number_are_refused_before_they_are_made():
+    of = Type(Kind.REAL, range=Range(0, 1))
+    with pytest.raises(InputError, match="cells"):
+        Attribute.of("x", of, bins=10**15)

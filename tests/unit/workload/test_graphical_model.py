@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from discreet.workload.estimation import fit, targets
-from discreet.workload.graphical_model import GraphicalModel
+from discreet.workload.graphical_model import GraphicalModel, TableTooLarge
 from discreet.workload.histogram import JointHistogram
 from discreet.workload.junction_tree import JunctionTree, tree_cells
 from discreet.workload.marginals import NoisyMarginal, measure_marginal
@@ -111,3 +111,14 @@ def test_impossible_cells_stay_empty_whatever_is_measured():
     start = GraphicalModel.uniform({"a": 2, "b": 2}, 1.0, allowed)
     found = fit(start, [noisy], iterations=50).model
     assert found.marginal(("a", "b"))[0, 1] == 0
+
+
+def test_tables_on_the_way_to_a_marginal_stay_small():
+    sizes = {"a": 10, "b": 10, "c": 10, "d": 5, "e": 5, "f": 50}
+    cliques = [("a", "b", "c"), ("a", "d"), ("b", "e"), ("f",)]
+    potentials = {one: np.zeros([sizes[n] for n in one]) for one in cliques}
+    model = GraphicalModel(sizes, potentials, 10.0)
+    found = model.marginal(("d", "e", "f"), most=5 * 5 * 50)
+    assert np.allclose(found, 10 / 1250)
+    with pytest.raises(TableTooLarge):
+        model.marginal(("d", "e", "f"), most=1249)

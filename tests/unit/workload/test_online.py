@@ -255,3 +255,18 @@ def test_a_marginal_in_slices_is_the_same_marginal(monkeypatch):
     monkeypatch.setattr(hypothesis, "_TABLE_CELLS", 1)
     assert np.allclose(learnt.marginal(("a", "c")), whole)
     assert learnt.marginal(()) == pytest.approx(learnt.rows)
+
+
+def test_what_is_remembered_of_marginals_is_bounded(monkeypatch):
+    monkeypatch.setattr(hypothesis, "KEPT_CELLS", 100)
+    session = opened()
+    for query in queries(50):
+        session.ask(query)
+    for known in (session.hypothesis._known, session._exact):
+        assert len(known) == 1 or sum(one.size for one in known.values()) <= 100
+
+
+@pytest.mark.parametrize("wrong", [{"restarts": 10**9}, {"updates": 10**9}, {"accuracy": 10**400}])
+def test_sessions_without_end_are_refused(wrong):
+    with pytest.raises(InputError, match="without end"):
+        plan(**wrong)

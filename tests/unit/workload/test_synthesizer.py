@@ -175,3 +175,12 @@ def test_next_to_nobody_is_synthesised_like_everybody(rows, mu_squared):
     made = synthesize(JointHistogram.of(ROWS.slice(0, rows), plan.domain), plan)
     assert np.isfinite(made.model.marginal(("city", "age"))).all()
     assert made.spent <= mu_squared
+
+
+@pytest.mark.parametrize("terms", [{"max_cells": 1}, {"workload": (("city",),)}])
+def test_where_no_pair_can_be_measured_columns_are(terms):
+    plan = SynthesisPlan(domain(bins=4), Fraction(1), **terms)
+    made = synthesize(JointHistogram.of(ROWS, plan.domain), plan)
+    assert [one.clique for one in made.measured] == [(name,) for name in plan.domain.names]
+    assert made.spent == plan.one_way * len(plan.domain)
+    assert not made.distances
