@@ -28,6 +28,10 @@ _CELLS = 32
 """Cells of values where ranks are compared."""
 
 
+_TABLE = 1000
+"""Cells of a table whose counts are tested."""
+
+
 class HypothesisTest(PrivateEstimator):
     """A test of one column of values, by the group of each row where there are `classes`.
 
@@ -208,7 +212,13 @@ class ChiSquare(HypothesisTest):
             super()._prepare(features)
         if self.classes is None:
             self._expected()
-        whole(int(np.ravel(self._categories)[0]), "n_categories", at_least=2)
+        k = whole(int(np.ravel(self._categories)[0]), "n_categories", at_least=2)
+        if k * (1 if self.classes is None else len(self.classes)) > _TABLE:
+            raise InputError(
+                f"a table of more than {_TABLE:,} cells",
+                why="the covariance of all pairs is computed",
+                fix="join categories",
+            )
 
     @property
     def _categories(self) -> Any:

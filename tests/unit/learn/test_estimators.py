@@ -1,5 +1,6 @@
 """Estimators keep scikit-learn's contract, spend what they say, and learn."""
 
+import copy
 import pickle
 import subprocess
 import sys
@@ -138,6 +139,25 @@ def test_values_that_are_no_numbers_are_missing_and_quoted_nowhere():
         learn.AdditiveClassifier(bounds=(0, 1e9), classes=[0, 1], categorical=[0]).fit(odd, listed)
 
 
+def test_one_odd_value_in_a_list_changes_nothing_about_the_others():
+    x, y = [[float(i % 2)] for i in range(4000)], [i % 2 for i in range(4000)]
+    odd = [*x, ["secret"], [10**400]], [*y, "weird", [1]]
+    model = learn.GaussianNB(bounds=(0, 1), classes=[0, 1], **PAID).fit(*odd)
+    bounds, _ = learn.private_bounds(odd[0], epsilon=2)
+    classes, _ = learn.private_classes([*odd[1], *[None] * 4000], epsilon=2, delta=1e-6)
+
+    assert model.theta_.round(1).tolist() == [[0.0], [1.0]]
+    assert bounds == [(0.0, 1.0)]
+    assert classes == [0, 1]
+
+
+def test_a_frame_of_nobody_is_fitted():
+    import pandas as pd
+
+    nobody = pd.DataFrame({"a": [], "b": np.zeros(0, "datetime64[s]")})
+    assert learn.StandardScaler(bounds=(0, 1), **PAID).fit(nobody).mean_.shape == (2,)
+
+
 def test_what_is_not_fitted_says_so():
     for one in (*SUPERVISED.values(), *REGRESSION.values()):
         with pytest.raises(NotFittedError):
@@ -157,6 +177,23 @@ def test_a_clone_never_spends_a_second_time_in_silence():
     assert first.spent_.epsilon(1e-5) == second.spent_.epsilon(1e-5)
     assert first.spent_.epsilon(1e-5).upper > 3.4
     assert first.guarantee_.epsilon(1e-5) <= 2
+
+
+def test_a_copy_never_spends_in_silence():
+    x, y, _ = people()
+    first = learn.GaussianNB(bounds=BOUNDS, classes=LABELS, **PAID)
+    for copied in (copy.deepcopy(clone(first)), pickle.loads(pickle.dumps(clone(first)))):  # noqa: S301 - its own
+        with pytest.warns(learn.PrivacyWarning, match="this is a copy"):
+            copied.fit(x, y)
+
+
+def test_a_fit_has_a_limit_on_all_its_numbers_together():
+    x, y, _ = people()
+    many = learn.LogisticRegression(bounds=BOUNDS, classes=[*LABELS, *map(str, range(900))], **PAID)
+    with pytest.raises(InputError, match="a fit of more than"):
+        many.set_params(max_iter=10**6).fit(x[:0], y[:0])
+    with pytest.raises(InputError, match="cells"):
+        learn.ChiSquare(probabilities=np.full(4096, 2.0**-12)).fit(x[:, :1])
 
 
 def test_each_step_of_a_pipeline_spends_once():
