@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.exceptions import NotFittedError
@@ -297,6 +298,15 @@ def test_a_search_costs_what_the_theorem_says():
 
     assert found == pytest.approx(by_hand, rel=1e-3)
     assert found >= by_hand * (1 - 1e-3)
+
+
+def test_of_few_rows_and_no_noise_the_tests_are_welchs():
+    values = np.array([0.1, 0.4, 0.35, 0.8, 0.7, 0.95, 0.55, 0.9])
+    by = np.repeat([0, 1], 4)
+    for test in (learn.TTest, learn.Anova):
+        one = test(bounds=(0, 1), classes=[0, 1], epsilon=10**7).fit(values[:, None], by)
+        told = stats.ttest_ind(values[:4], values[4:], equal_var=False).pvalue
+        assert one.pvalue_ == pytest.approx(told, abs=0.01)
 
 
 def test_hypotheses_are_rejected_by_their_p_values():
