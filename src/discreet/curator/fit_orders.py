@@ -52,6 +52,20 @@ _FEATURES: Final = 500
 _PASSES: Final = 20
 """How many times a question's work a fit is reckoned to be, for each of its features at most."""
 
+_LABELS: Final[dict[Kind, tuple[type, ...]]] = {
+    Kind.BOOLEAN: (bool,),
+    Kind.INTEGER: (int,),
+    Kind.REAL: (int, float),
+    Kind.TEXT: (str,),
+}
+_PLAIN: Final = {
+    Kind.BOOLEAN: pa.bool_(),
+    Kind.INTEGER: pa.int64(),
+    Kind.REAL: pa.float64(),
+    Kind.TEXT: pa.string(),
+}
+"""Labels as they are compared, by the kind of their column."""
+
 _DEFAULTS: Final = {"epsilon": "1", "delta": "1/1000000"}
 
 
@@ -270,13 +284,15 @@ def _completed(facts: Mapping[str, Any], table: Table) -> dict[str, Any]:
             "features are none, too many or named twice", why=f"1 to {_FEATURES}", fix="list them"
         )
     types = [_column(table, name) for name in features]
+    for of in types:
+        if of.kind is Kind.TEXT and of.keys is None:
+            raise _not_a_number("a feature")
     steps = [[name, {**_DEFAULTS, **params}] for name, params in facts["steps"]]
     estimators = import_module("discreet.learn.fit_plan").ESTIMATORS
     for name, params in steps[:1]:
         _fill(params, estimators.get(name), types)
-    last = steps[-1][1]
-    if target is not None and steps[-1][0] in estimators:
-        _fill_target(last, estimators[steps[-1][0]], _column(table, target))
+    if steps and steps[-1][0] in estimators:
+        _complete_target(steps[-1][1], estimators[steps[-1][0]], table, target)
     spec = {"steps": steps, "table": table.name, "features": features, "target": target}
     plan = _plan(spec)
     by_row = isinstance(table.unit, EachRow)
@@ -304,6 +320,42 @@ def _fill_target(params: dict[str, Any], kind: Any, of: Type) -> None:
         params["classes"] = [False, True]
     if "target_bounds" in names and params.get("target_bounds") is None and of.range is not None:
         params["target_bounds"] = [float(of.range.low), float(of.range.high)]
+
+
+def _complete_target(params: dict[str, Any], kind: Any, table: Table, target: Any) -> None:
+    """Add what the schema knows of a target, and refuse one that cannot be learned from."""
+    if target is not None:
+        of = _column(table, target)
+        _fill_target(params, kind, of)
+        if params.get("classes") is not None:
+            _check_classes(params["classes"], of.kind)
+        elif of.kind is Kind.TEXT:
+            raise _not_a_number("a target")
+    elif kind._TARGET == "number" or params.get("classes") is not None:  # noqa: SLF001 - own
+        raise InputError("a fit has no target", why="it learns to predict one", fix="say target")
+
+
+def _check_classes(classes: Any, kind: Kind) -> None:
+    """Refuse labels that no value of a column can be, before they are charged for."""
+    if isinstance(classes, list) and all(
+        isinstance(one, _LABELS[kind]) and (kind is Kind.BOOLEAN or not isinstance(one, bool))
+        for one in classes
+    ):
+        pa.array(classes, type=_PLAIN[kind])  # refuses integers that are too large
+        return
+    raise InputError(
+        "classes of another kind than the target",
+        why=f"it is {kind.value}",
+        fix="list values that the column has",
+    )
+
+
+def _not_a_number(what: str) -> InputError:
+    return InputError(
+        f"{what} that is text",
+        why="texts are no numbers, and a fit must not fail where one cannot be read as one",
+        fix="describe the column with Keys",
+    )
 
 
 def _is_listed(of: Type) -> bool:
@@ -406,6 +458,7 @@ def _targets(column: pa.Array, of: Type, classes: Any) -> NDArray[np.float64]:
     """Targets as numbers, or labels by their place among the sorted classes."""
     if classes is None:
         return _numbers(column, replace(of, keys=None))
+    column = column.cast(_PLAIN[of.kind], safe=False)
     places = pa.array(sorted(classes), type=column.type)
     coded: NDArray[np.float64] = (
         pc.index_in(column, value_set=places)
@@ -432,8 +485,9 @@ def _rows_module() -> Any:
 def _price(spec: Mapping[str, Any]) -> Price:
     """What was typed, added up over the steps."""
     paid = [params for _, params in spec["steps"]]
+    read_amount = import_module("discreet.learn.fit_plan").read_amount
     epsilon, delta = (
-        sum((Fraction(str(one[name])) for one in paid), Fraction(0)) for name in _DEFAULTS
+        sum((read_amount(one[name]) for one in paid), Fraction(0)) for name in _DEFAULTS
     )
     return Price(epsilon, delta)
 

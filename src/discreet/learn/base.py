@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.errors import InputError
 from discreet.learn.noisy_sums import NoisySums, mu_squared_of
-from discreet.learn.rows import Floats, PersonRows, rows_of
+from discreet.learn.rows import Floats, PersonRows, items_of, rows_of
 from discreet.privacy import GDP, Guarantee, compose
 
 _CLASSES = 1000
@@ -27,14 +27,20 @@ class Spending:
 
     def __init__(self) -> None:
         self.guarantees: list[Guarantee] = []
+        self.copied = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy, as another process gets it: what others spend is not counted here."""
+        self.__dict__.update(state, copied=True)
 
     def add(self, one: Guarantee) -> None:
-        """Count one more fit; the second and later ones are warned of."""
+        """Count one more fit; the second and later ones are warned of, and all of a copy."""
         self.guarantees.append(one)
-        if len(self.guarantees) > 1:
+        if len(self.guarantees) > 1 or self.copied:
+            copied = "; this is a copy, whose fits the others do not count" if self.copied else ""
             warnings.warn(
                 f"fit number {len(self.guarantees)} of this estimator and its clones: each fit "
-                "spends its own epsilon; spent_ says what all of them cost together",
+                f"spends its own epsilon; spent_ says what all of them cost together{copied}",
                 PrivacyWarning,
                 stacklevel=4,
             )
@@ -88,7 +94,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
     def spent_(self) -> Guarantee:
         """What all fits of this estimator and its clones gave away together."""
         check_is_fitted(self, "guarantee_")
-        return compose(self._spending.guarantees)
+        if self._spending.guarantees:
+            return compose(self._spending.guarantees)
+        raise InputError(
+            "what a fit through a curator cost",
+            why="its ledger counts what was spent",
+            fix="ask curator.budget(dataset)",
+        )
 
     @property
     def _spending(self) -> Spending:
@@ -109,10 +121,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
 
     def _read_features(self, x: Any, *, reset: bool = True) -> Floats:
         """Features as doubles; what is no number is NaN, and nobody is told which it was."""
-        if isinstance(x, np.ndarray) and x.dtype.kind in "OUS" and x.ndim == 2:
-            x = np.array([[number(item) for item in row] for row in x]).reshape(x.shape)
-        elif hasattr(x, "columns") and hasattr(x, "apply"):  # a frame of pandas keeps its names
-            x = x.apply(lambda column: [number(item) for item in column.tolist()])
+        if hasattr(x, "columns") and hasattr(x, "apply"):  # a frame of pandas keeps its names
+            if len(x):
+                x = x.apply(lambda column: [number(item) for item in column.tolist()])
+            else:
+                x = x.astype(object).astype(np.float64)
+        else:
+            x = numbers(x)
         read: Floats = validate_data(
             self, x, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0
         )
@@ -129,7 +144,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
                 why="it learns to predict it",
                 fix="pass y",
             )
-        flat = column_or_1d(np.asarray(y), warn=True)
+        flat = column_or_1d(items_of(y), warn=True)
         if len(flat) != rows:
             raise InputError(
                 "y is not one target a row", why="each row has one", fix="pass as many as rows"
@@ -154,6 +169,15 @@ def number(item: Any) -> float:
         return float(item)
     except (TypeError, ValueError, OverflowError):
         return float("nan")
+
+
+def numbers(x: Any) -> Any:
+    """An array or nested lists with doubles for whatever is in them; all else as it is."""
+    if isinstance(x, (list, tuple)):
+        x = np.array(x, dtype=object)
+    if isinstance(x, np.ndarray) and x.dtype.kind in "OUS":
+        return np.array([number(item) for item in x.ravel().tolist()]).reshape(x.shape)
+    return x
 
 
 def read_classes(classes: Any) -> Any:

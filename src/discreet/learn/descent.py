@@ -93,7 +93,7 @@ class LinkGradient(RowStatistic):
         r = self.residuals(chunk)
         sizes = np.full(len(r), float(GRID)) if self.by_row else np.sqrt((r**2).sum(axis=1))
         lengths = np.sqrt((chunk.x**2).sum(axis=1)) * sizes
-        over = lengths > self._limit
+        over = lengths > self._limit * _BELOW  # a length that was rounded down is cut too
         if over.any():
             r[over] = np.trunc(r[over] * (self._limit / lengths[over] * _BELOW)[:, None])
         most = int(GRID * self.radius * chunk.weight.max(initial=1.0))

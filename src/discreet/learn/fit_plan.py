@@ -4,6 +4,7 @@ What is plain can be charged, stored and repeated: the same plan with the same n
 same fitted estimators.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -63,6 +64,10 @@ _MOST: Final = {
     "max_rows_per_unit": 10**6,
 }
 _CATEGORIES = 10_000
+_STEPS = 16
+_AMOUNT = re.compile(
+    r"[0-9]{1,200}/[0-9]{1,200}|[0-9]{0,200}(\.[0-9]{0,200})?([eE][+-]?[0-9]{1,3})?"
+)
 
 Step = tuple[str, Mapping[str, Any]]
 
@@ -85,6 +90,8 @@ class FitPlan:
     def __post_init__(self) -> None:
         if not self.steps:
             raise InputError("a fit of nothing", why="it has a step", fix="name an estimator")
+        if len(self.steps) > _STEPS:
+            raise InputError("too many steps", why=f"at most {_STEPS}", fix="use fewer")
         for name, _ in self.steps[:-1]:
             if not hasattr(ESTIMATORS.get(name), "transform"):
                 raise InputError(
@@ -199,13 +206,26 @@ def _make(name: str, params: Mapping[str, Any]) -> PrivateEstimator:
             why=f"estimators are {', '.join(ESTIMATORS)}",
             fix="name one of these and its own parameters",
         )
-    exact = {key: Fraction(str(params[key])) for key in ("epsilon", "delta") if key in params}
+    exact = {key: read_amount(params[key]) for key in ("epsilon", "delta") if key in params}
     for key, most in _MOST.items():
         if key in params and whole(params[key], key, at_least=1) > most:
             raise InputError(f"{key} is above {most}", why="it would take too long", fix="lower it")
     if np.max(params.get("n_categories", 1)) > _CATEGORIES:
         raise InputError("too many categories", why=f"at most {_CATEGORIES}", fix="join some")
     return kind(**{**params, **exact})
+
+
+def read_amount(value: Any) -> Fraction:
+    """An epsilon or delta as it is typed; one of too many digits would take too long to read."""
+    text = str(value)
+    try:
+        if text.isascii() and _AMOUNT.fullmatch(text):
+            return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        pass
+    raise InputError(
+        "an epsilon or delta that cannot be read", why="it is a short number", fix='pass "1/2"'
+    )
 
 
 def _through(one: Any, chunk: Chunk) -> Chunk:

@@ -3,8 +3,8 @@
 Each test is fitted like an estimator, so that a curator charges it like one: `fit(values, by)`
 sets `statistic_`, `pvalue_` and `guarantee_`. The null law is that of the noisy statistic: the
 covariance of counts or means, and that of the noise, added up; normal and chi-square laws of large
-samples. Sampling error supposes that rows are independent: with several rows a person (`groups`)
-p-values of dependent rows are too small, as anywhere in statistics.
+samples, and Welch's for means. Sampling error supposes that rows are independent: with several rows
+a person (`groups`) p-values of dependent rows are too small, as anywhere in statistics.
 """
 
 from fractions import Fraction
@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.errors import InputError
 from discreet.learn.base import PrivateEstimator, codes_of, read_classes
 from discreet.learn.binning import BinCounts, equal_bins
-from discreet.learn.class_totals import ClassMoments, class_moments
+from discreet.learn.class_totals import class_moments
 from discreet.learn.design import read_bounds
 from discreet.learn.intervals import normal_intervals
 from discreet.learn.noisy_sums import NoisySums
@@ -26,6 +26,10 @@ from discreet.rationals import whole
 
 _CELLS = 32
 """Cells of values where ranks are compared."""
+
+
+_TABLE = 1000
+"""Cells of a table whose counts are tested."""
 
 
 class HypothesisTest(PrivateEstimator):
@@ -76,14 +80,21 @@ class _OfMeans(HypothesisTest):
         super()._prepare(features)
         read_bounds(self.bounds, 1)
 
-    def _measure(self, sums: NoisySums) -> tuple[ClassMoments, Floats, Floats]:
-        """Totals, and means on [-1, 1] with their variances from sampling and noise."""
+    def _measure(self, sums: NoisySums) -> tuple[Floats, Floats, Floats]:
+        """Means on [-1, 1], their variances from sampling and noise, and degrees of freedom.
+
+        Those are Satterthwaite's: the variance of the noise is known, that of few rows is not.
+        """
         low, high = read_bounds(self.bounds, 1)
         labels = len(read_classes(self.classes))
         found = class_moments(sums, low, high, labels, Fraction(1))
         means, sizes = found.means[:, 0], found.sizes
-        noise = found.sigma**2 * (1 + means**2) / sizes**2
-        return found, means, found.variances[:, 0] / sizes + noise
+        pooled = float(np.average(means, weights=sizes))  # what each mean is under the null
+        noise = found.sigma**2 * (1 + np.maximum(means**2, pooled**2)) / sizes**2
+        left = np.maximum(sizes - 1, 1.0)
+        sampling = found.variances[:, 0] / left
+        variances = sampling + noise
+        return means, variances, left * (variances / sampling) ** 2
 
 
 class TTest(_OfMeans):
@@ -101,12 +112,13 @@ class TTest(_OfMeans):
         _two(self.classes)
 
     def _learn(self, sums: NoisySums) -> None:
-        _, means, variances = self._measure(sums)
+        means, variances, freedom = self._measure(sums)
         low, high = read_bounds(self.bounds, 1)
         half = float(high[0] - low[0]) / 2
         error = float(variances.sum()) ** 0.5
         statistic = (means[1] - means[0]) / error
-        self._told(statistic, 2 * stats.norm.sf(abs(statistic)))
+        joint = error**4 / float((variances**2 / freedom).sum())
+        self._told(statistic, 2 * stats.t.sf(abs(statistic), joint))
         self.difference_, self.standard_error_ = (means[1] - means[0]) * half, error * half
 
     def interval(self, confidence: float = 0.95) -> Floats:
@@ -128,10 +140,12 @@ class Anova(_OfMeans):
     """
 
     def _learn(self, sums: NoisySums) -> None:
-        _, means, variances = self._measure(sums)
-        weights = 1 / variances
-        statistic = float((weights * (means - np.average(means, weights=weights)) ** 2).sum())
-        self._told(statistic, stats.chi2.sf(statistic, len(means) - 1))
+        means, variances, freedom = self._measure(sums)
+        weights, k = 1 / variances, len(means)
+        between = (weights * (means - np.average(means, weights=weights)) ** 2).sum() / (k - 1)
+        doubt = float(((1 - weights / weights.sum()) ** 2 / freedom).sum()) / (k**2 - 1)
+        statistic = float(between / (1 + 2 * (k - 2) * doubt))
+        self._told(statistic, stats.f.sf(statistic, k - 1, 1 / (3 * doubt)))
 
 
 class MannWhitney(_OfMeans):
@@ -208,7 +222,13 @@ class ChiSquare(HypothesisTest):
             super()._prepare(features)
         if self.classes is None:
             self._expected()
-        whole(int(np.ravel(self._categories)[0]), "n_categories", at_least=2)
+        k = whole(int(np.ravel(self._categories)[0]), "n_categories", at_least=2)
+        if k * (1 if self.classes is None else len(self.classes)) > _TABLE:
+            raise InputError(
+                f"a table of more than {_TABLE:,} cells",
+                why="the covariance of all pairs is computed",
+                fix="join categories",
+            )
 
     @property
     def _categories(self) -> Any:

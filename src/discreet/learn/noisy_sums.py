@@ -22,6 +22,9 @@ from discreet.rationals import Real, positive
 _MOST = 1 << 22
 """Numbers of one release at most."""
 
+_ALL = 1 << 24
+"""Numbers of a whole fit at most."""
+
 
 class RowStatistic(ABC):
     """A vector of whole numbers for each row, whose l2 norm a public number bounds.
@@ -78,12 +81,7 @@ class NoisySums:
 
         InvariantBroken where the shares exceed the budget.
         """
-        if statistic.width > _MOST:
-            raise InputError(
-                f"a release of more than {_MOST:,} numbers",
-                why="what is asked for does not fit in memory",
-                fix="use fewer features, bins, classes, trees or a smaller depth",
-            )
+        self._count(statistic.width)
         self.spent += share * self.mu_squared
         if self.spent > self.mu_squared:
             raise InvariantBroken(
@@ -101,12 +99,22 @@ class NoisySums:
 
     def coins(self, limit: int, size: int) -> NDArray[np.int64]:
         """Whole numbers below a limit, uniformly; they look at no data and are public."""
+        self._count(size)
         return self._next(lambda: np.asarray(below(limit, size), dtype=np.int64))
 
     @property
     def guarantee(self) -> GDP:
         """What all answers so far give away."""
         return GDP.of_square(self.spent, neighbours=self.neighbours)
+
+    def _count(self, width: int) -> None:
+        """Refuse what takes too much memory, before it is drawn."""
+        if width > _MOST or width + sum(one.size for one in self.tape) > _ALL:
+            raise InputError(
+                f"a release of more than {_MOST:,} numbers, or a fit of more than {_ALL:,}",
+                why="what is asked for does not fit in memory",
+                fix="use fewer features, bins, classes, trees, steps or a smaller depth",
+            )
 
     def _next(self, measure: Any) -> NDArray[Any]:
         answer = measure() if self.recorded is None else next(self.recorded)

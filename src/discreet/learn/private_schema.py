@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from discreet.learn.base import numbers
+from discreet.learn.rows import items_of, name_of
 from discreet.mechanisms.automatic_bounds import AutomaticBounds
 from discreet.mechanisms.stability_histogram import LaplaceThreshold
 from discreet.privacy import Guarantee, compose
@@ -33,7 +35,7 @@ def private_bounds(
 
     Reference: Wilson et al., Differentially Private SQL with Bounded User Contribution, 2020.
     """
-    x = _first_rows(np.asarray(X, dtype=np.float64), groups)
+    x = _first_rows(np.asarray(numbers(X), dtype=np.float64), groups)
     each = positive(epsilon, "epsilon") / x.shape[1]
     mechanism = AutomaticBounds(epsilon=each, smallest=smallest, largest=largest)
     finite = np.where(np.isfinite(x), x, 0.0)
@@ -49,6 +51,8 @@ def private_classes(
 
     Guarantee:
         (epsilon, delta) about a person, of whom the first row counts where `groups` names people.
+    Edge cases:
+        What is neither a text nor a number, and NaN, is no label.
 
     Example:
         >>> private_classes(["a"] * 500 + ["b"] * 500 + ["rare"], epsilon=1, delta=1e-6)[0]
@@ -57,17 +61,23 @@ def private_classes(
     Reference: Korolova, Kenthapadi, Mishra, Ntoulas, Releasing Search Queries and Clicks
     Privately, 2009.
     """
-    labels = _first_rows(np.asarray(y, dtype=object)[:, None], groups)[:, 0]
+    labels = [name_of(one) for one in _first_rows(items_of(y), groups).tolist() if _is_label(one)]
     mechanism = LaplaceThreshold(epsilon=epsilon, delta=delta)
-    shown = mechanism.release(Counter(labels.tolist()))
-    return sorted(shown), mechanism.guarantee
+    shown = list(mechanism.release(Counter(labels)))
+    return sorted(shown, key=lambda one: (isinstance(one, str), one)), mechanism.guarantee
+
+
+def _is_label(one: Any) -> bool:
+    """Whether it is a text or a number: what is missing or odd is nobody's class."""
+    name = name_of(one)
+    return isinstance(name, str | int | float) and bool(name == one)
 
 
 def _first_rows(x: Any, groups: Any) -> Any:
     """The first row of each person."""
     if groups is None:
         return x
-    seen: dict[str, int] = {}
-    for at, name in enumerate(np.asarray(groups).tolist()):
-        seen.setdefault(repr(name), at)
+    seen: dict[Any, int] = {}
+    for at, name in enumerate(items_of(groups).tolist()):
+        seen.setdefault(name_of(name), at)
     return x[sorted(seen.values())]

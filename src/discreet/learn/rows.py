@@ -75,6 +75,10 @@ def rows_of(x: Floats, y: Floats | None, groups: Any, max_rows_per_unit: int) ->
     Edge cases: rows whose group is missing are one person's together.
     """
     target = np.zeros(len(x)) if y is None else y
+    if len(target) != len(x):
+        raise InputError(
+            "y is not one target a row", why="each row has one", fix="pass as many as rows"
+        )
     most = whole(max_rows_per_unit, "max_rows_per_unit", at_least=1)
     if groups is None:
         return PersonRows(_slices(x, target, np.ones(len(x))))
@@ -84,6 +88,26 @@ def rows_of(x: Floats, y: Floats | None, groups: Any, max_rows_per_unit: int) ->
             "groups and X differ in length", why="each row is somebody's", fix="pass one a row"
         )
     return PersonRows(_slices(x, target, weights_of(counts, most)), FULL, FULL * most)
+
+
+def items_of(values: Any) -> NDArray[Any]:
+    """Values as an array; of a list, as they are: no item changes what others are read as."""
+    if not isinstance(values, (list, tuple)):
+        return np.asarray(values)
+    array = np.empty(len(values), dtype=object)
+    for at, item in enumerate(values):
+        array[at] = item
+    return array
+
+
+def name_of(item: Any) -> Any:
+    """What tells a person from others: equal names are one; what equals nothing is its text."""
+    plain = item.item() if isinstance(item, np.generic) else item
+    try:
+        hash(plain)
+        return plain if bool(plain == plain) else repr(plain)  # noqa: PLR0124 - NaN
+    except (TypeError, ValueError):
+        return repr(plain)
 
 
 def weights_of(rows_per_person: NDArray[Any], most: int) -> Floats:
@@ -126,14 +150,14 @@ def exact_dot(rows: Floats, columns: Floats) -> Floats:
 
 
 def _rows_per_person(groups: Any) -> NDArray[np.int64]:
-    array = np.asarray(groups)
+    array = items_of(groups)
     if array.ndim != 1:
         raise InputError(
             "groups are not a flat list", why="each row is somebody's", fix="pass one name a row"
         )
     if array.dtype.kind in "OUS":
         codes: dict[Any, int] = {}
-        named = [repr(item) for item in array.tolist()]
+        named = [name_of(item) for item in array.tolist()]
         array = np.array([codes.setdefault(item, len(codes)) for item in named], dtype=np.int64)
     _, inverse, counts = np.unique(array, return_inverse=True, return_counts=True)
     found: NDArray[np.int64] = counts[inverse] if len(array) else np.zeros(0, dtype=np.int64)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import BudgetError, InputError
+from discreet.learn.base import numbers
 from discreet.learn.design import GRID
 from discreet.learn.noisy_sums import NoisySums, RowStatistic, mu_squared_of
 from discreet.learn.rows import Chunk, rows_of
@@ -99,10 +100,10 @@ class StatisticalQueries:
         if hasattr(X, "sql"):
             self._source = X, str(y), positive(epsilon, "epsilon") / self._queries
             return
-        x = np.asarray(X, dtype=np.float64)
+        x = np.asarray(numbers(X), dtype=np.float64)
         if x.ndim != 2:
             raise InputError("X is no table", why="rows have features", fix="pass two dimensions")
-        target = None if y is None else np.asarray(y, dtype=np.float64)
+        target = None if y is None else np.asarray(numbers(y), dtype=np.float64)
         rows = rows_of(x, target, groups, max_rows_per_unit)
         self._sums = NoisySums(rows, mu_squared_of(positive(epsilon, "epsilon"), delta))
 

@@ -85,6 +85,8 @@ def test_a_fit_is_charged_once_and_the_same_again_costs_nothing(curator):
     assert first is model
     assert model.bounds == [[0.0, 100.0]]
     assert again.coef_.tolist() == first.coef_.tolist()
+    with pytest.raises(InputError, match="its ledger counts"):
+        _ = first.spent_
     assert spent(curator) == paid == (cost.units, cost.delta_units)
     assert first.guarantee_.epsilon(1e-6) <= 1
     assert curator.ledger.verify().ok
@@ -179,12 +181,31 @@ def test_a_release_of_a_fit_says_what_it_is(curator):
         {**SPEC, "target": "guess"},
         {**SPEC, "target": "age"},
         {**SPEC, "target": None},
+        {**SPEC, "target": None, "steps": [["GaussianNB", {"classes": [False, True]}]]},
+        {**SPEC, "target": "city", "steps": [["Ridge", {"target_bounds": [0, 1]}]]},
+        {**SPEC, "steps": [["GaussianNB", {"classes": ["no", "yes"]}]]},
+        {**SPEC, "steps": [["GaussianNB", {"epsilon": "1e9999999"}]]},
+        {**SPEC, "steps": [["GaussianNB", {"epsilon": "1/0"}]]},
+        {**SPEC, "steps": [["StandardScaler", {}]] * 16 + SPEC["steps"]},
+        {**SPEC, "features": ["city"], "steps": [["ChiSquare", {"n_categories": 9999}]]},
     ],
 )
 def test_what_cannot_be_fitted_is_refused_before_any_charge(curator, wrong):
     with pytest.raises(InputError):
         curator.order("fit", wrong)
     assert spent(curator)[0] == 0
+
+
+@pytest.mark.parametrize("last", ["7", "a name"])
+def test_whether_a_text_can_be_read_as_a_number_is_never_told(last):
+    rows = pa.table({"person": [1, 2], "age": [1.0, 2.0], "note": ["5", last]})
+    with dp.Curator.in_memory() as curator:
+        curator.add("t", rows, unit="person", budget=BUDGET, columns={"age": dp.Bounds(0, 9)})
+        with pytest.raises(InputError, match="a feature that is text"):
+            curator.fit(dp.learn.StandardScaler(bounds=(0, 9)), "t", features=["note"])
+        line = dp.learn.LinearRegression(target_bounds=(0, 9))
+        with pytest.raises(InputError, match="a target that is text"):
+            curator.fit(line, "t", features=["age"], target="note")
 
 
 def test_what_is_not_private_or_too_dear_is_refused(curator):

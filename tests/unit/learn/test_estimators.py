@@ -1,11 +1,13 @@
 """Estimators keep scikit-learn's contract, spend what they say, and learn."""
 
+import copy
 import pickle
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.exceptions import NotFittedError
@@ -138,6 +140,25 @@ def test_values_that_are_no_numbers_are_missing_and_quoted_nowhere():
         learn.AdditiveClassifier(bounds=(0, 1e9), classes=[0, 1], categorical=[0]).fit(odd, listed)
 
 
+def test_one_odd_value_in_a_list_changes_nothing_about_the_others():
+    x, y = [[float(i % 2)] for i in range(4000)], [i % 2 for i in range(4000)]
+    odd = [*x, ["secret"], [10**400]], [*y, "weird", [1]]
+    model = learn.GaussianNB(bounds=(0, 1), classes=[0, 1], **PAID).fit(*odd)
+    bounds, _ = learn.private_bounds(odd[0], epsilon=2)
+    classes, _ = learn.private_classes([*odd[1], *[None] * 4000], epsilon=2, delta=1e-6)
+
+    assert model.theta_.round(1).tolist() == [[0.0], [1.0]]
+    assert bounds == [(0.0, 1.0)]
+    assert classes == [0, 1]
+
+
+def test_a_frame_of_nobody_is_fitted():
+    import pandas as pd
+
+    nobody = pd.DataFrame({"a": [], "b": np.zeros(0, "datetime64[s]")})
+    assert learn.StandardScaler(bounds=(0, 1), **PAID).fit(nobody).mean_.shape == (2,)
+
+
 def test_what_is_not_fitted_says_so():
     for one in (*SUPERVISED.values(), *REGRESSION.values()):
         with pytest.raises(NotFittedError):
@@ -157,6 +178,23 @@ def test_a_clone_never_spends_a_second_time_in_silence():
     assert first.spent_.epsilon(1e-5) == second.spent_.epsilon(1e-5)
     assert first.spent_.epsilon(1e-5).upper > 3.4
     assert first.guarantee_.epsilon(1e-5) <= 2
+
+
+def test_a_copy_never_spends_in_silence():
+    x, y, _ = people()
+    first = learn.GaussianNB(bounds=BOUNDS, classes=LABELS, **PAID)
+    for copied in (copy.deepcopy(clone(first)), pickle.loads(pickle.dumps(clone(first)))):  # noqa: S301 - its own
+        with pytest.warns(learn.PrivacyWarning, match="this is a copy"):
+            copied.fit(x, y)
+
+
+def test_a_fit_has_a_limit_on_all_its_numbers_together():
+    x, y, _ = people()
+    many = learn.LogisticRegression(bounds=BOUNDS, classes=[*LABELS, *map(str, range(900))], **PAID)
+    with pytest.raises(InputError, match="a fit of more than"):
+        many.set_params(max_iter=10**6).fit(x[:0], y[:0])
+    with pytest.raises(InputError, match="cells"):
+        learn.ChiSquare(probabilities=np.full(4096, 2.0**-12)).fit(x[:, :1])
 
 
 def test_each_step_of_a_pipeline_spends_once():
@@ -260,6 +298,15 @@ def test_a_search_costs_what_the_theorem_says():
 
     assert found == pytest.approx(by_hand, rel=1e-3)
     assert found >= by_hand * (1 - 1e-3)
+
+
+def test_of_few_rows_and_no_noise_the_tests_are_welchs():
+    values = np.array([0.1, 0.4, 0.35, 0.8, 0.7, 0.95, 0.55, 0.9])
+    by = np.repeat([0, 1], 4)
+    for test in (learn.TTest, learn.Anova):
+        one = test(bounds=(0, 1), classes=[0, 1], epsilon=10**7).fit(values[:, None], by)
+        told = stats.ttest_ind(values[:4], values[4:], equal_var=False).pvalue
+        assert one.pvalue_ == pytest.approx(told, abs=0.01)
 
 
 def test_hypotheses_are_rejected_by_their_p_values():

@@ -114,6 +114,16 @@ def test_a_scaling_keeps_its_norm_and_reach():
         assert max(sum(int(v) ** 2 for v in row) for row in steps) <= scaling.radius**2
 
 
+def test_a_length_that_rounds_down_to_the_limit_is_cut():
+    # 533 |x| is a hair above 136876 GRID / 2; as a double it is the limit itself.
+    statistic = LinkGradient(np.array([[0.0, 0.0, 0.0, 21.0]]), 136876, clip=0.5)
+    row = Chunk(np.array([[131483.0, 180.0, 60.0, 4.0]]), np.zeros(1), np.ones(1))
+
+    (gradient,) = statistic.sums(row)
+
+    assert sum(int(v) ** 2 for v in gradient) <= statistic.square
+
+
 def test_the_weights_of_a_person_add_up_to_their_limit_at_most():
     for rows in (1, 2, 3, 7, 1000, 5000):
         for most in (1, 2, 10):
@@ -126,6 +136,9 @@ def test_people_are_told_apart_by_name_whatever_it_is():
     for groups in (["a", "b", "a", None, None, 3], np.array([1.0, 2, 1, np.nan, np.nan, 3])):
         (chunk,) = rows_of(x, None, groups, 1).chunks()
         assert chunk.weight.tolist() == [512, 1024, 512, 512, 512, 1024]
+    large = [2**53, 2**53 + 1, 2**53, 1, 1.0, np.int64(1)]
+    (chunk,) = rows_of(np.zeros((7, 1)), None, [*large, float("nan")], 1).chunks()
+    assert chunk.weight.tolist() == [512, 1024, 512, 341, 341, 341, 1024]
     for wrong in ([1, 2], np.zeros((6, 1))):
         with pytest.raises(InputError):
             rows_of(x, None, wrong, 1)
