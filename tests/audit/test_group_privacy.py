@@ -66,6 +66,7 @@ GROUPS = {
     ),
     "tested-median": Pair((0,) * 3 + (1,) * 3, (0,) * 3 + (1,) * 6),
     "quantile": Pair((1,) * 3, (1,) * 3 + (0,) * 3),
+    "quantile-permute-and-flip": Pair((1,) * 3, (1,) * 3 + (0,) * 3),
     "quantiles": Pair((1,) * 3, (1,) * 3 + (0,) * 3),
     "unbounded-quantile": Pair((1,) * 4, (1,) * 4 + (2**60,) * 3),
     "subsample-aggregate": Pair((), (8,) * 3),

@@ -7,7 +7,8 @@ from typing import IO
 
 import click
 
-from discreet.cli.options import Exact, curator_option, open_curator
+from discreet.cli.options import Exact, curator_option, open_curator, shape_options
+from discreet.cli.rows import write_csv
 
 
 @click.command()
@@ -20,6 +21,7 @@ from discreet.cli.options import Exact, curator_option, open_curator
 @click.option("--accuracy", type=Exact(), help="Rows from which on an error is measured.")
 @click.option("--epoch", type=int, help="Tells epochs with the same words apart [default: 1].")
 @click.option("--analyst", default="owner", show_default=True, help="Who asks.")
+@shape_options
 def online(
     *,
     table: str,
@@ -31,13 +33,17 @@ def online(
     accuracy: Fraction | None,
     epoch: int | None,
     analyst: str,
+    as_json: bool,
+    as_csv: bool,
 ) -> None:
     """Answer counting queries about TABLE, one JSON object a line of FILE (standard input).
 
     The epoch is charged once; the same words go on with it. Each call begins a run, and an epoch
     has a few of them to spare: ask many queries in one call.
 
-    Example: echo '{"sex": ["female"]}' | discreet online people --column sex --epsilon 1
+    Example: discreet online people queries.jsonl --column sex --epsilon 1
+
+    where a line of queries.jsonl is {"sex": ["female"]}
     """
     with open_curator(folder) as curator:
         session = curator.online(
@@ -49,9 +55,15 @@ def online(
             epoch=epoch,
             analyst=analyst,
         )
-        for line in file:
-            if line.strip():
-                click.echo(json.dumps(session.ask(_where(line)).to_dict()))
+        for number, line in enumerate(filter(str.strip, file)):
+            found = session.ask(_where(line)).to_dict()
+            if as_csv:
+                text = write_csv([found], list(found))
+                click.echo(text if number == 0 else text.partition("\n")[2], nl=False)
+            elif as_json:
+                click.echo(json.dumps(found))
+            else:
+                click.echo("{value:,.0f} ({low:,.0f} to {high:,.0f})".format(**found))
 
 
 def _where(line: str) -> dict[str, object]:

@@ -61,12 +61,13 @@ def order(
         else:
             release = curator.order(kind, spec, analyst=analyst, request=request)
     if explain:
-        _show_explanation(told, bill, shape)
+        show_explanation(told, bill, shape)
     else:
-        _show_release(release, shape, statement=statement)
+        show_release(release, shape, statement=statement)
 
 
-def _show_explanation(told: "OrderExplanation", bill: "dict[Account, Charge]", shape: str) -> None:
+def show_explanation(told: "OrderExplanation", bill: "dict[Account, Charge]", shape: str) -> None:
+    """Print what an order would cost."""
     from discreet.curator.reports.json_views import charge_facts  # noqa: PLC0415 - heavy room
 
     costs = [charge_facts(account, cost) for account, cost in bill.items()]
@@ -80,7 +81,8 @@ def _show_explanation(told: "OrderExplanation", bill: "dict[Account, Charge]", s
         _print(f"{told!r}\n\n{charges(bill)}")
 
 
-def _show_release(release: "BaseRelease", shape: str, *, statement: bool) -> None:
+def show_release(release: "BaseRelease", shape: str, *, statement: bool) -> None:
+    """Print a release, and its statement if asked for."""
     from discreet.answer.present.release import as_table  # noqa: PLC0415 - heavy room
 
     if shape == "csv":

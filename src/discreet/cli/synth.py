@@ -3,12 +3,13 @@
 import sys
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import click
 from rich.console import Console
 
-from discreet.cli.options import Exact, curator_option, open_curator
+from discreet.cli.options import Exact, curator_option, open_curator, shape_options
+from discreet.cli.order import show_explanation, show_release
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--explain", is_flag=True, help="Tell price and quality; charge nothing.")
 @click.option("--report", is_flag=True, help="Print the error of each marginal.")
 @click.option("--statement", is_flag=True, help="Add a paragraph on what was protected.")
+@shape_options
 def synth(
     *,
     table: str,
@@ -49,6 +51,8 @@ def synth(
     explain: bool,
     report: bool,
     statement: bool,
+    as_json: bool,
+    as_csv: bool,
 ) -> None:
     """Make a synthetic table with the columns and types of TABLE.
 
@@ -66,36 +70,35 @@ def synth(
     }
     if output is not None and output.suffix not in {".csv", ".parquet"}:
         raise click.UsageError("--output ends in .csv or .parquet.")
+    shape = "json" if as_json else "csv" if as_csv else "text"
     with open_curator(folder) as curator, Console(stderr=True).status("synthesising"):
         if explain:
             from discreet.curator.synthesis_orders import synthesis_spec  # noqa: PLC0415 - heavy
 
-            told = curator.explain_order(
-                "synthesis", synthesis_spec(table, options), analyst=analyst
-            )
-            _print(repr(told))
+            spec = synthesis_spec(table, options)
+            told = curator.explain_order("synthesis", spec, analyst=analyst)
+            show_explanation(told, curator.cost_order("synthesis", spec, analyst=analyst), shape)
             return
         made = curator.synthesize(table, analyst=analyst, request=request, **options)  # type: ignore[arg-type]
     if output is not None:
         _write(made.rows(rows), output)
-    _print(repr(made))
-    if report:
-        _print(made.report().to_pandas().to_string(index=False))
-    if statement:
-        click.echo(made.statement())
+    if as_csv:
+        _write(made.report() if report else made.rows(rows), sys.stdout.buffer)
+        return
+    show_release(made, shape, statement=statement)
+    if report and not as_json:
+        Console(file=sys.stdout).print(
+            made.report().to_pandas().to_string(index=False), markup=False, soft_wrap=True
+        )
 
 
-def _write(table: "pa.Table", path: Path) -> None:
+def _write(table: "pa.Table", to: "Path | IO[bytes]") -> None:
     import pyarrow.csv  # noqa: PLC0415 - for those who want a file
     import pyarrow.parquet  # noqa: PLC0415 - likewise
 
     from discreet.answer.present.frames import inert  # noqa: PLC0415 - heavy room
 
-    if path.suffix == ".csv":
-        pyarrow.csv.write_csv(inert(table), path)
+    if isinstance(to, Path) and to.suffix == ".parquet":
+        pyarrow.parquet.write_table(table, to)
     else:
-        pyarrow.parquet.write_table(table, path)
-
-
-def _print(text: str) -> None:
-    Console(file=sys.stdout).print(text, markup=False, highlight=False, soft_wrap=True)
+        pyarrow.csv.write_csv(inert(table), to)

@@ -1,5 +1,7 @@
 """A curator's own limits and joins, replayed whole on neighbouring tables."""
 
+from copy import copy
+
 import pytest
 from click.testing import CliRunner
 
@@ -39,7 +41,7 @@ def test_a_limit_histogram_made_for_half_a_person_is_caught(monkeypatch):
     true = SetPlan.histogram.fget
 
     def thin(plan):
-        whole = true(plan)
+        whole = copy(true(plan))  # mechanisms are shared
         object.__setattr__(whole, "steps", 0)
         return whole
 

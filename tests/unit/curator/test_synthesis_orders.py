@@ -216,6 +216,8 @@ def test_the_command_line_makes_a_table(folder, tmp_path):
     assert "No row" in told
     assert len(file.read_text(encoding="utf-8").splitlines()) == 31
     run(*price, "--output", str(tmp_path / "rows.parquet"))
+    assert len(run(*price, "--csv", "--rows", "30").splitlines()) == 31
+    assert json.loads(run(*price, "--json"))["price"]["epsilon"] == 4
     refused = CliRunner().invoke(
         main, ["synth", "people", "--curator", str(folder), *price, "--output", "rows.txt"]
     )
