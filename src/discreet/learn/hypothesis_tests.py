@@ -337,8 +337,9 @@ def test_named(name: str) -> type[HypothesisTest]:
 def benjamini_hochberg(pvalues: Any, level: float = 0.05) -> Any:
     """Which hypotheses are rejected with a false discovery rate of at most `level`.
 
-    P-values of private tests are released already, and right with their noise, so this is
-    post-processing: nothing more is spent.
+    That rate holds for p-values that are independent, or depend on each other positively. P-values
+    of private tests are released already, and right with their noise, so this is post-processing:
+    nothing more is spent.
 
     Example:
         >>> benjamini_hochberg([0.001, 0.2, 0.012, 0.9]).tolist()

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
 from discreet.errors import InputError
 from discreet.learn.base import PrivacyWarning
@@ -83,6 +83,12 @@ def tune(
     runs = whole(expected_runs, "expected_runs", at_least=1)
     if not candidates:
         raise InputError("no candidates", why="one of them is chosen", fix="pass some")
+    if not all(map(is_classifier, candidates)):
+        raise InputError(
+            "a candidate that is no classifier",
+            why="runs are compared by their share of right labels",
+            fix="pass classifiers of discreet.learn",
+        )
     mu_squared = _mu_squared_of_run(positive(epsilon, "epsilon"), read_delta(delta), runs)
     best: tuple[float, Any] | None = None
     while True:

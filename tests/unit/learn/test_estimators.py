@@ -265,6 +265,11 @@ def test_queries_are_answered_until_the_plan_is_used_up():
         oracle(breaks)
 
 
+def test_only_classifiers_are_tuned():
+    with pytest.raises(InputError, match="no classifier"):
+        learn.tune([learn.LinearRegression(bounds=(0, 1))], [[0.5]], [1], epsilon=1, delta=1e-6)
+
+
 def test_tuning_is_paid_once_whatever_the_number_of_runs():
     x, y, groups = people()
     candidates = [
