@@ -191,7 +191,9 @@ def read_classes(classes: Any) -> Any:
     listed = np.asarray(classes)
     if listed.ndim != 1 or len(listed) < 2 or len(set(listed.tolist())) < len(listed):
         raise InputError(
-            "classes are not a list of different labels", why="there are two at least", fix="list"
+            "classes are not a list of different labels",
+            why="there are two at least",
+            fix="list each label once",
         )
     if len(listed) > _CLASSES:
         raise InputError(

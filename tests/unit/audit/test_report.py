@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 from click.testing import CliRunner
 
-from discreet.audit import catalogue
+from discreet.audit import catalogue, curator_questions, local_protocols
 from discreet.audit.chart import claimed_curve, draw_curves
 from discreet.audit.report import as_facts, audit_all, audit_claim, audit_mechanism
 from discreet.cli.audit import audit
@@ -31,6 +31,8 @@ def small_catalogue(monkeypatch):
         "response": lambda: RandomizedResponse(epsilon=1),
     }
     monkeypatch.setattr(catalogue, "CATALOGUE", entries)
+    monkeypatch.setattr(local_protocols, "PROTOCOLS", {})
+    monkeypatch.setattr(curator_questions, "QUESTIONS", {})
     return entries
 
 
