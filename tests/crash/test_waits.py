@@ -20,6 +20,8 @@ from discreet.curator.ledger.orders import Order
 from discreet.errors import LedgerError
 from discreet.privacy import Filter, Pure
 
+pytestmark = pytest.mark.timed
+
 LONGEST = 30
 BUDGET = Filter.basic(epsilon=1000)
 

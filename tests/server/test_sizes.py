@@ -101,6 +101,7 @@ def test_bytes_that_are_no_text_are_an_input_error(server, owner):
         assert answer.status == 422
 
 
+@pytest.mark.timed
 def test_headers_that_never_end_close_the_connection(slow):
     with socket.create_connection(("127.0.0.1", slow.port), timeout=5) as connection:
         begun = time.monotonic()
@@ -124,6 +125,7 @@ def test_half_open_connections_of_one_address_shut_out_nobody(server):
         assert server.get("/v1/health").status == 200
 
 
+@pytest.mark.timed
 def test_a_connection_without_a_request_is_closed(slow):
     with socket.create_connection(("127.0.0.1", slow.port), timeout=5) as connection:
         begun = time.monotonic()
@@ -131,6 +133,7 @@ def test_a_connection_without_a_request_is_closed(slow):
         assert 0.3 < time.monotonic() - begun < 3
 
 
+@pytest.mark.timed
 def test_a_second_request_has_no_more_patience_than_the_first(slow):
     with socket.create_connection(("127.0.0.1", slow.port), timeout=5) as connection:
         connection.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -143,6 +146,7 @@ def test_a_second_request_has_no_more_patience_than_the_first(slow):
         assert time.monotonic() - begun < 3
 
 
+@pytest.mark.timed
 def test_a_body_that_never_ends_is_a_timeout(slow):
     owner = slow.token("slow owner", "owner")
     with socket.create_connection(("127.0.0.1", slow.port), timeout=5) as connection:
@@ -152,6 +156,7 @@ def test_a_body_that_never_ends_is_a_timeout(slow):
         assert time.monotonic() - begun < 3
 
 
+@pytest.mark.timed
 def test_an_upload_that_dribbles_is_a_timeout_and_leaves_no_file(slow, folder):
     owner = slow.token("slow owner", "owner")
     said = head(owner, "/v1/uploads?name=a.csv", "Content-Length: 100000")
@@ -168,6 +173,7 @@ def test_an_upload_that_dribbles_is_a_timeout_and_leaves_no_file(slow, folder):
     assert list((folder / "uploads").iterdir()) == []
 
 
+@pytest.mark.timed
 def test_an_upload_that_breaks_off_leaves_no_file(server, owner, folder):
     said = head(owner, "/v1/uploads?name=a.csv", "Content-Length: 100000")
     with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
@@ -180,6 +186,7 @@ def test_an_upload_that_breaks_off_leaves_no_file(server, owner, folder):
     assert list((folder / "uploads").iterdir()) == []
 
 
+@pytest.mark.timed
 def test_slow_clients_do_not_keep_others_waiting(slow):
     held = [socket.create_connection(("127.0.0.1", slow.port)) for _ in range(100)]
     for one in held:

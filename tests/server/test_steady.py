@@ -15,6 +15,8 @@ from clinic_curator import ABOUT
 from running_server import serving
 from visits import clinic
 
+pytestmark = pytest.mark.timed
+
 USUAL = 0.8
 """Seconds in which 95 in 100 answers come where nobody attacks and the machine has time."""
 

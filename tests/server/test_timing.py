@@ -14,6 +14,8 @@ from discreet.server.questions import until_tick
 from running_server import QUICK, served
 from visits import clinic
 
+pytestmark = pytest.mark.timed
+
 QUANTUM = 1.0
 SETTINGS = replace(QUICK, quantum=QUANTUM)
 BUDGET = dp.Budget(epsilon=30, delta=1e-6)

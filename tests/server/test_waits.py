@@ -11,6 +11,8 @@ from clinic_curator import ABOUT, COUNT
 from running_server import QUICK, served
 from visits import clinic
 
+pytestmark = pytest.mark.timed
+
 PATIENCE = 5.0
 LOADED = 6.0
 """Seconds that a busy machine may take to say so."""

@@ -185,6 +185,7 @@ TIMED = {
 
 
 @pytest.mark.parametrize("law", TIMED)
+@pytest.mark.timed
 def test_a4_time_tells_nothing_about_the_size_of_the_noise(law):
     # The median of some: one noisy neighbour on the machine does not decide. A rank correlation
     # of 8000 independent pairs exceeds 0.05, and one of 1000 0.15, with probability below 8e-6. In

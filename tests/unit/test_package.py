@@ -20,6 +20,7 @@ def test_an_unknown_name_is_an_attribute_error():
         _ = discreet.Lapplace
 
 
+@pytest.mark.timed
 def test_importing_the_package_is_quick():
     code = "import time, discreet; print(time.process_time())"
     best = min(

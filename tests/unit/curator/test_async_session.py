@@ -265,6 +265,7 @@ def test_a_failure_keeps_its_pace_too(window, monkeypatch):
     assert time.monotonic() - began >= 0.4
 
 
+@pytest.mark.timed
 def test_what_overruns_its_step_is_known_at_the_next_and_stopped_at_the_last(
     curator, window, monkeypatch
 ):
@@ -296,6 +297,7 @@ def test_that_a_question_is_late_is_known_at_the_step_and_not_before():
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1.0])
+@pytest.mark.timed
 def test_when_a_cancelled_question_is_over_tells_not_whether_it_was_computed(
     curator, window, monkeypatch, seconds
 ):
@@ -313,6 +315,7 @@ def test_when_a_cancelled_question_is_over_tells_not_whether_it_was_computed(
     assert late == []
 
 
+@pytest.mark.timed
 def test_a_late_question_that_is_cancelled_was_late_all_the_same(curator, window, monkeypatch):
     late = []
     kept = ReleaseSchedule(steps=lambda _: (0.1, 4.0), late=lambda: late.append(True))
@@ -326,6 +329,7 @@ def test_a_late_question_that_is_cancelled_was_late_all_the_same(curator, window
     assert late == [True]
 
 
+@pytest.mark.timed
 def test_what_does_not_stop_by_the_last_step_fails_at_a_multiple_of_it(window, monkeypatch):
     slow(monkeypatch, 0.6)  # nothing that an engine could interrupt
     receipt = window.submit(COUNT, PRICE, "alice")

@@ -77,6 +77,7 @@ def taken(query, text):
 
 
 @pytest.mark.parametrize(("condition", "text"), SLOW.values(), ids=SLOW)
+@pytest.mark.timed
 def test_the_worst_row_takes_less_than_its_bound(condition, text):
     """The idle row is taken off; 0.02 ms are for the statement, a factor of 3 for the machine."""
     query = asked(condition)
@@ -144,6 +145,7 @@ WIDE = Schema(
 )
 
 
+@pytest.mark.timed
 def test_the_columns_that_a_join_hashes_take_no_longer_than_their_bound():
     """One person with more rows than enter a join: each is hashed with all of its columns."""
     query = read("SELECT COUNT(*) FROM wide a JOIN wide b ON a.who = b.who", WIDE)

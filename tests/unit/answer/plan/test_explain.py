@@ -306,6 +306,7 @@ def test_a_higher_price_is_less_noise():
     assert widths[0] > 5 * widths[1] > 25 * widths[2]
 
 
+@pytest.mark.timed
 def test_planning_takes_little_time():
     """The target is 15 ms; the test allows for a slow machine that does other things as well."""
     explain(asked(ASKED), DuckDBDialect(), PRICE)

@@ -216,6 +216,7 @@ def test_a_basic_filter_is_named_by_its_measure_too():
     assert Filter.within(1, 1e-6, by=EPSILON) == Filter.basic(1, 1e-6)
 
 
+@pytest.mark.timed
 def test_checking_and_charging_stay_quick_over_a_hundred_thousand_charges():
     filter_ = Filter.zcdp(1)
     charge = filter_.price(GaussianNoise(0.001))

@@ -152,6 +152,7 @@ def test_no_people_are_no_problem():
     assert admitted.shape == (0,)
 
 
+@pytest.mark.timed
 def test_a_million_people_take_little_time_and_memory():
     filter_ = IndividualFilter(10**6, 1)
     weights = np.random.default_rng(0).random(10**6)

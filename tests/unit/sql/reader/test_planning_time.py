@@ -15,6 +15,8 @@ from discreet.plan.reads import reads
 from discreet.sql.reader.read import read
 from planned import explain
 
+pytestmark = pytest.mark.timed
+
 SECONDS = 2
 LENGTHS = (5_000, 34_000, 60_000)
 VISITS = "FROM visits"
