@@ -65,3 +65,12 @@ def test_every_error_has_a_place_in_the_tree():
     kinds = [value for value in vars(errors).values() if inspect.isclass(value)]
 
     assert all(kind.__name__ in errors.__doc__ for kind in kinds)
+
+
+def test_every_file_that_the_tour_names_is_there():
+    """A brace stands for several names: `budgets/{filters,odometer}.py`."""
+    for named in re.findall(r"`([a-z_]+/[\w/{},]*(?:\.py)?)`", DOCS["tour"]):
+        before, _, rest = named.partition("{")
+        inner, _, after = rest.partition("}")
+        for part in inner.split(","):
+            assert (ROOT / "src/discreet" / f"{before}{part}{after}").exists(), named

@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from discreet.answer.plan.accuracy import Accuracy
     from discreet.curator.budget import Budget
     from discreet.curator.opening import Curator
-    from discreet.errors import DiscreetError
+    from discreet.errors import (
+        AccessError,
+        BudgetError,
+        DiscreetError,
+        EngineError,
+        InputError,
+        LedgerError,
+        QueryRefused,
+        ServiceError,
+    )
     from discreet.mechanisms import (
         AboveThreshold,
         ExponentialMechanism,
@@ -27,7 +36,10 @@ if TYPE_CHECKING:
         PermuteAndFlip,
         Quantile,
         RandomizedResponse,
+        SmoothMedian,
         SparseVector,
+        TopK,
+        TreeCount,
     )
     from discreet.mechanisms.reusable_holdout import ReusableHoldout
     from discreet.plan.builder import (
@@ -47,7 +59,22 @@ if TYPE_CHECKING:
         variance,
     )
     from discreet.plan.schema import Bounds, EachRow, KeyPath, Keys, Limits
-    from discreet.privacy import Filter, Neighbours, Odometer, Plan, calibrate, compose
+    from discreet.privacy import (
+        GDP,
+        ZCDP,
+        Approximate,
+        Filter,
+        Neighbours,
+        Odometer,
+        Plan,
+        Pure,
+        Subsampled,
+        advanced_epsilon,
+        basic_epsilon,
+        calibrate,
+        compose,
+        optimal_epsilon,
+    )
 
 _HOMES = {
     "answer.plan.accuracy": ["Accuracy"],
@@ -59,39 +86,63 @@ _HOMES = {
         *("maximum", "median", "minimum", "quantile", "stddev", "total", "variance"),
     ],
     "plan.schema": ["Bounds", "EachRow", "KeyPath", "Keys", "Limits"],
-    "errors": ["DiscreetError"],
+    "errors": [
+        *("AccessError", "BudgetError", "DiscreetError", "EngineError", "InputError"),
+        *("LedgerError", "QueryRefused", "ServiceError"),
+    ],
     "mechanisms": [
         *("AboveThreshold", "ExponentialMechanism", "Gaussian", "Histogram", "Laplace"),
-        *("PermuteAndFlip", "Quantile", "RandomizedResponse", "SparseVector"),
+        *("PermuteAndFlip", "Quantile", "RandomizedResponse", "SmoothMedian", "SparseVector"),
+        *("TopK", "TreeCount"),
     ],
-    "privacy": ["Filter", "Neighbours", "Odometer", "Plan", "calibrate", "compose"],
+    "privacy": [
+        *("Approximate", "Filter", "GDP", "Neighbours", "Odometer", "Plan", "Pure", "Subsampled"),
+        *("ZCDP", "advanced_epsilon", "basic_epsilon", "calibrate", "compose", "optimal_epsilon"),
+    ],
 }
 _HOME = {name: room for room, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "GDP",
+    "ZCDP",
     "AboveThreshold",
+    "AccessError",
     "Accuracy",
+    "Approximate",
     "Bounds",
     "Budget",
+    "BudgetError",
     "Curator",
     "DiscreetError",
     "EachRow",
+    "EngineError",
     "ExponentialMechanism",
     "Filter",
     "Gaussian",
     "Histogram",
+    "InputError",
     "KeyPath",
     "Keys",
     "Laplace",
+    "LedgerError",
     "Limits",
     "Neighbours",
     "Odometer",
     "PermuteAndFlip",
     "Plan",
+    "Pure",
     "Quantile",
+    "QueryRefused",
     "RandomizedResponse",
     "ReusableHoldout",
+    "ServiceError",
+    "SmoothMedian",
     "SparseVector",
+    "Subsampled",
+    "TopK",
+    "TreeCount",
+    "advanced_epsilon",
+    "basic_epsilon",
     "calibrate",
     "col",
     "compose",
@@ -104,6 +155,7 @@ __all__ = [
     "mean",
     "median",
     "minimum",
+    "optimal_epsilon",
     "quantile",
     "stddev",
     "total",

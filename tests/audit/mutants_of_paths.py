@@ -219,7 +219,7 @@ def counted(times: int) -> tuple[Callable, Any, Any]:
     """A person who comes so many times, in a stream charged for one event."""
 
     def call(data):
-        stream = TreeCount(horizon=4, epsilon=1).open()
+        stream = TreeCount(horizon=4, epsilon=1).start()
         return [stream.release(step) for step in data]
 
     return call, [0] * 4, [1] * times + [0] * (4 - times)

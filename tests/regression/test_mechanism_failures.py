@@ -282,7 +282,7 @@ ANY_NUMBER = {
     "propose test release": lambda x: CATALOGUE["propose-test-release"]().release((x, 99)),
     "tree": lambda x: CATALOGUE["tree-count"]().release([x, 0]),
     "factorization": lambda x: CATALOGUE["factorized-count"]().release([x, 0]),
-    "stream": lambda x: CATALOGUE["factorized-count"]().open().release(x),
+    "stream": lambda x: CATALOGUE["factorized-count"]().start().release(x),
     "key selection": lambda x: CATALOGUE["key-selection"]().release({"a": abs(x)}),
     "gaussian threshold": lambda x: CATALOGUE["gaussian-threshold"]().release({"a": abs(x)}),
 }

@@ -192,7 +192,7 @@ def test_streams_and_whole_releases_have_the_same_law(counter):
     increments = [1, 2, 0, 4, 3, 1, 0]
 
     def in_steps():
-        stream = counter.open()
+        stream = counter.start()
         return [stream.release(x) for x in increments][-1]
 
     singly = [in_steps() for _ in range(3000)]

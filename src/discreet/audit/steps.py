@@ -44,5 +44,5 @@ def _first(hits: list[bool]) -> int | None:
 
 
 def _streamed(rule: ContinualCount, increments: Any) -> list[Any]:
-    stream = rule.open()
+    stream = rule.start()
     return [stream.release(increment) for increment in increments]

@@ -105,7 +105,7 @@ class ContinualCount(Mechanism):
     neighbours: Neighbours
 
     @abstractmethod
-    def open(self) -> Stream:
+    def start(self) -> Stream:
         """Start a fresh stream; every stream is paid for by another `guarantee`."""
 
     def release(self, value: Any) -> NDArray[Any]:
@@ -173,7 +173,7 @@ class TreeCount(ContinualCount):
         >>> visits = TreeCount(horizon=1000, epsilon=1)
         >>> visits.digits, visits.scale
         (SignedDigits(levels=3, arity=11), Fraction(3, 1))
-        >>> stream = visits.open()
+        >>> stream = visits.start()
         >>> [isinstance(stream.release(arrivals), int) for arrivals in (3, 0, 5)]
         [True, True, True]
 
@@ -242,7 +242,7 @@ class TreeCount(ContinualCount):
             blocks = self.digits.size(_within(time, self.horizon))
         return float(half_width(self.scale, blocks, failure(confidence)))
 
-    def open(self) -> Stream:
+    def start(self) -> Stream:
         """Start a stream; it remembers the exact count, and noise drawn ahead for each level."""
         count, sums = 0, [0] * self.levels
         ahead: list[list[int]] = [[] for _ in sums]
@@ -385,7 +385,7 @@ class FactorizedCount(ContinualCount):
         # A millionth of a millionth is far more than all rounding of L and its sums.
         return (width * _STEP * (1 + Fraction(1, 10**12))).upper
 
-    def open(self) -> Stream:
+    def start(self) -> Stream:
         """Start a stream; it remembers all increments and all noisy numbers."""
         right, left = right_factor(self.horizon), left_factor(self.horizon)
         past: NDArray[Any] = np.zeros(self.horizon, dtype=np.int64)

@@ -79,11 +79,12 @@ class Gaussian(Additive):
         epsilon: Real | None = None,
         delta: Real | None = None,
         variance: Real | None = None,
+        scale: Real | None = None,
         grid: "Real | PowerOfTwoGrid | None" = None,
         dimension: int | None = None,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
-        wanted = GaussianTarget.read(rho, epsilon, delta, variance)
+        wanted = GaussianTarget.read(rho, epsilon, delta, variance, scale)
         distance, size = positive(sensitivity, "sensitivity"), read_dimension(dimension)
         public = _choose(grid, distance, size or 1, wanted)
         square = max(1, public.squared_steps(distance, size or 1))
@@ -155,7 +156,7 @@ class Gaussian(Additive):
 
 @dataclass(frozen=True, slots=True)
 class GaussianTarget:
-    """What a user asked for: rho, or (epsilon, delta), or the variance."""
+    """What a user asked for: rho, or (epsilon, delta), or the variance, or its root."""
 
     rho: Fraction | None
     epsilon: Fraction
@@ -164,10 +165,15 @@ class GaussianTarget:
 
     @staticmethod
     def read(
-        rho: Real | None, epsilon: Real | None, delta: Real | None, variance: Real | None
+        rho: Real | None,
+        epsilon: Real | None,
+        delta: Real | None,
+        variance: Real | None,
+        scale: Real | None = None,
     ) -> "GaussianTarget":
-        """Read exactly one of the three; epsilon and delta come together."""
-        exactly_one(rho=rho, epsilon=epsilon, variance=variance)
+        """Read exactly one of them; epsilon and delta come together, and scale^2 is a variance."""
+        exactly_one(rho=rho, epsilon=epsilon, variance=variance, scale=scale)
+        variance = variance if scale is None else positive(scale, "scale") ** 2
         if (epsilon is None) is not (delta is None):
             raise InputError(
                 "epsilon and delta do not come together",

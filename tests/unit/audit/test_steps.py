@@ -111,7 +111,7 @@ def test_a_stream_with_two_events_is_too_far(counter):
 @both
 def test_what_a_stream_gets_next_may_follow_its_answers(counter):
     def adapts(event):
-        stream, answers = counter.open(), [0]
+        stream, answers = counter.start(), [0]
         for step in range(9):
             answers.append(stream.release(int(answers[-1] > 0) + event * (step == 4)))
         return answers

@@ -41,7 +41,7 @@ def test_without_noise_the_counts_are_exact(mechanism):
     increments = [(7 * i) % 11 - 3 for i in range(37)]
     expected = np.cumsum(increments)
     assert np.allclose(mechanism.release(increments), expected, atol=1e-9, rtol=0)
-    stream = mechanism.open()
+    stream = mechanism.start()
     assert np.allclose([stream.release(x) for x in increments], expected, atol=1e-9, rtol=0)
 
 
@@ -91,7 +91,7 @@ def test_a_streams_count_has_the_noise_of_as_many_blocks_as_its_time_has_digits(
     drawn = itertools.count()
     monkeypatch.setattr(continual, "discrete_laplace", lambda _: 4 ** next(drawn))
     tree = TreeCount(horizon=500, epsilon=1)
-    stream, blocks = tree.open(), sum(tree.digits.blocks(500))
+    stream, blocks = tree.start(), sum(tree.digits.blocks(500))
     for time in range(1, 501):
         shifted = stream.release(0) + sum(4**i for i in range(blocks))  # digits 0, 1 and 2
         digits = [shifted // 4**i % 4 for i in range(blocks)]
@@ -154,14 +154,14 @@ def test_a2_the_answers_are_a_function_of_the_noisy_numbers_alone(monkeypatch):
     for noise, event in ((plain, 0), (shifted, 3)):
         drawn = iter(noise)
         monkeypatch.setattr(continual, "rounded_gaussian", lambda _, drawn=drawn: next(drawn))
-        stream = counter.open()
+        stream = counter.start()
         answers.append([stream.release(x) for x in [event] + [0] * (steps - 1)])
     assert answers[0] == answers[1]
 
 
 @pytest.mark.parametrize("mechanism", BOTH, ids=["tree", "factorization"])
 def test_a_stream_ends_at_its_horizon(mechanism):
-    stream = mechanism.open()
+    stream = mechanism.start()
     for _ in range(37):
         stream.release(1)
     with pytest.raises(InputError, match="37 steps"):
@@ -174,7 +174,7 @@ def test_a_stream_ends_at_its_horizon(mechanism):
 @pytest.mark.parametrize("mechanism", BOTH, ids=["tree", "factorization"])
 @pytest.mark.parametrize("bad", [1.0, math.nan, True, "1", [1], None])
 def test_increments_are_ints(mechanism, bad):
-    stream = mechanism.open()
+    stream = mechanism.start()
     with pytest.raises(InputError):
         stream.release(bad)
     assert stream.time == 0
@@ -184,7 +184,7 @@ def test_increments_are_ints(mechanism, bad):
 def test_huge_increments_do_not_wrap(mechanism):
     increments = [2**70, 1, -(2**70), 2**62]
     expected = list(itertools.accumulate(increments))
-    stream = mechanism.open()
+    stream = mechanism.start()
     answers = [stream.release(x) for x in increments]
     for given in (answers, mechanism.release(increments).tolist()):
         assert given == pytest.approx(expected, rel=1e-9, abs=2**30)
@@ -193,7 +193,7 @@ def test_huge_increments_do_not_wrap(mechanism):
 def test_increments_beyond_all_floats_have_finite_answers():
     counter = FactorizedCount(horizon=4, rho=0.5)
     increments = [10**400, -(10**400), 10**308, -(10**308)]
-    stream = counter.open()
+    stream = counter.start()
 
     assert np.isfinite([stream.release(step) for step in increments]).all()
     assert np.isfinite(counter.release(increments)).all()
@@ -207,7 +207,7 @@ def test_an_empty_stream_is_an_empty_answer(mechanism):
 
 
 def test_d2_a_stream_does_not_print_its_past():
-    stream = FactorizedCount(horizon=4, rho=0.5).open()
+    stream = FactorizedCount(horizon=4, rho=0.5).start()
     stream.release(987654321)
     assert "987654321" not in repr(stream)
     with pytest.raises(InputError, match="cannot be copied"):
@@ -218,12 +218,12 @@ def test_d2_a_stream_does_not_print_its_past():
 @pytest.mark.parametrize("copier", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_b8_a_stream_cannot_be_copied_to_measure_an_event_twice(mechanism, copier):
     with pytest.raises(InputError, match="cannot be copied"):
-        copier(mechanism.open())
+        copier(mechanism.start())
 
 
 @pytest.mark.parametrize("mechanism", BOTH, ids=["tree", "factorization"])
 def test_e3_a_stream_does_not_go_on_in_a_forked_process(mechanism, monkeypatch):
-    stream = mechanism.open()
+    stream = mechanism.start()
     stream.release(1)
     here = os.getpid()
     monkeypatch.setattr(os, "getpid", lambda: here + 1)
@@ -246,7 +246,7 @@ def test_e4_a_step_without_random_bits_is_not_taken(mechanism, law, monkeypatch)
     def fails(_):
         raise OSError
 
-    stream, counted = mechanism.open(), 10**9
+    stream, counted = mechanism.start(), 10**9
     with monkeypatch.context() as patch:
         patch.setattr(continual, law, fails)
         for _ in range(3):
@@ -262,7 +262,7 @@ def test_e4_a_step_without_random_bits_is_not_taken(mechanism, law, monkeypatch)
 
 
 def test_threads_never_share_a_step():
-    stream = TreeCount(horizon=400, epsilon=1).open()
+    stream = TreeCount(horizon=400, epsilon=1).start()
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(stream.release, [1] * 400))
     assert stream.time == len(answers) == 400

@@ -177,8 +177,9 @@ class Filter:
         """What a composition fixed in advance costs here; see `charges.price_sum`."""
         return price_sum(whole, self.limit.measure, tail=tail)
 
-    def fits(self, charge: Charge) -> bool:
-        """Whether `charge` would be taken."""
+    def fits(self, charge: Charge | Chargeable) -> bool:
+        """Whether a charge, or the price of a guarantee, would be taken."""
+        charge = charge if isinstance(charge, Charge) else self.price(charge)
         _check_same(charge, self.limit)
         return self.holds(charge.units, charge.delta_units)
 
@@ -186,8 +187,9 @@ class Filter:
         """Whether so many whole units of amount and delta are left."""
         return units <= self._left and delta_units <= self._left_delta
 
-    def charge(self, charge: Charge) -> "Filter":
-        """The filter with this charge taken; BudgetError if it does not fit."""
+    def charge(self, charge: Charge | Chargeable) -> "Filter":
+        """The filter with a charge, or a guarantee's price, taken; BudgetError if it is over."""
+        charge = charge if isinstance(charge, Charge) else self.price(charge)
         if not self.fits(charge):
             raise _refusal(charge, self.left)
         after = object.__new__(Filter)

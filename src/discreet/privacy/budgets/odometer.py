@@ -60,7 +60,7 @@ class Odometer:
     Example:
         >>> meter = Odometer()
         >>> for _ in range(100):
-        ...     meter = meter.charge(meter.price(Pure(0.1)))
+        ...     meter = meter.charge(Pure(0.1))
         >>> meter.epsilon(0).upper, 5 < meter.epsilon(1e-6).upper < 7
         (10.0, True)
 
@@ -99,11 +99,12 @@ class Odometer:
         pure = all(hasattr(one, "epsilon0") for one, _ in whole.parts)
         return price_sum(whole, EPSILON if pure else RHO)
 
-    def charge(self, charge: Charge) -> "Odometer":
-        """The odometer with one more charge, made before its answer is seen.
+    def charge(self, charge: Charge | Chargeable) -> "Odometer":
+        """The odometer with one more charge or guarantee, made before its answer is seen.
 
         Charges in EPSILON, RHO and MU_SQUARED are taken: all of them have a rho.
         """
+        charge = charge if isinstance(charge, Charge) else self.price(charge)
         self._check(charge)
         both = self._sum is not None and charge.measure == EPSILON
         after = object.__new__(Odometer)

@@ -11,7 +11,6 @@ from discreet.privacy.composition.basic import basic_epsilon
 from discreet.privacy.composition.optimal import LONGEST, optimal_delta, optimal_epsilon
 from discreet.privacy.contour.contour import Contour
 from discreet.privacy.contour.tally import has_law
-from discreet.privacy.guarantees.approximate import Approximate
 from discreet.privacy.guarantees.bounded_range import BoundedRange
 from discreet.privacy.guarantees.gaussian import (
     GDP,
@@ -177,18 +176,18 @@ class Composed(Guarantee):
         """A closed form, where there is one."""
         if len(self.parts) == 1 and self.parts[0][1] == 1:
             return self.parts[0][0].delta(epsilon)
-        mu, own = self._mu(), self._equal()
+        mu = self._mu()
         if mu is not None:
             return gaussian_delta(mu, epsilon).bound("gdp", at_most=1.0)
-        return None if own is None else optimal_delta((own[0], own[1]), own[2], epsilon)
+        return optimal_delta(self.parts, epsilon) if self._equal() else None
 
     def _exact_epsilon(self, delta: Fraction) -> Bound | None:
         if len(self.parts) == 1 and self.parts[0][1] == 1:
             return self.parts[0][0].epsilon(delta)
-        mu, own = self._mu(), self._equal()
+        mu = self._mu()
         if mu is not None:
             return invert(lambda e: gaussian_delta(mu, e).bound("gdp", at_most=1.0), delta)
-        return None if own is None else optimal_epsilon((own[0], own[1]), own[2], delta)
+        return optimal_epsilon(self.parts, delta) if self._equal() else None
 
     def _largest(self) -> Bound | None:
         """The sum of the largest losses, where all are finite: nothing less holds at delta = 0."""
@@ -208,17 +207,12 @@ class Composed(Guarantee):
             square = square + Interval.of(one.mu).square() * count
         return square.sqrt()
 
-    def _equal(self) -> tuple[Fraction, Fraction, int] | None:
-        """(epsilon, delta, k) where the whole is k equal losses +-epsilon."""
+    def _equal(self) -> bool:
+        """Whether the whole is at most so many equal losses +-epsilon."""
         if len(self.parts) != 1 or self.parts[0][1] > LONGEST:
-            return None
-        one, count = self.parts[0]
-        form = one.closed_form()
-        if form is None or form[0] is not TWO_POINT:
-            return None
-        lost = one.delta0 if isinstance(one, Approximate) else Fraction(0)
-        own: Fraction = one.epsilon0  # type: ignore[attr-defined] # every two-point family has it
-        return own, lost, count
+            return False
+        form = self.parts[0][0].closed_form()
+        return form is not None and form[0] is TWO_POINT
 
     def _has_pair(self) -> bool:
         """Whether every part has a law of the loss, so that the accountant applies."""

@@ -8,19 +8,22 @@ from math import ceil, floor
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.privacy.guarantees.guarantee import below_one
+from discreet.privacy.composition.basic import parameters
+from discreet.privacy.guarantees.guarantee import Guarantee, below_one
 from discreet.privacy.numerics.bound import Bound
 from discreet.privacy.numerics.inversion import invert
 from discreet.privacy.numerics.moments import FloatArray
 from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Interval
-from discreet.rationals import Real, non_negative, positive
+from discreet.rationals import Real, positive, whole
 
 _LONGEST = 2**24
 """Grid points at most."""
 
 
-def heterogeneous_epsilon(epsilons: Sequence[Real], delta: Real, tolerance: Real = 0.01) -> Bound:
-    """Epsilon(delta) of pure mechanisms with these epsilons, within `tolerance` of the truth.
+def heterogeneous_epsilon(
+    parts: Sequence[tuple[Guarantee, int]], delta: Real, tolerance: Real = 0.01
+) -> Bound:
+    """Epsilon(delta) of pure mechanisms, within `tolerance` of the truth.
 
     Guarantee:
         lower <= truth <= upper <= lower + tolerance, up to the steps of delta itself.
@@ -33,19 +36,32 @@ def heterogeneous_epsilon(epsilons: Sequence[Real], delta: Real, tolerance: Real
         Very fine tolerances for very many mechanisms are refused: the grid would not fit.
 
     Example:
-        >>> found = heterogeneous_epsilon([0.1, 0.2, 0.3], 1e-3, tolerance=0.001)
+        >>> from discreet.privacy.guarantees.pure import Pure
+        >>> parts = [(Pure(0.1), 1), (Pure(0.2), 1), (Pure(0.3), 1)]
+        >>> found = heterogeneous_epsilon(parts, 1e-3, tolerance=0.001)
         >>> 0.593 < found.lower <= found.upper < 0.595
         True
 
     Reference: Murtagh, Vadhan, The Complexity of Computing the Optimal Composition of Differential
     Privacy (general parameters, exactly and approximately).
     """
-    own = [non_negative(epsilon, "epsilon") for epsilon in epsilons]
+    own = [_pure(one) for one, count in parts for _ in range(whole(count, "count", at_least=1))]
     d = below_one(delta, "delta")
     step = positive(tolerance, "tolerance") / (2 * max(1, len(own)))
     up, down = _compose(own, step, ceil), _compose(own, step, floor)
     above, below = invert(up.delta, d).upper, invert(down.delta, d).lower
     return Bound(min(below, above), above, "murtagh-vadhan")
+
+
+def _pure(guarantee: Guarantee) -> Fraction:
+    epsilon, delta = parameters(guarantee)
+    if not delta:
+        return epsilon
+    raise InputError(
+        f"a part has delta {float(delta)}",
+        why="this theorem composes pure mechanisms",
+        fix="use compose(...), which takes every guarantee",
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

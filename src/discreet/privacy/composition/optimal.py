@@ -1,10 +1,13 @@
 """Optimal composition of k equal (epsilon, delta) mechanisms, exactly."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet.privacy.guarantees.guarantee import below_one
+from discreet.errors import InputError
+from discreet.privacy.composition.basic import parameters
+from discreet.privacy.guarantees.guarantee import Guarantee, below_one
 from discreet.privacy.numerics.bound import Bound
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, non_negative, whole
@@ -13,15 +16,14 @@ LONGEST = 1024
 """Mechanisms up to which `compose` prefers this exact sum."""
 
 
-def optimal_delta(own: tuple[Real, Real], k: int, epsilon: Real) -> Bound:
+def optimal_delta(parts: Sequence[tuple[Guarantee, int]], epsilon: Real) -> Bound:
     """Delta(epsilon) of k mechanisms that are each (own epsilon, own delta) and no better."""
-    law = _law(non_negative(own[0], "epsilon"), whole(k, "k", at_least=1))
+    law, kept = _equal(parts)
     finite = law.delta(non_negative(epsilon, "epsilon"))
-    kept = _kept(own[1], k)
     return (1 - kept + kept * finite).bound("kairouz-oh-viswanath", at_most=1.0)
 
 
-def optimal_epsilon(own: tuple[Real, Real], k: int, delta: Real) -> Bound:
+def optimal_epsilon(parts: Sequence[tuple[Guarantee, int]], delta: Real) -> Bound:
     """Epsilon(delta) of k mechanisms that are each (own epsilon, own delta) and no better.
 
     Guarantee:
@@ -31,16 +33,18 @@ def optimal_epsilon(own: tuple[Real, Real], k: int, delta: Real) -> Bound:
         Each mechanism is dominated by one that fails with probability own delta and is randomized
         response otherwise, so the loss of k is (k - 2i) epsilon with binomial probability. Between
         two neighbouring multiples delta is A - e^epsilon B, which is solved in closed form.
+    Edge cases:
+        Parts that differ are refused: `heterogeneous_epsilon` and `compose` take those.
 
     Example:
-        >>> round(optimal_epsilon((0.1, 0), 100, 1e-6).upper, 6)
+        >>> from discreet.privacy.guarantees.pure import Pure
+        >>> round(optimal_epsilon([(Pure(0.1), 100)], 1e-6).upper, 6)
         4.774568
 
     Reference: Kairouz, Oh, Viswanath, The Composition Theorem for Differential Privacy, Theorem
     3.3.
     """
-    law = _law(non_negative(own[0], "epsilon"), whole(k, "k", at_least=1))
-    kept = _kept(own[1], k)
+    law, kept = _equal(parts)
     left = Interval.of(below_one(delta, "delta")) - (1 - kept)
     if left.hi < 0:
         return Bound(float("inf"), float("inf"), "kairouz-oh-viswanath")
@@ -112,6 +116,14 @@ def _law(own: Fraction, k: int) -> _Law:
     return _Law(own, k, tuple(above), tuple(below))
 
 
-def _kept(delta: Real, k: int) -> Interval:
-    """(1 - delta)^k."""
-    return (Interval.of(-non_negative(delta, "delta")).log1p() * k).exp()
+def _equal(parts: Sequence[tuple[Guarantee, int]]) -> tuple[_Law, Interval]:
+    """The law of k equal losses, and the probability that none of them is infinite."""
+    stated = [(parameters(one), whole(count, "count", at_least=1)) for one, count in parts]
+    if len({own for own, _ in stated}) != 1:
+        raise InputError(
+            f"{len(stated)} parts, not one repeated",
+            why="this theorem composes mechanisms with the same (epsilon, delta)",
+            fix="pass one part and its count, or use heterogeneous_epsilon or compose",
+        )
+    (epsilon, delta), k = stated[0][0], sum(count for _, count in stated)
+    return _law(epsilon, k), (Interval.of(-delta).log1p() * k).exp()

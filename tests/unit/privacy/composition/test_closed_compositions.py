@@ -22,6 +22,10 @@ from discreet.privacy import (
 from discreet.privacy.numerics.rounding import Interval
 
 
+def pure(epsilons):
+    return [(Pure(epsilon), 1) for epsilon in epsilons]
+
+
 def enumerate_delta(epsilons, epsilon):
     total = 0.0
     for signs in itertools.product((1, -1), repeat=len(epsilons)):
@@ -46,10 +50,10 @@ def test_basic_composition_adds_up():
     [(1e-5, 4.306791, 5.298), (1e-6, 4.774568, 5.756), (1e-9, 5.959650, 6.938)],
 )
 def test_a_hundred_randomized_responses(delta, exact, advanced):
-    found = optimal_epsilon((0.1, 0), 100, delta)
+    found = optimal_epsilon([(Pure(0.1), 100)], delta)
     assert found.upper == pytest.approx(exact, abs=1e-6)
     assert found.width < 1e-12
-    assert advanced_epsilon([(0.1, 100)], delta).upper == pytest.approx(advanced, abs=1e-3)
+    assert advanced_epsilon([(Pure(0.1), 100)], delta).upper == pytest.approx(advanced, abs=1e-3)
 
 
 @pytest.mark.parametrize("k", [1, 2, 5, 10])
@@ -58,45 +62,45 @@ def test_optimal_composition_against_enumeration(k, own):
     for share in (0, 0.13, 0.5, 0.87, 1, 2):
         epsilon = own * k * share
         truth = enumerate_delta([own] * k, epsilon)
-        bound = optimal_delta((own, 0), k, epsilon)
+        bound = optimal_delta([(Pure(own), k)], epsilon)
         assert bound.lower <= truth * (1 + 1e-12) + 1e-15
         assert bound.upper >= truth * (1 - 1e-12) - 1e-16
         assert bound.width <= 1e-15
     for delta in (1e-1, 1e-3, 1e-7):
-        found = optimal_epsilon((own, 0), k, delta)
+        found = optimal_epsilon([(Pure(own), k)], delta)
         assert enumerate_delta([own] * k, found.upper) <= delta * (1 + 1e-9)
         if found.lower > 0:
             assert enumerate_delta([own] * k, found.lower * (1 - 1e-13)) >= delta * (1 - 1e-8)
 
 
 def test_optimal_composition_with_a_delta():
-    bound = optimal_epsilon((0.1, 1e-8), 50, 1e-6)
+    bound = optimal_epsilon([(Approximate(0.1, 1e-8), 50)], 1e-6)
     lost = 1 - (1 - 1e-8) ** 50
-    inner = optimal_epsilon((0.1, 0), 50, (1e-6 - lost) / (1 - lost))
+    inner = optimal_epsilon([(Pure(0.1), 50)], (1e-6 - lost) / (1 - lost))
     assert bound.upper == pytest.approx(inner.upper, rel=1e-6)
-    assert optimal_epsilon((0.1, 1e-6), 50, 1e-6).upper == math.inf
-    assert optimal_delta((0.1, 1e-6), 50, 5).upper == pytest.approx(50e-6, rel=1e-4)
-    assert optimal_epsilon((0, 0), 5, 0).upper == 0
-    assert optimal_delta((0, 0), 5, 0).upper == 0
+    assert optimal_epsilon([(Approximate(0.1, 1e-6), 50)], 1e-6).upper == math.inf
+    assert optimal_delta([(Approximate(0.1, 1e-6), 50)], 5).upper == pytest.approx(50e-6, rel=1e-4)
+    assert optimal_epsilon([(Pure(0), 5)], 0).upper == 0
+    assert optimal_delta([(Pure(0), 5)], 0).upper == 0
 
 
 def test_advanced_composition_never_beats_the_optimum_and_never_loses_to_basic():
     for own, k in ((0.01, 10), (0.1, 100), (1, 5), (0.001, 10**4)):
         for delta in (1e-3, 1e-9):
-            advanced = advanced_epsilon([(own, k)], delta).upper
+            advanced = advanced_epsilon([(Pure(own), k)], delta).upper
             assert (
                 compose([(Pure(own), k)]).epsilon(delta).lower <= advanced <= own * k * (1 + 1e-15)
             )
-    assert advanced_epsilon([(0.5, 2)], 0).upper == 1.0
+    assert advanced_epsilon([(Pure(0.5), 2)], 0).upper == 1.0
     with pytest.raises(InputError):
-        advanced_epsilon([(-1, 2)], 0.1)
+        advanced_epsilon([(Pure(-1), 2)], 0.1)
 
 
 @pytest.mark.parametrize("epsilons", [[0.1, 0.2, 0.3], [1, 0.01, 0.5, 0.25], [0.3] * 6])
 @pytest.mark.parametrize("tolerance", [0.01, 0.0001])
 def test_heterogeneous_composition_brackets_the_truth(epsilons, tolerance):
     for delta in (1e-1, 1e-2, 1e-4):
-        bound = heterogeneous_epsilon(epsilons, delta, tolerance)
+        bound = heterogeneous_epsilon(pure(epsilons), delta, tolerance)
         assert bound.upper - bound.lower <= tolerance * 1.01
         assert enumerate_delta(epsilons, bound.upper) <= delta * (1 + 1e-12)
         if bound.lower > 0:
@@ -105,7 +109,7 @@ def test_heterogeneous_composition_brackets_the_truth(epsilons, tolerance):
 
 def test_heterogeneous_composition_agrees_with_the_accountant():
     epsilons = [Fraction(i, 1000) for i in range(10, 110)]
-    grid = heterogeneous_epsilon(epsilons, 1e-6, 0.02)
+    grid = heterogeneous_epsilon(pure(epsilons), 1e-6, 0.02)
     contour = compose([Pure(e) for e in epsilons]).epsilon(1e-6)
     assert contour.upper >= grid.lower
     assert contour.lower <= grid.upper
@@ -114,9 +118,9 @@ def test_heterogeneous_composition_agrees_with_the_accountant():
 
 def test_a_delta_that_is_no_probability_is_refused():
     for ask in (
-        lambda: advanced_epsilon([(0.1, 3)], 2),
-        lambda: optimal_epsilon((0.1, 0), 3, 2),
-        lambda: heterogeneous_epsilon([0.1, 0.2], 2),
+        lambda: advanced_epsilon([(Pure(0.1), 3)], 2),
+        lambda: optimal_epsilon([(Pure(0.1), 3)], 2),
+        lambda: heterogeneous_epsilon(pure([0.1, 0.2]), 2),
     ):
         with pytest.raises(InputError, match="delta is 2"):
             ask()
@@ -131,9 +135,9 @@ def test_at_delta_0_epsilons_add_up_to_the_last_digit():
 
 def test_a_grid_that_would_not_fit_is_refused():
     with pytest.raises(InputError, match="grid"):
-        heterogeneous_epsilon([1] * 1000, 1e-6, 1e-6)
+        heterogeneous_epsilon(pure([1] * 1000), 1e-6, 1e-6)
     with pytest.raises(InputError):
-        heterogeneous_epsilon([1], 1e-6, 0)
+        heterogeneous_epsilon(pure([1]), 1e-6, 0)
 
 
 def test_interval_law_masses_sum_to_one():

@@ -70,7 +70,7 @@ def test_mixing_neighbours_is_refused():
 def test_equal_pure_parts_are_composed_exactly():
     total = compose([(RandomizedResponseNoise(0.1), 100)])
     assert total.epsilon(1e-6).upper == pytest.approx(4.774568, abs=1e-6)
-    assert total.epsilon(1e-6).upper == optimal_epsilon((0.1, 0), 100, 1e-6).upper
+    assert total.epsilon(1e-6).upper == optimal_epsilon([(Pure(0.1), 100)], 1e-6).upper
     assert total.delta(4.774568).upper == pytest.approx(1e-6, rel=1e-5)
     approximate = compose([(Approximate(0.1, 1e-9), 100)])
     assert total.epsilon(1e-6).upper < approximate.epsilon(1e-6).upper < 4.85
@@ -78,7 +78,7 @@ def test_equal_pure_parts_are_composed_exactly():
 
 def test_past_the_exact_sum_the_accountant_takes_over():
     bound = compose([(Pure(0.01), 3000)]).epsilon(1e-6)
-    exact = optimal_epsilon((0.01, 0), 3000, 1e-6)
+    exact = optimal_epsilon([(Pure(0.01), 3000)], 1e-6)
     assert bound.method == "contour"
     assert exact.lower <= bound.upper <= exact.upper + 2e-5
 

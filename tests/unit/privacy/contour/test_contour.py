@@ -51,7 +51,7 @@ def test_a_thousand_laplace_releases():
 
 def test_a_hundred_randomized_responses_against_the_exact_sum():
     for delta in (1e-5, 1e-6, 1e-9, 1e-20):
-        exact = optimal_epsilon((0.1, 0), 100, delta)
+        exact = optimal_epsilon([(Pure(0.1), 100)], delta)
         bound = spend(
             [(RandomizedResponseNoise(0.1), 100)], Precision(most=2**14, listed=0)
         ).epsilon(delta)

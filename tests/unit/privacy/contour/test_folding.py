@@ -231,6 +231,6 @@ def test_the_phantom_is_taken_off_again(own, count):
     for delta in (1e-4, 1e-9):
         found = spent.epsilon(delta)
         assert 0 < found.lower <= found.upper
-        exact = optimal_delta((Fraction(str(own)), Fraction(0)), count, Fraction(found.lower))
+        exact = optimal_delta([(Pure(own), count)], Fraction(found.lower))
         assert exact.upper >= delta
         assert found.upper <= found.lower * (1 + 1e-2)
