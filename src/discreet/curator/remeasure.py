@@ -5,7 +5,7 @@ from what was measured for each, which is stored with it; answers that were stor
 merged column by column, as far as they are counts and sums.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Final
@@ -14,6 +14,7 @@ from discreet.answer.estimate.merging import MergedColumns, fits, merge_parts
 from discreet.answer.plan.explain import Explanation, recall
 from discreet.answer.plan.price import Price
 from discreet.answer.present.release import Release
+from discreet.curator.ledger.accounts import Account, percent
 from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order
@@ -23,7 +24,7 @@ from discreet.curator.query_orders import QueryOrder
 from discreet.curator.stored_orders import StoredOrder
 from discreet.engines.default import DefaultEngine
 from discreet.plan.query import Query
-from discreet.privacy import compose
+from discreet.privacy import Charge, compose
 
 _PAGE: Final = 200
 _MOST: Final = 50
@@ -47,8 +48,17 @@ def told_before(ledger: Ledger, order: Order) -> list[Release]:
 
 def explain_offer(ledger: Ledger, offer: Offer[QueryOrder]) -> Explanation:
     """How good an answer will be, with what its analyst was told for the same question before."""
-    told = offer.planned.plan.explain(DefaultEngine.dialect)
+    told = replace(offer.planned.plan.explain(DefaultEngine.dialect), share=_share(offer.bill()))
     return recall(told, _told_lately(ledger, offer.order()))
+
+
+def _share(bill: Mapping[Account, Charge]) -> str | None:
+    """What an order takes of the budget that it takes most of."""
+    capped = [(account.share(cost), account) for account, cost in bill.items() if account.cap]
+    if not capped:
+        return None
+    share, account = max(capped, key=lambda one: one[0])
+    return f"{percent(share)} of the budget of {account}"
 
 
 def _told_lately(ledger: Ledger, order: Order) -> list[Release]:

@@ -283,3 +283,17 @@ def test_who_counts_epsilon_alone_pays_for_an_answer_of_their_own_once():
         assert curator.sql(text, epsilon=0.25, delta=0, analyst="pure") == own
         assert curator.budget("visits").spent == spent
         assert curator.ledger.verify().ok
+
+
+def test_budgets_explanations_and_refusals_speak_of_percent(curator):
+    """One currency for analysts: how much of the budget a question takes and what still fits."""
+    account = curator.budget("visits")
+    assert " 0 % of epsilon" in repr(account)
+    assert "% of the budget of dataset visits" in repr(curator.explain(COUNT, epsilon=0.1))
+    with pytest.raises(dp.BudgetError, match=r"% of the budget: only 100 % of it is left"):
+        curator.sql(COUNT, epsilon=50)
+    curator.sql(COUNT, epsilon=account.largest_epsilon / 2)
+    after = curator.budget("visits")
+
+    assert 0 < after.largest_epsilon < account.largest_epsilon
+    assert 0 < after.share(after.total) < 1

@@ -115,6 +115,8 @@ class Explanation:
     neighbours: Neighbours
     facts: PublicFacts
     parts: tuple[ExplainedSet, ...]
+    share: str | None = None
+    """How much of which budget it takes, in words; None where nobody keeps a budget."""
 
     @property
     def sql(self) -> tuple[str, ...]:

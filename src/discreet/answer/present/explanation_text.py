@@ -26,6 +26,7 @@ def render_explanation(explanation: "Explanation") -> str:
         "What this question will do (made from public facts: no data was read)",
         "",
         _item("price", f"epsilon {cost(price.epsilon)}, delta {cost(price.delta)}"),
+        *([_item("takes", explanation.share)] if explanation.share else ()),
         _item("protects", f"{facts.unit} ({explanation.neighbours.value})"),
         *(_item("clamps" if i == 0 else "", what) for i, what in enumerate(clamped)),
         *_notes(facts.remarks),

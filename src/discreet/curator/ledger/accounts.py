@@ -28,7 +28,9 @@ from discreet.privacy.budgets.charges import (
     read_stated,
 )
 from discreet.privacy.budgets.filters import Filter
+from discreet.privacy.guarantees.gaussian import GDP
 from discreet.privacy.guarantees.neighbours import Neighbours
+from discreet.privacy.guarantees.zcdp import ZCDP
 
 Kind: TypeAlias = Literal["dataset", "analyst", "group", "link"]
 
@@ -118,7 +120,7 @@ def spender(within: str, analyst_name: str | None, group_name: str | None = None
     return dataset(within) if analyst_name is None else analyst(analyst_name, within=within)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Account:
     """A running total in one measure, about one kind of neighbours, under a cap.
 
@@ -133,6 +135,8 @@ class Account:
         >>> one = Account(dataset("visits"), EPSILON, Neighbours.ADD_REMOVE, cap=(2 * UNITS, 0))
         >>> one.after((UNITS, 0)).left.amount
         Fraction(1, 1)
+        >>> one.after((UNITS // 100, 0))
+        dataset visits: 0.50 % of epsilon 2 is spent; the largest epsilon that still fits is 1.99
     """
 
     holder: Holder
@@ -176,6 +180,33 @@ class Account:
         """What may still be spent, None where there is no cap."""
         return None if self.filter is None else self.filter.left
 
+    def share(self, cost: Charge) -> float:
+        """The part of the cap that a cost is: of its amount or its delta, the larger."""
+        parts = zip((cost.units, cost.delta_units), self.cap or (), strict=False)
+        return max((part / most for part, most in parts if most), default=0.0)
+
+    @property
+    def largest_epsilon(self) -> float:
+        """What still fits as one question, at the delta that the owner typed or a smaller one."""
+        if self.left is None:
+            return float("inf")
+        rest, delta = self.left.amount, self.stated[1] if self.stated else Fraction(0)
+        if self.measure == EPSILON or rest == 0:
+            return float(rest)
+        whole = GDP.of_square(rest) if self.measure == MU_SQUARED else ZCDP(rest)
+        return whole.epsilon(delta or Fraction(1, 10**8)).lower
+
+    def __repr__(self) -> str:
+        if self.limit is None:
+            return f"{self.holder}: {float(self.total.amount):.6g} {self.measure.name}, no cap"
+        names = ("epsilon", "delta") if self.stated else (self.measure.name, "delta")
+        typed = self.stated or (self.limit.amount, self.limit.delta)
+        most = ", ".join(f"{k} {float(v):.6g}" for k, v in zip(names, typed, strict=True) if v)
+        return (
+            f"{self.holder}: {percent(self.share(self.total))} of {most} is spent; "
+            f"the largest epsilon that still fits is {self.largest_epsilon:.3g}"
+        )
+
     def counts_like(self, other: "Account | Charge") -> bool:
         """Whether amounts of both may be added."""
         return self.measure == other.measure and self.neighbours is other.neighbours
@@ -189,7 +220,7 @@ class Account:
         try:
             self.filter.charge(self._charge(*cost))
         except BudgetError as refused:
-            raise self._refusal(refused) from None
+            raise self._refusal(refused, cost) from None
         raise InvariantBroken(
             f"the budget of {self.holder} is in doubt",
             why="its filter holds a charge that does not fit",
@@ -225,14 +256,32 @@ class Account:
         amounts, about = (Fraction(units, UNITS), Fraction(delta_units, UNITS)), self.neighbours
         return Charge(*amounts, measure=self.measure, neighbours=about, stated=stated)
 
-    def _refusal(self, refused: BudgetError) -> BudgetError:
+    def _refusal(self, refused: BudgetError, cost: tuple[int, int]) -> BudgetError:
+        assert self.cap is not None  # noqa: S101 - narrowing: it refused
+        over = int(cost[0] <= self.cap[0] - self.spent[0])
+        most, left = max(1, self.cap[over]), self.cap[over] - self.spent[over]
+        named = ("budget", "budget's delta")[over]
+        less = f"an epsilon of at most about {self.largest_epsilon:.2g}", "a smaller delta"
         return BudgetError(
-            refused.what,
-            why=f"{refused.why} to {self.holder}",
-            fix=refused.fix,
+            f"a charge of {percent(cost[over] / most)} of the {named}",
+            why=f"only {percent(left / most)} of it is left to {self.holder}",
+            fix=f"ask for {less[over]}, or ask the owner",
             asked=refused.asked,
             left=refused.left,
         )
+
+
+def percent(share: float) -> str:
+    """A part of a budget, to two digits.
+
+    Example:
+        >>> percent(0.00236), percent(0.5), percent(1 / 10**6), percent(12)
+        ('0.24 %', '50 %', 'less than 0.01 %', '1,200 %')
+    """
+    if 0 < share < 0.0001:
+        return "less than 0.01 %"
+    digits = 2 if 0 < share < 0.01 else 1 if 0 < share < 0.1 else 0
+    return f"{100 * share:,.{digits}f} %"
 
 
 @lru_cache(maxsize=4096)
