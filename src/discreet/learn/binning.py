@@ -1,6 +1,6 @@
 """Private bins of features, and counts of rows in them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -154,6 +154,7 @@ def _joined(inner: Floats, counts: Floats, n_bins: int) -> Floats:
     return answer
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Binner(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """Features as numbers of bins, which hold about as many rows each.
 
@@ -163,17 +164,8 @@ class Binner(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     Reference: Lei, Differentially Private M-Estimators, 2011 (noisy histograms for quantiles).
     """
 
-    def __init__(
-        self,
-        n_bins: Any = 16,
-        *,
-        epsilon: Any = 1.0,
-        delta: Any = 1e-6,
-        bounds: Any = None,
-        max_rows_per_unit: Any = 1,
-    ) -> None:
-        self.n_bins, self.epsilon, self.delta, self.bounds = n_bins, epsilon, delta, bounds
-        self.max_rows_per_unit = max_rows_per_unit
+    n_bins: Any = field(default=16, kw_only=False)
+    bounds: Any = None
 
     def _prepare(self, features: int) -> None:
         read_bounds(self.bounds, features)
