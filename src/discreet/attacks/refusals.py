@@ -5,11 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.checked_answers import check_effort, numbers
-from discreet.attacks.claims import Promise
 from discreet.attacks.differencing import Differencing, WardSums
 from discreet.attacks.exponential import databases, posterior
-from discreet.attacks.outcome import Outcome
+from discreet.attacks.outcome import Outcome, Promise, check_effort, numbers
 from discreet.attacks.simulation import Bits, Reals
 
 

@@ -18,7 +18,7 @@ from discreet.audit.evidence import Curve, Evidence, Point, strongest
 from discreet.audit.features import Feature, Floats, Outputs, learn, rows
 from discreet.audit.profile import points, samples_for
 from discreet.errors import DiscreetError, InputError
-from discreet.mechanisms.claim import Claim, Pair
+from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.rationals import whole
 
 _TRAINING: Final = 0.3

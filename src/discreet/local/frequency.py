@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.local.domain import ValueDomain
 from discreet.local.estimate import Estimate
 from discreet.local.protocol import LocalProtocol, Statistic
-from discreet.mechanisms.claim import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real
 

@@ -17,7 +17,7 @@ from discreet.local.local_hashing import LocalHashing, count_signs
 from discreet.local.protocol import LocalProtocol, Statistic, stored_as
 from discreet.local.reports import Octets
 from discreet.local.transform import parity, walsh_hadamard
-from discreet.mechanisms.claim import Pair
+from discreet.mechanisms.mechanism import Pair
 from discreet.rationals import whole
 
 _BUCKETS: Final = 1 << 16

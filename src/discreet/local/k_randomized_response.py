@@ -16,7 +16,7 @@ from discreet.local.protocol import (
     stored_as,
 )
 from discreet.local.reports import Octets
-from discreet.mechanisms.claim import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.privacy import Guarantee
 

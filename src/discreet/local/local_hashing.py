@@ -22,7 +22,7 @@ from discreet.local.protocol import (
 )
 from discreet.local.reports import Octets
 from discreet.local.transform import parity, walsh_hadamard
-from discreet.mechanisms.claim import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.rationals import whole
 

@@ -25,7 +25,7 @@ from discreet.local.protocol import (
     stored_fraction,
 )
 from discreet.local.reports import Octets
-from discreet.mechanisms.claim import Law, Pair
+from discreet.mechanisms.mechanism import Law, Pair
 from discreet.rationals import rational
 
 GRID: Final = 1 << 16

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.local.reports import Octets, write_frame
-from discreet.mechanisms.claim import Claim, Law, Pair
+from discreet.mechanisms.mechanism import Claim, Law, Pair
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.privacy import Guarantee, Neighbours, Pure
 from discreet.rationals import Real, positive

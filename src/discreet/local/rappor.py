@@ -22,7 +22,7 @@ from discreet.local.protocol import (
     stored_fraction,
 )
 from discreet.local.reports import Octets
-from discreet.mechanisms.claim import Pair
+from discreet.mechanisms.mechanism import Pair
 from discreet.privacy import Guarantee, Neighbours, Pure
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, rational, whole

@@ -14,7 +14,7 @@ from discreet.errors import InputError
 from discreet.local.frequency import Chances, FrequencyProtocol, small_law
 from discreet.local.protocol import Statistic, likelihood_ratio, stored_as
 from discreet.local.reports import Octets
-from discreet.mechanisms.claim import Law
+from discreet.mechanisms.mechanism import Law
 
 _BLOCK = 1 << 21
 """Bits that are worked on at once."""

@@ -21,7 +21,7 @@ from discreet.local.protocol import (
     stored_as,
 )
 from discreet.local.reports import Octets
-from discreet.mechanisms.claim import Pair
+from discreet.mechanisms.mechanism import Pair
 from discreet.noise.bits import Keystream
 from discreet.rationals import whole
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.mechanisms.claim import Law
 from discreet.mechanisms.laplace_tail import upper_tail
 from discreet.mechanisms.listed_law import at_least, ends
+from discreet.mechanisms.mechanism import Law
 from discreet.privacy.numerics.rounding import Interval
 
 WIDEST: Final = 512

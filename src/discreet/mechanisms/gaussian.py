@@ -9,9 +9,8 @@ from functools import lru_cache
 from discreet.errors import InputError
 from discreet.mechanisms import gaussian_tail, rounded_tail
 from discreet.mechanisms.additive import SEEN, Additive, as_int64, read_dimension
-from discreet.mechanisms.claim import Pair
 from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, choose_grid, grid_below, sqrt_up
-from discreet.mechanisms.mechanism import exactly_one, fill
+from discreet.mechanisms.mechanism import Pair, exactly_one, fill
 from discreet.noise import discrete_gaussian, rounded_gaussian
 from discreet.noise.gaussian import read_variance
 from discreet.privacy import GDP, ZCDP, DiscreteGaussianNoise, Guarantee, Neighbours

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Law
 from discreet.mechanisms.laplace_tail import failure
-from discreet.mechanisms.mechanism import Mechanism, fill
+from discreet.mechanisms.mechanism import Claim, Law, Mechanism, fill
 from discreet.mechanisms.unknown_keys import (
     Audited,
     KeyCounts,

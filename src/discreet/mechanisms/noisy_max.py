@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Law
 from discreet.mechanisms.comparison_laws import WIDEST, law_of_largest
 from discreet.mechanisms.grid import PowerOfTwoGrid, add, choose_grid
 from discreet.mechanisms.laplace_tail import failure, first_whole, upper_tail
-from discreet.mechanisms.mechanism import fill
+from discreet.mechanisms.mechanism import Law, fill
 from discreet.mechanisms.selection import Selection, Utility, read_scores
 from discreet.noise.exponential import read_scale
 from discreet.noise.selection import Indices

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Law, Pair, View
 from discreet.mechanisms.comparison_laws import law_of_answers, place_of, places
 from discreet.mechanisms.grid import grid_below
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.laplace_tail import failure
-from discreet.mechanisms.mechanism import Mechanism, fill
+from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, View, fill
 from discreet.mechanisms.median import one_number
 from discreet.mechanisms.sparse_vector import SparseVector
 from discreet.privacy import Neighbours, Pure

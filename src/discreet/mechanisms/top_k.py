@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Law
 from discreet.mechanisms.exponential import utility_gap, weights_law
 from discreet.mechanisms.gaussian import read_delta
 from discreet.mechanisms.grid import sqrt_up
 from discreet.mechanisms.laplace_tail import failure
-from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
+from discreet.mechanisms.mechanism import Claim, Law, Mechanism, exactly_one, fill
 from discreet.mechanisms.permute_and_flip import flips_law
 from discreet.mechanisms.selection import (
     epsilon_and_scale,

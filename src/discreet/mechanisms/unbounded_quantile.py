@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Law, Pair
 from discreet.mechanisms.grid import PowerOfTwoGrid, choose_grid
 from discreet.mechanisms.listed_law import ends
-from discreet.mechanisms.mechanism import RowMechanism, fill
+from discreet.mechanisms.mechanism import Claim, Law, Pair, RowMechanism, fill
 from discreet.mechanisms.median import GridRange
 from discreet.mechanisms.quantile import rank_sensitivity, read_quantile
 from discreet.mechanisms.ranks import CellCounts

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Pair
 from discreet.mechanisms.grid import INTEGERS
+from discreet.mechanisms.mechanism import Pair
 from discreet.privacy import Neighbours
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive

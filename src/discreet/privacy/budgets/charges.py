@@ -43,8 +43,7 @@ from discreet.privacy.guarantees.randomized_response import RandomizedResponseNo
 from discreet.privacy.guarantees.renyi import RDP
 from discreet.privacy.guarantees.subsampled import Subsampled
 from discreet.privacy.guarantees.zcdp import ZCDP
-from discreet.privacy.numerics.bound import Bound
-from discreet.privacy.numerics.rounding import PI
+from discreet.privacy.numerics.rounding import PI, Bound
 from discreet.rationals import Real, non_negative, rational
 
 Bounded: TypeAlias = (

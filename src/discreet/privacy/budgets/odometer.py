@@ -29,8 +29,7 @@ from discreet.privacy.composition.composed import Composed
 from discreet.privacy.guarantees.approximate import probability
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import Pure
-from discreet.privacy.numerics.bound import Bound
-from discreet.privacy.numerics.rounding import ELEMENTARY, Interval
+from discreet.privacy.numerics.rounding import ELEMENTARY, Bound, Interval
 from discreet.rationals import Real
 
 _ORDERS: Final = 2.0 ** (np.arange(-12, 81) / 4)

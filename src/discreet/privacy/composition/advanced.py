@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from discreet.privacy.guarantees.guarantee import below_one
-from discreet.privacy.numerics.bound import Bound
-from discreet.privacy.numerics.rounding import Interval
+from discreet.privacy.numerics.rounding import Bound, Interval
 from discreet.rationals import Real, non_negative, whole
 
 

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from discreet.privacy.guarantees.guarantee import Guarantee
-from discreet.privacy.numerics.bound import Bound
-from discreet.privacy.numerics.rounding import Interval
+from discreet.privacy.numerics.rounding import Bound, Interval
 
 
 def basic_epsilon(parts: Sequence[tuple[Guarantee, int]], delta: Fraction) -> Bound:

@@ -5,8 +5,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from discreet.privacy.guarantees.guarantee import below_one
-from discreet.privacy.numerics.bound import Bound
-from discreet.privacy.numerics.rounding import Interval
+from discreet.privacy.numerics.rounding import Bound, Interval
 from discreet.rationals import Real, non_negative, whole
 
 LONGEST = 1024

@@ -13,10 +13,8 @@ from discreet.privacy.guarantees.pure import (
     two_point_log_mgf,
 )
 from discreet.privacy.numerics import shapes
-from discreet.privacy.numerics.atoms import Atoms
-from discreet.privacy.numerics.bound import Bound
-from discreet.privacy.numerics.moments import Direction, Moments, OrderLine
-from discreet.privacy.numerics.rounding import UNIT, Interval, Number
+from discreet.privacy.numerics.moments import Atoms, Direction, Moments, OrderLine
+from discreet.privacy.numerics.rounding import UNIT, Bound, Interval, Number
 from discreet.rationals import Real, non_negative
 
 

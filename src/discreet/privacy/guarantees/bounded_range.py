@@ -6,9 +6,8 @@ from fractions import Fraction
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.numerics import shapes
-from discreet.privacy.numerics.bound import Bound
 from discreet.privacy.numerics.moments import Direction, Moments, OrderLine
-from discreet.privacy.numerics.rounding import Interval, Number
+from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.rationals import Real, positive
 
 

@@ -9,12 +9,17 @@ import numpy as np
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.numerics import shapes
-from discreet.privacy.numerics.atoms import Atoms
-from discreet.privacy.numerics.bound import Bound
 from discreet.privacy.numerics.inversion import invert
-from discreet.privacy.numerics.moments import ComplexArray, Direction, Moments, OrderLine, unit
+from discreet.privacy.numerics.moments import (
+    Atoms,
+    ComplexArray,
+    Direction,
+    Moments,
+    OrderLine,
+    unit,
+)
 from discreet.privacy.numerics.phases import phase_error, phases
-from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Interval, Number
+from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Bound, Interval, Number
 from discreet.rationals import Real, positive, whole
 
 _LISTED = 512

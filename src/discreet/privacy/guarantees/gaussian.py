@@ -9,10 +9,9 @@ from typing import Self
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.numerics import shapes
-from discreet.privacy.numerics.bound import Bound
 from discreet.privacy.numerics.inversion import invert
 from discreet.privacy.numerics.moments import Direction, Moments, OrderLine
-from discreet.privacy.numerics.rounding import Interval, Number
+from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.rationals import Real, non_negative, positive
 
 

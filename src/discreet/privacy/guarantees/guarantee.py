@@ -26,11 +26,9 @@ from typing import ClassVar, Final, TypeVar
 
 from discreet.errors import InputError
 from discreet.privacy.guarantees.neighbours import Neighbours
-from discreet.privacy.numerics.atoms import Atoms
-from discreet.privacy.numerics.bound import Bound
 from discreet.privacy.numerics.inversion import best_tradeoff, invert
-from discreet.privacy.numerics.moments import Direction, Moments, OrderLine
-from discreet.privacy.numerics.rounding import Interval, Number
+from discreet.privacy.numerics.moments import Atoms, Direction, Moments, OrderLine
+from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.privacy.numerics.shapes import Shape
 from discreet.rationals import Real, non_negative, rational, whole
 

@@ -8,11 +8,16 @@ from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, store
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import Pure
 from discreet.privacy.numerics import shapes
-from discreet.privacy.numerics.atoms import Atoms
-from discreet.privacy.numerics.bound import Bound
-from discreet.privacy.numerics.moments import ComplexArray, Direction, Moments, OrderLine, unit
+from discreet.privacy.numerics.moments import (
+    Atoms,
+    ComplexArray,
+    Direction,
+    Moments,
+    OrderLine,
+    unit,
+)
 from discreet.privacy.numerics.phases import phase_error, phases
-from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Interval, Number
+from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Bound, Interval, Number
 from discreet.rationals import Real, positive, whole
 
 

@@ -12,9 +12,8 @@ from discreet.privacy.guarantees.group_privacy import GroupPrivacy
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import Pure, two_point_log_mgf
-from discreet.privacy.numerics.bound import Bound
 from discreet.privacy.numerics.moments import Direction
-from discreet.privacy.numerics.rounding import Interval, Number
+from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.rationals import Real, positive, whole
 
 _METHOD = "clones"

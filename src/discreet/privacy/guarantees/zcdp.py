@@ -8,7 +8,6 @@ from discreet.privacy.guarantees.gaussian import gaussian_delta
 from discreet.privacy.guarantees.group_privacy import GroupPrivacy
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
-from discreet.privacy.numerics.bound import Bound
 from discreet.privacy.numerics.chernoff import (
     best_order,
     chernoff_delta,
@@ -17,7 +16,7 @@ from discreet.privacy.numerics.chernoff import (
 )
 from discreet.privacy.numerics.inversion import last_above
 from discreet.privacy.numerics.moments import Direction
-from discreet.privacy.numerics.rounding import Interval, Number
+from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.rationals import Real, non_negative
 
 
