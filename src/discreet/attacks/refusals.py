@@ -50,7 +50,6 @@ class SimulatableAuditor(QueryAuditor):
     __slots__ = ()
 
     def _refuses(self, sums: Bits, truth: Bits) -> NDArray[np.bool_]:
-        del truth
         return np.asarray(
             np.any([self._tells(self._open & (sums == n)) for n in range(sums.max() + 1)], axis=0)
         )

@@ -25,14 +25,12 @@ class Lab(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all attacks, and `list`."""
-        del ctx
         from discreet.lab import PLAYS  # noqa: PLC0415 - heavy room
 
         return [_LIST, *PLAYS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of one attack."""
-        del ctx
         from discreet.lab import PLAYS  # noqa: PLC0415 - heavy room
 
         if cmd_name == _LIST:

@@ -75,7 +75,6 @@ class KRandomizedResponse(FrequencyProtocol):
 
     def supporters(self, statistic: Statistic, n: int) -> NDArray[Any]:
         """The counts themselves."""
-        del n
         return statistic
 
     def law(self, value: Any) -> Law | None:

@@ -105,7 +105,6 @@ class HashedProtocol(FrequencyProtocol):
 
     def supporters(self, statistic: Statistic, n: int) -> NDArray[Any]:
         """All at once."""
-        del n
         return walsh_hadamard(statistic)[: self.domain.size] >> self.bits
 
     def law(self, value: Any) -> Law | None:

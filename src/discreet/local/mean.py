@@ -121,7 +121,6 @@ class MeanProtocol(LocalProtocol):
 
     def estimate(self, statistic: Statistic, n: int, values: Any = None) -> MeanEstimate:
         """The mean, in the units of the bounds."""
-        del values
         first = second = 0.0
         for kind in range(self.kinds):
             count, total, low, high = map(int, statistic[kind])
@@ -206,7 +205,6 @@ class Mean1Bit(MeanProtocol):
 
     def debias(self, kind: int) -> tuple[Fraction, Fraction]:
         """A bit has mean lie + (1 - 2 lie) place/grid."""
-        del kind
         return self.lie, (1 - 2 * self.lie) / self.grid
 
     def _variance(self, place: int) -> Fraction:
@@ -289,7 +287,6 @@ class PiecewiseMean(MeanProtocol):
 
     def debias(self, kind: int) -> tuple[Fraction, Fraction]:
         """From the window's mean, and the mean of all points."""
-        del kind
         high, low = self._chances
         everywhere = low * Fraction(self.points * (self.points - 1), 2)
         own = (high - low) * self.window

@@ -124,7 +124,6 @@ class LocalProtocol(ABC):
 
     def settle(self, codes: NDArray[Any], once: Callable[[Callable[[], bytes]], bytes]) -> Any:
         """The code under which a device with a ledger keeps its answer; `once` draws for life."""
-        del once
         return codes
 
     def send(self, rows: Octets) -> Octets:
@@ -175,7 +174,6 @@ class LocalProtocol(ABC):
 
     def law(self, value: Any) -> Law | None:
         """The exact law of a report's code, where it is small."""
-        del value
         return None
 
     @property

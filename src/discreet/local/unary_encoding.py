@@ -53,7 +53,6 @@ class BitmapProtocol(FrequencyProtocol):
 
     def supporters(self, statistic: Statistic, n: int) -> NDArray[Any]:
         """The counts themselves."""
-        del n
         return statistic
 
     def blocks(self, codes: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:

@@ -146,7 +146,6 @@ class UnitVectorMean(LocalProtocol):
 
     def estimate(self, statistic: Statistic, n: int, values: Any = None) -> MeanEstimate:
         """The mean vector, and the standard error of each coordinate."""
-        del values
         totals, squares = statistic[0] / _UNIT, statistic[1] / _UNIT
         errors = [spread(float(t), float(s), n) for t, s in zip(totals, squares, strict=True)]
         return MeanEstimate(totals / max(n, 1) / self.length, np.array(errors) / self.length, n)

@@ -91,7 +91,6 @@ class Stream(Interaction):
         )
 
     def _note(self, answer: Any) -> None:
-        del answer
         self._time += 1
 
 
@@ -430,7 +429,6 @@ class FactorizedCount(ContinualCount):
         return rounded_tail.upper_tail(self.variance, steps)
 
     def _counts(self, measured: NDArray[Any], size: int) -> NDArray[Any]:
-        del size  # there is one measurement a step
         left = left_factor(self.horizon)[: measured.shape[-1]]
         if measured.ndim == 1 and measured.size:
             return _combine(lambda: np.convolve(measured, left)[: measured.size])

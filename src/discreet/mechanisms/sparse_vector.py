@@ -378,7 +378,6 @@ class AboveThreshold(SparseVector):
         return {_place(marks): ends for marks, ends in self.law_of_marks(bars).items()}
 
     def _code(self, values: Any, answers: Any) -> Any:
-        del values
         return _UNASKED if answers is None else answers
 
 

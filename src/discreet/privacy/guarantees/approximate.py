@@ -59,12 +59,10 @@ class Approximate(Guarantee):
 
     def infinity(self, direction: Direction = Direction.REMOVE) -> Interval:
         """Delta."""
-        del direction
         return Interval.of(self.delta0)
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """That of randomized response, times 1 - delta."""
-        del direction
         return two_point_log_mgf(self.epsilon0, order) + Interval.of(-self.delta0).log1p()
 
     def closed_form(self) -> tuple[shapes.Shape, float]:
@@ -73,7 +71,6 @@ class Approximate(Guarantee):
 
     def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments | None:
         """Those of randomized response, times 1 - delta."""
-        del direction
         if self.delta0 == 1:
             return None
         bare = shapes.single(shapes.TWO_POINT, float(self.epsilon0), line)
@@ -83,7 +80,6 @@ class Approximate(Guarantee):
 
     def atoms(self, direction: Direction = Direction.REMOVE) -> Atoms:
         """Plus and minus epsilon, sharing 1 - delta."""
-        del direction
         pure = two_point_atoms(self.epsilon0)
         rest = Interval.of(1 - self.delta0)
         return Atoms(pure.losses, tuple(p * rest for p in pure.probabilities))

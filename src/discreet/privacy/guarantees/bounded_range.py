@@ -51,7 +51,6 @@ class BoundedRange(Guarantee):
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """The moment of the worst pair of losses t, t - epsilon at this order."""
-        del direction
         s, e = Interval.of(order), Interval.of(self.epsilon0)
         # e^t = s (e^epsilon - e^(-s epsilon)) / ((s + 1)(1 - e^(-s epsilon))) is where it peaks;
         # with x = e^(t - epsilon): M = e^(s t) (1 - x + (x - e^-epsilon) e^(-s epsilon))/(1 -
@@ -68,7 +67,6 @@ class BoundedRange(Guarantee):
 
     def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments:
         """Those of the envelope, in closed form."""
-        del direction
         return shapes.single(shapes.BOUNDED_RANGE, float(self.epsilon0), line)
 
     def _delta(self, epsilon: Fraction) -> Bound:

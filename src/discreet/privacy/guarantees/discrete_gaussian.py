@@ -70,7 +70,6 @@ class DiscreteGaussianNoise(Guarantee):
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """S (s + 1) rho and the lattice's share, at most 0."""
-        del direction
         s = Interval.of(order)
         share = log_theta_ratio(s * self.sensitivity, Interval.of(self.variance))
         return (s * (s + 1) * self._rho() + share).join(Interval.of(0))

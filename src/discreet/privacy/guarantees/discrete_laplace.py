@@ -91,7 +91,6 @@ class DiscreteLaplaceNoise(Guarantee):
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """In closed form."""
-        del direction
         s, e = Interval.of(order), Interval.of(self.epsilon0)
         twice, step = s * 2 + 1, e / self.sensitivity
         # e^(-u epsilon) (2 cosh + ...): q^n = e^(-2 n h).
@@ -105,7 +104,6 @@ class DiscreteLaplaceNoise(Guarantee):
 
     def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments:
         """In closed form."""
-        del direction
         e = float(self.epsilon0)
         if self.sensitivity == 1:
             return shapes.single(shapes.TWO_POINT, e, line)
@@ -113,7 +111,6 @@ class DiscreteLaplaceNoise(Guarantee):
 
     def atoms(self, direction: Direction = Direction.REMOVE) -> Atoms | None:
         """Sensitivity + 1 equally spaced losses."""
-        del direction
         if self.sensitivity > _LISTED:
             return None
         step = self.epsilon0 / self.sensitivity

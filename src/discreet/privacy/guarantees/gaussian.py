@@ -34,7 +34,6 @@ class _Normal(Guarantee):
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """S (s + 1) mu^2/2."""
-        del direction
         s = Interval.of(order)
         return s * (s + 1) * (self.mu * self.mu / 2)
 
@@ -44,7 +43,6 @@ class _Normal(Guarantee):
 
     def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments:
         """e^(s (s + 1) mu^2/2)."""
-        del direction
         return shapes.single(shapes.GAUSSIAN, float(self.mu), line)
 
     def _delta(self, epsilon: Fraction) -> Bound:

@@ -44,7 +44,6 @@ class GroupPrivacy(Guarantee):
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """Unbounded."""
-        del order, direction
         return Interval.between(0, float("inf"))
 
     def _delta(self, epsilon: Fraction) -> Bound:

@@ -165,7 +165,6 @@ class Guarantee(ABC):
         `Moments.log_error`; both must be rigorous, because every figure of the contour accountant
         rests on them.
         """
-        del line, direction
         return None
 
     def closed_form(self) -> tuple[Shape, float] | None:
@@ -178,12 +177,10 @@ class Guarantee(ABC):
 
     def infinity(self, direction: Direction = Direction.REMOVE) -> Interval:
         """The probability under P of an outcome that is impossible under Q."""
-        del direction
         return _NEVER
 
     def atoms(self, direction: Direction = Direction.REMOVE) -> Atoms | None:
         """The law of the finite loss as a short list of atoms; None where it is not one."""
-        del direction
         return None
 
     def capped(self, cap: float) -> "Guarantee | None":
@@ -191,7 +188,6 @@ class Guarantee(ABC):
 
         None where it would gain nothing: where the tail of the loss is as light as its bulk.
         """
-        del cap
         return None
 
     # --- what families refine -------------------------------------------------------------------

@@ -47,7 +47,6 @@ class LaplaceNoise(Guarantee):
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """S epsilon + log(1 - (1 - e^(-2u epsilon)) (1/2 - 1/(4u))), u = s + 1/2."""
-        del direction
         s, e = Interval.of(order), Interval.of(self.epsilon0)
         twice = s * 2 + 1
         return s * e + ((twice * -e).expm1() * (Fraction(1, 2) - 1 / (twice * 2))).log1p()
@@ -58,7 +57,6 @@ class LaplaceNoise(Guarantee):
 
     def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments:
         """In closed form."""
-        del direction
         return shapes.single(shapes.LAPLACE, float(self.epsilon0), line)
 
     def _delta(self, epsilon: Fraction) -> Bound:

@@ -51,7 +51,6 @@ class Pure(Guarantee):
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """Log cosh(u epsilon) - log cosh(epsilon/2), u = order + 1/2."""
-        del direction
         return two_point_log_mgf(self.epsilon0, order)
 
     def closed_form(self) -> tuple[shapes.Shape, float]:
@@ -60,12 +59,10 @@ class Pure(Guarantee):
 
     def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments:
         """Those of randomized response."""
-        del direction
         return shapes.single(shapes.TWO_POINT, float(self.epsilon0), line)
 
     def atoms(self, direction: Direction = Direction.REMOVE) -> Atoms:
         """Plus and minus epsilon."""
-        del direction
         return two_point_atoms(self.epsilon0)
 
     def _delta(self, epsilon: Fraction) -> Bound:

@@ -78,7 +78,6 @@ class Shuffled(Guarantee):
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """From above: that of the clones, or of the report itself."""
-        del direction
         own = two_point_log_mgf(self.epsilon0, order)
         return Interval.between(0, min(own.upper, self._log_moment(Interval.of(order).upper)))
 

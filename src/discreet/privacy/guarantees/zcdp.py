@@ -70,12 +70,10 @@ class ZCDP(Guarantee):
 
     def infinity(self, direction: Direction = Direction.REMOVE) -> Interval:
         """Delta."""
-        del direction
         return Interval.of(self.delta0)
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """Rho s (s + 1), times 1 - delta."""
-        del direction
         s = Interval.of(order)
         return s * (s + 1) * self.rho0 + Interval.of(-self.delta0).log1p()
 
