@@ -35,7 +35,7 @@ from discreet.privacy.guarantees.bounded_ranges import Ranges
 from discreet.privacy.guarantees.discrete_gaussian import DiscreteGaussianNoise
 from discreet.privacy.guarantees.discrete_laplace import DiscreteLaplaceNoise
 from discreet.privacy.guarantees.gaussian import GDP, GaussianNoise
-from discreet.privacy.guarantees.guarantee import Guarantee
+from discreet.privacy.guarantees.guarantee import Guarantee, fill
 from discreet.privacy.guarantees.laplace import LaplaceNoise
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import Pure
@@ -135,13 +135,8 @@ class Charge:
                 why="only epsilon, rho and mu-squared have a delta that adds up",
                 fix="charge it by MU_SQUARED, RHO or EPSILON",
             )
-        object.__setattr__(self, "amount", cost)
-        object.__setattr__(self, "delta", slip)
-        object.__setattr__(self, "measure", measure)
-        object.__setattr__(self, "neighbours", Neighbours(neighbours))
-        object.__setattr__(self, "stated", stated)
-        object.__setattr__(self, "units", units(cost))
-        object.__setattr__(self, "delta_units", units(slip))
+        fill(self, amount=cost, delta=slip, units=units(cost), delta_units=units(slip))
+        fill(self, measure=measure, neighbours=neighbours, stated=stated)
 
     def to_dict(self) -> dict[str, str]:
         """Plain strings; `from_dict` reads them back."""

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -27,6 +28,7 @@ from discreet.privacy.budgets.charges import (
 )
 from discreet.privacy.composition.composed import Composed
 from discreet.privacy.guarantees.approximate import probability
+from discreet.privacy.guarantees.guarantee import fill
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import Pure
 from discreet.privacy.numerics.rounding import ELEMENTARY, Bound, Interval
@@ -76,12 +78,8 @@ class Odometer:
     _delta: int = field(repr=False, compare=False)
 
     def __init__(self, deltas: Real = 0, *, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> None:
-        self._fill(deltas=probability(deltas, "deltas"), neighbours=Neighbours(neighbours))
-        self._fill(history=ChargeHistory(), _rho=0, _sum=0, _delta=0)
-
-    def _fill(self, **facts: object) -> None:
-        for name, fact in facts.items():
-            object.__setattr__(self, name, fact)
+        fill(self, deltas=probability(deltas, "deltas"), neighbours=neighbours)
+        fill(self, history=ChargeHistory(), _rho=0, _sum=0, _delta=0)
 
     @property
     def spent(self) -> Charge:
@@ -105,11 +103,10 @@ class Odometer:
         """
         self._check(charge)
         both = self._sum is not None and charge.measure == EPSILON
-        after = object.__new__(Odometer)
-        after._fill(deltas=self.deltas, neighbours=self.neighbours)
-        after._fill(history=self.history.append(charge), _rho=self._rho + _rho_units(charge))
-        after._fill(_sum=(self._sum or 0) + charge.units if both else None)
-        after._fill(_delta=self._delta + charge.delta_units)
+        after = copy(self)
+        fill(after, history=self.history.append(charge), _rho=self._rho + _rho_units(charge))
+        fill(after, _sum=(self._sum or 0) + charge.units if both else None)
+        fill(after, _delta=self._delta + charge.delta_units)
         return after
 
     def epsilon(self, delta: Real) -> Bound:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.numerics import shapes
-from discreet.privacy.numerics.moments import Direction, Moments, OrderLine
+from discreet.privacy.numerics.moments import Direction
 from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.rationals import Real, positive
 
@@ -64,10 +64,6 @@ class BoundedRange(Guarantee):
     def closed_form(self) -> tuple[shapes.Shape, float]:
         """Bounded range."""
         return shapes.BOUNDED_RANGE, float(self.epsilon0)
-
-    def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments:
-        """Those of the envelope, in closed form."""
-        return shapes.single(shapes.BOUNDED_RANGE, float(self.epsilon0), line)
 
     def _delta(self, epsilon: Fraction) -> Bound:
         if epsilon >= self.epsilon0:

@@ -26,6 +26,7 @@ from typing import ClassVar, Final, TypeVar
 
 from discreet.errors import InputError
 from discreet.privacy.guarantees.neighbours import Neighbours
+from discreet.privacy.numerics import shapes
 from discreet.privacy.numerics.inversion import best_tradeoff, invert
 from discreet.privacy.numerics.moments import Atoms, Direction, Moments, OrderLine
 from discreet.privacy.numerics.rounding import Bound, Interval, Number
@@ -161,11 +162,12 @@ class Guarantee(ABC):
     def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments | None:
         """The moments on a line of complex orders; None where there is no dominating pair.
 
-        An implementation by quadrature adds its quadrature error to `Moments.error` and
-        `Moments.log_error`; both must be rigorous, because every figure of the contour accountant
-        rests on them.
+        Those of the closed form, where there is one. An implementation by quadrature adds its
+        quadrature error to `Moments.error` and `Moments.log_error`; both must be rigorous, because
+        every figure of the contour accountant rests on them.
         """
-        return None
+        form = self.closed_form()
+        return None if form is None else shapes.single(*form, line)
 
     def closed_form(self) -> tuple[Shape, float] | None:
         """The one-parameter shape of the finite loss in both directions, where it has one.
@@ -222,7 +224,7 @@ def stored_as(kind: str) -> Callable[[Family], Family]:
     return register
 
 
-def fill(value: Guarantee, **facts: object) -> None:
+def fill(value: object, **facts: object) -> None:
     """Set the fields of a frozen value while it is being born; neighbours may come by name."""
     for name, fact in facts.items():
         known = Neighbours(fact) if name == "neighbours" else fact

@@ -6,7 +6,7 @@ from fractions import Fraction
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.numerics import shapes
-from discreet.privacy.numerics.moments import Direction, Moments, OrderLine
+from discreet.privacy.numerics.moments import Direction
 from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.rationals import Real, positive
 
@@ -54,10 +54,6 @@ class LaplaceNoise(Guarantee):
     def closed_form(self) -> tuple[shapes.Shape, float]:
         """Laplace."""
         return shapes.LAPLACE, float(self.epsilon0)
-
-    def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments:
-        """In closed form."""
-        return shapes.single(shapes.LAPLACE, float(self.epsilon0), line)
 
     def _delta(self, epsilon: Fraction) -> Bound:
         if epsilon >= self.epsilon0:

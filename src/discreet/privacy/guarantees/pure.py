@@ -6,7 +6,7 @@ from fractions import Fraction
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.numerics import shapes
-from discreet.privacy.numerics.moments import Atoms, Direction, Moments, OrderLine
+from discreet.privacy.numerics.moments import Atoms, Direction
 from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.rationals import Real, non_negative
 
@@ -56,10 +56,6 @@ class Pure(Guarantee):
     def closed_form(self) -> tuple[shapes.Shape, float]:
         """Two point."""
         return shapes.TWO_POINT, float(self.epsilon0)
-
-    def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments:
-        """Those of randomized response."""
-        return shapes.single(shapes.TWO_POINT, float(self.epsilon0), line)
 
     def atoms(self, direction: Direction = Direction.REMOVE) -> Atoms:
         """Plus and minus epsilon."""
