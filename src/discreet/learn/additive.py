@@ -124,8 +124,7 @@ class AdditiveClassifier(PrivateClassifier):
         def centred(step: Floats) -> Floats:
             """Curves of mean 0: what all features share is the constant's alone."""
             mean = np.bincount(own, part[:-1] * step[:-1]) / np.bincount(own, part[:-1] + 1e-9)
-            answer: Floats = np.append(step[:-1] - mean[own], step[-1])
-            return answer
+            return np.asarray(np.append(step[:-1] - mean[own], step[-1]))
 
         def gradient(theta: Floats) -> CurveGradient:
             return CurveGradient(theta, features, self._CLIP)
@@ -156,8 +155,7 @@ class AdditiveClassifier(PrivateClassifier):
         margin = self.intercept_ + sum(
             curve[:, codes[:, j]].T for j, curve in enumerate(self.curves_)
         )
-        answer: Floats = margin[:, 0] if len(self.classes_) == 2 else margin
-        return answer
+        return np.asarray(margin[:, 0] if len(self.classes_) == 2 else margin)
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Probabilities of the classes."""

@@ -140,8 +140,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
         check_is_fitted(self, "guarantee_")
         read = self._read_features(x, reset=False)
         low, high = read_bounds(self.bounds, self.n_features_in_)
-        answer: Floats = np.clip(np.where(np.isnan(read), (low + high) / 2, read), low, high)
-        return answer
+        return np.asarray(np.clip(np.where(np.isnan(read), (low + high) / 2, read), low, high))
 
     def _target_of(self, y: Any, rows: int) -> Floats | None:
         """Targets as doubles, one a row; None where there are none."""

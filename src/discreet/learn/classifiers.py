@@ -87,8 +87,7 @@ class LinearClassifier(PrivateClassifier):
     def decision_function(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Margins: one a row for two classes, else one for each class."""
         margin = self._clamped(X) @ self.coef_.T + self.intercept_
-        answer: Floats = margin[:, 0] if len(self.classes_) == 2 else margin
-        return answer
+        return np.asarray(margin[:, 0] if len(self.classes_) == 2 else margin)
 
     def predict(self, X: Any) -> Any:  # noqa: N803 - sklearn's
         """The class with the largest margin."""
@@ -207,5 +206,4 @@ def margin_shares(margin: Floats) -> Floats:
 def softmax(margin: Floats) -> Floats:
     """Margins as probabilities."""
     e = np.exp(margin - margin.max(axis=1, keepdims=True))
-    answer: Floats = e / e.sum(axis=1, keepdims=True)
-    return answer
+    return np.asarray(e / e.sum(axis=1, keepdims=True))

@@ -124,8 +124,7 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
         away = self._clamped(X)[:, None, :] - self.cluster_centers_
         low, high = read_bounds(self.bounds, self.n_features_in_)
         away = away * (2 / (high - low))
-        answer: Floats = np.sqrt((away**2).sum(axis=2))
-        return answer
+        return np.asarray(np.sqrt((away**2).sum(axis=2)))
 
     @property
     def _n_features_out(self) -> int:

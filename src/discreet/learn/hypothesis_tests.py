@@ -331,8 +331,7 @@ def _two(classes: Any) -> None:
 
 def _shares(counts: Floats) -> Floats:
     positive = np.maximum(counts, 1.0)
-    answer: Floats = positive / positive.sum()
-    return answer
+    return np.asarray(positive / positive.sum())
 
 
 def _centring(p: Floats) -> Floats:

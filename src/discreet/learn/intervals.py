@@ -11,8 +11,7 @@ from discreet.learn.rows import Floats
 def normal_intervals(values: Floats, errors: Floats, confidence: float) -> Floats:
     """Each value +- z errors: one row (low, high) a value."""
     width = z_score(confidence) * errors
-    answer: Floats = np.stack([values - width, values + width], axis=-1)
-    return answer
+    return np.asarray(np.stack([values - width, values + width], axis=-1))
 
 
 def z_score(confidence: float) -> float:

@@ -105,8 +105,7 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Predictions, within the bounds of the target."""
         told = self._clamped(X) @ self.coef_ + self.intercept_
-        answer: Floats = np.clip(told, *self.target_bounds_)
-        return answer
+        return np.asarray(np.clip(told, *self.target_bounds_))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

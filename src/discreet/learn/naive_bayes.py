@@ -58,8 +58,7 @@ class GaussianNB(BayesClassifier):
 
     def _joint(self, x: Floats) -> Floats:
         away = (x[:, None, :] - self.theta_) ** 2 / self.var_ + np.log(self.var_)
-        answer: Floats = np.log(self.class_prior_) - 0.5 * away.sum(axis=2)
-        return answer
+        return np.asarray(np.log(self.class_prior_) - 0.5 * away.sum(axis=2))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

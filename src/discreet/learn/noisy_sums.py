@@ -136,8 +136,7 @@ class NoisySums:
         exact = np.zeros(statistic.width, dtype=object)  # Python's integers never wrap
         for chunk in rows.chunks():
             exact += statistic.sums(chunk).ravel().astype(np.int64)
-        released: NDArray[Any] = self._mechanism(statistic, share).release(exact)
-        return released
+        return np.asarray(self._mechanism(statistic, share).release(exact))
 
 
 def mu_squared_of(epsilon: Real, delta: Real) -> Fraction:

@@ -37,8 +37,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator): 
         check_is_fitted(self, "mean_")
         low, high = read_bounds(self.bounds, self.n_features_in_)
         x = np.clip(self._read_features(X, reset=False), low, high)
-        answer: Floats = np.where(np.isnan(x), 0.0, (x - self.mean_) / self.scale_)
-        return answer
+        return np.asarray(np.where(np.isnan(x), 0.0, (x - self.mean_) / self.scale_))
 
     @property
     def transformed_bounds_(self) -> list[tuple[float, float]]:

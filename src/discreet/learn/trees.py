@@ -113,8 +113,7 @@ class TreeClassifier(PrivateClassifier):
         bins = self._own_bins()
         codes = bins.codes(self._clamped(X)) - bins.starts
         pairs = zip(self.trees_, self.leaf_shares_, strict=True)
-        mean: Floats = np.mean([shares[tree.leaves(codes)] for tree, shares in pairs], axis=0)
-        return mean
+        return np.asarray(np.mean([shares[tree.leaves(codes)] for tree, shares in pairs], axis=0))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

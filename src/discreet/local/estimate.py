@@ -89,8 +89,7 @@ class Estimate:
 
     def _variance(self, counts: Floats) -> Floats:
         inside = np.clip(counts, 0, self.n)
-        found: Floats = np.maximum(self.base + self.slope * inside, 0.0)
-        return found
+        return np.asarray(np.maximum(self.base + self.slope * inside, 0.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -194,5 +194,4 @@ class HeavyHitters(LocalProtocol):
 
 
 def _bucket(sums: NDArray[np.uint64], salt: np.uint64) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = ((sums + salt) >> np.uint64(48)).astype(np.int64)
-    return found
+    return np.asarray(((sums + salt) >> np.uint64(48)).astype(np.int64))

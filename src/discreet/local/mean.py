@@ -196,8 +196,7 @@ class Mean1Bit(MeanProtocol):
 
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
         """0 or 1."""
-        found: NDArray[np.bool_] = rows[:, 0] <= 1
-        return found
+        return np.asarray(rows[:, 0] <= 1)
 
     def split(self, rows: Octets) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Bits."""
@@ -274,8 +273,7 @@ class PiecewiseMean(MeanProtocol):
         hit = np.asarray(noise.bernoulli(self.inside, size=n))
         near = codes + np.asarray(noise.below(w, size=n))
         far = np.asarray(noise.below(self.points - w, size=n))
-        found: NDArray[np.int64] = np.where(hit, near, far + w * (far >= codes))
-        return found
+        return np.asarray(np.where(hit, near, far + w * (far >= codes)))
 
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
         """Points that exist."""
@@ -361,8 +359,7 @@ class HybridMean(MeanProtocol):
         """A bit or a point that exists; where only bits are sent, a bit."""
         kinds, numbers = self.split(rows)
         points = self.point.points if self.share else 0
-        found: NDArray[np.bool_] = numbers < np.array([2, points])[kinds]
-        return found
+        return np.asarray(numbers < np.array([2, points])[kinds])
 
     def split(self, rows: Octets) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The kind is the highest bit."""

@@ -237,8 +237,7 @@ def _log_up(ratio: Fraction) -> Fraction:
 def _less(rows: Floats, column: Floats) -> Floats:
     """What a regression on the column leaves."""
     length = max(float(column @ column), _LOST)
-    found: Floats = rows - np.multiply.outer(column, column @ rows / length)
-    return found
+    return np.asarray(rows - np.multiply.outer(column, column @ rows / length))
 
 
 def _regress(values: list[Any], design: Floats, target: Floats, n: int) -> DecodedValues:

@@ -44,8 +44,7 @@ class BitmapProtocol(FrequencyProtocol):
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
         """No bit beyond the domain."""
         spare = 8 * self.width - self.domain.size
-        found: NDArray[np.bool_] = rows[:, -1] < (1 << (8 - spare))
-        return found
+        return np.asarray(rows[:, -1] < (1 << (8 - spare)))
 
     def tally(self, rows: Octets, sums: Statistic) -> None:
         """How often each bit was set."""
@@ -193,8 +192,7 @@ class SubsetSelection(BitmapProtocol):
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
         """As many members as everybody reports, none beyond the domain."""
         members = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
-        found: NDArray[np.bool_] = BitmapProtocol.is_valid(self, rows) & (members == self.members)
-        return found
+        return np.asarray(BitmapProtocol.is_valid(self, rows) & (members == self.members))
 
     def law(self, value: Any) -> Law | None:
         """Sets with the own value, and sets without."""

@@ -149,8 +149,7 @@ class ReportNoisyMax(Selection):
         noisy = np.asarray(add(steps, draw(self.scale_steps, size=(runs, steps.size))))
         lots = noise.below(1 << 62, size=noisy.shape)
         tied = noisy == noisy.max(axis=1, keepdims=True)
-        chosen: Indices = np.where(tied, lots, -1).argmax(axis=1).astype(np.int64)
-        return chosen
+        return np.asarray(np.where(tied, lots, -1).argmax(axis=1).astype(np.int64))
 
 
 def _read_noise(name: str) -> MaxNoise:

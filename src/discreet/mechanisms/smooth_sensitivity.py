@@ -249,8 +249,7 @@ class SmoothMedian(RowMechanism):
         return Claim("SmoothMedian", self.guarantee, pairs, self._draw, views=(seen,))
 
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:
-        drawn: NDArray[Any] = self.noisy.claim.draw(self._reduce(values), runs)
-        return drawn
+        return np.asarray(self.noisy.claim.draw(self._reduce(values), runs))
 
     def _reduce(self, values: Any) -> tuple[int, list[int]]:
         """The median in steps, and its local sensitivities at the distances that are looked at."""

@@ -130,8 +130,7 @@ class UnboundedQuantile(RowMechanism):
         return ends(law)
 
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:
-        points: NDArray[Any] = self.grid.value(self._points(values, runs))
-        return points
+        return np.asarray(self.grid.value(self._points(values, runs)))
 
     def _points(self, values: Any, runs: int) -> NDArray[np.int64]:
         """Ladder points, in steps, of `runs` independent runs."""

@@ -178,5 +178,4 @@ def _grid_terms(each: float, steps: int, line: OrderLine, end: float) -> Complex
     dip = expm1(x) * np.cos(y) - 2 * np.sin(y / 2) ** 2 - 1j * (exp(x) * np.sin(y))
     rest = exp(x * (steps - 1)) * np.exp(-1j * y * (steps - 1)) - 1
     q = np.exp(x - 1j * y)
-    terms: ComplexArray = z + end * z.conj() - expm1(-each) * z * (q * rest / dip)
-    return terms
+    return np.asarray(z + end * z.conj() - expm1(-each) * z * (q * rest / dip))
