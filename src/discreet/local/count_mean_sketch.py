@@ -61,10 +61,6 @@ class Sketch(LocalProtocol):
                 fix="pass a power of two up to 2^24 for columns, and up to 65536 hashes",
             )
 
-    def parameters(self) -> dict[str, Any]:
-        """The size of the sketch."""
-        return {"hashes": self.hashes, "columns": self.columns}
-
     @property
     def shape(self) -> tuple[int, ...]:
         """A row for each function; the last column counts its reports."""

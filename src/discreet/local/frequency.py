@@ -45,10 +45,6 @@ class FrequencyProtocol(LocalProtocol):
     def supporters(self, statistic: Statistic, n: int) -> NDArray[Any]:
         """How many reports support each value of the domain."""
 
-    def parameters(self) -> dict[str, Any]:
-        """The domain; subclasses add theirs."""
-        return {"domain": self.domain.described()}
-
     def read(self, values: Any) -> NDArray[np.int64]:
         """Values as their numbers."""
         return self.domain.numbers(values)

@@ -67,10 +67,6 @@ class HeavyHitters(LocalProtocol):
         """How hashes are reported."""
         return LocalHashing(epsilon=self.epsilon, domain=ValueDomain(_BUCKETS))
 
-    def parameters(self) -> dict[str, Any]:
-        """The length."""
-        return {"length": self.length}
-
     @property
     def width(self) -> int:
         """The length of the prefix, and a report of its hash."""

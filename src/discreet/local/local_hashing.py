@@ -167,10 +167,6 @@ class LocalHashing(HashedProtocol):
         """As chosen."""
         return int(self.hash_bits or 0)
 
-    def parameters(self) -> dict[str, Any]:
-        """The domain and the size of the hash."""
-        return {"domain": self.domain.described(), "hash_bits": self.hash_bits}
-
 
 @stored_as("hadamard-response/1")
 @dataclass(frozen=True, kw_only=True)

@@ -60,10 +60,6 @@ class MeanProtocol(LocalProtocol):
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
 
-    def parameters(self) -> dict[str, Any]:
-        """The bounds."""
-        return {"lower": str(self.lower), "upper": str(self.upper)}
-
     @property
     def shape(self) -> tuple[int, ...]:
         """For each kind of report: how many, their sum, and their squares' sum in two halves."""

@@ -5,7 +5,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
+from discreet.local.domain import ValueDomain
 from discreet.local.reports import Octets, write_frame
 from discreet.mechanisms.mechanism import Claim, Law, Pair
 from discreet.mechanisms.randomized_response import RandomizedResponse
@@ -130,13 +131,10 @@ class LocalProtocol(ABC):
         """What leaves the device of a report that is kept; the report itself, usually."""
         return rows
 
-    @abstractmethod
-    def parameters(self) -> dict[str, Any]:
-        """All fields but epsilon, for JSON."""
-
     def to_dict(self) -> dict[str, Any]:
         """The public parameters, for whoever wants to report."""
-        return {"protocol": self.kind, "epsilon": str(self.epsilon), **self.parameters()}
+        facts = {one.name: _plain(getattr(self, one.name)) for one in fields(self)}
+        return {"protocol": self.kind, **facts}
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> "LocalProtocol":
@@ -191,6 +189,13 @@ class LocalProtocol(ABC):
     def coded(self, rows: Octets) -> NDArray[Any]:
         """Reports as rows of numbers, for the auditor."""
         return rows.astype(np.int64) if self.width > 8 else as_numbers(rows)
+
+
+def _plain(value: Any) -> Any:
+    """A parameter, for JSON."""
+    if isinstance(value, ValueDomain):
+        return value.described()
+    return str(value) if isinstance(value, Fraction) else value
 
 
 class Reporter:

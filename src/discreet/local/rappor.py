@@ -106,11 +106,6 @@ class Rappor(LocalProtocol):
         lifetime = _log_up(((1 - self.f / 2) / (self.f / 2)) ** (2 * self.hashes))
         object.__setattr__(self, "epsilon", lifetime)
 
-    def parameters(self) -> dict[str, Any]:
-        """All of them."""
-        sizes = {"bits": self.bits, "hashes": self.hashes, "cohorts": self.cohorts}
-        return sizes | {"f": str(self.f), "p": str(self.p), "q": str(self.q)}
-
     @property
     def set_chances(self) -> tuple[Fraction, Fraction]:
         """P* and q*: that a reported bit is set where the filter's is not, and where it is."""

@@ -98,10 +98,6 @@ class UnaryEncoding(BitmapProtocol):
         lie = 1 / (1 + likelihood_ratio(self.epsilon / 2))
         return 1 - lie, lie
 
-    def parameters(self) -> dict[str, Any]:
-        """The domain and the form."""
-        return {"domain": self.domain.described(), "form": self.form}
-
     def randomize(self, codes: NDArray[Any]) -> Octets:
         """All bits of all people, a block at a time."""
         p, q = self.support

@@ -79,10 +79,6 @@ class UnitVectorMean(LocalProtocol):
         """The mean inner product of a reported direction with a unit vector."""
         return _best(self.directions, self.dimension, likelihood_ratio(self.epsilon))[1]
 
-    def parameters(self) -> dict[str, Any]:
-        """The sizes."""
-        return {"dimension": self.dimension, "directions": self.directions}
-
     @property
     def width(self) -> int:
         """A seed and the number of a direction."""
