@@ -4,8 +4,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from discreet.errors import InputError
 from discreet.learn.rows import Floats
+from discreet.rationals import proper_share
 
 
 def normal_intervals(values: Floats, errors: Floats, confidence: float) -> Floats:
@@ -16,8 +16,4 @@ def normal_intervals(values: Floats, errors: Floats, confidence: float) -> Float
 
 def z_score(confidence: float) -> float:
     """The two-sided normal quantile of a confidence in (0, 1)."""
-    if 0 < confidence < 1:
-        return NormalDist().inv_cdf((1 + confidence) / 2)
-    raise InputError(
-        f"confidence is {confidence}", why="it is a probability", fix="pass one such as 0.95"
-    )
+    return NormalDist().inv_cdf((1 + float(proper_share(confidence, "confidence"))) / 2)

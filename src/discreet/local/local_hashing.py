@@ -1,6 +1,7 @@
 """Local hashing with linear hashes: randomized response on a public hash of the value."""
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
@@ -48,9 +49,9 @@ class HashedProtocol(FrequencyProtocol):
     """
 
     @property
+    @abstractmethod
     def bits(self) -> int:
         """Bits of the hash."""
-        raise NotImplementedError
 
     @property
     def value_bits(self) -> int:

@@ -3,7 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from enum import Enum
+from typing import Any, TypeAlias, TypeVar
 
 from numpy.typing import NDArray
 
@@ -62,6 +63,9 @@ class Claim:
     views: tuple[View, ...] = ()
 
 
+Kind = TypeVar("Kind", bound=Enum)
+
+
 class Mechanism(ABC):
     """A randomised answer with a stated guarantee.
 
@@ -104,6 +108,15 @@ def fill(mechanism: Mechanism, **facts: object) -> None:
     """Set the fields of a frozen mechanism while it is being born."""
     for name, fact in facts.items():
         object.__setattr__(mechanism, name, fact)
+
+
+def one_of(kinds: type[Kind], value: object, name: str) -> Kind:
+    """Read one of the members of an enumeration by its value."""
+    try:
+        return kinds(value)
+    except ValueError:
+        listed = " or ".join(repr(one.value) for one in kinds)
+        raise InputError(f"{name} is {value!r}", why=f"it is {listed}", fix="pass one") from None
 
 
 def exactly_one(**choices: object) -> None:

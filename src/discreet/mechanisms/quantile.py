@@ -22,7 +22,7 @@ from discreet.mechanisms.ranks import CellCounts
 from discreet.mechanisms.selection import epsilon_and_scale
 from discreet.privacy import BoundedRange, Guarantee, Neighbours, compose
 from discreet.privacy.numerics.rounding import Interval, total
-from discreet.rationals import Real, positive, rational
+from discreet.rationals import Real, positive, probability
 
 _LISTED = 512
 _ROWS = 4096
@@ -81,7 +81,7 @@ class Quantile(RowMechanism):
         grid: Real | PowerOfTwoGrid = 1,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
-        target, unit = read_quantile(quantile), Neighbours(neighbours)
+        target, unit = probability(quantile, "quantile"), Neighbours(neighbours)
         strength, width = epsilon_and_scale(epsilon, scale, rank_range(target, unit))
         fill(
             self,
@@ -180,7 +180,10 @@ class Quantiles(RowMechanism):
         grid: Real | PowerOfTwoGrid = 1,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
-        targets = tuple(map(read_quantile, quantiles if isinstance(quantiles, Iterable) else ()))
+        targets = [
+            probability(q, "quantile")
+            for q in (quantiles if isinstance(quantiles, Iterable) else ())
+        ]
         if not targets or any(a >= b for a, b in pairwise(targets)):
             raise InputError(
                 "quantiles are not a rising list",
@@ -189,7 +192,7 @@ class Quantiles(RowMechanism):
             )
         fill(
             self,
-            quantiles=targets,
+            quantiles=tuple(targets),
             range=GridRange.read(lower, upper, grid),
             epsilon=positive(epsilon, "epsilon"),
             neighbours=Neighbours(neighbours),
@@ -328,16 +331,6 @@ def law_of_cells(
         for weight, start, width in zip(weights, pieces.starts, widths, strict=True)
         for i in range(width)
     }
-
-
-def read_quantile(quantile: Real) -> Fraction:
-    """Read a quantile from 0 to 1."""
-    exact = rational(quantile, "quantile")
-    if 0 <= exact <= 1:
-        return exact
-    raise InputError(
-        f"quantile is {quantile}", why="it is a share of the people", fix="pass it from 0 to 1"
-    )
 
 
 def rank_sensitivity(quantile: Fraction, neighbours: Neighbours) -> Fraction:

@@ -12,12 +12,12 @@ from discreet.mechanisms.grid import PowerOfTwoGrid, choose_grid
 from discreet.mechanisms.listed_law import ends
 from discreet.mechanisms.mechanism import Claim, Law, Pair, RowMechanism, fill
 from discreet.mechanisms.median import GridRange
-from discreet.mechanisms.quantile import rank_sensitivity, read_quantile
+from discreet.mechanisms.quantile import rank_sensitivity
 from discreet.mechanisms.ranks import CellCounts
 from discreet.mechanisms.sparse_vector import AboveThreshold
 from discreet.privacy import Neighbours, Pure
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, rational
+from discreet.rationals import Real, probability, rational
 
 _LISTED: Final = 128
 _TOP: Final = 1 << 60
@@ -67,7 +67,7 @@ class UnboundedQuantile(RowMechanism):
         growth: Real = Fraction(9, 8),
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
-        target, unit = read_quantile(quantile), Neighbours(neighbours)
+        target, unit = probability(quantile, "quantile"), Neighbours(neighbours)
         public = choose_grid(grid, Fraction(1))
         test = AboveThreshold(
             threshold=0,

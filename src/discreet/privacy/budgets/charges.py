@@ -29,7 +29,7 @@ from typing import Any, Final, Literal, TypeAlias
 from discreet.errors import InputError
 from discreet.privacy.budgets.domination import dominating_mu, least_mu
 from discreet.privacy.composition.composed import Composed, compose
-from discreet.privacy.guarantees.approximate import Approximate, probability
+from discreet.privacy.guarantees.approximate import Approximate
 from discreet.privacy.guarantees.bounded_range import BoundedRange
 from discreet.privacy.guarantees.bounded_ranges import Ranges
 from discreet.privacy.guarantees.discrete_gaussian import DiscreteGaussianNoise
@@ -44,7 +44,7 @@ from discreet.privacy.guarantees.renyi import RDP
 from discreet.privacy.guarantees.subsampled import Subsampled
 from discreet.privacy.guarantees.zcdp import ZCDP
 from discreet.privacy.numerics.rounding import PI, Bound
-from discreet.rationals import Real, non_negative, rational
+from discreet.rationals import Real, non_negative, probability, rational
 
 Bounded: TypeAlias = (
     Pure | LaplaceNoise | DiscreteLaplaceNoise | RandomizedResponseNoise | BoundedRange

@@ -27,12 +27,11 @@ from discreet.privacy.budgets.charges import (
     unreadable,
 )
 from discreet.privacy.composition.composed import Composed
-from discreet.privacy.guarantees.approximate import probability
 from discreet.privacy.guarantees.guarantee import fill
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import Pure
 from discreet.privacy.numerics.rounding import ELEMENTARY, Bound, Interval
-from discreet.rationals import Real
+from discreet.rationals import Real, probability
 
 _ORDERS: Final = 2.0 ** (np.arange(-12, 81) / 4)
 """The orders that are mixed with equal weights: 1/8 to 2^20, best for rho from 1e3 to 1e-11."""

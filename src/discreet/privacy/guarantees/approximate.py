@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.errors import InputError
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import (
@@ -15,7 +14,7 @@ from discreet.privacy.guarantees.pure import (
 from discreet.privacy.numerics import shapes
 from discreet.privacy.numerics.moments import Atoms, Direction, Moments, OrderLine
 from discreet.privacy.numerics.rounding import UNIT, Bound, Interval, Number
-from discreet.rationals import Real, non_negative
+from discreet.rationals import Real, non_negative, probability
 
 
 @stored_as("approximate/1")
@@ -96,14 +95,6 @@ class Approximate(Guarantee):
             return Interval.of(self.epsilon0).bound("approximate")
         left = Interval.of((delta - self.delta0) / (1 - self.delta0))
         return two_point_epsilon(self.epsilon0, left).bound("approximate")
-
-
-def probability(value: Real, name: str) -> Fraction:
-    """Read a number of [0, 1]."""
-    exact = non_negative(value, name)
-    if exact <= 1:
-        return exact
-    raise InputError(f"{name} is {value}", why="it is a probability", fix=f"pass {name} <= 1")
 
 
 def group_parameters(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fraction, Fraction]:

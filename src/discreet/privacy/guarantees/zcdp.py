@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.privacy.guarantees.approximate import probability
 from discreet.privacy.guarantees.gaussian import gaussian_delta
 from discreet.privacy.guarantees.group_privacy import GroupPrivacy
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
@@ -17,7 +16,7 @@ from discreet.privacy.numerics.chernoff import (
 from discreet.privacy.numerics.inversion import last_above
 from discreet.privacy.numerics.moments import Direction
 from discreet.privacy.numerics.rounding import Bound, Interval, Number
-from discreet.rationals import Real, non_negative
+from discreet.rationals import Real, non_negative, probability
 
 
 @stored_as("zcdp/1")
