@@ -31,8 +31,7 @@ from discreet.attacks import (
 )
 from discreet.attacks.linkage import DAYS, STARS, Ratings
 from discreet.attacks.outcome import pool
-from discreet.attacks.reconstruction import Reconstruction, SubsetSum
-from discreet.attacks.robust import lying
+from discreet.attacks.reconstruction import Reconstruction, SubsetSum, lying
 from discreet.attacks.simulation import Bits, SplitMix64
 from discreet.curator.budget import Budget
 from discreet.lab import AGAINST, PLAYS, Outcome, Setting, play, releases, samples

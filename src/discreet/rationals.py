@@ -73,6 +73,22 @@ def non_negative(value: Real | SupportsFloat, name: str) -> Fraction:
     raise InputError(f"{name} is {value}", why="it cannot be negative", fix=f"pass {name} >= 0")
 
 
+def probability(value: Real | SupportsFloat, name: str) -> Fraction:
+    """Read `value` as an exact rational from 0 to 1."""
+    exact = non_negative(value, name)
+    if exact <= 1:
+        return exact
+    raise InputError(f"{name} is {value}", why="it is a probability", fix=f"pass {name} <= 1")
+
+
+def proper_share(value: Real | SupportsFloat, name: str) -> Fraction:
+    """Read `value` as an exact rational strictly between 0 and 1."""
+    exact = positive(value, name)
+    if exact < 1:
+        return exact
+    raise InputError(f"{name} is {value}", why="it is a share below 1", fix=f"pass {name} < 1")
+
+
 def whole(value: object, name: str, *, at_least: int) -> int:
     """Read `value` as an int of at least `at_least`; 3.0 is not an int, nor is True."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_)):

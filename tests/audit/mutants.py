@@ -15,10 +15,10 @@ import numpy as np
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Pair
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.mechanisms.noisy_max import ReportNoisyMax
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.propose_test_release import ProposeTestRelease

@@ -8,12 +8,11 @@ import numpy as np
 
 from discreet import noise
 from discreet.mechanisms.automatic_bounds import AutomaticBounds
-from discreet.mechanisms.claim import Claim, Pair
 from discreet.mechanisms.continual import TreeCount
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.key_selection import KeySelection, _keep_table
 from discreet.mechanisms.laplace import Laplace
-from discreet.mechanisms.mechanism import fill
+from discreet.mechanisms.mechanism import Claim, Pair, fill
 from discreet.mechanisms.noisy_max import ReportNoisyMax
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.reusable_holdout import Thresholdout

@@ -12,7 +12,7 @@ from discreet.audit.enumerate import check_law
 from discreet.audit.features import _likelihood, row_codes, rows
 from discreet.audit.profile import points
 from discreet.audit.refute import Event, certify, refute
-from discreet.mechanisms.claim import Claim, Pair
+from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.privacy import Pure
 

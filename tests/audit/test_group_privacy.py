@@ -13,7 +13,7 @@ import pytest
 
 from discreet.audit import enumerate_loss, refute
 from discreet.audit.catalogue import CATALOGUE
-from discreet.mechanisms.claim import Pair
+from discreet.mechanisms.mechanism import Pair
 from discreet.mechanisms.reusable_holdout import _Is
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.privacy.numerics.rounding import Interval

@@ -9,7 +9,7 @@ import pytest
 from discreet.answer.plan.measure import Measurement
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.audit import refute
-from discreet.mechanisms.claim import Claim, Pair
+from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.noise.bits import Keystream, replaced
 from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
 from discreet.plan.sensitivity import Strategy

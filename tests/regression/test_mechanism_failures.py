@@ -29,12 +29,12 @@ from discreet.audit.recorder import Recorder
 from discreet.audit.trace import picture
 from discreet.errors import DiscreetError, InputError
 from discreet.mechanisms.automatic_bounds import AutomaticBounds
-from discreet.mechanisms.claim import Claim, Pair
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.mechanisms.noisy_max import ReportNoisyMax
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.propose_test_release import TestedMedian

@@ -18,7 +18,7 @@ from discreet.audit import (
     replay,
 )
 from discreet.errors import DiscreetError
-from discreet.mechanisms.claim import Claim, Pair
+from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.mechanisms.sparse_vector import SparseVector
 
 Tool = Callable[..., str]

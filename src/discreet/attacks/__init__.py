@@ -6,27 +6,20 @@ system does, and returns an `Outcome`. People are made up; draws come from `simu
 good for that and for no release.
 """
 
-from discreet.attacks.averaging import Averaging
-from discreet.attacks.census import Census
-from discreet.attacks.census_counts import CensusCounts
+from discreet.attacks.census import Census, CensusCounts
 from discreet.attacks.census_tables import CensusTables
-from discreet.attacks.claims import Promise
-from discreet.attacks.differencing import Differencing
+from discreet.attacks.differencing import Averaging, Differencing
 from discreet.attacks.exponential import Exponential, Posterior
 from discreet.attacks.exposure import Exposure
-from discreet.attacks.holdout import Holdout
-from discreet.attacks.holdout_label import HoldoutLabel
+from discreet.attacks.holdout import Holdout, HoldoutLabel
 from discreet.attacks.instance_hiding import InstanceHiding
 from discreet.attacks.intersection import Intersection
 from discreet.attacks.leaderboard import Leaderboard
-from discreet.attacks.least_squares import LeastSquares
-from discreet.attacks.linear_program import LinearProgram
 from discreet.attacks.linkage import Linkage
-from discreet.attacks.low_bits import LowBits
-from discreet.attacks.outcome import Outcome
+from discreet.attacks.low_bits import LowBits, RepeatedZero
+from discreet.attacks.outcome import Outcome, Promise
+from discreet.attacks.reconstruction import LeastSquares, LinearProgram, Robust
 from discreet.attacks.refusals import Refusals
-from discreet.attacks.repeated_zero import RepeatedZero
-from discreet.attacks.robust import Robust
 from discreet.attacks.social_graph import SocialGraph
 from discreet.attacks.tracing import Tracing
 

@@ -7,9 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.checked_answers import check_effort, numbers
-from discreet.attacks.claims import Promise, check_prior
-from discreet.attacks.outcome import Outcome
+from discreet.attacks.outcome import Outcome, Promise, check_effort, check_prior, numbers
 from discreet.attacks.simulation import Bits, Reals
 from discreet.errors import InputError
 
@@ -68,3 +66,18 @@ def mean_answer(target: WardSums, subset: NDArray[np.bool_], effort: int) -> Rea
     for _ in range(effort):
         total += numbers(target(subset), len(subset))
     return total / effort
+
+
+@dataclass(frozen=True, slots=True)
+class Averaging(Differencing):
+    """Knows everybody in a ward but one, and asks for the ward's total `effort` times.
+
+    Fresh noise on each answer averages out as 1/sqrt(effort). A curator that stores its answers
+    says the same every time, and the hundredth answer tells what the first did.
+    """
+
+    def run(self, target: WardSums, effort: int = 1000) -> Outcome:
+        """Average, subtract those who are known, and round."""
+        everybody = np.ones(self.secret.shape, dtype=np.bool_)
+        total = mean_answer(target, everybody, effort)
+        return self.scored(total - self.secret[:, 1:].sum(axis=1) > 0.5)

@@ -4,9 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from discreet.attacks.checked_answers import check_effort
-from discreet.attacks.claims import Promise
-from discreet.attacks.outcome import Outcome
+from discreet.attacks.outcome import Outcome, Promise, check_effort
 from discreet.attacks.simulation import Bits, SplitMix64
 from discreet.errors import InputError
 

@@ -7,9 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.checked_answers import numbers
-from discreet.attacks.claims import Promise
-from discreet.attacks.outcome import Outcome, pool
+from discreet.attacks.outcome import Outcome, Promise, numbers, pool
 from discreet.attacks.simulation import Bits, Reals, SplitMix64
 
 DARK, BRIGHT, TEXTURE = 0.1, 0.6, 0.4

@@ -6,9 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from discreet.attacks.checked_answers import numbers
-from discreet.attacks.claims import Promise
-from discreet.attacks.outcome import Outcome
+from discreet.attacks.outcome import Outcome, Promise, numbers
 from discreet.attacks.simulation import Bits, Reals, SplitMix64
 from discreet.errors import InputError
 

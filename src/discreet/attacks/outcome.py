@@ -1,9 +1,12 @@
-"""What an attack found out, beside what chance finds out and what a guarantee lets anybody find."""
+"""What a target answers, what an attack found out, and what chance and a promise let anybody."""
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
+from discreet.attacks.simulation import Reals
 from discreet.errors import InputError
 
 
@@ -57,3 +60,132 @@ def pool(outcomes: Iterable[Outcome]) -> Outcome:
         return sum(float(getattr(run, name)) * run.n for run in runs) / max(n, 1)
 
     return Outcome(mean("success"), mean("baseline"), mean("bound"), n)
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """The guarantee that is claimed for all answers together; without epsilon, none.
+
+    `rho` is what zero-concentrated privacy promises beside epsilon and delta, where it does.
+
+    Example:
+        >>> round(Promise(1).of_bit(), 3), Promise().of_bit()
+        (0.731, 1.0)
+    """
+
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.epsilon is not None and not 0 <= self.epsilon < math.inf:
+            raise InputError(
+                f"epsilon is {self.epsilon}", why="it bounds a loss", fix="pass epsilon >= 0"
+            )
+        if self.rho is not None and not 0 <= self.rho < math.inf:
+            raise InputError(f"rho is {self.rho}", why="it bounds a loss", fix="pass rho >= 0")
+        if not 0 <= self.delta <= 1:
+            raise InputError(
+                f"delta is {self.delta}", why="it is a probability", fix="keep it in [0, 1]"
+            )
+
+    def of_bit(self, prior: float = 0.5) -> float:
+        """The most often that a secret bit is guessed: e^epsilon/(1 + e^epsilon) + delta if fair.
+
+        For answers that see a person through the bit alone, such as sums of it: there, a bit that
+        flips is a person who joins or leaves. `prior` is how probable a 1 is before any answer; a
+        constant guess is right that often, or else the rest of the time. In between are the errors
+        that epsilon allows, a polygon: the best of them is the one or the other or its corner.
+        """
+        if self.epsilon is None:
+            return 1.0
+        corner = 1 / (1 + math.exp(-self.epsilon))
+        return min(1.0, max(prior, 1 - prior, corner) + self.delta, self._concentrated(prior))
+
+    def _concentrated(self, prior: float) -> float:
+        """The same from rho, a divergence of Kullback and Leibler at most (Bun, Steinke 2016).
+
+        It bounds the distance of the two laws (Pinsker; Bretagnolle, Huber), and the guess with it.
+        """
+        if self.rho is None:
+            return 1.0
+        distance = math.sqrt(min(self.rho / 2, -math.expm1(-self.rho)))
+        return max(prior, 1 - prior) + min(prior, 1 - prior) * distance
+
+    def of_event(self, without: float) -> float:
+        """The most probable an event can be with a person in the data, from that without them."""
+        if self.epsilon is None:
+            return 1.0
+        grown = without * _exp(self.epsilon) + self.delta
+        kept = 1 - math.exp(-self.epsilon) * max(0.0, 1 - without - self.delta)
+        return min(1.0, grown, kept)
+
+    def of_measured(self, hits: int, n: int) -> float:
+        """`of_event` where the rate without was measured, by `n` trials.
+
+        It may be as much higher as three standard errors hide (Wilson 1927): an event never seen is
+        not impossible, and a system that keeps its promise is not to be accused of chance.
+        """
+        seen, slack = hits / n, 9 / n
+        spread = 3 * math.sqrt((seen * (1 - seen) + slack / 4) / n)
+        return self.of_event(min(1.0, (seen + slack / 2 + spread) / (1 + slack)))
+
+
+def check_prior(prior: float, share: float, people: int) -> None:
+    """Refuse secrets that do not look as if they came from where they are said to come from."""
+    if not 0 < prior < 1:
+        raise InputError(
+            f"prior is {prior}", why="it is how probable a 1 is", fix="keep it between 0 and 1"
+        )
+    if abs(share - prior) > 5 * math.sqrt(prior * (1 - prior) / people):
+        raise InputError(
+            f"{share:.0%} of the secrets are 1, and prior is {prior}",
+            why="chance and bound would be those of other secrets",
+            fix=f"pass how common a 1 is, such as prior={share:.2g}",
+        )
+
+
+def _exp(epsilon: float) -> float:
+    """e^epsilon, or infinity where a float ends."""
+    return math.exp(epsilon) if epsilon < 700 else math.inf
+
+
+def check_effort(effort: int, counts: str) -> None:
+    """Refuse an attack that does nothing."""
+    if effort < 1:
+        raise InputError(
+            f"effort is {effort}", why=f"it counts {counts}", fix="pass effort of at least 1"
+        )
+
+
+def numbers(said: object, *shape: int) -> Reals:
+    """An answer as finite numbers of this shape; of no shape, one number.
+
+    Without it an answer of NaN is compared with something, that is false, and an attacker who was
+    told nothing at all seems to have been kept from learning anything.
+
+    Example:
+        >>> float(numbers(3)), numbers([1, 2], 2).tolist()
+        (3.0, [1.0, 2.0])
+    """
+    try:
+        read = np.asarray(said, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise _unusable(f"a {type(said).__name__}", shape) from None
+    if read.shape != shape:
+        raise _unusable(_told(read.shape), shape)
+    if not np.isfinite(read).all():
+        raise _unusable("what is not a finite number", shape)
+    return read
+
+
+def _unusable(found: str, shape: tuple[int, ...]) -> InputError:
+    return InputError(
+        f"the target answered with {found}",
+        why=f"the attack reads {_told(shape)}, and finite",
+        fix="let the target answer every question, with a number where it would rather not",
+    )
+
+
+def _told(shape: tuple[int, ...]) -> str:
+    return f"an array of {' x '.join(map(str, shape))} numbers" if shape else "one number"

@@ -5,11 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.checked_answers import check_effort, numbers
-from discreet.attacks.claims import Promise
 from discreet.attacks.differencing import Differencing, WardSums
 from discreet.attacks.exponential import databases, posterior
-from discreet.attacks.outcome import Outcome
+from discreet.attacks.outcome import Outcome, Promise, check_effort, numbers
 from discreet.attacks.simulation import Bits, Reals
 
 
@@ -52,7 +50,6 @@ class SimulatableAuditor(QueryAuditor):
     __slots__ = ()
 
     def _refuses(self, sums: Bits, truth: Bits) -> NDArray[np.bool_]:
-        del truth
         return np.asarray(
             np.any([self._tells(self._open & (sums == n)) for n in range(sums.max() + 1)], axis=0)
         )

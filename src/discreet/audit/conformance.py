@@ -16,8 +16,7 @@ from discreet.audit.replay import replay
 from discreet.audit.steps import step_by_step
 from discreet.audit.trace import picture
 from discreet.errors import DiscreetError, InputError, InvariantBroken
-from discreet.mechanisms.claim import Claim, Pair
-from discreet.mechanisms.mechanism import Mechanism
+from discreet.mechanisms.mechanism import Claim, Mechanism, Pair
 from discreet.privacy import Guarantee, Neighbours
 
 _RUNS: Final = 50

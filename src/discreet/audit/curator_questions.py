@@ -20,7 +20,7 @@ from discreet.audit.replay import replay
 from discreet.audit.report import Audit
 from discreet.curator.budget import Budget
 from discreet.curator.opening import Curator
-from discreet.mechanisms.claim import Claim, Pair
+from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.plan.schema import Bounds
 from discreet.privacy import Approximate
 

@@ -18,7 +18,7 @@ from discreet.audit.features import Floats, Outputs, row_codes, rows
 from discreet.audit.profile import points, samples_for
 from discreet.audit.trace import distinct
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Law, View
+from discreet.mechanisms.mechanism import Claim, Law, View
 from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Interval, total
 
 ORDERS: Final = (1.01, 2, 8, 64)

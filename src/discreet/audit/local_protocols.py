@@ -19,7 +19,7 @@ from discreet.local.protocol import LocalProtocol
 from discreet.local.rappor import Rappor
 from discreet.local.unary_encoding import SubsetSelection, UnaryEncoding
 from discreet.local.unit_vector_mean import UnitVectorMean
-from discreet.mechanisms.claim import Claim
+from discreet.mechanisms.mechanism import Claim
 from discreet.privacy import Neighbours, Pure
 
 _ONE: Final = Fraction(1)

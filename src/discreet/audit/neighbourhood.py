@@ -12,8 +12,7 @@ from typing import Any, Final
 from discreet.audit.distance import is_measured, too_far
 from discreet.audit.trace import picture
 from discreet.errors import DiscreetError
-from discreet.mechanisms.claim import Pair
-from discreet.mechanisms.mechanism import Mechanism
+from discreet.mechanisms.mechanism import Mechanism, Pair
 
 SHIFTS: Final = (1, -1, 3, -3, 10, -10, 100, -100)
 """By how much numbers are moved."""

@@ -18,7 +18,7 @@ from discreet.audit.evidence import Curve, Evidence, Point, strongest
 from discreet.audit.features import Feature, Floats, Outputs, learn, rows
 from discreet.audit.profile import points, samples_for
 from discreet.errors import DiscreetError, InputError
-from discreet.mechanisms.claim import Claim, Pair
+from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.rationals import whole
 
 _TRAINING: Final = 0.3
@@ -158,8 +158,7 @@ def expected(p: Floats, q: Floats, promised: tuple[Point, ...], alpha: float, ru
     """How far certificates from so many runs would reach, about, for events of these shares."""
     z = math.sqrt(2 * math.log(2 / alpha))
     low, high = _wilson(p, -z, runs), _wilson(q, z, runs)
-    best: Floats = np.max([_reach(low, high, point) for point in promised], axis=0)
-    return best
+    return np.asarray(np.max([_reach(low, high, point) for point in promised], axis=0))
 
 
 def _wilson(share: Floats, z: float, runs: int) -> Floats:

@@ -12,8 +12,7 @@ from discreet.audit.refute import certify, choose
 from discreet.audit.replay import Call
 from discreet.audit.trace import distinct
 from discreet.errors import DiscreetError, InvariantBroken
-from discreet.mechanisms.claim import Claim
-from discreet.mechanisms.mechanism import Mechanism
+from discreet.mechanisms.mechanism import Claim, Mechanism
 from discreet.privacy import Pure
 
 RELEASES: Final = 600

@@ -15,8 +15,7 @@ from discreet.audit.releases import RELEASES, compare_paths
 from discreet.audit.replay import Call, replay
 from discreet.audit.search import harder
 from discreet.audit.steps import step_by_step
-from discreet.mechanisms.claim import Claim
-from discreet.mechanisms.mechanism import Mechanism
+from discreet.mechanisms.mechanism import Claim, Mechanism
 
 _DRAWS: Final = 100
 """So many samples call for one more release beside them, which takes as long as they do."""

@@ -20,8 +20,7 @@ from discreet.audit.neighbourhood import around
 from discreet.audit.profile import points
 from discreet.audit.refute import expected, ranked_events
 from discreet.errors import DiscreetError
-from discreet.mechanisms.claim import Claim, Law, Pair
-from discreet.mechanisms.mechanism import Mechanism
+from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair
 from discreet.rationals import whole
 
 SAMPLES: Final = 40_000

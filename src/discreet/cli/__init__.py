@@ -68,12 +68,10 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands."""
-        del ctx
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command."""
-        del ctx
         if cmd_name not in _COMMANDS:
             return None
         command = getattr(importlib.import_module(f"discreet.cli.{cmd_name}"), cmd_name)

@@ -6,7 +6,6 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,14 +17,13 @@ from discreet.cli.options import (
     budget_options,
     curator_option,
     open_curator,
-    read_budget,
     shape_options,
 )
 from discreet.cli.progress import shown
 from discreet.cli.rows import tell
 
 if TYPE_CHECKING:
-    from discreet.curator.budget import MeasureName
+    from discreet.curator.budget import Budget
     from discreet.curator.curator import Curator
     from discreet.plan.kinds import Kind
     from discreet.plan.schema import Bounds, Keys, Unit
@@ -112,14 +110,9 @@ def add(
     name: str,
     source: Path,
     folder: Path,
-    epsilon: Fraction | None,
-    delta: Fraction | None,
-    rho: Fraction | None,
-    measure: "MeasureName | None",
+    budget: "Budget | None",
     dataset: str | None,
     public_key: tuple[str, ...],
-    as_json: bool,
-    as_csv: bool,
     **said: Any,
 ) -> None:
     """Protect one more table.
@@ -131,7 +124,6 @@ def add(
     Example: discreet add visits visits.parquet --unit patient_id --epsilon 3 --delta 1e-6
     --bounds age 0 120 --keys city Austin,Haifa
     """
-    budget = read_budget(epsilon, delta, rho, measure)
     with (
         open_curator(folder) as curator,
         shown(),
@@ -140,7 +132,7 @@ def add(
         add_table(curator, name, file, budget, dataset, public_key, **said)
     dataset = None if public_key else dataset or name
     facts = {"curator": str(folder), "table": name, "dataset": dataset}
-    tell(f"{name} is in {folder}.", facts, as_json=as_json, as_csv=as_csv)
+    tell(f"{name} is in {folder}.", facts)
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """`discreet attack`: run a published attack against exact, classical or private answers."""
 
-import json
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
@@ -11,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from discreet.cli.options import HELP, Exact, shape_options
-from discreet.cli.rows import write_csv
+from discreet.cli.rows import show
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,14 +25,12 @@ class Lab(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all attacks, and `list`."""
-        del ctx
         from discreet.lab import PLAYS  # noqa: PLC0415 - heavy room
 
         return [_LIST, *PLAYS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of one attack."""
-        del ctx
         from discreet.lab import PLAYS  # noqa: PLC0415 - heavy room
 
         if cmd_name == _LIST:
@@ -54,7 +51,7 @@ def attack() -> None:
 
 @click.command(_LIST)
 @shape_options
-def list_attacks(*, as_json: bool, as_csv: bool) -> None:
+def list_attacks() -> None:
     """List the attacks and what each is played against.
 
     Example: discreet attack list
@@ -62,13 +59,10 @@ def list_attacks(*, as_json: bool, as_csv: bool) -> None:
     from discreet.lab import PLAYS  # noqa: PLC0415 - heavy room
 
     facts = [_facts(name, one) for name, one in PLAYS.items()]
-    if as_json or as_csv:
-        click.echo(json.dumps(facts, indent=2) if as_json else write_csv(facts).rstrip())
-        return
     table = Table("attack", "what it does", "rounded", "private")
     for name, one in PLAYS.items():
         table.add_row(name, one.summary, one.rounded, one.private)
-    Console().print(table)
+    show(facts, lambda: Console().print(table), rows=facts)
 
 
 def _facts(name: str, one: "Play") -> dict[str, object]:
@@ -124,8 +118,6 @@ def _caller(name: str, one: "Play"):  # type: ignore[no-untyped-def] # noqa: ANN
         effort: int,
         seed: int,
         plot: Path | None,
-        as_json: bool,
-        as_csv: bool,
     ) -> None:
         from discreet.lab import Setting, picture  # noqa: PLC0415 - heavy room
 
@@ -142,10 +134,7 @@ def _caller(name: str, one: "Play"):  # type: ignore[no-untyped-def] # noqa: ANN
             picture.save(picture.draw(title, {against: outcome}, one.success), plot)
         facts = {"attack": name, "against": against, "epsilon": float(epsilon)}
         facts |= {**asdict(outcome), "refutes": outcome.refutes}
-        if as_json or as_csv:
-            click.echo(json.dumps(facts, indent=2) if as_json else write_csv([facts]).rstrip())
-        else:
-            _show(name, one, against, outcome)
+        show(facts, lambda: _show(name, one, against, outcome), rows=[facts])
 
     return call
 

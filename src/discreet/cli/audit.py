@@ -1,6 +1,5 @@
 """`discreet audit`: try to refute what the shipped mechanisms and local protocols claim."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from discreet.cli.options import HELP, shape_options
-from discreet.cli.rows import write_csv
+from discreet.cli.rows import show
 
 if TYPE_CHECKING:
     from discreet.audit.curator_questions import CuratorQuestion
@@ -57,8 +56,6 @@ def audit(
     tries: int,
     alpha: float,
     html: Path | None,
-    as_json: bool,
-    as_csv: bool,
 ) -> None:
     """Try to refute the privacy claims of the shipped mechanisms and local protocols.
 
@@ -78,13 +75,9 @@ def audit(
     audits = list(audit_all(mechanisms, samples=samples, alpha=share, tries=tries))
     audits += audit_protocols(protocols, samples=samples, alpha=alpha - share)
     audits += [audit_question(name, question) for name, question in questions.items()]
-    if as_json:
-        facts = {"samples": samples, "alpha": alpha, "claims": list(map(as_facts, audits))}
-        click.echo(json.dumps(facts, indent=2))
-    elif as_csv:
-        click.echo(write_csv(list(map(as_facts, audits)), _HEAD), nl=False)
-    else:
-        _show(audits)
+    claims = list(map(as_facts, audits))
+    facts = {"samples": samples, "alpha": alpha, "claims": claims}
+    show(facts, lambda: _show(audits), rows=claims, names=_HEAD)
     if html is not None:
         html.write_text(as_page(audits, samples=samples, alpha=alpha), encoding="utf-8")
     if any(one.refuted for one in audits):

@@ -1,6 +1,5 @@
 """`discreet budget`: what may be spent, what is gone; caps of analysts; a raise with its reason."""
 
-import json
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,17 +10,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from discreet.cli.completion import datasets as complete_datasets
-from discreet.cli.options import (
-    budget_options,
-    curator_option,
-    open_curator,
-    read_budget,
-    shape_options,
-)
-from discreet.cli.rows import tell, write_csv
+from discreet.cli.options import budget_options, curator_option, open_curator, shape_options
+from discreet.cli.rows import show, tell
 
 if TYPE_CHECKING:
-    from discreet.curator.budget import Budget, MeasureName
+    from discreet.curator.budget import Budget
     from discreet.curator.ledger.accounts import Account
 
 _GAUGE = 10
@@ -39,7 +32,7 @@ _ORDER = ("link", "dataset", "group", "analyst")
 @curator_option
 @shape_options
 @click.pass_context
-def budget(ctx: click.Context, *, folder: Path, as_json: bool, as_csv: bool) -> None:
+def budget(ctx: click.Context, *, folder: Path) -> None:
     """Show what is left of all budgets.
 
     `grant` gives an analyst a cap, `group` several of them one; `link` counts datasets about the
@@ -52,12 +45,7 @@ def budget(ctx: click.Context, *, folder: Path, as_json: bool, as_csv: bool) -> 
     with open_curator(folder) as curator:
         accounts = curator.ledger.accounts()
     rows = [facts(one) for one in accounts]
-    if as_json:
-        click.echo(json.dumps(rows, indent=2))
-    elif as_csv:
-        click.echo(write_csv(rows), nl=False)
-    else:
-        Console().print(_drawn(list(accounts)))
+    show(rows, lambda: Console().print(_drawn(list(accounts))), rows=rows)
 
 
 @budget.command()
@@ -71,21 +59,16 @@ def grant(
     analyst: str,
     dataset: str,
     folder: Path,
-    epsilon: Fraction | None,
-    delta: Fraction | None,
-    rho: Fraction | None,
-    measure: "MeasureName | None",
-    as_json: bool,
-    as_csv: bool,
+    budget: "Budget | None",
 ) -> None:
     """Give ANALYST a cap of their own within the cap of DATASET.
 
     Example: discreet budget grant alice visits --epsilon 1 --delta 1e-7
     """
     with open_curator(folder) as curator:
-        account = curator.grant(analyst, dataset, _needed(epsilon, delta, rho, measure))
+        account = curator.grant(analyst, dataset, _needed(budget))
     told = f"{analyst} has a cap within {dataset}."
-    tell(told, facts(account), as_json=as_json, as_csv=as_csv)
+    tell(told, facts(account))
 
 
 @budget.command(name="raise")
@@ -105,12 +88,7 @@ def raise_(
     group: str | None,
     link: bool,
     folder: Path,
-    epsilon: Fraction | None,
-    delta: Fraction | None,
-    rho: Fraction | None,
-    measure: "MeasureName | None",
-    as_json: bool,
-    as_csv: bool,
+    budget: "Budget | None",
 ) -> None:
     """Give DATASET another cap for ever; the ledger keeps the reason.
 
@@ -118,7 +96,7 @@ def raise_(
     """
     if link and (analyst or group):
         raise click.UsageError("A link holds datasets; analysts and groups are within one of them.")
-    cap = _needed(epsilon, delta, rho, measure)
+    cap = _needed(budget)
     with open_curator(folder) as curator:
         if link:
             account = curator.raise_link(dataset, cap, reason=reason)
@@ -126,7 +104,7 @@ def raise_(
             whose = {"analyst": analyst, "group": group}
             account = curator.raise_budget(dataset, cap, reason=reason, **whose)
     told = f"The cap of {account.holder} is changed, and the ledger says why."
-    tell(told, facts(account), as_json=as_json, as_csv=as_csv)
+    tell(told, facts(account))
 
 
 @budget.command()
@@ -142,21 +120,16 @@ def group(
     dataset: str,
     analysts: tuple[str, ...],
     folder: Path,
-    epsilon: Fraction | None,
-    delta: Fraction | None,
-    rho: Fraction | None,
-    measure: "MeasureName | None",
-    as_json: bool,
-    as_csv: bool,
+    budget: "Budget | None",
 ) -> None:
     """Hold several analysts of DATASET to one cap, or count what they learn together.
 
     Example: discreet budget group lab visits alice bob --epsilon 2 --delta 1e-6
     """
     with open_curator(folder) as curator:
-        account = curator.group(name, dataset, analysts, read_budget(epsilon, delta, rho, measure))
+        account = curator.group(name, dataset, analysts, budget)
     told = f"{name} is a group within {dataset}."
-    tell(told, facts(account), as_json=as_json, as_csv=as_csv)
+    tell(told, facts(account))
 
 
 @budget.command()
@@ -172,21 +145,16 @@ def link(
     name: str,
     datasets: tuple[str, ...],
     folder: Path,
-    epsilon: Fraction | None,
-    delta: Fraction | None,
-    rho: Fraction | None,
-    measure: "MeasureName | None",
-    as_json: bool,
-    as_csv: bool,
+    budget: "Budget | None",
 ) -> None:
     """Say that datasets hold the same people; cap, or count, what one of them loses in all.
 
     Example: discreet budget link people visits bills --epsilon 5 --delta 1e-6
     """
     with open_curator(folder) as curator:
-        account = curator.link(name, datasets, read_budget(epsilon, delta, rho, measure))
+        account = curator.link(name, datasets, budget)
     told = f"{name} links {', '.join(datasets)}."
-    tell(told, facts(account), as_json=as_json, as_csv=as_csv)
+    tell(told, facts(account))
 
 
 @budget.command()
@@ -194,18 +162,13 @@ def link(
 @shape_options
 def compare(
     *,
-    epsilon: Fraction | None,
-    delta: Fraction | None,
-    rho: Fraction | None,
-    measure: "MeasureName | None",
-    as_json: bool,
-    as_csv: bool,
+    budget: "Budget | None",
 ) -> None:
     """Show how precise 1 to 1,000 counts are under a budget, by each --measure.
 
     Example: discreet budget compare --epsilon 1 --delta 1e-6
     """
-    found = _needed(epsilon, delta, rho, measure).compare()
+    found = _needed(budget).compare()
     rows: list[dict[str, Any]] = [
         {
             "measure": name,
@@ -213,25 +176,14 @@ def compare(
         }
         for name, widths in found.half_widths.items()
     ]
-    if as_json:
-        click.echo(json.dumps(rows, indent=2))
-    elif as_csv:
-        click.echo(write_csv(rows), nl=False)
-    else:
-        click.echo("How far off each count is, 95 times in 100, if all share the budget equally:")
-        click.echo(str(found))
+    head = "How far off each count is, 95 times in 100, if all share the budget equally:"
+    show(rows, lambda: click.echo(f"{head}\n{found}"), rows=rows)
 
 
-def _needed(
-    epsilon: Fraction | None,
-    delta: Fraction | None,
-    rho: Fraction | None,
-    measure: "MeasureName | None",
-) -> "Budget":
-    found = read_budget(epsilon, delta, rho, measure)
-    if found is None:
+def _needed(budget: "Budget | None") -> "Budget":
+    if budget is None:
         raise click.UsageError("Say how much: --epsilon 3 --delta 1e-6.")
-    return found
+    return budget
 
 
 def facts(account: "Account") -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """`discreet demo`: what a newcomer runs first."""
 
-import json
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from discreet import noise
-from discreet.cli.options import shape_options
-from discreet.cli.rows import write_csv
+from discreet.cli.options import shape, shape_options
+from discreet.cli.rows import show
 from discreet.mechanisms import Laplace
 
 if TYPE_CHECKING:
@@ -33,14 +32,14 @@ NOSY = f"SELECT * FROM patients WHERE id = {TARGET}"  # noqa: S608 - our own num
 
 @click.command()
 @shape_options
-def demo(*, as_json: bool, as_csv: bool) -> None:
+def demo() -> None:
     """See a curator answer and an attack fail.
 
     JSON and CSV have the figures of the story alone; CSV those of the answers.
 
     Example: discreet demo
     """
-    console = Console(quiet=as_json or as_csv)
+    console = Console(quiet=shape() != "text")
     console.print("[bold]discreet[/]: answers about people that give none of them away\n")
     show_noise(console)
     patients = make_patients()
@@ -49,18 +48,13 @@ def demo(*, as_json: bool, as_csv: bool) -> None:
     show_refusal(console, curator)
     attack = show_attack(console, curator, patients)
     report = curator.ledger.verify()
-    if as_json:
-        click.echo(json.dumps({"answers": answers, "attack": attack}, indent=2))
-    if as_csv:
-        click.echo(write_csv(answers), nl=False)
-    console.print(
+    ending = (
         f"\nThe ledger of this session: {report.entries} entries, "
-        f"{'whole' if report.ok else 'NOT whole'}."
-    )
-    console.print(
+        f"{'whole' if report.ok else 'NOT whole'}.\n"
         "Next: [bold]discreet init FILE[/] protects your own data;\n"
         "      [bold]discreet audit[/] tries to refute every promise made here."
     )
+    show({"answers": answers, "attack": attack}, lambda: console.print(ending), rows=answers)
 
 
 def make_patients() -> "pa.Table":

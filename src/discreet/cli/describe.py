@@ -11,7 +11,7 @@ from rich.table import Table
 
 from discreet.cli.completion import tables_and_files
 from discreet.cli.options import curator_option, open_curator, shape_options
-from discreet.cli.rows import write_csv
+from discreet.cli.rows import plain, show
 
 if TYPE_CHECKING:
     from discreet.plan.schema import PublicTable
@@ -27,7 +27,7 @@ _SHOWN = 8
 @curator_option
 @click.option("--dummy", is_flag=True, help="Print made-up rows of the table WHAT as CSV.")
 @shape_options
-def describe(*, what: str | None, folder: Path, dummy: bool, as_json: bool, as_csv: bool) -> None:
+def describe(*, what: str | None, folder: Path, dummy: bool) -> None:
     """Show what may be asked about.
 
     WHAT is a table of the curator or a file that is not added yet; without it
@@ -39,11 +39,11 @@ def describe(*, what: str | None, folder: Path, dummy: bool, as_json: bool, as_c
 
     known = is_curator(folder)
     if what is not None and not (known and what in _tables(folder)):
-        _describe_file(_found(what, folder, known=known), as_json=as_json, as_csv=as_csv)
+        _describe_file(_found(what, folder, known=known))
     elif dummy:
         _print_dummy(folder, what)
     else:
-        _describe_tables(folder, what, as_json=as_json, as_csv=as_csv)
+        _describe_tables(folder, what)
 
 
 def _tables(folder: Path) -> "dict[str, Private | PublicTable]":
@@ -58,36 +58,29 @@ def _found(what: str, folder: Path, *, known: bool) -> Path:
     raise click.UsageError(f"{what} is nothing to describe: {inside}.")
 
 
-def _describe_file(file: Path, *, as_json: bool, as_csv: bool) -> None:
+def _describe_file(file: Path) -> None:
     from discreet.engines.default import describe as describe_source  # noqa: PLC0415 - heavy room
 
     found = describe_source(file)
     kinds = {one.name: one.kind.value if one.kind else None for one in found.columns}
-    if as_json:
-        click.echo(json.dumps({"columns": kinds, "typed": found.typed}, indent=2))
-    elif as_csv:
-        rows = [{"column": name, "kind": kind} for name, kind in kinds.items()]
-        click.echo(write_csv(rows, ["column", "kind"]), nl=False)
-    else:
-        Console().print(repr(found), markup=False, highlight=False, soft_wrap=True)
+    rows = [{"column": name, "kind": kind} for name, kind in kinds.items()]
+    facts = {"columns": kinds, "typed": found.typed}
+    show(facts, lambda: plain(repr(found)), rows=rows, names=["column", "kind"])
 
 
-def _describe_tables(folder: Path, what: str | None, *, as_json: bool, as_csv: bool) -> None:
+def _describe_tables(folder: Path, what: str | None) -> None:
     tables = _tables(folder)
-    chosen = [what] if what is not None else list(tables)
-    if as_json:
-        click.echo(json.dumps({name: facts(tables[name]) for name in chosen}, indent=2))
-        return
-    if as_csv:
-        click.echo(
-            write_csv([row for name in chosen for row in _rows(name, tables[name])], _HEAD),
-            nl=False,
-        )
-        return
-    for name in chosen:
-        Console().print(_drawn(name, tables[name]))
-    if not chosen:
-        click.echo("Nothing yet. Next: discreet add NAME FILE --unit COLUMN --epsilon 3")
+    chosen = {name: tables[name] for name in ([what] if what is not None else tables)}
+    rows = [row for name, table in chosen.items() for row in _rows(name, table)]
+
+    def draw() -> None:
+        for name, table in chosen.items():
+            Console().print(_drawn(name, table))
+        if not chosen:
+            click.echo("Nothing yet. Next: discreet add NAME FILE --unit COLUMN --epsilon 3")
+
+    told = {name: facts(table) for name, table in chosen.items()}
+    show(told, draw, rows=rows, names=_HEAD)
 
 
 def _print_dummy(folder: Path, what: str | None) -> None:

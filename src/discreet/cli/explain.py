@@ -1,22 +1,19 @@
 """`discreet explain`: what a question would cost, before it is asked."""
 
-import json
-from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
 from discreet.cli.options import (
     curator_option,
     open_curator,
     price_options,
-    read_price,
     read_sql,
     shape_options,
 )
-from discreet.cli.rows import write_csv
+from discreet.cli.rows import plain, show
 
 if TYPE_CHECKING:
     from discreet.curator.ledger.accounts import Account
@@ -35,13 +32,8 @@ def explain(
     *,
     sql: str,
     folder: Path,
-    epsilon: Fraction | None,
-    within: Fraction | None,
-    delta: Fraction | None,
-    weights: tuple[tuple[str, Fraction], ...],
+    price: dict[str, Any],
     analyst: str,
-    as_json: bool,
-    as_csv: bool,
 ) -> None:
     """Show the price and error of a question.
 
@@ -51,18 +43,13 @@ def explain(
     """
     from discreet.curator.reports.json_views import explanation_facts  # noqa: PLC0415 - heavy room
 
-    price = read_price(epsilon, delta, within, weights)
     text = read_sql(sql)
     with open_curator(folder) as curator:
         told = curator.explain(text, analyst=analyst, **price)
         bill = curator.cost(text, analyst=analyst, **price)
-    if as_json:
-        click.echo(json.dumps(explanation_facts(told, bill), indent=2))
-    elif as_csv:
-        click.echo(write_csv(explanation_facts(told, bill)["charges"], CHARGED), nl=False)
-    else:
-        shown = f"{told!r}\n\n{charges(bill)}"
-        Console().print(shown, markup=False, highlight=False, soft_wrap=True)
+    facts = explanation_facts(told, bill)
+    draw = partial(plain, f"{told!r}\n\n{charges(bill)}")
+    show(facts, draw, rows=facts["charges"], names=CHARGED)
 
 
 def charges(bill: "dict[Account, Charge]") -> str:

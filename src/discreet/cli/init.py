@@ -1,19 +1,18 @@
 """`discreet init`: make a curator, and ask the few questions that matter."""
 
 import sys
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from discreet.cli.add import add_table, copied, table_options
-from discreet.cli.options import budget_options, curator_option, read_budget, shape_options
+from discreet.cli.options import budget_options, curator_option, shape_options
 from discreet.cli.progress import shown
 from discreet.cli.rows import tell
 
 if TYPE_CHECKING:
-    from discreet.curator.budget import MeasureName
+    from discreet.curator.budget import Budget
 
 
 @click.command()
@@ -35,15 +34,10 @@ def init(
     source: Path | None,
     name: str | None,
     folder: Path,
-    epsilon: Fraction | None,
-    delta: Fraction | None,
-    rho: Fraction | None,
-    measure: "MeasureName | None",
+    budget: "Budget | None",
     ledger: str | None,
     witness: str | None,
     change_one: bool,
-    as_json: bool,
-    as_csv: bool,
     **said: Any,
 ) -> None:
     """Make a curator.
@@ -61,7 +55,6 @@ def init(
         raise click.UsageError(f"There is a curator in {folder} already. See: discreet add")
     if folder.is_dir() and any(folder.iterdir()):
         raise click.UsageError(f"{folder} is full of other things. Name a new folder: --curator")
-    budget = read_budget(epsilon, delta, rho, measure)
     if sys.stdin is not None and sys.stdin.isatty():
         from discreet.cli.interview import interview  # noqa: PLC0415 - for terminals alone
 
@@ -80,7 +73,7 @@ def init(
             with copied(source, folder, table, wanted=copy) as file:
                 add_table(curator, table, file, budget, None, (), **said)
     facts = {"curator": str(folder), "table": table, "dataset": table}
-    tell(f"{folder} is ready. {_next(table)}", facts, as_json=as_json, as_csv=as_csv)
+    tell(f"{folder} is ready. {_next(table)}", facts)
 
 
 def _try_out(source: Path, name: str | None, budget: Any, said: Any, neighbours: Any) -> None:

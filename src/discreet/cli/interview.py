@@ -21,7 +21,6 @@ class _Answer(click.ParamType[Any]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read it; None where it is empty."""
-        del param, ctx
         return self.read(value.strip()) if isinstance(value, str) and value.strip() else None
 
     def read(self, text: str) -> Any:

@@ -14,9 +14,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from discreet.cli.completion import datasets
-from discreet.cli.options import curator_option, open_curator, shape_options
+from discreet.cli.options import curator_option, open_curator, shape, shape_options
 from discreet.cli.progress import shown
-from discreet.cli.rows import tell, write_csv
+from discreet.cli.rows import show, tell, write_csv
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -48,7 +48,7 @@ def ledger() -> None:
 )
 @click.option("--limit", type=_Number(1), default=20, show_default=True, help="Number of entries.")
 @shape_options
-def list_(*, folder: Path, after: int | None, limit: int, as_json: bool, as_csv: bool) -> None:
+def list_(*, folder: Path, after: int | None, limit: int) -> None:
     """Show entries; the newest ones unless you say after which.
 
     JSON has everything that the ledger keeps of an entry, one in a line.
@@ -58,20 +58,18 @@ def list_(*, folder: Path, after: int | None, limit: int, as_json: bool, as_csv:
     with open_curator(folder) as curator:
         start = max(0, curator.ledger.head().sequence - limit) if after is None else after
         entries = curator.ledger.entries(after=start, limit=limit)
-    if as_json:
+    if shape() == "json":
         for entry in entries:
             click.echo(entry.text)
-    elif as_csv:
-        rows = [dict(zip(_HEAD, _cells(one), strict=True)) for one in entries]
-        click.echo(write_csv(rows, _HEAD), nl=False)
-    else:
-        Console().print(_drawn(entries))
+        return
+    rows = [dict(zip(_HEAD, _cells(one), strict=True)) for one in entries]
+    show(rows, lambda: Console().print(_drawn(entries)), rows=rows, names=_HEAD)
 
 
 @ledger.command()
 @curator_option
 @shape_options
-def verify(*, folder: Path, as_json: bool, as_csv: bool) -> None:
+def verify(*, folder: Path) -> None:
     """Read everything and compare; exit status 1 if an entry was changed, removed or moved.
 
     What the folder says about tables and tokens is compared with what the ledger says, and all
@@ -97,17 +95,12 @@ def verify(*, folder: Path, as_json: bool, as_csv: bool) -> None:
         "pending": report.pending,
         "problem": problem,
     }
-    if as_json:
-        click.echo(json.dumps(facts, indent=2))
-    elif as_csv:
-        click.echo(write_csv([facts]), nl=False)
-    elif problem is None:
-        click.echo(f"Whole: {report.entries} entries, {report.pending} answers still to finish.")
-        click.echo(f"Head: {report.head.hash}")
-    else:
-        click.echo(f"NOT whole: {problem}", err=True)
-    if problem is not None:
-        raise SystemExit(1)
+    told = f"Whole: {report.entries} entries, {report.pending} answers still to finish."
+    if problem is None:
+        tell(f"{told}\nHead: {report.head.hash}", facts)
+        return
+    show(facts, lambda: click.echo(f"NOT whole: {problem}", err=True), rows=[facts])
+    raise SystemExit(1)
 
 
 def _check_tokens(curator: "Curator", folder: Path) -> None:
@@ -130,9 +123,7 @@ def _check_tokens(curator: "Curator", folder: Path) -> None:
 @click.argument("dataset", shell_complete=datasets)
 @click.option("--reason", required=True, help="Reason, kept in the ledger.")
 @shape_options
-def readmit(
-    *, folder: Path, analyst: str, dataset: str, reason: str, as_json: bool, as_csv: bool
-) -> None:
+def readmit(*, folder: Path, analyst: str, dataset: str, reason: str) -> None:
     """Unblock an analyst after too many failed questions.
 
     Whether a question fails while data is read may depend on data: find out why before.
@@ -143,14 +134,14 @@ def readmit(
         failed = curator.readmit(analyst, dataset, reason=reason)
     told = f"{analyst} can ask about {dataset} again; {failed} questions had failed."
     facts = {"analyst": analyst, "dataset": dataset, "failed": failed}
-    tell(told, facts, as_json=as_json, as_csv=as_csv)
+    tell(told, facts)
 
 
 @ledger.command()
 @curator_option
 @click.argument("charge", type=click.IntRange(1))
 @shape_options
-def cancel(*, folder: Path, charge: int, as_json: bool, as_csv: bool) -> None:
+def cancel(*, folder: Path, charge: int) -> None:
     """Cancel a question that is charged but not yet computed; the charge stays.
 
     CHARGE is its number in the ledger. A server that computes it stops within
@@ -161,16 +152,14 @@ def cancel(*, folder: Path, charge: int, as_json: bool, as_csv: bool) -> None:
     with open_curator(folder) as curator:
         curator.cancel(charge)
     facts = {"charge": charge, "cancelled": True}
-    tell(
-        f"Question {charge} is cancelled; its charge stays.", facts, as_json=as_json, as_csv=as_csv
-    )
+    tell(f"Question {charge} is cancelled; its charge stays.", facts)
 
 
 @ledger.command()
 @curator_option
 @click.option("--reason", required=True, help="Reason, kept in the ledger.")
 @shape_options
-def adopt(*, folder: Path, reason: str, as_json: bool, as_csv: bool) -> None:
+def adopt(*, folder: Path, reason: str) -> None:
     """Accept the ledger as it is, after a newer copy was lost.
 
     What the lost entries spent is spent and no longer counted. A ledger that is not whole in itself
@@ -185,7 +174,7 @@ def adopt(*, folder: Path, reason: str, as_json: bool, as_csv: bool) -> None:
     with open_folder(folder).adopt_ledger(by="owner", reason=reason) as adopted:
         head = adopted.head()
     told = f"Adopted with {head.sequence} entries; the last one says why."
-    tell(told, {"entries": head.sequence, "head": head.hash}, as_json=as_json, as_csv=as_csv)
+    tell(told, {"entries": head.sequence, "head": head.hash})
 
 
 @ledger.command()
@@ -211,8 +200,6 @@ def export(
     out: Path | None,
     deployment: str | None,
     name: str | None,
-    as_json: bool,
-    as_csv: bool,
     **said: Any,
 ) -> None:
     """Write every entry as a line of JSON with its hash, or a deployment record.
@@ -223,7 +210,7 @@ def export(
 
     Example: discreet ledger export --out ledger.jsonl
     """
-    del as_json  # there is no table that it would stand instead of
+    as_csv = shape() == "csv"
     with open_curator(folder) as curator:
         if deployment is not None:
             record = _record(curator, deployment, {"name": name or deployment, **said})

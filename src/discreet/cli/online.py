@@ -7,7 +7,7 @@ from typing import IO
 
 import click
 
-from discreet.cli.options import Exact, curator_option, open_curator, shape_options
+from discreet.cli.options import Exact, curator_option, open_curator, shape, shape_options
 from discreet.cli.rows import write_csv
 
 
@@ -33,8 +33,6 @@ def online(
     accuracy: Fraction | None,
     epoch: int | None,
     analyst: str,
-    as_json: bool,
-    as_csv: bool,
 ) -> None:
     """Answer counting queries about TABLE, one JSON object a line of FILE (standard input).
 
@@ -57,10 +55,10 @@ def online(
         )
         for number, line in enumerate(filter(str.strip, file)):
             found = session.ask(_where(line)).to_dict()
-            if as_csv:
+            if shape() == "csv":
                 text = write_csv([found], list(found))
                 click.echo(text if number == 0 else text.partition("\n")[2], nl=False)
-            elif as_json:
+            elif shape() == "json":
                 click.echo(json.dumps(found))
             else:
                 click.echo("{value:,.0f} ({low:,.0f} to {high:,.0f})".format(**found))

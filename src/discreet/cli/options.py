@@ -4,8 +4,9 @@ import datetime as dt
 import sys
 from collections.abc import Callable
 from fractions import Fraction
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -105,23 +106,33 @@ def curator_option(command: F) -> F:
 
 
 def budget_options(command: F) -> F:
-    """`--epsilon`, `--delta`, `--rho` and `--measure` of a budget."""
-    command = click.option(
+    """`--epsilon`, `--delta`, `--rho` and `--measure`; the command gets a `budget`, or None."""
+
+    @wraps(command)
+    def read(*, epsilon: Any, delta: Any, rho: Any, measure: Any, **said: Any) -> Any:
+        return command(budget=read_budget(epsilon, delta, rho, measure), **said)
+
+    options = click.option(
         "--measure",
         type=click.Choice(["epsilon", "rho", "mu-squared"]),
         help="What is added up to keep epsilon and delta: epsilon suits a few precise questions.",
-    )(command)
+    )(cast("F", read))
     for name, text in (
         ("--rho", "Or: the cap as zero-concentrated privacy."),
         ("--delta", "Chance that more than epsilon is given away: far below 1 / people."),
         ("--epsilon", "The most that may ever be given away."),
     ):
-        command = click.option(name, type=Exact(), help=text)(command)
-    return command
+        options = click.option(name, type=Exact(), help=text)(options)
+    return options
 
 
 def price_options(command: F) -> F:
-    """What a question is asked for."""
+    """What a question is asked for: the command gets a `price`, as the curator takes it."""
+
+    @wraps(command)
+    def read(*, epsilon: Any, delta: Any, within: Any, weights: Any, **said: Any) -> Any:
+        return command(price=read_price(epsilon, delta, within, weights), **said)
+
     options: tuple[Callable[[F], F], ...] = (
         click.option("--analyst", default="owner", show_default=True, help="Who asks."),
         click.option(
@@ -137,28 +148,31 @@ def price_options(command: F) -> F:
         ),
         click.option("--epsilon", type=Exact(), help="Query epsilon."),
     )
+    priced = cast("F", read)
     for option in options:
-        command = option(command)
-    return command
+        priced = option(priced)
+    return priced
 
 
 def shape_options(command: F) -> F:
-    """`--json` and `--csv`, one of them at a time."""
+    """`--json` and `--csv`, one of them at a time; `shape` tells which."""
     for name in ("csv", "json"):
         text = f"Print {name.upper()} instead of a table."
-        option = click.option(
-            f"--{name}", f"as_{name}", is_flag=True, callback=_only_shape, help=text
-        )
-        command = option(command)
+        command = click.option(
+            f"--{name}", is_flag=True, expose_value=False, callback=_only_shape, help=text
+        )(command)
     return command
 
 
-def _only_shape(ctx: click.Context, param: click.Parameter, value: bool) -> bool:  # noqa: FBT001 - click's own
-    """Refuse the second of two shapes."""
-    if value and any(ctx.params.get(f"as_{name}") for name in ("csv", "json")):
+def _only_shape(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's own
+    """Remember a shape, and refuse a second one."""
+    if value and ctx.meta.setdefault("shape", param.name) != param.name:
         raise click.UsageError("Say --json or --csv, not both.", ctx)
-    del param
-    return value
+
+
+def shape() -> str:
+    """How the command that runs is asked to print: json, csv, or text."""
+    return str(click.get_current_context().meta.get("shape", "text"))
 
 
 def open_curator(folder: Path, witness: str | None = None) -> "Curator":

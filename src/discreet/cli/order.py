@@ -1,7 +1,7 @@
 """`discreet order`: place an order of any kind."""
 
 import json
-import sys
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -9,8 +9,8 @@ import click
 from rich.console import Console
 
 from discreet.cli.explain import CHARGED, charges
-from discreet.cli.options import curator_option, open_curator, shape_options
-from discreet.cli.rows import write_csv
+from discreet.cli.options import curator_option, open_curator, shape, shape_options
+from discreet.cli.rows import plain, show
 
 if TYPE_CHECKING:
     from discreet.answer.present.base_release import BaseRelease
@@ -37,8 +37,6 @@ def order(
     request: str | None,
     explain: bool,
     statement: bool,
-    as_json: bool,
-    as_csv: bool,
 ) -> None:
     """Place an order of any KIND.
 
@@ -53,7 +51,6 @@ def order(
     where count.json is {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.1}
     """
     spec = _read(file)
-    shape = "json" if as_json else "csv" if as_csv else "text"
     with open_curator(folder) as curator, Console(stderr=True).status("asking"):
         if explain:
             told = curator.explain_order(kind, spec, analyst=analyst)
@@ -61,40 +58,36 @@ def order(
         else:
             release = curator.order(kind, spec, analyst=analyst, request=request)
     if explain:
-        show_explanation(told, bill, shape)
+        show_explanation(told, bill)
     else:
-        show_release(release, shape, statement=statement)
+        show_release(release, statement=statement)
 
 
-def show_explanation(told: "OrderExplanation", bill: "dict[Account, Charge]", shape: str) -> None:
+def show_explanation(told: "OrderExplanation", bill: "dict[Account, Charge]") -> None:
     """Print what an order would cost."""
     from discreet.curator.reports.json_views import charge_facts  # noqa: PLC0415 - heavy room
 
     costs = [charge_facts(account, cost) for account, cost in bill.items()]
-    if shape == "csv":
-        click.echo(write_csv(costs, CHARGED), nl=False)
-    elif shape == "json":
-        price = {"epsilon": float(told.price.epsilon), "delta": float(told.price.delta)}
-        facts = {"price": price, "neighbours": told.neighbours.value, "charges": costs}
-        click.echo(json.dumps({**told.facts, **facts}, indent=2))
-    else:
-        _print(f"{told!r}\n\n{charges(bill)}")
+    price = {"epsilon": float(told.price.epsilon), "delta": float(told.price.delta)}
+    facts = {"price": price, "neighbours": told.neighbours.value, "charges": costs}
+    draw = partial(plain, f"{told!r}\n\n{charges(bill)}")
+    show({**told.facts, **facts}, draw, rows=costs, names=CHARGED)
 
 
-def show_release(release: "BaseRelease", shape: str, *, statement: bool) -> None:
+def show_release(release: "BaseRelease", *, statement: bool) -> None:
     """Print a release, and its statement if asked for."""
     from discreet.answer.present.release import as_table  # noqa: PLC0415 - heavy room
 
-    if shape == "csv":
+    if shape() == "csv":
         click.echo(as_table(release).to_csv(), nl=False)
-    elif shape == "json":
+    elif shape() == "json":
         price = {"epsilon": float(release.price.epsilon), "delta": float(release.price.delta)}
         said = {"statement": release.statement()} if statement else {}
         click.echo(json.dumps({**release.json_facts(), "price": price, **said}, indent=2))
     else:
-        _print(repr(release))
-    if statement and shape != "json":
-        click.echo(release.statement(), err=shape == "csv")  # a table stays a table
+        plain(repr(release))
+    if statement and shape() != "json":
+        click.echo(release.statement(), err=shape() == "csv")  # a table stays a table
 
 
 def _read(file: IO[str]) -> dict[str, Any]:
@@ -110,7 +103,3 @@ def _read(file: IO[str]) -> dict[str, Any]:
 
 def _refuse(name: str) -> None:
     raise ValueError(name)
-
-
-def _print(text: str) -> None:
-    Console(file=sys.stdout).print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,8 +1,6 @@
 """`discreet query`: ask."""
 
 import json
-import sys
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +11,11 @@ from discreet.cli.options import (
     curator_option,
     open_curator,
     price_options,
-    read_price,
     read_sql,
+    shape,
     shape_options,
 )
+from discreet.cli.rows import plain
 
 if TYPE_CHECKING:
     from discreet.answer.present.release import Release
@@ -34,16 +33,11 @@ def query(
     *,
     sql: str,
     folder: Path,
-    epsilon: Fraction | None,
-    within: Fraction | None,
-    delta: Fraction | None,
-    weights: tuple[tuple[str, Fraction], ...],
+    price: dict[str, Any],
     analyst: str,
     request: str | None,
     remeasure: bool,
     statement: bool,
-    as_json: bool,
-    as_csv: bool,
 ) -> None:
     """Ask a question in SQL.
 
@@ -57,22 +51,21 @@ def query(
     """
     if remeasure and request is not None:
         raise click.UsageError("--request names a first attempt; --remeasure makes another.")
-    price = read_price(epsilon, delta, within, weights)
     text = read_sql(sql)
     with open_curator(folder) as curator, Console(stderr=True).status("asking"):
         if remeasure:
             release = curator.remeasure(text, analyst=analyst, **price)
         else:
             release = curator.sql(text, analyst=analyst, request=request, **price)
-    if as_csv:
+    if shape() == "csv":
         click.echo(release.to_csv(), nl=False)
-    elif as_json:
+    elif shape() == "json":
         said = {"statement": release.statement()} if statement else {}
         click.echo(json.dumps({**facts(release), **said}, indent=2))
     else:
-        Console(file=sys.stdout).print(repr(release), markup=False, highlight=False, soft_wrap=True)
-    if statement and not as_json:
-        click.echo(release.statement(), err=as_csv)  # a table stays a table
+        plain(repr(release))
+    if statement and shape() != "json":
+        click.echo(release.statement(), err=shape() == "csv")  # a table stays a table
 
 
 def facts(release: "Release") -> dict[str, Any]:

@@ -3,10 +3,14 @@
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
+from rich.console import Console
+
+from discreet.cli.options import shape
 
 
 def write_csv(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> str:
@@ -34,11 +38,28 @@ def _inert(value: Any) -> Any:
     return f"'{value}" if odd else value
 
 
-def tell(sentence: str, facts: Mapping[str, Any], *, as_json: bool, as_csv: bool) -> None:
+def plain(text: str) -> None:
+    """Print text as it is, and let the terminal break its lines."""
+    Console(file=sys.stdout).print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def tell(sentence: str, facts: Mapping[str, Any]) -> None:
     """Print what was done: a sentence for people, or its facts for programs."""
-    if as_json:
-        click.echo(json.dumps(facts, indent=2))
-    elif as_csv:
-        click.echo(write_csv([facts]), nl=False)
-    else:
-        click.echo(sentence)
+    show(facts, lambda: click.echo(sentence), rows=[facts])
+
+
+def show(
+    facts: Any,
+    draw: Callable[[], object],
+    *,
+    rows: Sequence[Mapping[str, Any]],
+    names: Sequence[str] = (),
+) -> None:
+    """Print facts as JSON, rows as CSV, or what people read, as the command is asked to."""
+    match shape():
+        case "json":
+            click.echo(json.dumps(facts, indent=2))
+        case "csv":
+            click.echo(write_csv(rows, names), nl=False)
+        case _:
+            draw()

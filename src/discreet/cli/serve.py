@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from discreet.cli.options import curator_option, open_curator, shape_options
+from discreet.cli.options import curator_option, open_curator, shape, shape_options
 from discreet.cli.rows import tell
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -76,8 +76,6 @@ def serve(
     quantum: float,
     grace: float,
     upload_limit: int,
-    as_json: bool,
-    as_csv: bool,
 ) -> None:
     """Put the curator behind HTTP, with a page in front.
 
@@ -98,7 +96,7 @@ def serve(
 
     if init:
         token = _first_token(folder)
-        tell(token, {"token": token}, as_json=as_json, as_csv=as_csv)
+        tell(token, {"token": token})
         return
     if not (is_local(host) or behind_tls or (certificate and key)):
         raise click.UsageError(_TLS)
@@ -108,8 +106,8 @@ def serve(
     )
     url = f"{'https' if certificate else 'http'}://{host}:{port}"
     click.echo(f"Serving {folder} at {url} (stop with Ctrl-C)", err=True)
-    if as_json or as_csv:
-        tell("", {"curator": str(folder), "url": url}, as_json=as_json, as_csv=as_csv)
+    if shape() != "text":
+        tell("", {"curator": str(folder), "url": url})
     more: dict[str, Any] = {"proxies": proxies, "certificate": certificate, "key": key}
     run(folder, settings, host=host, port=port, workers=workers, **more)
 

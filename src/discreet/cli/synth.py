@@ -8,8 +8,9 @@ from typing import IO, TYPE_CHECKING
 import click
 from rich.console import Console
 
-from discreet.cli.options import Exact, curator_option, open_curator, shape_options
+from discreet.cli.options import Exact, curator_option, open_curator, shape, shape_options
 from discreet.cli.order import show_explanation, show_release
+from discreet.cli.rows import plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,8 +52,6 @@ def synth(
     explain: bool,
     report: bool,
     statement: bool,
-    as_json: bool,
-    as_csv: bool,
 ) -> None:
     """Make a synthetic table with the columns and types of TABLE.
 
@@ -70,26 +69,23 @@ def synth(
     }
     if output is not None and output.suffix not in {".csv", ".parquet"}:
         raise click.UsageError("--output ends in .csv or .parquet.")
-    shape = "json" if as_json else "csv" if as_csv else "text"
     with open_curator(folder) as curator, Console(stderr=True).status("synthesising"):
         if explain:
             from discreet.curator.synthesis_orders import synthesis_spec  # noqa: PLC0415 - heavy
 
             spec = synthesis_spec(table, options)
             told = curator.explain_order("synthesis", spec, analyst=analyst)
-            show_explanation(told, curator.cost_order("synthesis", spec, analyst=analyst), shape)
+            show_explanation(told, curator.cost_order("synthesis", spec, analyst=analyst))
             return
         made = curator.synthesize(table, analyst=analyst, request=request, **options)  # type: ignore[arg-type]
     if output is not None:
         _write(made.rows(rows), output)
-    if as_csv:
+    if shape() == "csv":
         _write(made.report() if report else made.rows(rows), sys.stdout.buffer)
         return
-    show_release(made, shape, statement=statement)
-    if report and not as_json:
-        Console(file=sys.stdout).print(
-            made.report().to_pandas().to_string(index=False), markup=False, soft_wrap=True
-        )
+    show_release(made, statement=statement)
+    if report and shape() == "text":
+        plain(made.report().to_pandas().to_string(index=False))
 
 
 def _write(table: "pa.Table", to: "Path | IO[bytes]") -> None:

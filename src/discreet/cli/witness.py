@@ -37,8 +37,6 @@ def witness(
     key: Path | None,
     behind_tls: bool,
     forget: str | None,
-    as_json: bool,
-    as_csv: bool,
 ) -> None:
     """Sign heads of ledgers, on another machine than theirs.
 
@@ -58,11 +56,11 @@ def witness(
         if not cosigner.forget(forget):
             raise click.UsageError(f"Nothing was signed for {forget}.")
         facts = {"witness": str(folder), "forgotten": forget}
-        tell(f"{forget} is forgotten.", facts, as_json=as_json, as_csv=as_csv)
+        tell(f"{forget} is forgotten.", facts)
         return
     pair = (certificate, key) if certificate and key else None
     with WitnessService(cosigner, host, port, pair) as service:
         url = f"{'https' if pair else 'http'}://{host}:{service.server_address[1]}"
         facts = {"witness": str(folder), "url": url, "key": cosigner.public_key}
-        tell(f"Witness at {url} (stop with Ctrl-C)", facts, as_json=as_json, as_csv=as_csv)
+        tell(f"Witness at {url} (stop with Ctrl-C)", facts)
         service.serve_forever()

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, get_args
 from discreet.errors import InputError
 from discreet.lab.curated import DELTA
 from discreet.mechanisms import Gaussian, Laplace
-from discreet.mechanisms.claim import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.privacy import Region, read
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive

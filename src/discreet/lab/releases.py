@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from discreet.attacks.census import BLOCK, KINDS, OLDEST, Census, Statistic, tabulate
-from discreet.attacks.census_counts import CensusCounts
+from discreet.attacks.census import BLOCK, KINDS, OLDEST, Census, CensusCounts, Statistic, tabulate
 from discreet.attacks.intersection import Cells, Hospital, Intersection, mondrian
 from discreet.attacks.linkage import Counts, Linkage, Ratings, Suspicion
 from discreet.attacks.outcome import Outcome

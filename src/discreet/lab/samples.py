@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from discreet.attacks.holdout import Examples, Holdout, Query, Score
-from discreet.attacks.holdout_label import HoldoutLabel
+from discreet.attacks.holdout import Examples, Holdout, HoldoutLabel, Query, Score
 from discreet.attacks.leaderboard import Board, Leaderboard
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.simulation import Bits

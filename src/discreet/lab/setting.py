@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias, get_args
 
-from discreet.attacks.claims import Promise
+from discreet.attacks.outcome import Promise
 from discreet.attacks.simulation import SplitMix64
 from discreet.curator.budget import Budget
 from discreet.errors import InputError

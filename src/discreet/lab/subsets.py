@@ -3,11 +3,15 @@
 import numpy as np
 
 from discreet.attacks.exponential import Posterior
-from discreet.attacks.least_squares import LeastSquares
-from discreet.attacks.linear_program import LinearProgram
 from discreet.attacks.outcome import Outcome, pool
-from discreet.attacks.reconstruction import Reconstruction, SubsetSum
-from discreet.attacks.robust import Robust, lying
+from discreet.attacks.reconstruction import (
+    LeastSquares,
+    LinearProgram,
+    Reconstruction,
+    Robust,
+    SubsetSum,
+    lying,
+)
 from discreet.lab.curated import Curated
 from discreet.lab.setting import Setting
 from discreet.plan.schema import Bounds, Keys, Limits

@@ -5,12 +5,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.averaging import Averaging
-from discreet.attacks.differencing import Differencing, WardSums
-from discreet.attacks.low_bits import LowBits, Noisy
+from discreet.attacks.differencing import Averaging, Differencing, WardSums
+from discreet.attacks.low_bits import LowBits, Noisy, RepeatedZero
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.refusals import QueryAuditor, Refusals
-from discreet.attacks.repeated_zero import RepeatedZero
 from discreet.attacks.simulation import Bits, Reals
 from discreet.lab.curated import Curated
 from discreet.lab.setting import Setting

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.errors import InputError
 from discreet.learn.base import read_classes
 from discreet.learn.binning import FeatureBins, coded, private_bins, read_n_bins
-from discreet.learn.classifiers import PrivateClassifier, softmax
+from discreet.learn.classifiers import PrivateClassifier, margin_shares
 from discreet.learn.descent import Descent, Link, LinkGradient
 from discreet.learn.design import GRID, read_bounds
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
@@ -63,6 +63,7 @@ class CurveGradient(RowStatistic):
         return flat
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AdditiveClassifier(PrivateClassifier):
     """A sum of curves, one a feature, on private bins: accurate on tables, and easy to read.
 
@@ -78,25 +79,10 @@ class AdditiveClassifier(PrivateClassifier):
     Privacy via Explainable Boosting, ICML 2021 (private bins and additive curves).
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1.0,
-        delta: Any = 1e-6,
-        bounds: Any = None,
-        classes: Any = None,
-        categorical: Any = None,
-        n_bins: Any = 12,
-        max_iter: Any = 60,
-        max_rows_per_unit: Any = 1,
-    ) -> None:
-        self.epsilon, self.delta, self.bounds, self.classes = epsilon, delta, bounds, classes
-        self.categorical, self.n_bins, self.max_iter, self.max_rows_per_unit = (
-            categorical,
-            n_bins,
-            max_iter,
-            max_rows_per_unit,
-        )
+    bounds: Any = None
+    categorical: Any = None
+    n_bins: Any = 12
+    max_iter: Any = 60
 
     def _prepare(self, features: int) -> None:
         super()._prepare(features)
@@ -138,8 +124,7 @@ class AdditiveClassifier(PrivateClassifier):
         def centred(step: Floats) -> Floats:
             """Curves of mean 0: what all features share is the constant's alone."""
             mean = np.bincount(own, part[:-1] * step[:-1]) / np.bincount(own, part[:-1] + 1e-9)
-            answer: Floats = np.append(step[:-1] - mean[own], step[-1])
-            return answer
+            return np.asarray(np.append(step[:-1] - mean[own], step[-1]))
 
         def gradient(theta: Floats) -> CurveGradient:
             return CurveGradient(theta, features, self._CLIP)
@@ -170,19 +155,11 @@ class AdditiveClassifier(PrivateClassifier):
         margin = self.intercept_ + sum(
             curve[:, codes[:, j]].T for j, curve in enumerate(self.curves_)
         )
-        answer: Floats = margin[:, 0] if len(self.classes_) == 2 else margin
-        return answer
+        return np.asarray(margin[:, 0] if len(self.classes_) == 2 else margin)
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Probabilities of the classes."""
-        margin = self.decision_function(X)
-        both = np.stack([np.zeros(len(margin)), margin], axis=1) if margin.ndim == 1 else margin
-        return softmax(both)
-
-    def predict(self, X: Any) -> Any:  # noqa: N803 - sklearn's
-        """The class with the largest probability."""
-        place = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[place]
+        return margin_shares(self.decision_function(X))
 
 
 def _against(chunk: Chunk, label: int) -> Chunk:

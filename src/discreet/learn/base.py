@@ -2,6 +2,7 @@
 
 import warnings
 from abc import abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -11,6 +12,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.errors import InputError
+from discreet.learn.design import read_bounds
 from discreet.learn.noisy_sums import NoisySums, mu_squared_of
 from discreet.learn.rows import Floats, PersonRows, items_of, rows_of
 from discreet.privacy import GDP, Guarantee, compose
@@ -46,6 +48,7 @@ class Spending:
             )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
     """An estimator whose `fit` is differentially private for every person in the rows.
 
@@ -59,10 +62,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
         spends again: it warns, and `spent_` says what all of them cost.
     """
 
-    epsilon: Any
-    delta: Any
-    bounds: Any
-    max_rows_per_unit: Any
+    epsilon: Any = 1.0
+    delta: Any = 1e-6
+    max_rows_per_unit: Any = 1
 
     _TARGET: ClassVar[str] = "none"
     """What y is: none, label or number."""
@@ -133,6 +135,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
         )
         return read
 
+    def _clamped(self, x: Any) -> Floats:
+        """Features to predict from, within their bounds; NaN is the middle."""
+        check_is_fitted(self, "guarantee_")
+        read = self._read_features(x, reset=False)
+        low, high = read_bounds(self.bounds, self.n_features_in_)
+        return np.asarray(np.clip(np.where(np.isnan(read), (low + high) / 2, read), low, high))
+
     def _target_of(self, y: Any, rows: int) -> Floats | None:
         """Targets as doubles, one a row; None where there are none."""
         if self._TARGET == "none":
@@ -152,8 +161,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
         return self._read_target(flat)
 
     def _read_target(self, y: Any) -> Floats:
-        """Targets as doubles."""
-        raise NotImplementedError
+        """Targets as doubles: each a number."""
+        return np.array([number(item) for item in y.tolist()], dtype=np.float64)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

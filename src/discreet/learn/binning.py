@@ -1,6 +1,6 @@
 """Private bins of features, and counts of rows in them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -45,8 +45,7 @@ class FeatureBins:
             np.where(np.isnan(x[:, j]), len(e) + 1, np.searchsorted(e, x[:, j], side="right"))
             for j, e in enumerate(self.edges)
         ]
-        stacked: NDArray[np.int64] = np.stack(columns, axis=1).astype(np.int64) + self.starts
-        return stacked
+        return np.asarray(np.stack(columns, axis=1).astype(np.int64) + self.starts)
 
     def chunk(self, chunk: Chunk) -> Chunk:
         """Rows as codes."""
@@ -132,8 +131,7 @@ def private_bins(
 
 def _middles(inner: Floats, low: float, high: float) -> Floats:
     ends = np.concatenate([[low], inner, [high]])
-    answer: Floats = (ends[1:] + ends[:-1]) / 2
-    return answer
+    return np.asarray((ends[1:] + ends[:-1]) / 2)
 
 
 def _joined(inner: Floats, counts: Floats, n_bins: int) -> Floats:
@@ -150,10 +148,10 @@ def _joined(inner: Floats, counts: Floats, n_bins: int) -> Floats:
     part = max(float(rest[-1]), 0.0) / max(1, n_bins - int(heavy.sum())) + 1e-9
     shares = np.floor(np.maximum(rest, 0.0) / part)
     cut = (shares[1:] > shares[:-1]) | heavy[1:] | heavy[:-1]
-    answer: Floats = inner[cut]
-    return answer
+    return np.asarray(inner[cut])
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Binner(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """Features as numbers of bins, which hold about as many rows each.
 
@@ -163,17 +161,8 @@ class Binner(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     Reference: Lei, Differentially Private M-Estimators, 2011 (noisy histograms for quantiles).
     """
 
-    def __init__(
-        self,
-        n_bins: Any = 16,
-        *,
-        epsilon: Any = 1.0,
-        delta: Any = 1e-6,
-        bounds: Any = None,
-        max_rows_per_unit: Any = 1,
-    ) -> None:
-        self.n_bins, self.epsilon, self.delta, self.bounds = n_bins, epsilon, delta, bounds
-        self.max_rows_per_unit = max_rows_per_unit
+    n_bins: Any = field(default=16, kw_only=False)
+    bounds: Any = None
 
     def _prepare(self, features: int) -> None:
         read_bounds(self.bounds, features)

@@ -60,22 +60,19 @@ class ClassMoments:
     @property
     def sizes(self) -> Floats:
         """Counts, at least one row and at least what noise alone could be."""
-        answer: Floats = np.maximum(self.counts, max(1.0, self.sigma))
-        return answer
+        return np.asarray(np.maximum(self.counts, max(1.0, self.sigma)))
 
     @property
     def means(self) -> Floats:
         """Means of features, between -1 and 1."""
-        answer: Floats = np.clip(self.sums / self.sizes[:, None], -1, 1)
-        return answer
+        return np.asarray(np.clip(self.sums / self.sizes[:, None], -1, 1))
 
     @property
     def variances(self) -> Floats:
         """Variances, no smaller than noise lets them be known."""
         least = np.minimum(0.5 * self.sigma / self.sizes, 0.25)[:, None] + 1e-6
         found = self.squares / self.sizes[:, None] - self.means**2
-        answer: Floats = np.clip(found, least, 1.0)
-        return answer
+        return np.asarray(np.clip(found, least, 1.0))
 
 
 def class_moments(

@@ -1,6 +1,6 @@
 """Linear classifiers by noisy descent: logistic regression, support vectors, perceptron."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -22,23 +22,12 @@ from discreet.rationals import whole
 _CENTRE = Fraction(1, 6)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """A classifier of public `classes`; labels that are none of them count nowhere."""
 
-    classes: Any
+    classes: Any = None
     _TARGET: ClassVar[str] = "label"
-
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1.0,
-        delta: Any = 1e-6,
-        bounds: Any = None,
-        classes: Any = None,
-        max_rows_per_unit: Any = 1,
-    ) -> None:
-        self.epsilon, self.delta, self.bounds, self.classes = epsilon, delta, bounds, classes
-        self.max_rows_per_unit = max_rows_per_unit
 
     def _prepare(self, features: int) -> None:
         read_bounds(self.bounds, features)
@@ -47,19 +36,19 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
     def _read_target(self, y: Any) -> Floats:
         return codes_of(y, read_classes(self.classes))
 
-    def _clamped(self, x: Any) -> Floats:
-        """Features to predict from, within their bounds; NaN is the middle."""
-        check_is_fitted(self, "guarantee_")
-        read = self._read_features(x, reset=False)
-        low, high = read_bounds(self.bounds, self.n_features_in_)
-        answer: Floats = np.clip(np.where(np.isnan(read), (low + high) / 2, read), low, high)
-        return answer
+    def predict(self, X: Any) -> Any:  # noqa: N803 - sklearn's
+        """The most probable class."""
+        place = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[place]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearClassifier(PrivateClassifier):
     """A linear classifier: features are standardized privately, then gradients are summed."""
 
-    max_iter: Any
+    bounds: Any = None
+    max_iter: Any = 30
+
     _LINK: ClassVar[Link] = Link.LOGISTIC
     _SOFTMAX: ClassVar[bool] = False
 
@@ -98,8 +87,7 @@ class LinearClassifier(PrivateClassifier):
     def decision_function(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Margins: one a row for two classes, else one for each class."""
         margin = self._clamped(X) @ self.coef_.T + self.intercept_
-        answer: Floats = margin[:, 0] if len(self.classes_) == 2 else margin
-        return answer
+        return np.asarray(margin[:, 0] if len(self.classes_) == 2 else margin)
 
     def predict(self, X: Any) -> Any:  # noqa: N803 - sklearn's
         """The class with the largest margin."""
@@ -108,6 +96,7 @@ class LinearClassifier(PrivateClassifier):
         return self.classes_[place]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LogisticRegression(LinearClassifier):
     """Logistic regression, multinomial for more than two classes.
 
@@ -127,23 +116,7 @@ class LogisticRegression(LinearClassifier):
 
     _SOFTMAX: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1.0,
-        delta: Any = 1e-6,
-        bounds: Any = None,
-        classes: Any = None,
-        max_iter: Any = 30,
-        standard_errors: Any = False,
-        max_rows_per_unit: Any = 1,
-    ) -> None:
-        self.epsilon, self.delta, self.bounds, self.classes = epsilon, delta, bounds, classes
-        self.max_iter, self.standard_errors, self.max_rows_per_unit = (
-            max_iter,
-            standard_errors,
-            max_rows_per_unit,
-        )
+    standard_errors: Any = False
 
     def _prepare(self, features: int) -> None:
         super()._prepare(features)
@@ -195,9 +168,7 @@ class LogisticRegression(LinearClassifier):
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Probabilities of the classes."""
-        margin = self.decision_function(X)
-        both = np.stack([np.zeros(len(margin)), margin], axis=1) if margin.ndim == 1 else margin
-        return softmax(both)
+        return margin_shares(self.decision_function(X))
 
 
 class LinearSVC(LinearClassifier):
@@ -212,19 +183,6 @@ class LinearSVC(LinearClassifier):
 
     _LINK: ClassVar[Link] = Link.HINGE
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1.0,
-        delta: Any = 1e-6,
-        bounds: Any = None,
-        classes: Any = None,
-        max_iter: Any = 30,
-        max_rows_per_unit: Any = 1,
-    ) -> None:
-        self.epsilon, self.delta, self.bounds, self.classes = epsilon, delta, bounds, classes
-        self.max_iter, self.max_rows_per_unit = max_iter, max_rows_per_unit
-
 
 class Perceptron(LinearSVC):
     """The perceptron in the statistical-query model: mistakes are summed over all rows at once.
@@ -238,8 +196,14 @@ class Perceptron(LinearSVC):
     _LINK: ClassVar[Link] = Link.PERCEPTRON
 
 
+def margin_shares(margin: Floats) -> Floats:
+    """Margins of a decision function as probabilities; one a row is that of the second class."""
+    return softmax(
+        np.stack([np.zeros(len(margin)), margin], axis=1) if margin.ndim == 1 else margin
+    )
+
+
 def softmax(margin: Floats) -> Floats:
     """Margins as probabilities."""
     e = np.exp(margin - margin.max(axis=1, keepdims=True))
-    answer: Floats = e / e.sum(axis=1, keepdims=True)
-    return answer
+    return np.asarray(e / e.sum(axis=1, keepdims=True))

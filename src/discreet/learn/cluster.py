@@ -1,12 +1,11 @@
 """K-means: rows in noisy principal components, then Lloyd's steps with noisy counts and sums."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClusterMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from discreet.learn.base import PrivateEstimator
 from discreet.learn.decomposition import components
@@ -57,6 +56,7 @@ class ClusterTotals(RowStatistic):
         return np.concatenate([counts[:, None], exact_product(here, chunk.x, most)], axis=1)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """K-means of features scaled by their bounds.
 
@@ -69,18 +69,9 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
     Reference: Su, Cao, Li, Bertino, Jin, Differentially Private K-Means Clustering, 2016.
     """
 
-    def __init__(
-        self,
-        n_clusters: Any = 8,
-        *,
-        epsilon: Any = 1.0,
-        delta: Any = 1e-6,
-        bounds: Any = None,
-        max_iter: Any = 5,
-        max_rows_per_unit: Any = 1,
-    ) -> None:
-        self.n_clusters, self.epsilon, self.delta, self.bounds = n_clusters, epsilon, delta, bounds
-        self.max_iter, self.max_rows_per_unit = max_iter, max_rows_per_unit
+    n_clusters: Any = field(default=8, kw_only=False)
+    bounds: Any = None
+    max_iter: Any = 5
 
     def _prepare(self, features: int) -> None:
         read_bounds(self.bounds, features)
@@ -130,13 +121,10 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
 
     def transform(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Distances to the centres, of features scaled by their bounds."""
-        check_is_fitted(self, "cluster_centers_")
+        away = self._clamped(X)[:, None, :] - self.cluster_centers_
         low, high = read_bounds(self.bounds, self.n_features_in_)
-        x = self._read_features(X, reset=False)
-        x = np.clip(np.where(np.isnan(x), (low + high) / 2, x), low, high)
-        away = (x[:, None, :] - self.cluster_centers_) * (2 / (high - low))
-        answer: Floats = np.sqrt((away**2).sum(axis=2))
-        return answer
+        away = away * (2 / (high - low))
+        return np.asarray(np.sqrt((away**2).sum(axis=2)))
 
     @property
     def _n_features_out(self) -> int:

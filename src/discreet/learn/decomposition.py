@@ -1,5 +1,6 @@
 """Principal components from noisy second moments."""
 
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +19,7 @@ from discreet.rationals import whole
 _CENTRE = Fraction(1, 5)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PCA(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """Principal components of features scaled by their bounds.
 
@@ -29,22 +31,8 @@ class PCA(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     Reference: Dwork, Talwar, Thakurta, Zhang, Analyze Gauss, STOC 2014.
     """
 
-    def __init__(
-        self,
-        n_components: Any = 2,
-        *,
-        epsilon: Any = 1.0,
-        delta: Any = 1e-6,
-        bounds: Any = None,
-        max_rows_per_unit: Any = 1,
-    ) -> None:
-        self.n_components, self.epsilon, self.delta, self.bounds = (
-            n_components,
-            epsilon,
-            delta,
-            bounds,
-        )
-        self.max_rows_per_unit = max_rows_per_unit
+    n_components: Any = field(default=2, kw_only=False)
+    bounds: Any = None
 
     def _prepare(self, features: int) -> None:
         read_bounds(self.bounds, features)

@@ -43,14 +43,12 @@ def _table(link: Link) -> NDArray[np.float64]:
         Link.HINGE: np.clip((m + 1) / 2 + 0.5, 0, 1),  # smoothed over a margin of 2
         Link.PERCEPTRON: np.clip(m + 0.5, 0, 1),
     }[link]
-    answer: Floats = np.rint(slope * GRID)
-    return answer
+    return np.asarray(np.rint(slope * GRID))
 
 
 @lru_cache(maxsize=1)
 def _exponentials() -> NDArray[np.float64]:
-    answer: Floats = np.rint(np.exp(np.arange(-_FAR * _CELLS, 1) / _CELLS) * 2**20)
-    return answer
+    return np.asarray(np.rint(np.exp(np.arange(-_FAR * _CELLS, 1) / _CELLS) * 2**20))
 
 
 @dataclass(frozen=True)
@@ -107,21 +105,18 @@ class LinkGradient(RowStatistic):
         label = np.where(known, chunk.y, 0).astype(np.int64)
         here = np.eye(max(2, len(self.theta)))[label][:, -len(self.theta) :]
         r = self._softmax(margin) - GRID * here if self.softmax else self._each(margin, here)
-        answer: Floats = r * known[:, None]
-        return answer
+        return np.asarray(r * known[:, None])
 
     def _each(self, margin: Floats, here: Floats) -> Floats:
         """One label against all others: the link of a label 1 is that of 0, mirrored."""
         sign = 1 - 2 * here
         m = np.clip(margin * sign, -_FAR * _CELLS, _FAR * _CELLS).astype(np.int64)
-        answer: Floats = _table(self.link)[m + _FAR * _CELLS] * sign
-        return answer
+        return np.asarray(_table(self.link)[m + _FAR * _CELLS] * sign)
 
     def _softmax(self, margin: Floats) -> Floats:
         m = margin - margin.max(axis=1, keepdims=True)
         e = _exponentials()[np.maximum(m, -_FAR * _CELLS).astype(np.int64) + _FAR * _CELLS]
-        answer: Floats = np.floor(e / e.sum(axis=1, keepdims=True) * GRID)
-        return answer
+        return np.asarray(np.floor(e / e.sum(axis=1, keepdims=True) * GRID))
 
 
 @dataclass(frozen=True)
@@ -163,5 +158,4 @@ class Descent:
             theta = np.clip(theta + speed, -_LARGEST, _LARGEST)
             if 2 * step >= self.steps:
                 late.append(theta)
-        answer: Floats = np.mean(late, axis=0)
-        return answer
+        return np.asarray(np.mean(late, axis=0))

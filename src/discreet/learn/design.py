@@ -119,8 +119,7 @@ def unit(x: Floats, low: Floats, high: Floats) -> Floats:
     """Values between bounds as whole steps from -GRID to GRID; NaN is 0."""
     middle, half = (low + high) / 2, (high - low) / 2
     u = (np.clip(x, low, high) - middle) / half
-    steps: Floats = np.rint(np.clip(np.where(np.isnan(u), 0.0, u), -1.0, 1.0) * GRID)
-    return steps
+    return np.asarray(np.rint(np.clip(np.where(np.isnan(u), 0.0, u), -1.0, 1.0) * GRID))
 
 
 @dataclass(frozen=True)

@@ -34,26 +34,24 @@ from discreet.learn.rows import Chunk, PersonRows
 from discreet.privacy import Neighbours
 from discreet.rationals import whole
 
-ESTIMATORS: Final[dict[str, type[PrivateEstimator]]] = {
-    kind.__name__: kind
-    for kind in (
-        additive.AdditiveClassifier,
-        binning.Binner,
-        classifiers.LinearSVC,
-        classifiers.LogisticRegression,
-        classifiers.Perceptron,
-        cluster.KMeans,
-        decomposition.PCA,
-        linear.LinearRegression,
-        linear.Ridge,
-        naive_bayes.CategoricalNB,
-        naive_bayes.GaussianNB,
-        scaling.StandardScaler,
-        trees.DecisionTree,
-        trees.RandomForest,
-        *TESTS.values(),
-    )
-}
+_KINDS: Final[tuple[type[PrivateEstimator], ...]] = (
+    additive.AdditiveClassifier,
+    binning.Binner,
+    classifiers.LinearSVC,
+    classifiers.LogisticRegression,
+    classifiers.Perceptron,
+    cluster.KMeans,
+    decomposition.PCA,
+    linear.LinearRegression,
+    linear.Ridge,
+    naive_bayes.CategoricalNB,
+    naive_bayes.GaussianNB,
+    scaling.StandardScaler,
+    trees.DecisionTree,
+    trees.RandomForest,
+    *TESTS.values(),
+)
+ESTIMATORS: Final = {kind.__name__: kind for kind in _KINDS}
 """Estimators that can be fitted as an order, by name."""
 
 _MOST: Final = {

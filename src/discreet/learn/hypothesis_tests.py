@@ -7,6 +7,7 @@ samples, and Welch's for means. Sampling error supposes that rows are independen
 a person (`groups`) p-values of dependent rows are too small, as anywhere in statistics.
 """
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -32,6 +33,7 @@ _TABLE = 1000
 """Cells of a table whose counts are tested."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class HypothesisTest(PrivateEstimator):
     """A test of one column of values, by the group of each row where there are `classes`.
 
@@ -39,7 +41,8 @@ class HypothesisTest(PrivateEstimator):
         See `PrivateEstimator`: one release.
     """
 
-    classes: Any
+    classes: Any = None
+
     _TARGET: ClassVar[str] = "label"
 
     def _prepare(self, features: int) -> None:
@@ -61,20 +64,11 @@ class HypothesisTest(PrivateEstimator):
         return bool(self.pvalue_ <= level)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _OfMeans(HypothesisTest):
     """Tests of means of values within bounds."""
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1.0,
-        delta: Any = 1e-6,
-        bounds: Any = None,
-        classes: Any = None,
-        max_rows_per_unit: Any = 1,
-    ) -> None:
-        self.epsilon, self.delta, self.bounds, self.classes = epsilon, delta, bounds, classes
-        self.max_rows_per_unit = max_rows_per_unit
+    bounds: Any = None
 
     def _prepare(self, features: int) -> None:
         super()._prepare(features)
@@ -183,45 +177,17 @@ class MannWhitney(_OfMeans):
         self._told(z, 2 * stats.norm.sf(abs(z)))
 
 
-class ChiSquare(HypothesisTest):
-    """Whether values have given `probabilities` (goodness of fit), or do not depend on a group.
-
-    Values are 0, 1, ..., `n_categories` - 1. Without `classes` it is goodness of fit, with them
-    independence of value and group.
-
-    Guarantee:
-        See `PrivateEstimator`: one release of counts.
-
-    Reference: Kifer, Rogers, A New Class of Private Chi-Square Hypothesis Tests, 2017 (the
-    statistic is divided by the covariance of counts and noise together).
-    """
-
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1.0,
-        delta: Any = 1e-6,
-        n_categories: Any = None,
-        probabilities: Any = None,
-        classes: Any = None,
-        max_rows_per_unit: Any = 1,
-    ) -> None:
-        self.epsilon, self.delta, self.n_categories, self.probabilities = (
-            epsilon,
-            delta,
-            n_categories,
-            probabilities,
-        )
-        self.classes, self.max_rows_per_unit = classes, max_rows_per_unit
+class _OfCounts(HypothesisTest):
+    """Tests of the counts of `n_categories` values, with `probabilities` or by group."""
 
     def _target_of(self, y: Any, rows: int) -> Floats | None:
         return None if self.classes is None else super()._target_of(y, rows)
 
     def _prepare(self, features: int) -> None:
-        if self.classes is not None:
-            super()._prepare(features)
         if self.classes is None:
             self._expected()
+        else:
+            super()._prepare(features)
         k = whole(int(np.ravel(self._categories)[0]), "n_categories", at_least=2)
         if k * (1 if self.classes is None else len(self.classes)) > _TABLE:
             raise InputError(
@@ -254,10 +220,8 @@ class ChiSquare(HypothesisTest):
         )
 
     def _learn(self, sums: NoisySums) -> None:
-        k, groups = (
-            int(np.ravel(self._categories)[0]),
-            1 if self.classes is None else len(self.classes),
-        )
+        k = int(np.ravel(self._categories)[0])
+        groups = 1 if self.classes is None else len(self.classes)
         cells = equal_bins(np.array([-0.5]), np.array([k - 0.5]), [k])
         statistic = BinCounts(cells, groups)
         counts = sums.sums(statistic, Fraction(1)).reshape(groups, -1)[:, :k]
@@ -276,7 +240,26 @@ class ChiSquare(HypothesisTest):
         self._told(statistic_, stats.chi2.sf(statistic_, freedom))
 
 
-class ProportionTest(ChiSquare):
+@dataclass(kw_only=True, eq=False, repr=False)
+class ChiSquare(_OfCounts):
+    """Whether values have given `probabilities` (goodness of fit), or do not depend on a group.
+
+    Values are 0, 1, ..., `n_categories` - 1. Without `classes` it is goodness of fit, with them
+    independence of value and group.
+
+    Guarantee:
+        See `PrivateEstimator`: one release of counts.
+
+    Reference: Kifer, Rogers, A New Class of Private Chi-Square Hypothesis Tests, 2017 (the
+    statistic is divided by the covariance of counts and noise together).
+    """
+
+    n_categories: Any = None
+    probabilities: Any = None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ProportionTest(_OfCounts):
     """Whether a share of rows is `probability`, or the same in two groups; values are 0 and 1.
 
     Guarantee:
@@ -285,22 +268,7 @@ class ProportionTest(ChiSquare):
     Reference: Kifer, Rogers, A New Class of Private Chi-Square Hypothesis Tests, 2017.
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1.0,
-        delta: Any = 1e-6,
-        probability: Any = 0.5,
-        classes: Any = None,
-        max_rows_per_unit: Any = 1,
-    ) -> None:
-        self.epsilon, self.delta, self.probability, self.classes = (
-            epsilon,
-            delta,
-            probability,
-            classes,
-        )
-        self.max_rows_per_unit = max_rows_per_unit
+    probability: Any = 0.5
 
     @property
     def n_categories(self) -> int:
@@ -363,8 +331,7 @@ def _two(classes: Any) -> None:
 
 def _shares(counts: Floats) -> Floats:
     positive = np.maximum(counts, 1.0)
-    answer: Floats = positive / positive.sum()
-    return answer
+    return np.asarray(positive / positive.sum())
 
 
 def _centring(p: Floats) -> Floats:

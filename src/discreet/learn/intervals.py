@@ -4,21 +4,16 @@ from statistics import NormalDist
 
 import numpy as np
 
-from discreet.errors import InputError
 from discreet.learn.rows import Floats
+from discreet.rationals import proper_share
 
 
 def normal_intervals(values: Floats, errors: Floats, confidence: float) -> Floats:
     """Each value +- z errors: one row (low, high) a value."""
     width = z_score(confidence) * errors
-    answer: Floats = np.stack([values - width, values + width], axis=-1)
-    return answer
+    return np.asarray(np.stack([values - width, values + width], axis=-1))
 
 
 def z_score(confidence: float) -> float:
     """The two-sided normal quantile of a confidence in (0, 1)."""
-    if 0 < confidence < 1:
-        return NormalDist().inv_cdf((1 + confidence) / 2)
-    raise InputError(
-        f"confidence is {confidence}", why="it is a probability", fix="pass one such as 0.95"
-    )
+    return NormalDist().inv_cdf((1 + float(proper_share(confidence, "confidence"))) / 2)

@@ -1,5 +1,6 @@
 """Linear regression from noisy second moments (AdaSSP); its standard errors know the noise."""
 
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -7,7 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.learn.base import PrivateEstimator, number
+from discreet.learn.base import PrivateEstimator
 from discreet.learn.design import Scaling, read_bounds, standardize
 from discreet.learn.intervals import normal_intervals
 from discreet.learn.moments import second_moments
@@ -19,8 +20,9 @@ _CENTRE = Fraction(1, 6)
 """The share of the budget for centres, scales and norms."""
 
 
-class Ridge(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
-    """Least squares with an l2 penalty `alpha`, by adaptive sufficient-statistics perturbation.
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
+    """Least squares, penalised only as far as the privacy noise asks for it (AdaSSP).
 
     `standard_errors_` and `intervals` speak of sampling and of the privacy noise together, for rows
     within the bounds and a penalty of 0 (`ridge_` says what it was).
@@ -35,20 +37,9 @@ class Ridge(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     """
 
     _TARGET: ClassVar[str] = "number"
-    _QUANTILE: ClassVar[float] = 0.9
 
-    def __init__(
-        self,
-        alpha: Any = 1.0,
-        *,
-        epsilon: Any = 1.0,
-        delta: Any = 1e-6,
-        bounds: Any = None,
-        target_bounds: Any = None,
-        max_rows_per_unit: Any = 1,
-    ) -> None:
-        self.alpha, self.epsilon, self.delta, self.bounds = alpha, epsilon, delta, bounds
-        self.target_bounds, self.max_rows_per_unit = target_bounds, max_rows_per_unit
+    bounds: Any = None
+    target_bounds: Any = None
 
     def _prepare(self, features: int) -> None:
         read_bounds(self.bounds, features)
@@ -57,19 +48,14 @@ class Ridge(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     @property
     def _penalty(self) -> Any:
-        return self.alpha
-
-    def _read_target(self, y: Any) -> Floats:
-        return np.array([number(item) for item in y.tolist()], dtype=np.float64)
+        return 0
 
     def _learn(self, sums: NoisySums) -> None:
         features = self.n_features_in_
         ends = (read_bounds(self.bounds, features), read_bounds(self.target_bounds, 1, "target"))
         low, high = (np.concatenate([a, b]) for a, b in zip(*ends, strict=True))
         joined = sums.rows.map(_with_target)
-        found = standardize(
-            sums, low, high, _CENTRE, quantile=self._QUANTILE, power=0.5, rows=joined, free=1
-        )
+        found = standardize(sums, low, high, _CENTRE, quantile=0.9, power=0.5, rows=joined, free=1)
         noisy = second_moments(sums, found.scaling, 1 - _CENTRE, joined)
         self._solve(noisy.matrix, noisy.sigma, found.scaling, low[-1], high[-1])
 
@@ -118,46 +104,25 @@ class Ridge(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Predictions, within the bounds of the target."""
-        check_is_fitted(self, "coef_")
-        x = self._read_features(X, reset=False)
-        low, high = read_bounds(self.bounds, self.n_features_in_)
-        clamped = np.clip(np.where(np.isnan(x), (low + high) / 2, x), low, high)
-        answer: Floats = np.clip(clamped @ self.coef_ + self.intercept_, *self.target_bounds_)
-        return answer
+        told = self._clamped(X) @ self.coef_ + self.intercept_
+        return np.asarray(np.clip(told, *self.target_bounds_))
 
 
-class LinearRegression(Ridge):
-    """Least squares; penalised only as far as the privacy noise asks for it.
+@dataclass(kw_only=True, eq=False, repr=False)
+class Ridge(LinearRegression):
+    """Least squares with an l2 penalty `alpha`.
 
     Guarantee:
-        As `Ridge`.
+        As `LinearRegression`.
 
     Reference: Wang, Revisiting Differentially Private Linear Regression (AdaSSP), UAI 2018.
     """
 
-    _QUANTILE: ClassVar[float] = 0.9
-
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1.0,
-        delta: Any = 1e-6,
-        bounds: Any = None,
-        target_bounds: Any = None,
-        max_rows_per_unit: Any = 1,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            bounds=bounds,
-            target_bounds=target_bounds,
-            max_rows_per_unit=max_rows_per_unit,
-        )
-        del self.alpha
+    alpha: Any = field(default=1.0, kw_only=False)
 
     @property
     def _penalty(self) -> Any:
-        return 0
+        return self.alpha
 
 
 def unscaling(scaling: Scaling, features: int) -> Floats:

@@ -1,5 +1,7 @@
 """Naive Bayes: one release of totals or counts by class."""
 
+from abc import abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -20,19 +22,16 @@ from discreet.rationals import whole
 class BayesClassifier(PrivateClassifier):
     """Classes by the largest joint log likelihood."""
 
+    @abstractmethod
     def _joint(self, x: Floats) -> Floats:
-        raise NotImplementedError
+        """Log likelihoods of rows and classes."""
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
         """Probabilities of the classes."""
         return softmax(self._joint(self._clamped(X)))
 
-    def predict(self, X: Any) -> Any:  # noqa: N803 - sklearn's
-        """The most probable class."""
-        place = self._joint(self._clamped(X)).argmax(axis=1)
-        return self.classes_[place]
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class GaussianNB(BayesClassifier):
     """Gaussian naive Bayes.
 
@@ -43,6 +42,8 @@ class GaussianNB(BayesClassifier):
 
     Reference: Vaidya, Shafiq, Basu, Hong, Differentially Private Naive Bayes Classification, 2013.
     """
+
+    bounds: Any = None
 
     def _learn(self, sums: NoisySums) -> None:
         self.classes_ = read_classes(self.classes)
@@ -57,10 +58,10 @@ class GaussianNB(BayesClassifier):
 
     def _joint(self, x: Floats) -> Floats:
         away = (x[:, None, :] - self.theta_) ** 2 / self.var_ + np.log(self.var_)
-        answer: Floats = np.log(self.class_prior_) - 0.5 * away.sum(axis=2)
-        return answer
+        return np.asarray(np.log(self.class_prior_) - 0.5 * away.sum(axis=2))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CategoricalNB(BayesClassifier):
     """Naive Bayes of categories 0, 1, ..., `n_categories` - 1, one number or one a feature.
 
@@ -72,23 +73,8 @@ class CategoricalNB(BayesClassifier):
     Reference: Vaidya, Shafiq, Basu, Hong, Differentially Private Naive Bayes Classification, 2013.
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1.0,
-        delta: Any = 1e-6,
-        n_categories: Any = None,
-        classes: Any = None,
-        alpha: Any = 1.0,
-        max_rows_per_unit: Any = 1,
-    ) -> None:
-        self.epsilon, self.delta, self.n_categories, self.classes = (
-            epsilon,
-            delta,
-            n_categories,
-            classes,
-        )
-        self.alpha, self.max_rows_per_unit = alpha, max_rows_per_unit
+    n_categories: Any = None
+    alpha: Any = 1.0
 
     def _prepare(self, features: int) -> None:
         read_classes(self.classes)

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from discreet.errors import InputError, InvariantBroken
 from discreet.learn.rows import Chunk, Floats, PersonRows
 from discreet.mechanisms import INTEGERS
-from discreet.mechanisms.gaussian import largest_mu, read_delta
+from discreet.mechanisms.gaussian import largest_mu
 from discreet.mechanisms.grid import sqrt_up
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.noise import below
 from discreet.privacy import GDP, Neighbours
-from discreet.rationals import Real, positive
+from discreet.rationals import Real, positive, proper_share
 
 _MOST = 1 << 22
 """Numbers of one release at most."""
@@ -136,8 +136,7 @@ class NoisySums:
         exact = np.zeros(statistic.width, dtype=object)  # Python's integers never wrap
         for chunk in rows.chunks():
             exact += statistic.sums(chunk).ravel().astype(np.int64)
-        released: NDArray[Any] = self._mechanism(statistic, share).release(exact)
-        return released
+        return np.asarray(self._mechanism(statistic, share).release(exact))
 
 
 def mu_squared_of(epsilon: Real, delta: Real) -> Fraction:
@@ -147,7 +146,7 @@ def mu_squared_of(epsilon: Real, delta: Real) -> Fraction:
         >>> round(float(mu_squared_of(1, 1e-5)) ** 0.5, 4)
         0.2681
     """
-    return largest_mu(positive(epsilon, "epsilon"), read_delta(delta)) ** 2
+    return largest_mu(positive(epsilon, "epsilon"), proper_share(delta, "delta")) ** 2
 
 
 def replayed(tape: list[NDArray[Any]], mu_squared: Fraction, rows: PersonRows) -> NoisySums:

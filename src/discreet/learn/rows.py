@@ -120,8 +120,7 @@ def weights_of(rows_per_person: NDArray[Any], most: int) -> Floats:
         array([1024., 1024.,  682.,    0.])
     """
     counts = np.maximum(np.asarray(rows_per_person, dtype=np.int64), most)
-    answer: Floats = (FULL * most // counts).astype(np.float64)
-    return answer
+    return np.asarray((FULL * most // counts).astype(np.float64))
 
 
 def exact_product(left: Floats, right: Floats, most: int) -> NDArray[np.int64]:
@@ -145,8 +144,7 @@ def exact_dot(rows: Floats, columns: Floats) -> Floats:
     total = np.zeros((len(rows), columns.shape[1]))
     for at in range(0, rows.shape[1], 1 << 7):
         total += left[:, at : at + (1 << 7)] @ right[at : at + (1 << 7)]
-    answer: Floats = total * 2.0**-40
-    return answer
+    return np.asarray(total * 2.0**-40)
 
 
 def _rows_per_person(groups: Any) -> NDArray[np.int64]:
@@ -160,8 +158,7 @@ def _rows_per_person(groups: Any) -> NDArray[np.int64]:
         named = [name_of(item) for item in array.tolist()]
         array = np.array([codes.setdefault(item, len(codes)) for item in named], dtype=np.int64)
     _, inverse, counts = np.unique(array, return_inverse=True, return_counts=True)
-    found: NDArray[np.int64] = counts[inverse] if len(array) else np.zeros(0, dtype=np.int64)
-    return found
+    return np.asarray(counts[inverse] if len(array) else np.zeros(0, dtype=np.int64))
 
 
 def _slices(x: Floats, y: Floats, weight: Floats) -> Callable[[], Iterator[Chunk]]:

@@ -1,5 +1,6 @@
 """Standardizing features by noisy means and deviations."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +14,7 @@ from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Floats
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """Features less their mean, over their deviation; both noisy.
 
@@ -20,20 +22,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator): 
         See `PrivateEstimator`: one release of counts, sums and sums of squares.
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1.0,
-        delta: Any = 1e-6,
-        bounds: Any = None,
-        max_rows_per_unit: Any = 1,
-    ) -> None:
-        self.epsilon, self.delta, self.bounds, self.max_rows_per_unit = (
-            epsilon,
-            delta,
-            bounds,
-            max_rows_per_unit,
-        )
+    bounds: Any = None
 
     def _prepare(self, features: int) -> None:
         read_bounds(self.bounds, features)
@@ -48,8 +37,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator): 
         check_is_fitted(self, "mean_")
         low, high = read_bounds(self.bounds, self.n_features_in_)
         x = np.clip(self._read_features(X, reset=False), low, high)
-        answer: Floats = np.where(np.isnan(x), 0.0, (x - self.mean_) / self.scale_)
-        return answer
+        return np.asarray(np.where(np.isnan(x), 0.0, (x - self.mean_) / self.scale_))
 
     @property
     def transformed_bounds_(self) -> list[tuple[float, float]]:

@@ -85,11 +85,11 @@ class LeafCounts(RowStatistic):
         return np.concatenate(answer)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TreeClassifier(PrivateClassifier):
     """Votes of noisy leaves."""
 
-    max_depth: Any
-    n_bins: Any
+    bounds: Any = None
 
     def _prepare(self, features: int) -> None:
         super()._prepare(features)
@@ -113,15 +113,10 @@ class TreeClassifier(PrivateClassifier):
         bins = self._own_bins()
         codes = bins.codes(self._clamped(X)) - bins.starts
         pairs = zip(self.trees_, self.leaf_shares_, strict=True)
-        mean: Floats = np.mean([shares[tree.leaves(codes)] for tree, shares in pairs], axis=0)
-        return mean
-
-    def predict(self, X: Any) -> Any:  # noqa: N803 - sklearn's
-        """The class with the largest share."""
-        place = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[place]
+        return np.asarray(np.mean([shares[tree.leaves(codes)] for tree, shares in pairs], axis=0))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DecisionTree(TreeClassifier):
     """ID3: at each level noisy counts by leaf, feature, bin and label choose the best splits.
 
@@ -133,19 +128,8 @@ class DecisionTree(TreeClassifier):
     Reference: Blum, Dwork, McSherry, Nissim, Practical Privacy: the SuLQ Framework, 2005 (ID3).
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1.0,
-        delta: Any = 1e-6,
-        bounds: Any = None,
-        classes: Any = None,
-        max_depth: Any = 3,
-        n_bins: Any = 8,
-        max_rows_per_unit: Any = 1,
-    ) -> None:
-        self.epsilon, self.delta, self.bounds, self.classes = epsilon, delta, bounds, classes
-        self.max_depth, self.n_bins, self.max_rows_per_unit = max_depth, n_bins, max_rows_per_unit
+    max_depth: Any = 3
+    n_bins: Any = 8
 
     def _learn(self, sums: NoisySums) -> None:
         self.classes_ = read_classes(self.classes)
@@ -165,6 +149,7 @@ class DecisionTree(TreeClassifier):
         self._keep((tree,), found, sums.sigma(statistic, share))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RandomForest(TreeClassifier):
     """Trees whose splits are drawn without looking at data; leaves vote with noisy counts.
 
@@ -175,25 +160,9 @@ class RandomForest(TreeClassifier):
     Decision Tree Classifier, 2009.
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1.0,
-        delta: Any = 1e-6,
-        bounds: Any = None,
-        classes: Any = None,
-        n_estimators: Any = 20,
-        max_depth: Any = 4,
-        n_bins: Any = 8,
-        max_rows_per_unit: Any = 1,
-    ) -> None:
-        self.epsilon, self.delta, self.bounds, self.classes = epsilon, delta, bounds, classes
-        self.n_estimators, self.max_depth, self.n_bins, self.max_rows_per_unit = (
-            n_estimators,
-            max_depth,
-            n_bins,
-            max_rows_per_unit,
-        )
+    n_estimators: Any = 20
+    max_depth: Any = 4
+    n_bins: Any = 8
 
     def _prepare(self, features: int) -> None:
         super()._prepare(features)

@@ -15,10 +15,9 @@ from discreet.errors import InputError
 from discreet.learn.base import PrivacyWarning
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
 from discreet.learn.rows import Chunk, rows_of
-from discreet.mechanisms.gaussian import read_delta
 from discreet.noise import below, bernoulli
 from discreet.privacy import RDP
-from discreet.rationals import Real, positive, whole
+from discreet.rationals import Real, positive, proper_share, whole
 
 _ORDERS = [1 + x / 10 for x in range(1, 100)] + list(range(11, 64)) + [2**k for k in range(6, 12)]
 _SCORE = Fraction(1, 5)
@@ -89,7 +88,9 @@ def tune(
             why="runs are compared by their share of right labels",
             fix="pass classifiers of discreet.learn",
         )
-    mu_squared = _mu_squared_of_run(positive(epsilon, "epsilon"), read_delta(delta), runs)
+    mu_squared = _mu_squared_of_run(
+        positive(epsilon, "epsilon"), proper_share(delta, "delta"), runs
+    )
     best: tuple[float, Any] | None = None
     while True:
         one = _unspent(candidates[below(len(candidates))])

@@ -9,8 +9,8 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from discreet.errors import InputError, LedgerError
 from discreet.local.aggregator import Aggregator
+from discreet.local.device_ledger import sync_folder
 from discreet.local.protocol import LocalProtocol
 from discreet.local.reports import Frames, read_frames
 from discreet.rationals import whole
@@ -235,7 +236,7 @@ class CampaignStore:
                 fix="choose another name",
             ) from None
         for one in (place, self._folder, self._folder.parent):
-            _sync(one)
+            sync_folder(one)
 
     def names(self) -> list[str]:
         """All campaigns."""
@@ -260,19 +261,15 @@ class CampaignStore:
         return log.add(frames, self._clock())
 
 
-class _held:  # noqa: N801 - a context, used like a function
+@contextmanager
+def _held(path: Path) -> Iterator[int]:
     """The file of a campaign, locked against other processes."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> int:
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._file, fcntl.LOCK_EX)
-        return self._file
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._file)
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield file
+    finally:
+        os.close(file)
 
 
 def _changed() -> LedgerError:
@@ -290,11 +287,3 @@ def _write(path: Path, data: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
         os.link(file.name, path)
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -61,10 +61,6 @@ class Sketch(LocalProtocol):
                 fix="pass a power of two up to 2^24 for columns, and up to 65536 hashes",
             )
 
-    def parameters(self) -> dict[str, Any]:
-        """The size of the sketch."""
-        return {"hashes": self.hashes, "columns": self.columns}
-
     @property
     def shape(self) -> tuple[int, ...]:
         """A row for each function; the last column counts its reports."""
@@ -199,8 +195,7 @@ class CountMeanSketch(Sketch):
     def cells(self, statistic: Statistic) -> NDArray[np.float64]:
         """Set bits, less those that flips set."""
         q = float(self.flip)
-        found: NDArray[np.float64] = (statistic[:, :-1] - statistic[:, -1:] * q) / (1 - 2 * q)
-        return found
+        return np.asarray((statistic[:, :-1] - statistic[:, -1:] * q) / (1 - 2 * q))
 
 
 @stored_as("hadamard-count-mean-sketch/1")
@@ -253,5 +248,4 @@ class HadamardCountMeanSketch(Sketch):
 
     def cells(self, statistic: Statistic) -> NDArray[np.float64]:
         """Back from coefficients to columns."""
-        found: NDArray[np.float64] = walsh_hadamard(statistic[:, :-1]) / float(1 - 2 * self.flip)
-        return found
+        return np.asarray(walsh_hadamard(statistic[:, :-1]) / float(1 - 2 * self.flip))

@@ -155,7 +155,7 @@ class DeviceLedger:
             self._end = 0
             self._key = secrets.token_bytes(32)
             self._append({"form": _FORM, "key": self._key.hex(), "limit": str(self._asked)})
-            _sync_folder(self.path.parent)
+            sync_folder(self.path.parent)
             return
         for line in lines:
             self._read(line)
@@ -226,8 +226,8 @@ def _changed() -> LedgerError:
     )
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the new file's name durable, too."""
+def sync_folder(folder: Path) -> None:
+    """Make the name of a new file durable, too."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

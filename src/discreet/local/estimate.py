@@ -10,17 +10,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.errors import InputError
-from discreet.rationals import Real, rational
+from discreet.rationals import Real, proper_share, rational
 
 Floats = NDArray[np.float64]
 
 
 def normal_width(confidence: Real, tests: int = 1) -> float:
     """How many standard errors a two-sided interval goes, shared by so many at once."""
-    level = rational(confidence, "confidence")
-    if not 0 < level < 1:
-        raise InputError(f"confidence is {confidence}", why="it is a share", fix="pass 0.95, say")
+    level = proper_share(confidence, "confidence")
     return NormalDist().inv_cdf(1 - float(1 - level) / (2 * tests))
 
 
@@ -89,8 +86,7 @@ class Estimate:
 
     def _variance(self, counts: Floats) -> Floats:
         inside = np.clip(counts, 0, self.n)
-        found: Floats = np.maximum(self.base + self.slope * inside, 0.0)
-        return found
+        return np.asarray(np.maximum(self.base + self.slope * inside, 0.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

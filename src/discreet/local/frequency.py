@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.local.domain import ValueDomain
 from discreet.local.estimate import Estimate
 from discreet.local.protocol import LocalProtocol, Statistic
-from discreet.mechanisms.claim import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real
 
@@ -44,10 +44,6 @@ class FrequencyProtocol(LocalProtocol):
     @abstractmethod
     def supporters(self, statistic: Statistic, n: int) -> NDArray[Any]:
         """How many reports support each value of the domain."""
-
-    def parameters(self) -> dict[str, Any]:
-        """The domain; subclasses add theirs."""
-        return {"domain": self.domain.described()}
 
     def read(self, values: Any) -> NDArray[np.int64]:
         """Values as their numbers."""

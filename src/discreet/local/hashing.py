@@ -64,8 +64,7 @@ def hash_rows(family: str, rows: int, width: int, prints: Words) -> NDArray[np.i
     """
     keys = multipliers(family, 2 * rows).reshape(2, rows, 1)
     shift = np.uint64(64 - width.bit_length() + 1)
-    found: NDArray[np.int64] = ((keys[0] * prints + keys[1]) >> shift).astype(np.int64)
-    return found
+    return np.asarray(((keys[0] * prints + keys[1]) >> shift).astype(np.int64))
 
 
 def hash_one_each(

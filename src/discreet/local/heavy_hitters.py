@@ -17,7 +17,7 @@ from discreet.local.local_hashing import LocalHashing, count_signs
 from discreet.local.protocol import LocalProtocol, Statistic, stored_as
 from discreet.local.reports import Octets
 from discreet.local.transform import parity, walsh_hadamard
-from discreet.mechanisms.claim import Pair
+from discreet.mechanisms.mechanism import Pair
 from discreet.rationals import whole
 
 _BUCKETS: Final = 1 << 16
@@ -66,10 +66,6 @@ class HeavyHitters(LocalProtocol):
     def oracle(self) -> LocalHashing:
         """How hashes are reported."""
         return LocalHashing(epsilon=self.epsilon, domain=ValueDomain(_BUCKETS))
-
-    def parameters(self) -> dict[str, Any]:
-        """The length."""
-        return {"length": self.length}
 
     @property
     def width(self) -> int:
@@ -194,5 +190,4 @@ class HeavyHitters(LocalProtocol):
 
 
 def _bucket(sums: NDArray[np.uint64], salt: np.uint64) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = ((sums + salt) >> np.uint64(48)).astype(np.int64)
-    return found
+    return np.asarray(((sums + salt) >> np.uint64(48)).astype(np.int64))

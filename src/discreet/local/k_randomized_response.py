@@ -16,7 +16,7 @@ from discreet.local.protocol import (
     stored_as,
 )
 from discreet.local.reports import Octets
-from discreet.mechanisms.claim import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.privacy import Guarantee
 
@@ -75,7 +75,6 @@ class KRandomizedResponse(FrequencyProtocol):
 
     def supporters(self, statistic: Statistic, n: int) -> NDArray[Any]:
         """The counts themselves."""
-        del n
         return statistic
 
     def law(self, value: Any) -> Law | None:

@@ -1,6 +1,7 @@
 """Local hashing with linear hashes: randomized response on a public hash of the value."""
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
@@ -22,7 +23,7 @@ from discreet.local.protocol import (
 )
 from discreet.local.reports import Octets
 from discreet.local.transform import parity, walsh_hadamard
-from discreet.mechanisms.claim import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.rationals import whole
 
@@ -48,9 +49,9 @@ class HashedProtocol(FrequencyProtocol):
     """
 
     @property
+    @abstractmethod
     def bits(self) -> int:
         """Bits of the hash."""
-        raise NotImplementedError
 
     @property
     def value_bits(self) -> int:
@@ -105,7 +106,6 @@ class HashedProtocol(FrequencyProtocol):
 
     def supporters(self, statistic: Statistic, n: int) -> NDArray[Any]:
         """All at once."""
-        del n
         return walsh_hadamard(statistic)[: self.domain.size] >> self.bits
 
     def law(self, value: Any) -> Law | None:
@@ -167,10 +167,6 @@ class LocalHashing(HashedProtocol):
     def bits(self) -> int:
         """As chosen."""
         return int(self.hash_bits or 0)
-
-    def parameters(self) -> dict[str, Any]:
-        """The domain and the size of the hash."""
-        return {"domain": self.domain.described(), "hash_bits": self.hash_bits}
 
 
 @stored_as("hadamard-response/1")

@@ -25,7 +25,7 @@ from discreet.local.protocol import (
     stored_fraction,
 )
 from discreet.local.reports import Octets
-from discreet.mechanisms.claim import Law, Pair
+from discreet.mechanisms.mechanism import Law, Pair
 from discreet.rationals import rational
 
 GRID: Final = 1 << 16
@@ -59,10 +59,6 @@ class MeanProtocol(LocalProtocol):
             )
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
-
-    def parameters(self) -> dict[str, Any]:
-        """The bounds."""
-        return {"lower": str(self.lower), "upper": str(self.upper)}
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -121,7 +117,6 @@ class MeanProtocol(LocalProtocol):
 
     def estimate(self, statistic: Statistic, n: int, values: Any = None) -> MeanEstimate:
         """The mean, in the units of the bounds."""
-        del values
         first = second = 0.0
         for kind in range(self.kinds):
             count, total, low, high = map(int, statistic[kind])
@@ -197,8 +192,7 @@ class Mean1Bit(MeanProtocol):
 
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
         """0 or 1."""
-        found: NDArray[np.bool_] = rows[:, 0] <= 1
-        return found
+        return np.asarray(rows[:, 0] <= 1)
 
     def split(self, rows: Octets) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Bits."""
@@ -206,7 +200,6 @@ class Mean1Bit(MeanProtocol):
 
     def debias(self, kind: int) -> tuple[Fraction, Fraction]:
         """A bit has mean lie + (1 - 2 lie) place/grid."""
-        del kind
         return self.lie, (1 - 2 * self.lie) / self.grid
 
     def _variance(self, place: int) -> Fraction:
@@ -276,8 +269,7 @@ class PiecewiseMean(MeanProtocol):
         hit = np.asarray(noise.bernoulli(self.inside, size=n))
         near = codes + np.asarray(noise.below(w, size=n))
         far = np.asarray(noise.below(self.points - w, size=n))
-        found: NDArray[np.int64] = np.where(hit, near, far + w * (far >= codes))
-        return found
+        return np.asarray(np.where(hit, near, far + w * (far >= codes)))
 
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
         """Points that exist."""
@@ -289,7 +281,6 @@ class PiecewiseMean(MeanProtocol):
 
     def debias(self, kind: int) -> tuple[Fraction, Fraction]:
         """From the window's mean, and the mean of all points."""
-        del kind
         high, low = self._chances
         everywhere = low * Fraction(self.points * (self.points - 1), 2)
         own = (high - low) * self.window
@@ -364,8 +355,7 @@ class HybridMean(MeanProtocol):
         """A bit or a point that exists; where only bits are sent, a bit."""
         kinds, numbers = self.split(rows)
         points = self.point.points if self.share else 0
-        found: NDArray[np.bool_] = numbers < np.array([2, points])[kinds]
-        return found
+        return np.asarray(numbers < np.array([2, points])[kinds])
 
     def split(self, rows: Octets) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The kind is the highest bit."""

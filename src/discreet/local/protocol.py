@@ -5,7 +5,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
+from discreet.local.domain import ValueDomain
 from discreet.local.reports import Octets, write_frame
-from discreet.mechanisms.claim import Claim, Law, Pair
+from discreet.mechanisms.mechanism import Claim, Law, Pair
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.privacy import Guarantee, Neighbours, Pure
 from discreet.rationals import Real, positive
@@ -124,20 +125,16 @@ class LocalProtocol(ABC):
 
     def settle(self, codes: NDArray[Any], once: Callable[[Callable[[], bytes]], bytes]) -> Any:
         """The code under which a device with a ledger keeps its answer; `once` draws for life."""
-        del once
         return codes
 
     def send(self, rows: Octets) -> Octets:
         """What leaves the device of a report that is kept; the report itself, usually."""
         return rows
 
-    @abstractmethod
-    def parameters(self) -> dict[str, Any]:
-        """All fields but epsilon, for JSON."""
-
     def to_dict(self) -> dict[str, Any]:
         """The public parameters, for whoever wants to report."""
-        return {"protocol": self.kind, "epsilon": str(self.epsilon), **self.parameters()}
+        facts = {one.name: _plain(getattr(self, one.name)) for one in fields(self)}
+        return {"protocol": self.kind, **facts}
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> "LocalProtocol":
@@ -175,7 +172,6 @@ class LocalProtocol(ABC):
 
     def law(self, value: Any) -> Law | None:
         """The exact law of a report's code, where it is small."""
-        del value
         return None
 
     @property
@@ -193,6 +189,13 @@ class LocalProtocol(ABC):
     def coded(self, rows: Octets) -> NDArray[Any]:
         """Reports as rows of numbers, for the auditor."""
         return rows.astype(np.int64) if self.width > 8 else as_numbers(rows)
+
+
+def _plain(value: Any) -> Any:
+    """A parameter, for JSON."""
+    if isinstance(value, ValueDomain):
+        return value.described()
+    return str(value) if isinstance(value, Fraction) else value
 
 
 class Reporter:

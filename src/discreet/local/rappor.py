@@ -22,7 +22,7 @@ from discreet.local.protocol import (
     stored_fraction,
 )
 from discreet.local.reports import Octets
-from discreet.mechanisms.claim import Pair
+from discreet.mechanisms.mechanism import Pair
 from discreet.privacy import Guarantee, Neighbours, Pure
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, rational, whole
@@ -105,11 +105,6 @@ class Rappor(LocalProtocol):
             )
         lifetime = _log_up(((1 - self.f / 2) / (self.f / 2)) ** (2 * self.hashes))
         object.__setattr__(self, "epsilon", lifetime)
-
-    def parameters(self) -> dict[str, Any]:
-        """All of them."""
-        sizes = {"bits": self.bits, "hashes": self.hashes, "cohorts": self.cohorts}
-        return sizes | {"f": str(self.f), "p": str(self.p), "q": str(self.q)}
 
     @property
     def set_chances(self) -> tuple[Fraction, Fraction]:
@@ -237,8 +232,7 @@ def _log_up(ratio: Fraction) -> Fraction:
 def _less(rows: Floats, column: Floats) -> Floats:
     """What a regression on the column leaves."""
     length = max(float(column @ column), _LOST)
-    found: Floats = rows - np.multiply.outer(column, column @ rows / length)
-    return found
+    return np.asarray(rows - np.multiply.outer(column, column @ rows / length))
 
 
 def _regress(values: list[Any], design: Floats, target: Floats, n: int) -> DecodedValues:

@@ -26,5 +26,4 @@ def walsh_hadamard(table: NDArray[Any]) -> NDArray[Any]:
 
 def parity(words: NDArray[Any]) -> NDArray[np.uint8]:
     """Whether the number of ones is odd."""
-    found: NDArray[np.uint8] = np.bitwise_count(words) & np.uint8(1)
-    return found
+    return np.asarray(np.bitwise_count(words) & np.uint8(1))

@@ -14,7 +14,7 @@ from discreet.errors import InputError
 from discreet.local.frequency import Chances, FrequencyProtocol, small_law
 from discreet.local.protocol import Statistic, likelihood_ratio, stored_as
 from discreet.local.reports import Octets
-from discreet.mechanisms.claim import Law
+from discreet.mechanisms.mechanism import Law
 
 _BLOCK = 1 << 21
 """Bits that are worked on at once."""
@@ -44,8 +44,7 @@ class BitmapProtocol(FrequencyProtocol):
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
         """No bit beyond the domain."""
         spare = 8 * self.width - self.domain.size
-        found: NDArray[np.bool_] = rows[:, -1] < (1 << (8 - spare))
-        return found
+        return np.asarray(rows[:, -1] < (1 << (8 - spare)))
 
     def tally(self, rows: Octets, sums: Statistic) -> None:
         """How often each bit was set."""
@@ -53,7 +52,6 @@ class BitmapProtocol(FrequencyProtocol):
 
     def supporters(self, statistic: Statistic, n: int) -> NDArray[Any]:
         """The counts themselves."""
-        del n
         return statistic
 
     def blocks(self, codes: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
@@ -99,10 +97,6 @@ class UnaryEncoding(BitmapProtocol):
             return Fraction(1, 2), 1 / (1 + likelihood_ratio(self.epsilon))
         lie = 1 / (1 + likelihood_ratio(self.epsilon / 2))
         return 1 - lie, lie
-
-    def parameters(self) -> dict[str, Any]:
-        """The domain and the form."""
-        return {"domain": self.domain.described(), "form": self.form}
 
     def randomize(self, codes: NDArray[Any]) -> Octets:
         """All bits of all people, a block at a time."""
@@ -194,8 +188,7 @@ class SubsetSelection(BitmapProtocol):
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
         """As many members as everybody reports, none beyond the domain."""
         members = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
-        found: NDArray[np.bool_] = BitmapProtocol.is_valid(self, rows) & (members == self.members)
-        return found
+        return np.asarray(BitmapProtocol.is_valid(self, rows) & (members == self.members))
 
     def law(self, value: Any) -> Law | None:
         """Sets with the own value, and sets without."""

@@ -21,7 +21,7 @@ from discreet.local.protocol import (
     stored_as,
 )
 from discreet.local.reports import Octets
-from discreet.mechanisms.claim import Pair
+from discreet.mechanisms.mechanism import Pair
 from discreet.noise.bits import Keystream
 from discreet.rationals import whole
 
@@ -79,10 +79,6 @@ class UnitVectorMean(LocalProtocol):
         """The mean inner product of a reported direction with a unit vector."""
         return _best(self.directions, self.dimension, likelihood_ratio(self.epsilon))[1]
 
-    def parameters(self) -> dict[str, Any]:
-        """The sizes."""
-        return {"dimension": self.dimension, "directions": self.directions}
-
     @property
     def width(self) -> int:
         """A seed and the number of a direction."""
@@ -113,8 +109,7 @@ class UnitVectorMean(LocalProtocol):
             )
         finite = np.clip(np.nan_to_num(rows), -1e100, 1e100)
         lengths = np.linalg.norm(finite, axis=1, keepdims=True)
-        shortened: NDArray[np.float64] = finite / np.maximum(lengths, 1.0)
-        return shortened
+        return np.asarray(finite / np.maximum(lengths, 1.0))
 
     def randomize(self, codes: NDArray[Any]) -> Octets:
         """One person at a time: each has directions of their own."""
@@ -135,8 +130,7 @@ class UnitVectorMean(LocalProtocol):
 
     def is_valid(self, rows: Octets) -> NDArray[np.bool_]:
         """A direction that exists."""
-        found: NDArray[np.bool_] = (rows[:, 8] < self.directions) & (rows[:, 7] < 64)
-        return found
+        return np.asarray((rows[:, 8] < self.directions) & (rows[:, 7] < 64))
 
     def tally(self, rows: Octets, sums: Statistic) -> None:
         """The sum of the reported directions, and of their squares, on a grid."""
@@ -146,7 +140,6 @@ class UnitVectorMean(LocalProtocol):
 
     def estimate(self, statistic: Statistic, n: int, values: Any = None) -> MeanEstimate:
         """The mean vector, and the standard error of each coordinate."""
-        del values
         totals, squares = statistic[0] / _UNIT, statistic[1] / _UNIT
         errors = [spread(float(t), float(s), n) for t, s in zip(totals, squares, strict=True)]
         return MeanEstimate(totals / max(n, 1) / self.length, np.array(errors) / self.length, n)
@@ -173,8 +166,7 @@ def random_directions(seed: int, count: int, dimension: int) -> NDArray[np.float
 def random_direction(seed: int, count: int, dimension: int, which: int) -> NDArray[np.float64]:
     """One of them, without making the others."""
     words = _words(seed, 2 * count * dimension).reshape(2, count, dimension)[:, which]
-    found: NDArray[np.float64] = _directions(words.ravel(), 1, dimension)[0]
-    return found
+    return np.asarray(_directions(words.ravel(), 1, dimension)[0])
 
 
 def _words(seed: int, size: int) -> NDArray[np.uint64]:
@@ -187,8 +179,7 @@ def _directions(words: NDArray[np.uint64], count: int, dimension: int) -> NDArra
     uniforms = (words.astype(np.float64) + 0.5) * 2.0**-64
     normal = np.sqrt(-2 * np.log(uniforms[:size])) * np.cos(2 * np.pi * uniforms[size:])
     rows = normal.reshape(count, dimension)
-    found: NDArray[np.float64] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    return found
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
 def _order_statistics(count: int, dimension: int) -> NDArray[np.float64]:

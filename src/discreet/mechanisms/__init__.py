@@ -13,7 +13,6 @@ numbers that were released already.
 
 from discreet.mechanisms import postprocessing, sensitivity
 from discreet.mechanisms.automatic_bounds import AutomaticBounds
-from discreet.mechanisms.claim import Claim, Law, Pair
 from discreet.mechanisms.continual import FactorizedCount, Stream, TreeCount
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
@@ -23,7 +22,7 @@ from discreet.mechanisms.heavy_tailed_mean import heavy_tailed_mean
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.key_selection import KeyRule, KeySelection
 from discreet.mechanisms.laplace import Laplace
-from discreet.mechanisms.mechanism import Mechanism, RowMechanism
+from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, RowMechanism
 from discreet.mechanisms.noisy_max import MaxNoise, ReportNoisyMax
 from discreet.mechanisms.output_loss import output_loss
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Law, Pair, View
 from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, add
 from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.listed_law import Bins, ends
-from discreet.mechanisms.mechanism import Mechanism
+from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, View
 from discreet.privacy import Neighbours
 from discreet.privacy.numerics.rounding import Interval, total
 from discreet.rationals import Real, whole

@@ -10,17 +10,16 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Law, Pair
 from discreet.mechanisms.grid import PowerOfTwoGrid, add, as_numbers, choose_grid
 from discreet.mechanisms.laplace_tail import failure as read_failure
 from discreet.mechanisms.laplace_tail import tail_steps, upper_tail
 from discreet.mechanisms.listed_law import at_least, ends
-from discreet.mechanisms.mechanism import RowMechanism, fill
+from discreet.mechanisms.mechanism import Claim, Law, Pair, RowMechanism, fill
 from discreet.mechanisms.selection import epsilon_and_scale
 from discreet.noise.exponential import read_scale
 from discreet.privacy import DiscreteLaplaceNoise, Neighbours
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, positive, whole
+from discreet.rationals import Real, proper_share, whole
 
 _BLOCK = 1 << 21
 _LISTED = 32
@@ -90,7 +89,7 @@ class AutomaticBounds(RowMechanism):
             scale=read_scale(width),
             smallest=low,
             largest=high,
-            failure=_read_share(failure),
+            failure=proper_share(failure, "failure"),
             max_rows_per_unit=rows,
             neighbours=unit,
         )
@@ -227,15 +226,4 @@ def _read_ends(smallest: Real, largest: Real) -> tuple[Fraction, Fraction]:
         f"smallest is {smallest} and largest {largest}",
         why="bins double from the one to the other",
         fix="pass powers of two with smallest <= largest",
-    )
-
-
-def _read_share(failure: Real) -> Fraction:
-    share = positive(failure, "failure")
-    if share < 1:
-        return share
-    raise InputError(
-        f"failure is {failure}",
-        why="it is the probability that an empty bin counts as occupied",
-        fix="pass a probability such as 1e-9",
     )

@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.mechanisms.claim import Law
 from discreet.mechanisms.laplace_tail import upper_tail
 from discreet.mechanisms.listed_law import at_least, ends
+from discreet.mechanisms.mechanism import Law
 from discreet.privacy.numerics.rounding import Interval
 
 WIDEST: Final = 512
@@ -152,15 +152,13 @@ def _side(scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.float64]:
 
 def _below(scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.float64]:
     """P(noise < steps) of the same."""
-    below: NDArray[np.float64] = -np.expm1(-float(1 / scale) * np.maximum(steps, 0))
-    return below
+    return np.asarray(-np.expm1(-float(1 / scale) * np.maximum(steps, 0)))
 
 
 def _mass(scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.float64]:
     """P(noise = steps) of a discrete Laplace."""
     rate = float(1 / scale)
-    mass: NDArray[np.float64] = np.exp(-rate * np.abs(steps)) * np.tanh(rate / 2)
-    return mass
+    return np.asarray(np.exp(-rate * np.abs(steps)) * np.tanh(rate / 2))
 
 
 def _between(scale: Fraction, first: NDArray[np.int64], block: int) -> NDArray[np.float64]:
@@ -169,8 +167,7 @@ def _between(scale: Fraction, first: NDArray[np.int64], block: int) -> NDArray[n
     near = np.where(first >= 0, first, 1 - first - block)
     one_side = np.exp(-rate * np.maximum(near, 0)) / (1 + np.exp(-rate)) * -np.expm1(-rate * block)
     across = 1 - _tail(scale, 1 - first) - _tail(scale, first + block)
-    mass: NDArray[np.float64] = np.where(near >= 0, one_side, across)
-    return mass
+    return np.asarray(np.where(near >= 0, one_side, across))
 
 
 def _tail(scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -178,5 +175,4 @@ def _tail(scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np.float64]:
     rate = float(1 / scale)
     upper = np.exp(-rate * np.maximum(steps, 1)) / (1 + np.exp(-rate))
     lower = np.exp(-rate * np.maximum(1 - steps, 1)) / (1 + np.exp(-rate))
-    tail: NDArray[np.float64] = np.where(steps >= 1, upper, 1 - lower)
-    return tail
+    return np.asarray(np.where(steps >= 1, upper, 1 - lower))

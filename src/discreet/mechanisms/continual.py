@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.mechanisms import rounded_tail
-from discreet.mechanisms.claim import Claim, Law, Pair, View
 from discreet.mechanisms.gaussian import GaussianTarget
 from discreet.mechanisms.gaussian_tail import normal_half_width
 from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid, add, compact
@@ -26,7 +25,7 @@ from discreet.mechanisms.laplace_sum import half_width
 from discreet.mechanisms.laplace_tail import failure, upper_tail
 from discreet.mechanisms.laplace_tail import half_width as laplace_width
 from discreet.mechanisms.listed_law import Bins, ends
-from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
+from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, View, exactly_one, fill
 from discreet.mechanisms.prefix_sums import BITS, ROOM, convolve, left_factor, right_factor
 from discreet.mechanisms.signed_digits import SignedDigits
 from discreet.noise import discrete_laplace, rounded_gaussian
@@ -92,7 +91,6 @@ class Stream(Interaction):
         )
 
     def _note(self, answer: Any) -> None:
-        del answer
         self._time += 1
 
 
@@ -431,7 +429,6 @@ class FactorizedCount(ContinualCount):
         return rounded_tail.upper_tail(self.variance, steps)
 
     def _counts(self, measured: NDArray[Any], size: int) -> NDArray[Any]:
-        del size  # there is one measurement a step
         left = left_factor(self.horizon)[: measured.shape[-1]]
         if measured.ndim == 1 and measured.size:
             return _combine(lambda: np.convolve(measured, left)[: measured.size])

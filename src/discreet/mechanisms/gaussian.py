@@ -9,15 +9,14 @@ from functools import lru_cache
 from discreet.errors import InputError
 from discreet.mechanisms import gaussian_tail, rounded_tail
 from discreet.mechanisms.additive import SEEN, Additive, as_int64, read_dimension
-from discreet.mechanisms.claim import Pair
 from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, choose_grid, grid_below, sqrt_up
-from discreet.mechanisms.mechanism import exactly_one, fill
+from discreet.mechanisms.mechanism import Pair, exactly_one, fill
 from discreet.noise import discrete_gaussian, rounded_gaussian
 from discreet.noise.gaussian import read_variance
 from discreet.privacy import GDP, ZCDP, DiscreteGaussianNoise, Guarantee, Neighbours
 from discreet.privacy.guarantees.gaussian import gaussian_delta, root_down
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, positive
+from discreet.rationals import Real, positive, proper_share
 
 _FINE = 13
 """A chosen grid has about 2^13 steps to a deviation: as fine as the exact law is quick to sum."""
@@ -183,7 +182,7 @@ class GaussianTarget:
         return GaussianTarget(
             None if rho is None else positive(rho, "rho"),
             Fraction(0) if epsilon is None else positive(epsilon, "epsilon"),
-            Fraction(0) if delta is None else read_delta(delta),
+            Fraction(0) if delta is None else proper_share(delta, "delta"),
             None if variance is None else positive(variance, "variance"),
         )
 
@@ -296,11 +295,3 @@ def _short(value: Fraction) -> Fraction:
     shift = 48 - (value.numerator.bit_length() - value.denominator.bit_length())
     scaled = value * Fraction(2) ** shift
     return Fraction(math.ceil(scaled)) / Fraction(2) ** shift
-
-
-def read_delta(value: Real) -> Fraction:
-    """Read a delta in (0, 1)."""
-    delta = positive(value, "delta")
-    if delta < 1:
-        return delta
-    raise InputError(f"delta is {value}", why="it is a probability below 1", fix="lower it")

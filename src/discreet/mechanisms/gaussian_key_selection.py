@@ -16,11 +16,11 @@ from discreet.mechanisms.laplace_tail import failure, first_whole
 from discreet.mechanisms.listed_law import at_least
 from discreet.mechanisms.mechanism import fill
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
-from discreet.mechanisms.unknown_keys import delta_each, read_counts, read_delta, touched
+from discreet.mechanisms.unknown_keys import delta_each, read_counts, touched
 from discreet.noise import rounded_gaussian
 from discreet.privacy import Neighbours
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, positive, whole
+from discreet.rationals import Real, whole
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -51,34 +51,14 @@ class GaussianKeySelection(KeyRule):
     variance: Fraction
     threshold: int
 
-    def __init__(
-        self,
-        *,
-        epsilon: Real,
-        delta: Real,
-        max_groups_per_unit: int = 1,
-        neighbours: Neighbours = Neighbours.ADD_REMOVE,
-    ) -> None:
-        strength, allowed = positive(epsilon, "epsilon"), read_delta(delta)
-        groups = whole(max_groups_per_unit, "max_groups_per_unit", at_least=1)
-        keys = touched(groups, Neighbours(neighbours))
+    def _settle(self, keys: int) -> None:
+        half, distance = self.delta / 2, sqrt_up(Fraction(keys))
         noise = RoundedGaussian(
-            epsilon=strength,
-            delta=allowed / 2,
-            sensitivity=sqrt_up(Fraction(keys)),
-            grid=INTEGERS,
-            neighbours=neighbours,
+            epsilon=self.epsilon, delta=half, sensitivity=distance, grid=INTEGERS
         )
-        limit = Interval.of(delta_each(allowed / 2, keys)).lo
-        fill(
-            self,
-            epsilon=strength,
-            delta=allowed,
-            max_groups_per_unit=groups,
-            neighbours=Neighbours(neighbours),
-            variance=noise.variance,
-            threshold=1 + first_whole(lambda m: m >= 1 and noise.tail(m).hi <= limit),
-        )
+        limit = Interval.of(delta_each(half, keys)).lo
+        rare = first_whole(lambda m: m >= 1 and noise.tail(m).hi <= limit)
+        fill(self, variance=noise.variance, threshold=1 + rare)
 
     def keeps(self, counts: Any) -> NDArray[np.bool_]:
         """For each of many keys, given by their counts, whether it is shown."""

@@ -6,11 +6,10 @@ from typing import Any
 
 from discreet.errors import InputError
 from discreet.mechanisms.additive import Additive, seen
-from discreet.mechanisms.claim import Claim, Pair
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.grid import INTEGERS, sqrt_up
 from discreet.mechanisms.laplace import Laplace
-from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
+from discreet.mechanisms.mechanism import Claim, Mechanism, Pair, exactly_one, fill
 from discreet.privacy import Guarantee, Neighbours
 from discreet.rationals import Real, whole
 

@@ -14,20 +14,18 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Law
 from discreet.mechanisms.laplace_tail import failure
-from discreet.mechanisms.mechanism import Mechanism, fill
+from discreet.mechanisms.mechanism import Claim, Law
 from discreet.mechanisms.unknown_keys import (
     Audited,
     KeyCounts,
+    KeyMechanism,
     delta_each,
     read_counts,
-    read_delta,
     touched,
 )
-from discreet.privacy import Approximate, Neighbours
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, positive, whole
+from discreet.rationals import Real, whole
 
 _HALF_BITS: Final = 62
 _UNIT: Final = 1 << 2 * _HALF_BITS
@@ -37,18 +35,8 @@ _LONGEST: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class KeyRule(Mechanism):
+class KeyRule(KeyMechanism):
     """The keys to show, each by itself, from how many people are under it."""
-
-    epsilon: Fraction
-    delta: Fraction
-    max_groups_per_unit: int
-    neighbours: Neighbours
-
-    @property
-    def guarantee(self) -> Approximate:
-        """(epsilon, delta)."""
-        return Approximate(self.epsilon, self.delta, neighbours=self.neighbours)
 
     def release(self, value: Mapping[Hashable, int]) -> list[Hashable]:
         """The keys to show."""
@@ -122,22 +110,8 @@ class KeySelection(KeyRule):
     Selection (the recursion, and that it is a threshold after truncated geometric noise).
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Real,
-        delta: Real,
-        max_groups_per_unit: int = 1,
-        neighbours: Neighbours = Neighbours.ADD_REMOVE,
-    ) -> None:
-        fill(
-            self,
-            epsilon=positive(epsilon, "epsilon"),
-            delta=read_delta(delta),
-            max_groups_per_unit=whole(max_groups_per_unit, "max_groups_per_unit", at_least=1),
-            neighbours=Neighbours(neighbours),
-        )
-        self._table()
+    def _settle(self, keys: int) -> None:
+        _keep_table(self.epsilon / keys, delta_each(self.delta, keys))
 
     def keeps(self, counts: Any) -> NDArray[np.bool_]:
         """For each of many keys, given by their counts, whether it is shown."""

@@ -7,21 +7,13 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from discreet.errors import InputError
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, rational
+from discreet.rationals import Real, proper_share
 
 
 def failure(confidence: Real) -> Fraction:
     """Read a confidence in (0, 1) as the probability 1 - confidence of being wrong."""
-    exact = rational(confidence, "confidence")
-    if 0 < exact < 1:
-        return 1 - exact
-    raise InputError(
-        f"confidence is {confidence}",
-        why="it is a probability strictly between 0 and 1",
-        fix="pass a confidence such as 0.95",
-    )
+    return 1 - proper_share(confidence, "confidence")
 
 
 def upper_tail(scale: Fraction, steps: int) -> Interval:

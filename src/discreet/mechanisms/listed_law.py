@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.mechanisms.claim import Law
+from discreet.mechanisms.mechanism import Law
 from discreet.privacy.numerics.rounding import Interval
 
 Tail = Callable[[int], Interval]

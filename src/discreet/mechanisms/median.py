@@ -59,8 +59,7 @@ class GridRange:
                 fix="pass a flat list or array of numbers",
             )
         last = self.first + self.size - 1
-        cells: NDArray[np.int64] = (np.clip(steps, self.first, last) - self.first).astype(np.int64)
-        return cells
+        return np.asarray((np.clip(steps, self.first, last) - self.first).astype(np.int64))
 
     def point(self, cell: Any) -> Any:
         """The number at one or many cells."""

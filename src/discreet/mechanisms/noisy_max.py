@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
-from discreet.errors import InputError
-from discreet.mechanisms.claim import Law
 from discreet.mechanisms.comparison_laws import WIDEST, law_of_largest
 from discreet.mechanisms.grid import PowerOfTwoGrid, add, choose_grid
 from discreet.mechanisms.laplace_tail import failure, first_whole, upper_tail
-from discreet.mechanisms.mechanism import fill
+from discreet.mechanisms.mechanism import Law, fill, one_of
 from discreet.mechanisms.selection import Selection, Utility, read_scores
 from discreet.noise.exponential import read_scale
 from discreet.noise.selection import Indices
@@ -79,7 +77,7 @@ class ReportNoisyMax(Selection):
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
         public = choose_grid(grid, positive(sensitivity, "sensitivity"))
-        fill(self, noise=_read_noise(noise), grid=public)
+        fill(self, noise=one_of(MaxNoise, noise, "noise"), grid=public)
         Selection.__init__(
             self,
             outputs,
@@ -150,19 +148,7 @@ class ReportNoisyMax(Selection):
         noisy = np.asarray(add(steps, draw(self.scale_steps, size=(runs, steps.size))))
         lots = noise.below(1 << 62, size=noisy.shape)
         tied = noisy == noisy.max(axis=1, keepdims=True)
-        chosen: Indices = np.where(tied, lots, -1).argmax(axis=1).astype(np.int64)
-        return chosen
-
-
-def _read_noise(name: str) -> MaxNoise:
-    try:
-        return MaxNoise(name)
-    except ValueError:
-        raise InputError(
-            f"noise is {name!r}",
-            why="report noisy max is private with Laplace or exponential noise",
-            fix="pass noise='laplace' or noise='exponential'",
-        ) from None
+        return np.asarray(np.where(tied, lots, -1).argmax(axis=1).astype(np.int64))
 
 
 def _laplace_difference_tail(scale: Fraction, steps: int) -> Interval:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
-from discreet.mechanisms.claim import Law
 from discreet.mechanisms.exponential import utility_gap
 from discreet.mechanisms.laplace_tail import failure
+from discreet.mechanisms.mechanism import Law
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.ranks import CellCounts, Segments
 from discreet.privacy import Pure

@@ -51,8 +51,7 @@ def _product(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray
     """The product of two series, as far as the longer one goes."""
     points = 1 << (first.size + second.size - 2).bit_length()
     wave = np.fft.rfft(first, points) * np.fft.rfft(second, points)
-    product: NDArray[np.float64] = np.fft.irfft(wave, points)[: max(first.size, second.size)]
-    return product
+    return np.asarray(np.fft.irfft(wave, points)[: max(first.size, second.size)])
 
 
 def convolve(entries: NDArray[np.int64], steps: NDArray[Any]) -> NDArray[Any]:

@@ -12,18 +12,17 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Law, Pair
 from discreet.mechanisms.exponential import utility_gap
 from discreet.mechanisms.grid import PowerOfTwoGrid
 from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.listed_law import ends
-from discreet.mechanisms.mechanism import RowMechanism, fill
+from discreet.mechanisms.mechanism import Claim, Law, Pair, RowMechanism, fill
 from discreet.mechanisms.median import GridRange
 from discreet.mechanisms.ranks import CellCounts
 from discreet.mechanisms.selection import epsilon_and_scale
 from discreet.privacy import BoundedRange, Guarantee, Neighbours, compose
 from discreet.privacy.numerics.rounding import Interval, total
-from discreet.rationals import Real, positive, rational
+from discreet.rationals import Real, positive, probability
 
 _LISTED = 512
 _ROWS = 4096
@@ -82,7 +81,7 @@ class Quantile(RowMechanism):
         grid: Real | PowerOfTwoGrid = 1,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
-        target, unit = read_quantile(quantile), Neighbours(neighbours)
+        target, unit = probability(quantile, "quantile"), Neighbours(neighbours)
         strength, width = epsilon_and_scale(epsilon, scale, rank_range(target, unit))
         fill(
             self,
@@ -181,7 +180,10 @@ class Quantiles(RowMechanism):
         grid: Real | PowerOfTwoGrid = 1,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
-        targets = tuple(map(read_quantile, quantiles if isinstance(quantiles, Iterable) else ()))
+        targets = [
+            probability(q, "quantile")
+            for q in (quantiles if isinstance(quantiles, Iterable) else ())
+        ]
         if not targets or any(a >= b for a, b in pairwise(targets)):
             raise InputError(
                 "quantiles are not a rising list",
@@ -190,7 +192,7 @@ class Quantiles(RowMechanism):
             )
         fill(
             self,
-            quantiles=targets,
+            quantiles=tuple(targets),
             range=GridRange.read(lower, upper, grid),
             epsilon=positive(epsilon, "epsilon"),
             neighbours=Neighbours(neighbours),
@@ -329,16 +331,6 @@ def law_of_cells(
         for weight, start, width in zip(weights, pieces.starts, widths, strict=True)
         for i in range(width)
     }
-
-
-def read_quantile(quantile: Real) -> Fraction:
-    """Read a quantile from 0 to 1."""
-    exact = rational(quantile, "quantile")
-    if 0 <= exact <= 1:
-        return exact
-    raise InputError(
-        f"quantile is {quantile}", why="it is a share of the people", fix="pass it from 0 to 1"
-    )
 
 
 def rank_sensitivity(quantile: Fraction, neighbours: Neighbours) -> Fraction:

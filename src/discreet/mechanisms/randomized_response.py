@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Law, Pair
 from discreet.mechanisms.laplace_tail import failure
-from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
+from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, exactly_one, fill
 from discreet.privacy import Approximate, Guarantee, Neighbours
 from discreet.privacy import RandomizedResponseNoise as RandomizedResponseLaw
 from discreet.privacy.numerics.rounding import Interval

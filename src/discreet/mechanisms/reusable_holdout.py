@@ -9,18 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Law, Pair, View
 from discreet.mechanisms.comparison_laws import law_of_answers, place_of, places
 from discreet.mechanisms.grid import grid_below
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.laplace_tail import failure
-from discreet.mechanisms.mechanism import Mechanism, fill
+from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, View, fill
 from discreet.mechanisms.median import one_number
 from discreet.mechanisms.sparse_vector import SparseVector
 from discreet.privacy import Neighbours, Pure
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, positive, rational, whole
+from discreet.rationals import Real, positive, probability, whole
 
 Query: TypeAlias = Callable[[Any], Any]
 """What gives every example a number in [0, 1] that depends on that example alone."""
@@ -89,7 +88,13 @@ class Thresholdout(Mechanism):
         answers = Laplace(
             epsilon=total / 2 / count, sensitivity=one, grid=public, neighbours=change
         )
-        fill(self, size=int(1 / one), guard=guard, answers=answers, default=_share(default))
+        fill(
+            self,
+            size=int(1 / one),
+            guard=guard,
+            answers=answers,
+            default=probability(default, "default"),
+        )
 
     @property
     def guarantee(self) -> Pure:
@@ -317,17 +322,6 @@ def _size(examples: Any) -> int:
     if count < 1:
         raise InputError("no examples", why="a mean needs some", fix="pass at least one")
     return count
-
-
-def _share(default: Real) -> Fraction:
-    exact = rational(default, "default")
-    if 0 <= exact <= 1:
-        return exact
-    raise InputError(
-        f"default is {default}",
-        why="it stands for a value in [0, 1] that could not be computed",
-        fix="pass a number from 0 to 1",
-    )
 
 
 def _mean(query: Query, examples: Any, size: int, default: Fraction) -> Fraction:

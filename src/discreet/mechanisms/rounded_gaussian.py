@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.mechanisms.additive import read_dimension
-from discreet.mechanisms.gaussian import Gaussian, largest_mu, read_delta
+from discreet.mechanisms.gaussian import Gaussian, largest_mu
 from discreet.mechanisms.grid import PowerOfTwoGrid, choose_grid
 from discreet.mechanisms.mechanism import exactly_one, fill
 from discreet.noise.rounded import read_variance
 from discreet.privacy import GDP, Neighbours
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, positive
+from discreet.rationals import Real, positive, proper_share
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -61,7 +61,9 @@ class RoundedGaussian(Gaussian):
         if mu_squared is not None:
             spread = square / positive(mu_squared, "mu_squared")
         elif epsilon is not None:
-            spread = square / largest_mu(positive(epsilon, "epsilon"), read_delta(delta)) ** 2
+            spread = (
+                square / largest_mu(positive(epsilon, "epsilon"), proper_share(delta, "delta")) ** 2
+            )
         else:
             spread = positive(variance or 0, "variance") / public.step**2
         read_variance(spread)

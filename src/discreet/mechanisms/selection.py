@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Law, Pair
 from discreet.mechanisms.grid import as_numbers
-from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
+from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, exactly_one, fill
 from discreet.noise.selection import Indices
 from discreet.privacy import Neighbours
 from discreet.rationals import Real, positive, whole

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Law, Pair, View
 from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid, add, choose_grid
 from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.listed_law import Bins, ends
-from discreet.mechanisms.mechanism import Mechanism, RowMechanism, fill
+from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, RowMechanism, View, fill
 from discreet.mechanisms.median import GridRange, Median, one_number, read_pair
 from discreet.mechanisms.smooth_laws import SmoothLaw, best_law
 from discreet.mechanisms.unknown_keys import read_delta
@@ -250,8 +249,7 @@ class SmoothMedian(RowMechanism):
         return Claim("SmoothMedian", self.guarantee, pairs, self._draw, views=(seen,))
 
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:
-        drawn: NDArray[Any] = self.noisy.claim.draw(self._reduce(values), runs)
-        return drawn
+        return np.asarray(self.noisy.claim.draw(self._reduce(values), runs))
 
     def _reduce(self, values: Any) -> tuple[int, list[int]]:
         """The median in steps, and its local sensitivities at the distances that are looked at."""

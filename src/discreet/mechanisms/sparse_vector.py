@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import BudgetError, InputError
-from discreet.mechanisms.claim import Claim, Law, Pair, View
 from discreet.mechanisms.comparison_laws import (
     WIDEST,
     law_of_answers,
@@ -23,7 +22,7 @@ from discreet.mechanisms.grid import PowerOfTwoGrid, add, choose_grid, compact
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace_tail import failure, half_width, tail_steps, upper_tail
 from discreet.mechanisms.listed_law import Bins, ends
-from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
+from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, View, exactly_one, fill
 from discreet.mechanisms.selection import plain, read_monotone
 from discreet.noise.exponential import read_scale
 from discreet.privacy import Neighbours, Pure
@@ -379,7 +378,6 @@ class AboveThreshold(SparseVector):
         return {_place(marks): ends for marks, ends in self.law_of_marks(bars).items()}
 
     def _code(self, values: Any, answers: Any) -> Any:
-        del values
         return _UNASKED if answers is None else answers
 
 

@@ -12,44 +12,27 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.mechanisms import gaussian_tail, laplace_tail, rounded_tail
-from discreet.mechanisms.claim import Claim, Law, View
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.grid import INTEGERS, add, sqrt_up
 from discreet.mechanisms.laplace_tail import failure, first_whole
 from discreet.mechanisms.listed_law import at_least, ends
-from discreet.mechanisms.mechanism import Mechanism, fill
-from discreet.mechanisms.unknown_keys import (
-    Audited,
-    KeyCounts,
-    delta_each,
-    read_delta,
-    touched,
-)
+from discreet.mechanisms.mechanism import Claim, Law, View, fill
+from discreet.mechanisms.unknown_keys import Audited, KeyCounts, KeyMechanism, delta_each
 from discreet.noise.exponential import read_scale
-from discreet.privacy import Approximate, Neighbours
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, positive, whole
+from discreet.rationals import Real, whole
 
 _RARE = Fraction(1, 1000)
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Threshold(Mechanism):
+class Threshold(KeyMechanism):
     """Noise on every count that is not 0; keys are shown, with it, from `threshold` on.
 
     Fill in the noise, its tail, and how epsilon and delta are spent.
     """
 
-    epsilon: Fraction
-    delta: Fraction
     threshold: int
-    max_groups_per_unit: int
-    neighbours: Neighbours
-
-    @property
-    def guarantee(self) -> Approximate:
-        """(epsilon, delta)."""
-        return Approximate(self.epsilon, self.delta, neighbours=self.neighbours)
 
     def release(self, value: Mapping[Hashable, int]) -> dict[Hashable, int]:
         """The keys that are shown, each with its noisy count."""
@@ -149,27 +132,10 @@ class LaplaceThreshold(Threshold):
 
     scale: Fraction
 
-    def __init__(
-        self,
-        *,
-        epsilon: Real,
-        delta: Real,
-        max_groups_per_unit: int = 1,
-        neighbours: Neighbours = Neighbours.ADD_REMOVE,
-    ) -> None:
-        strength, allowed = positive(epsilon, "epsilon"), read_delta(delta)
-        groups = whole(max_groups_per_unit, "max_groups_per_unit", at_least=1)
-        keys = touched(groups, Neighbours(neighbours))
-        scale = read_scale(keys / strength)
-        fill(
-            self,
-            epsilon=strength,
-            delta=allowed,
-            threshold=1 + max(1, laplace_tail.tail_steps(scale, delta_each(allowed, keys))),
-            max_groups_per_unit=groups,
-            neighbours=Neighbours(neighbours),
-            scale=scale,
-        )
+    def _settle(self, keys: int) -> None:
+        scale = read_scale(keys / self.epsilon)
+        rare = laplace_tail.tail_steps(scale, delta_each(self.delta, keys))
+        fill(self, scale=scale, threshold=1 + max(1, rare))
 
     def _noise(self, shape: tuple[int, ...]) -> NDArray[Any]:
         return noise.discrete_laplace(self.scale, size=shape)
@@ -208,35 +174,13 @@ class GaussianThreshold(Threshold):
     variance: Fraction
     rounded: bool
 
-    def __init__(
-        self,
-        *,
-        epsilon: Real,
-        delta: Real,
-        max_groups_per_unit: int = 1,
-        neighbours: Neighbours = Neighbours.ADD_REMOVE,
-    ) -> None:
-        strength, allowed = positive(epsilon, "epsilon"), read_delta(delta)
-        groups = whole(max_groups_per_unit, "max_groups_per_unit", at_least=1)
-        keys = touched(groups, Neighbours(neighbours))
+    def _settle(self, keys: int) -> None:
+        half, moved = self.delta / 2, sqrt_up(Fraction(keys))
         law = Gaussian(
-            epsilon=strength,
-            delta=allowed / 2,
-            sensitivity=sqrt_up(Fraction(keys)),
-            grid=INTEGERS,
-            dimension=keys,
+            epsilon=self.epsilon, delta=half, sensitivity=moved, grid=INTEGERS, dimension=keys
         )
-        limit = Interval.of(delta_each(allowed / 2, keys)).lo
-        fill(
-            self,
-            epsilon=strength,
-            delta=allowed,
-            threshold=0,
-            max_groups_per_unit=groups,
-            neighbours=Neighbours(neighbours),
-            variance=law.variance,
-            rounded=law.rounded,
-        )
+        limit = Interval.of(delta_each(half, keys)).lo
+        fill(self, variance=law.variance, rounded=law.rounded)
         fill(self, threshold=1 + first_whole(lambda m: m >= 1 and self._tail(m).hi <= limit))
 
     def _noise(self, shape: tuple[int, ...]) -> NDArray[Any]:

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import DiscreetError, InputError
-from discreet.mechanisms.claim import Claim, Law, Pair
 from discreet.mechanisms.grid import as_numbers
-from discreet.mechanisms.mechanism import RowMechanism, fill
+from discreet.mechanisms.mechanism import Claim, Law, Pair, RowMechanism, fill
 from discreet.privacy import Composed, Guarantee, Neighbours, compose
 from discreet.privacy.guarantees.guarantee import about
 from discreet.privacy.numerics.rounding import Interval, total

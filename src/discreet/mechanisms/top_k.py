@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Law
 from discreet.mechanisms.exponential import utility_gap, weights_law
-from discreet.mechanisms.gaussian import read_delta
 from discreet.mechanisms.grid import sqrt_up
 from discreet.mechanisms.laplace_tail import failure
-from discreet.mechanisms.mechanism import Mechanism, exactly_one, fill
+from discreet.mechanisms.mechanism import Claim, Law, Mechanism, exactly_one, fill, one_of
 from discreet.mechanisms.permute_and_flip import flips_law
 from discreet.mechanisms.selection import (
     epsilon_and_scale,
@@ -38,7 +36,7 @@ from discreet.privacy import (
     compose,
 )
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, positive, whole
+from discreet.rationals import Real, positive, proper_share, whole
 
 _LISTED = 256
 
@@ -108,7 +106,7 @@ class TopK(Mechanism):
         read_monotone(neighbours, monotone=monotone)
         listed = read_outputs(outputs)
         rounds = _read_k(k, len(listed))
-        kind = _read_peel(peel)
+        kind = one_of(Peel, peel, "peel")
         if rho is not None or delta is not None:
             epsilon = rounds * _round_epsilon(rounds, kind, epsilon, delta, rho)
         shift = rounds * (spread if monotone else 2 * spread)
@@ -215,7 +213,7 @@ def _round_epsilon(
         # A little less, so that no later rounding exceeds it.
         return (1 - Fraction(1, 1 << 48)) / sqrt_up(rounds / (8 * positive(rho, "rho")))
     step = CalibrationStep(BoundedRange, count=rounds)
-    most, allowed = positive(epsilon or 0, "epsilon"), read_delta(delta or 0)
+    most, allowed = positive(epsilon or 0, "epsilon"), proper_share(delta or 0, "delta")
     found = calibrate([step], epsilon=most, delta=allowed).parameters[0]
     return max(found, most / rounds)
 
@@ -229,14 +227,3 @@ def _read_k(k: int, count: int) -> int:
         why="each output is chosen once",
         fix="lower k, or list more outputs",
     )
-
-
-def _read_peel(name: str) -> Peel:
-    try:
-        return Peel(name)
-    except ValueError:
-        raise InputError(
-            f"peel is {name!r}",
-            why="each round is an exponential mechanism or permute-and-flip",
-            fix="pass peel='exponential' or peel='permute-and-flip'",
-        ) from None

@@ -8,17 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Law, Pair
 from discreet.mechanisms.grid import PowerOfTwoGrid, choose_grid
 from discreet.mechanisms.listed_law import ends
-from discreet.mechanisms.mechanism import RowMechanism, fill
+from discreet.mechanisms.mechanism import Claim, Law, Pair, RowMechanism, fill
 from discreet.mechanisms.median import GridRange
-from discreet.mechanisms.quantile import rank_sensitivity, read_quantile
+from discreet.mechanisms.quantile import rank_sensitivity
 from discreet.mechanisms.ranks import CellCounts
 from discreet.mechanisms.sparse_vector import AboveThreshold
 from discreet.privacy import Neighbours, Pure
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, rational
+from discreet.rationals import Real, probability, rational
 
 _LISTED: Final = 128
 _TOP: Final = 1 << 60
@@ -68,7 +67,7 @@ class UnboundedQuantile(RowMechanism):
         growth: Real = Fraction(9, 8),
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
-        target, unit = read_quantile(quantile), Neighbours(neighbours)
+        target, unit = probability(quantile, "quantile"), Neighbours(neighbours)
         public = choose_grid(grid, Fraction(1))
         test = AboveThreshold(
             threshold=0,
@@ -131,8 +130,7 @@ class UnboundedQuantile(RowMechanism):
         return ends(law)
 
     def _draw(self, values: Any, runs: int) -> NDArray[Any]:
-        points: NDArray[Any] = self.grid.value(self._points(values, runs))
-        return points
+        return np.asarray(self.grid.value(self._points(values, runs)))
 
     def _points(self, values: Any, runs: int) -> NDArray[np.int64]:
         """Ladder points, in steps, of `runs` independent runs."""

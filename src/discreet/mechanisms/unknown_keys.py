@@ -1,5 +1,6 @@
 """Counts of people under keys that are private themselves: reading them, and what a group costs."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,13 +10,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Pair
 from discreet.mechanisms.grid import INTEGERS
-from discreet.privacy import Neighbours
+from discreet.mechanisms.mechanism import Mechanism, Pair, fill
+from discreet.privacy import Approximate, Neighbours
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, positive
+from discreet.rationals import Real, positive, whole
 
 Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class KeyMechanism(Mechanism):
+    """What answers about keys that are private themselves; a person is under so many of them."""
+
+    epsilon: Fraction
+    delta: Fraction
+    max_groups_per_unit: int
+    neighbours: Neighbours
+
+    def __init__(
+        self,
+        *,
+        epsilon: Real,
+        delta: Real,
+        max_groups_per_unit: int = 1,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> None:
+        groups = whole(max_groups_per_unit, "max_groups_per_unit", at_least=1)
+        fill(self, epsilon=positive(epsilon, "epsilon"), delta=read_delta(delta))
+        fill(self, max_groups_per_unit=groups, neighbours=Neighbours(neighbours))
+        self._settle(touched(groups, self.neighbours))
+
+    @abstractmethod
+    def _settle(self, keys: int) -> None:
+        """Fill in what the rule needs where one person touches so many keys."""
+
+    @property
+    def guarantee(self) -> Approximate:
+        """(epsilon, delta)."""
+        return Approximate(self.epsilon, self.delta, neighbours=self.neighbours)
 
 
 @dataclass(frozen=True, slots=True)

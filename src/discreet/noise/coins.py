@@ -13,7 +13,6 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputError
 from discreet.noise.bits import FEW, BitSource, open_source
 from discreet.noise.certified import (
     Enclosure,
@@ -26,7 +25,7 @@ from discreet.noise.certified import (
     quotient,
 )
 from discreet.noise.shape import DrawRequest, Size, ask
-from discreet.rationals import Real, non_negative, rational
+from discreet.rationals import Real, non_negative, probability
 
 MANY = 1 << 12
 """So many draws of one coin are settled by a byte each, where others take a word."""
@@ -81,7 +80,7 @@ def bernoulli(p: Any, size: Size = None) -> Any:
         >>> bernoulli(1), bernoulli(0)
         (True, False)
     """
-    return _draw(ask(p, size, lambda value: rational_coin(_probability(value))))
+    return _draw(ask(p, size, lambda value: rational_coin(probability(value, "p"))))
 
 
 @overload
@@ -98,13 +97,6 @@ def bernoulli_exp(x: Any, size: Size = None) -> Any:
         True
     """
     return _draw(ask(x, size, lambda value: exponential_coin(non_negative(value, "x"))))
-
-
-def _probability(value: Real) -> Fraction:
-    p = rational(value, "p")
-    if 0 <= p <= 1:
-        return p
-    raise InputError(f"p is {value}", why="it is a probability", fix="pass p from 0 to 1")
 
 
 def _draw(request: DrawRequest[Coin]) -> Any:

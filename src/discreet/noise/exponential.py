@@ -39,8 +39,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputError
-from discreet.noise.bits import FEW, BitSource, Words, open_source
+from discreet.noise.bits import BitSource, Words
 from discreet.noise.certified import (
     Enclosure,
     Uniform,
@@ -51,8 +50,17 @@ from discreet.noise.certified import (
     is_below,
     quotient,
 )
-from discreet.noise.shape import Column, DrawRequest, Size, ask, part, remembered
-from discreet.rationals import Real, positive
+from discreet.noise.shape import (
+    Column,
+    DrawRequest,
+    Size,
+    ask,
+    drawn,
+    part,
+    read_within,
+    remembered,
+)
+from discreet.rationals import Real
 
 BAND = 2.0**-18
 """How near to an integer a float64 decision is not trusted; see the module's derivation."""
@@ -119,14 +127,7 @@ def law(scale: Fraction, *, two_sided: bool) -> GeometricLaw:
 
 def read_scale(value: Real) -> Fraction:
     """Read a scale, or the standard deviation of a Gaussian, that exact noise can be made for."""
-    scale = positive(value, "scale")
-    if _SMALLEST <= scale <= _LARGEST:
-        return scale
-    raise InputError(
-        f"scale is about 2^{_floor_log2(scale)}",
-        why="exact noise is made for scales from 2^-20 to 2^56",
-        fix="put the values on a coarser or finer power-of-two grid",
-    )
+    return read_within(value, "scale", (_SMALLEST, _LARGEST), "scales from 2^-20 to 2^56")
 
 
 def words_each(scale: Fraction) -> int:
@@ -306,7 +307,7 @@ def _store(values: NDArray[np.int64], large: dict[int, int], position: int, draw
 
 def draw(scale: Any, size: Size, *, two_sided: bool) -> Any:
     """Draw from the law of `scale`, in the shape asked for."""
-    return _drawn(ask(scale, size, _TWO_SIDED if two_sided else _ONE_SIDED))
+    return drawn(ask(scale, size, _TWO_SIDED if two_sided else _ONE_SIDED), one, _array)
 
 
 def draw_afresh(scale: Fraction, size: Size) -> Any:
@@ -314,20 +315,9 @@ def draw_afresh(scale: Fraction, size: Size) -> Any:
 
     Its law is prepared anew and not kept: else the next draw with the same scale would be quicker.
     """
-    return _drawn(ask(scale, size, lambda value: law.__wrapped__(value, two_sided=True)))
+    fresh = ask(scale, size, lambda value: law.__wrapped__(value, two_sided=True))
+    return drawn(fresh, one, _array)
 
 
-def _drawn(request: DrawRequest[GeometricLaw]) -> Any:
-    source = open_source(request.count)
-    if request.shape is None:
-        return one(request.laws[0], source)
-    if request.count < FEW:
-        draws = [one(request.law(i), source) for i in range(request.count)]
-        return as_array(draws).reshape(request.shape)
-    return many(request, source).array().reshape(request.shape)
-
-
-def as_array(draws: list[int]) -> NDArray[Any]:
-    """Python ints as int64 where all of them fit."""
-    fits = all(-(1 << 63) <= draw < 1 << 63 for draw in draws)
-    return np.array(draws, dtype=np.int64 if fits else object)
+def _array(request: DrawRequest[GeometricLaw], source: BitSource) -> NDArray[Any]:
+    return many(request, source).array()

@@ -17,19 +17,18 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputError
 from discreet.noise import exponential
-from discreet.noise.bits import FEW, BitSource, Words, open_source
+from discreet.noise.bits import FEW, BitSource, Words
 from discreet.noise.certified import Uniform, exp_minus, is_below
 from discreet.noise.exponential import IntegerDraws
-from discreet.noise.shape import BLOCK, DrawRequest, Size, ask, remembered
-from discreet.rationals import Real, positive
+from discreet.noise.shape import BLOCK, DrawRequest, Size, ask, drawn, read_within, remembered
+from discreet.rationals import Real
 
 BAND = 2.0**-40
 """How near to p a float64 comparison is not trusted; see the module's derivation."""
@@ -69,14 +68,8 @@ def law(variance: Fraction) -> GaussianLaw:
 
 def read_variance(value: Real) -> Fraction:
     """Read a variance that exact noise can be made for."""
-    variance = positive(value, "variance")
-    if _SMALLEST <= variance <= _LARGEST:
-        return variance
-    raise InputError(
-        f"variance is {'under 2^-40' if variance < 1 else 'over 2^112'}",
-        why="exact noise is made for standard deviations from 2^-20 to 2^56",
-        fix="put the values on a coarser or finer power-of-two grid",
-    )
+    made_for = "standard deviations from 2^-20 to 2^56"
+    return read_within(value, "variance", (_SMALLEST, _LARGEST), made_for)
 
 
 _LAW = remembered(lambda value: law(read_variance(value)))
@@ -195,11 +188,4 @@ def discrete_gaussian(variance: Any, size: Size = None) -> Any:
 
     Reference: Canonne, Kamath, Steinke 2020, algorithm 3.
     """
-    request = ask(variance, size, _LAW)
-    source = open_source(request.count)
-    if request.shape is None:
-        return one(request.laws[0], source)
-    if request.count < FEW:
-        draws = [one(request.law(i), source) for i in range(request.count)]
-        return exponential.as_array(draws).reshape(request.shape)
-    return many(request, source, propose).reshape(request.shape)
+    return drawn(ask(variance, size, _LAW), one, partial(many, propose=propose))

@@ -23,20 +23,19 @@ decision is taken in float64 only where |V - p| >= 2^-40.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputError
 from discreet.noise import exponential
-from discreet.noise.bits import FEW, BitSource, Words, open_source
+from discreet.noise.bits import BitSource, Words
 from discreet.noise.certified import Enclosure, Uniform, exp_minus, is_below
 from discreet.noise.exponential import IntegerDraws
 from discreet.noise.gaussian import BAND, many
-from discreet.noise.shape import DrawRequest, Size, ask, remembered
-from discreet.rationals import Real, positive
+from discreet.noise.shape import DrawRequest, Size, ask, drawn, read_within, remembered
+from discreet.rationals import Real
 
 _SMALLEST, _LARGEST = Fraction(1, 1 << 6), Fraction(1 << 112)
 _CELL = 2.0**-63
@@ -81,14 +80,8 @@ def law(variance: Fraction) -> Law:
 
 def read_variance(value: Real) -> Fraction:
     """Read a variance that rounded noise can be made for."""
-    variance = positive(value, "variance")
-    if _SMALLEST <= variance <= _LARGEST:
-        return variance
-    raise InputError(
-        f"variance is {'under 1/64' if variance < 1 else 'over 2^112'}",
-        why="rounded Gaussian noise is made for standard deviations from 1/8 to 2^56",
-        fix="put the values on a coarser or finer power-of-two grid",
-    )
+    made_for = "standard deviations from 1/8 to 2^56"
+    return read_within(value, "variance", (_SMALLEST, _LARGEST), made_for)
 
 
 _LAW = remembered(lambda value: law(read_variance(value)))
@@ -164,11 +157,4 @@ def rounded_gaussian(variance: Any, size: Size = None) -> Any:
         >>> rounded_gaussian(100, size=(2, 3)).shape
         (2, 3)
     """
-    request = ask(variance, size, _LAW)
-    source = open_source(request.count)
-    if request.shape is None:
-        return one(request.laws[0], source)
-    if request.count < FEW:
-        draws = [one(request.law(i), source) for i in range(request.count)]
-        return exponential.as_array(draws).reshape(request.shape)
-    return many(request, source, propose).reshape(request.shape)
+    return drawn(ask(variance, size, _LAW), one, partial(many, propose=propose))

@@ -279,8 +279,7 @@ def _largest_of(prefixes: Indices, many: NDArray[np.float64]) -> NDArray[np.floa
     """The largest of so many exponential draws each, from 63 bits of a uniform."""
     near, far = (prefixes + 0.5) * 2.0**-63, ((1 << 63) - 1 - prefixes + 0.5) * 2.0**-63
     survives = np.where(near < 0.5, np.log1p(-np.minimum(near, 0.5)), np.log(far))
-    largest: NDArray[np.float64] = -np.log(-np.expm1(survives / many))
-    return largest
+    return np.asarray(-np.log(-np.expm1(survives / many)))
 
 
 def outlast(

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.rationals import whole
+from discreet.noise.bits import FEW, BitSource, open_source
+from discreet.rationals import Real, positive, whole
 
 Size: TypeAlias = int | tuple[int, ...] | None
 Column: TypeAlias = NDArray[Any] | float
@@ -80,6 +81,39 @@ def ask(parameter: Any, size: Size, read: Callable[[Any], Law]) -> DrawRequest[L
     distinct, which = _distinct(values)
     laws = tuple(read(value) for value in distinct)
     return DrawRequest(laws, _spread(which.reshape(values.shape), shape), shape)
+
+
+def drawn(
+    request: DrawRequest[Law],
+    one: Callable[[Law, BitSource], int],
+    many: Callable[[DrawRequest[Law], BitSource], NDArray[Any]],
+) -> Any:
+    """Draw whole numbers in the shape asked for: few of them `one` by one, without arrays."""
+    source = open_source(request.count)
+    if request.shape is None:
+        return one(request.laws[0], source)
+    if request.count < FEW:
+        draws = [one(request.law(i), source) for i in range(request.count)]
+        return as_array(draws).reshape(request.shape)
+    return many(request, source).reshape(request.shape)
+
+
+def as_array(draws: list[int]) -> NDArray[Any]:
+    """Python ints as int64 where all of them fit."""
+    fits = all(-(1 << 63) <= draw < 1 << 63 for draw in draws)
+    return np.array(draws, dtype=np.int64 if fits else object)
+
+
+def read_within(value: Real, name: str, ends: tuple[Fraction, Fraction], made_for: str) -> Fraction:
+    """Read a parameter that exact noise can be made for."""
+    exact = positive(value, name)
+    if ends[0] <= exact <= ends[1]:
+        return exact
+    raise InputError(
+        f"{name} is too {'small' if exact < 1 else 'large'}",
+        why=f"exact noise is made for {made_for}",
+        fix="put the values on a coarser or finer power-of-two grid",
+    )
 
 
 def _distinct(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:

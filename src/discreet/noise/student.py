@@ -20,14 +20,13 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputError
 from discreet.noise.bits import open_source
 from discreet.noise.certified import Enclosure, Uniform, contexts, exact, floor_of, quotient
-from discreet.noise.exponential import as_array
+from discreet.noise.shape import as_array, read_within
 from discreet.rationals import Real, positive, whole
 
 _BITS: Final = 63
-_LARGEST: Final = 1 << 60
+_LARGEST: Final = Fraction(1 << 60)
 _SMALLEST: Final = Fraction(1, 1 << 20)
 _WIDE: Final = 1 << 24
 """Up to this scale fewer than one draw in 60,000 needs arbitrary precision."""
@@ -65,14 +64,7 @@ def rounded_student(scale: Real, size: int | None = None, *, widest: Real | None
 
 def read_student_scale(value: Real) -> Fraction:
     """Read a scale that this noise can be made for."""
-    scale = positive(value, "scale")
-    if _SMALLEST <= scale <= _LARGEST:
-        return scale
-    raise InputError(
-        f"scale is {'under 2^-20' if scale < 1 else 'over 2^60'}",
-        why="Student's t noise is made for scales in between",
-        fix="put the values on a coarser or finer power-of-two grid",
-    )
+    return read_within(value, "scale", (_SMALLEST, _LARGEST), "scales from 2^-20 to 2^60")
 
 
 def _in_floats(

@@ -30,7 +30,7 @@ from discreet.privacy.guarantees.shuffled_response import ShuffledRandomizedResp
 from discreet.privacy.guarantees.subsampled import Scheme, Subsampled
 from discreet.privacy.guarantees.tabulated import Tabulated
 from discreet.privacy.guarantees.zcdp import ZCDP
-from discreet.privacy.numerics.bound import Bound
+from discreet.privacy.numerics.rounding import Bound
 
 __all__ = [
     "EPSILON",

@@ -129,11 +129,9 @@ def _move(expected: Floats, target: Target, damping: float) -> Floats:
     """
     residual = expected - target.counts
     centre = float((expected * residual).sum()) / float(expected.sum())
-    moved: Floats = (residual - centre) / (expected + damping * target.variance)
-    return moved
+    return np.asarray((residual - centre) / (expected + damping * target.variance))
 
 
 def _held(potential: Floats) -> Floats:
     """A potential whose highest value is 0 and none is so low that products of them vanish."""
-    held: Floats = np.maximum(potential - potential.max(), _LOWEST)
-    return held
+    return np.asarray(np.maximum(potential - potential.max(), _LOWEST))

@@ -5,9 +5,9 @@ import pytest
 
 from discreet import attacks
 from discreet.attacks.census import Statistic
-from discreet.attacks.checked_answers import numbers
 from discreet.attacks.instance_hiding import Encoded
 from discreet.attacks.linkage import Ratings
+from discreet.attacks.outcome import numbers
 from discreet.errors import InputError
 
 BITS = np.array([1, 0] * 8)

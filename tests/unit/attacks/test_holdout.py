@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from discreet.attacks import Holdout, HoldoutLabel, Leaderboard, Promise
-from discreet.attacks.holdout import Examples, agreement, majority
-from discreet.attacks.holdout_label import Untrained
+from discreet.attacks.holdout import Examples, Untrained, agreement, majority
 from discreet.attacks.simulation import SplitMix64
 from discreet.errors import InputError
 from discreet.lab import Setting, samples

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from discreet.attacks import Exponential, LeastSquares, LinearProgram, Posterior, Promise, Robust
-from discreet.attacks import linear_program as program
-from discreet.attacks.robust import lying
+from discreet.attacks import reconstruction as program
+from discreet.attacks.reconstruction import lying
 from discreet.attacks.simulation import SplitMix64
 from discreet.errors import InputError
 

@@ -7,8 +7,8 @@ from discreet import noise
 from discreet.audit import conformance
 from discreet.audit.conformance import check_mechanism
 from discreet.errors import InputError, InvariantBroken
-from discreet.mechanisms.claim import Pair
 from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.mechanism import Pair
 from discreet.privacy import Pure
 
 

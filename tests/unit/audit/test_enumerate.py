@@ -5,9 +5,9 @@ import pytest
 
 from discreet.audit.enumerate import Laws, check_law, enumerate_loss
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Pair
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.privacy import ZCDP, Approximate, BoundedRange, Pure

@@ -4,9 +4,9 @@ import pytest
 from discreet import noise
 from discreet.audit.refute import refute
 from discreet.errors import InputError
-from discreet.mechanisms.claim import Claim, Pair
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.privacy import Approximate, Pure
 
 

@@ -7,10 +7,10 @@ import pytest
 from discreet import noise
 from discreet.audit import compare_paths, refute, released
 from discreet.errors import InvariantBroken
-from discreet.mechanisms.claim import Pair
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.mechanism import Pair
 from discreet.mechanisms.propose_test_release import ProposeTestRelease
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
 

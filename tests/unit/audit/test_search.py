@@ -8,7 +8,7 @@ from discreet.audit.distance import is_measured
 from discreet.audit.neighbourhood import are_neighbours, around, several
 from discreet.audit.search import harder, search
 from discreet.mechanisms import Histogram, KeySelection, Laplace, Quantile, SmoothSensitivity
-from discreet.mechanisms.claim import Pair
+from discreet.mechanisms.mechanism import Pair
 from discreet.mechanisms.reusable_holdout import Thresholdout
 from discreet.mechanisms.sparse_vector import AboveThreshold
 

@@ -9,10 +9,10 @@ import pytest
 from discreet.audit.catalogue import CATALOGUE
 from discreet.audit.enumerate import check_law, views
 from discreet.mechanisms import comparison_laws
-from discreet.mechanisms.claim import View
 from discreet.mechanisms.comparison_laws import law_of_largest, law_of_marks
 from discreet.mechanisms.laplace_tail import upper_tail
 from discreet.mechanisms.listed_law import Bins, at_least
+from discreet.mechanisms.mechanism import View
 
 LISTED = list(CATALOGUE)
 

@@ -242,7 +242,6 @@ class Remote(Curator, schemes=("http", "https")):
 
     def window(self, caller: str | None, datasets: Collection[str] | None = None) -> AsyncSession:
         """Refuse: there is one on the server."""
-        del caller, datasets
         _refuse("a window", "the methods of this curator")
 
     @property
@@ -252,12 +251,10 @@ class Remote(Curator, schemes=("http", "https")):
 
     def recover(self, *, patience: float | None = None) -> int:
         """Refuse: the server finishes what is charged by itself."""
-        del patience
         _refuse("what a crash interrupted", "asking again: the server finishes what is charged")
 
     def max_table_rows(self, table: str) -> int:
         """Refuse: the server estimates times itself."""
-        del table
         _refuse("the bound on rows", "explain(), which estimates the time")
 
     def check_tables(self) -> None:
@@ -266,7 +263,6 @@ class Remote(Curator, schemes=("http", "https")):
 
     def readmit(self, analyst: str, dataset: str, *, reason: str) -> int:
         """Refuse: it is for whoever runs the server, and sees why questions failed."""
-        del analyst, dataset, reason
         _refuse("questions that failed", "`discreet ledger readmit` where the server runs")
 
     def cancel(self, charge: int, *, analyst: str | None = None) -> None:
@@ -280,7 +276,6 @@ class Remote(Curator, schemes=("http", "https")):
 
     def keep_time(self, pace: ReleaseSchedule) -> None:
         """Refuse: the server keeps its own."""
-        del pace
         _refuse("when answers are stored", "the settings of the server")
 
     # --- public facts ---------------------------------------------------------------------------

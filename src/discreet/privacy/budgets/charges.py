@@ -29,13 +29,13 @@ from typing import Any, Final, Literal, TypeAlias
 from discreet.errors import InputError
 from discreet.privacy.budgets.domination import dominating_mu, least_mu
 from discreet.privacy.composition.composed import Composed, compose
-from discreet.privacy.guarantees.approximate import Approximate, probability
+from discreet.privacy.guarantees.approximate import Approximate
 from discreet.privacy.guarantees.bounded_range import BoundedRange
 from discreet.privacy.guarantees.bounded_ranges import Ranges
 from discreet.privacy.guarantees.discrete_gaussian import DiscreteGaussianNoise
 from discreet.privacy.guarantees.discrete_laplace import DiscreteLaplaceNoise
 from discreet.privacy.guarantees.gaussian import GDP, GaussianNoise
-from discreet.privacy.guarantees.guarantee import Guarantee
+from discreet.privacy.guarantees.guarantee import Guarantee, fill
 from discreet.privacy.guarantees.laplace import LaplaceNoise
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import Pure
@@ -43,9 +43,8 @@ from discreet.privacy.guarantees.randomized_response import RandomizedResponseNo
 from discreet.privacy.guarantees.renyi import RDP
 from discreet.privacy.guarantees.subsampled import Subsampled
 from discreet.privacy.guarantees.zcdp import ZCDP
-from discreet.privacy.numerics.bound import Bound
-from discreet.privacy.numerics.rounding import PI
-from discreet.rationals import Real, non_negative, rational
+from discreet.privacy.numerics.rounding import PI, Bound
+from discreet.rationals import Real, non_negative, probability, rational
 
 Bounded: TypeAlias = (
     Pure | LaplaceNoise | DiscreteLaplaceNoise | RandomizedResponseNoise | BoundedRange
@@ -136,13 +135,8 @@ class Charge:
                 why="only epsilon, rho and mu-squared have a delta that adds up",
                 fix="charge it by MU_SQUARED, RHO or EPSILON",
             )
-        object.__setattr__(self, "amount", cost)
-        object.__setattr__(self, "delta", slip)
-        object.__setattr__(self, "measure", measure)
-        object.__setattr__(self, "neighbours", Neighbours(neighbours))
-        object.__setattr__(self, "stated", stated)
-        object.__setattr__(self, "units", units(cost))
-        object.__setattr__(self, "delta_units", units(slip))
+        fill(self, amount=cost, delta=slip, units=units(cost), delta_units=units(slip))
+        fill(self, measure=measure, neighbours=neighbours, stated=stated)
 
     def to_dict(self) -> dict[str, str]:
         """Plain strings; `from_dict` reads them back."""

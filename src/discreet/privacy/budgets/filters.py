@@ -6,6 +6,7 @@ It is a function of its limit and its list of charges alone, which is all that i
 
 import math
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -30,6 +31,7 @@ from discreet.privacy.budgets.charges import (
 from discreet.privacy.composition.composed import Composed, compose
 from discreet.privacy.guarantees.approximate import Approximate
 from discreet.privacy.guarantees.gaussian import GDP
+from discreet.privacy.guarantees.guarantee import fill
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import Pure
 from discreet.privacy.guarantees.renyi import RDP
@@ -72,13 +74,8 @@ class Filter:
     _left_delta: int = field(repr=False, compare=False)
 
     def __init__(self, limit: Charge) -> None:
-        self._fill(limit, ChargeHistory(), limit.amount * UNITS // 1, limit.delta * UNITS // 1)
-
-    def _fill(self, limit: Charge, history: ChargeHistory, left: int, left_delta: int) -> None:
-        object.__setattr__(self, "limit", limit)
-        object.__setattr__(self, "history", history)
-        object.__setattr__(self, "_left", left)
-        object.__setattr__(self, "_left_delta", left_delta)
+        left = {"_left": limit.amount * UNITS // 1, "_left_delta": limit.delta * UNITS // 1}
+        fill(self, limit=limit, history=ChargeHistory(), **left)
 
     @staticmethod
     def basic(
@@ -192,9 +189,9 @@ class Filter:
         charge = charge if isinstance(charge, Charge) else self.price(charge)
         if not self.fits(charge):
             raise _refusal(charge, self.left)
-        after = object.__new__(Filter)
-        left, left_delta = self._left - charge.units, self._left_delta - charge.delta_units
-        after._fill(self.limit, self.history.append(charge), left, left_delta)
+        after = copy(self)
+        fill(after, history=self.history.append(charge), _left=self._left - charge.units)
+        fill(after, _left_delta=self._left_delta - charge.delta_units)
         return after
 
     def to_dict(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -26,12 +27,11 @@ from discreet.privacy.budgets.charges import (
     unreadable,
 )
 from discreet.privacy.composition.composed import Composed
-from discreet.privacy.guarantees.approximate import probability
+from discreet.privacy.guarantees.guarantee import fill
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import Pure
-from discreet.privacy.numerics.bound import Bound
-from discreet.privacy.numerics.rounding import ELEMENTARY, Interval
-from discreet.rationals import Real
+from discreet.privacy.numerics.rounding import ELEMENTARY, Bound, Interval
+from discreet.rationals import Real, probability
 
 _ORDERS: Final = 2.0 ** (np.arange(-12, 81) / 4)
 """The orders that are mixed with equal weights: 1/8 to 2^20, best for rho from 1e3 to 1e-11."""
@@ -77,12 +77,8 @@ class Odometer:
     _delta: int = field(repr=False, compare=False)
 
     def __init__(self, deltas: Real = 0, *, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> None:
-        self._fill(deltas=probability(deltas, "deltas"), neighbours=Neighbours(neighbours))
-        self._fill(history=ChargeHistory(), _rho=0, _sum=0, _delta=0)
-
-    def _fill(self, **facts: object) -> None:
-        for name, fact in facts.items():
-            object.__setattr__(self, name, fact)
+        fill(self, deltas=probability(deltas, "deltas"), neighbours=neighbours)
+        fill(self, history=ChargeHistory(), _rho=0, _sum=0, _delta=0)
 
     @property
     def spent(self) -> Charge:
@@ -107,11 +103,10 @@ class Odometer:
         charge = charge if isinstance(charge, Charge) else self.price(charge)
         self._check(charge)
         both = self._sum is not None and charge.measure == EPSILON
-        after = object.__new__(Odometer)
-        after._fill(deltas=self.deltas, neighbours=self.neighbours)
-        after._fill(history=self.history.append(charge), _rho=self._rho + _rho_units(charge))
-        after._fill(_sum=(self._sum or 0) + charge.units if both else None)
-        after._fill(_delta=self._delta + charge.delta_units)
+        after = copy(self)
+        fill(after, history=self.history.append(charge), _rho=self._rho + _rho_units(charge))
+        fill(after, _sum=(self._sum or 0) + charge.units if both else None)
+        fill(after, _delta=self._delta + charge.delta_units)
         return after
 
     def epsilon(self, delta: Real) -> Bound:

@@ -5,8 +5,7 @@ from fractions import Fraction
 
 from discreet.privacy.composition.basic import parameters
 from discreet.privacy.guarantees.guarantee import Guarantee, below_one
-from discreet.privacy.numerics.bound import Bound
-from discreet.privacy.numerics.rounding import Interval
+from discreet.privacy.numerics.rounding import Bound, Interval
 from discreet.rationals import Real, whole
 
 

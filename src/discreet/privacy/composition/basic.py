@@ -9,8 +9,7 @@ from fractions import Fraction
 from discreet.errors import InputError
 from discreet.privacy.guarantees.approximate import Approximate
 from discreet.privacy.guarantees.guarantee import Guarantee, below_one
-from discreet.privacy.numerics.bound import Bound
-from discreet.privacy.numerics.rounding import Interval
+from discreet.privacy.numerics.rounding import Bound, Interval
 from discreet.rationals import Real
 
 

@@ -20,7 +20,6 @@ from discreet.privacy.guarantees.gaussian import (
 )
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
-from discreet.privacy.numerics.bound import Bound
 from discreet.privacy.numerics.chernoff import (
     best_order,
     chernoff_delta,
@@ -30,7 +29,7 @@ from discreet.privacy.numerics.chernoff import (
 from discreet.privacy.numerics.inversion import best_tradeoff, invert
 from discreet.privacy.numerics.moments import Direction, Moments, OrderLine, unit
 from discreet.privacy.numerics.precision import THOROUGH
-from discreet.privacy.numerics.rounding import Interval, Number
+from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.privacy.numerics.shapes import TWO_POINT
 from discreet.rationals import whole
 

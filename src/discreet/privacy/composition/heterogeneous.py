@@ -10,10 +10,9 @@ import numpy as np
 from discreet.errors import InputError
 from discreet.privacy.composition.basic import parameters
 from discreet.privacy.guarantees.guarantee import Guarantee, below_one
-from discreet.privacy.numerics.bound import Bound
 from discreet.privacy.numerics.inversion import invert
 from discreet.privacy.numerics.moments import FloatArray
-from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Interval
+from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Bound, Interval
 from discreet.rationals import Real, positive, whole
 
 _LONGEST = 2**24

@@ -8,8 +8,7 @@ from functools import lru_cache
 from discreet.errors import InputError
 from discreet.privacy.composition.basic import parameters
 from discreet.privacy.guarantees.guarantee import Guarantee, below_one
-from discreet.privacy.numerics.bound import Bound
-from discreet.privacy.numerics.rounding import Interval
+from discreet.privacy.numerics.rounding import Bound, Interval
 from discreet.rationals import Real, non_negative, whole
 
 LONGEST = 1024

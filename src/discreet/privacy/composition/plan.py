@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from discreet.errors import InputError
 from discreet.privacy.composition.composed import Composed, Part, compose
 from discreet.privacy.guarantees.guarantee import Guarantee
-from discreet.privacy.numerics.bound import Bound
+from discreet.privacy.numerics.rounding import Bound
 from discreet.rationals import Real
 
 

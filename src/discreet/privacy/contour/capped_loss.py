@@ -8,10 +8,9 @@ import numpy as np
 
 from discreet.privacy.guarantees.guarantee import Guarantee
 from discreet.privacy.numerics import quadrature
-from discreet.privacy.numerics.bound import Bound
 from discreet.privacy.numerics.moments import Direction, Moments, OrderLine
 from discreet.privacy.numerics.quadrature import Sampled
-from discreet.privacy.numerics.rounding import UNIT, Interval, Number
+from discreet.privacy.numerics.rounding import UNIT, Bound, Interval, Number
 
 _NEAR = Fraction(1, 10**9)
 """A cap is met to within this share of itself."""

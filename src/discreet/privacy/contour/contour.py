@@ -15,10 +15,9 @@ from discreet.errors import InputError
 from discreet.privacy.contour.side import Side
 from discreet.privacy.contour.tally import Tally, has_law, no_pair
 from discreet.privacy.guarantees.guarantee import Guarantee
-from discreet.privacy.numerics.bound import Bound
 from discreet.privacy.numerics.moments import Direction
 from discreet.privacy.numerics.precision import INTERACTIVE, Precision
-from discreet.privacy.numerics.rounding import Interval
+from discreet.privacy.numerics.rounding import Bound, Interval
 from discreet.rationals import Real, non_negative, whole
 
 if TYPE_CHECKING:

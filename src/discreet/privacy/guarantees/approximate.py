@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.errors import InputError
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import (
@@ -13,11 +12,9 @@ from discreet.privacy.guarantees.pure import (
     two_point_log_mgf,
 )
 from discreet.privacy.numerics import shapes
-from discreet.privacy.numerics.atoms import Atoms
-from discreet.privacy.numerics.bound import Bound
-from discreet.privacy.numerics.moments import Direction, Moments, OrderLine
-from discreet.privacy.numerics.rounding import UNIT, Interval, Number
-from discreet.rationals import Real, non_negative
+from discreet.privacy.numerics.moments import Atoms, Direction, Moments, OrderLine
+from discreet.privacy.numerics.rounding import UNIT, Bound, Interval, Number
+from discreet.rationals import Real, non_negative, probability
 
 
 @stored_as("approximate/1")
@@ -61,12 +58,10 @@ class Approximate(Guarantee):
 
     def infinity(self, direction: Direction = Direction.REMOVE) -> Interval:
         """Delta."""
-        del direction
         return Interval.of(self.delta0)
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """That of randomized response, times 1 - delta."""
-        del direction
         return two_point_log_mgf(self.epsilon0, order) + Interval.of(-self.delta0).log1p()
 
     def closed_form(self) -> tuple[shapes.Shape, float]:
@@ -75,7 +70,6 @@ class Approximate(Guarantee):
 
     def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments | None:
         """Those of randomized response, times 1 - delta."""
-        del direction
         if self.delta0 == 1:
             return None
         bare = shapes.single(shapes.TWO_POINT, float(self.epsilon0), line)
@@ -85,7 +79,6 @@ class Approximate(Guarantee):
 
     def atoms(self, direction: Direction = Direction.REMOVE) -> Atoms:
         """Plus and minus epsilon, sharing 1 - delta."""
-        del direction
         pure = two_point_atoms(self.epsilon0)
         rest = Interval.of(1 - self.delta0)
         return Atoms(pure.losses, tuple(p * rest for p in pure.probabilities))
@@ -102,14 +95,6 @@ class Approximate(Guarantee):
             return Interval.of(self.epsilon0).bound("approximate")
         left = Interval.of((delta - self.delta0) / (1 - self.delta0))
         return two_point_epsilon(self.epsilon0, left).bound("approximate")
-
-
-def probability(value: Real, name: str) -> Fraction:
-    """Read a number of [0, 1]."""
-    exact = non_negative(value, name)
-    if exact <= 1:
-        return exact
-    raise InputError(f"{name} is {value}", why="it is a probability", fix=f"pass {name} <= 1")
 
 
 def group_parameters(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fraction, Fraction]:

@@ -6,9 +6,8 @@ from fractions import Fraction
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.numerics import shapes
-from discreet.privacy.numerics.bound import Bound
-from discreet.privacy.numerics.moments import Direction, Moments, OrderLine
-from discreet.privacy.numerics.rounding import Interval, Number
+from discreet.privacy.numerics.moments import Direction
+from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.rationals import Real, positive
 
 
@@ -52,7 +51,6 @@ class BoundedRange(Guarantee):
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """The moment of the worst pair of losses t, t - epsilon at this order."""
-        del direction
         s, e = Interval.of(order), Interval.of(self.epsilon0)
         # e^t = s (e^epsilon - e^(-s epsilon)) / ((s + 1)(1 - e^(-s epsilon))) is where it peaks;
         # with x = e^(t - epsilon): M = e^(s t) (1 - x + (x - e^-epsilon) e^(-s epsilon))/(1 -
@@ -66,11 +64,6 @@ class BoundedRange(Guarantee):
     def closed_form(self) -> tuple[shapes.Shape, float]:
         """Bounded range."""
         return shapes.BOUNDED_RANGE, float(self.epsilon0)
-
-    def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments:
-        """Those of the envelope, in closed form."""
-        del direction
-        return shapes.single(shapes.BOUNDED_RANGE, float(self.epsilon0), line)
 
     def _delta(self, epsilon: Fraction) -> Bound:
         if epsilon >= self.epsilon0:

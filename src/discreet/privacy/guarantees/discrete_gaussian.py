@@ -9,11 +9,10 @@ import numpy as np
 
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
-from discreet.privacy.numerics.bound import Bound
 from discreet.privacy.numerics.inversion import invert
 from discreet.privacy.numerics.lattice import lattice_shape, log_theta_ratio, theta
 from discreet.privacy.numerics.moments import Direction, Moments, OrderLine
-from discreet.privacy.numerics.rounding import PI, UNIT, Interval, Number
+from discreet.privacy.numerics.rounding import PI, UNIT, Bound, Interval, Number
 from discreet.rationals import Real, positive, whole
 
 _TERMS = 2**18
@@ -71,7 +70,6 @@ class DiscreteGaussianNoise(Guarantee):
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """S (s + 1) rho and the lattice's share, at most 0."""
-        del direction
         s = Interval.of(order)
         share = log_theta_ratio(s * self.sensitivity, Interval.of(self.variance))
         return (s * (s + 1) * self._rho() + share).join(Interval.of(0))

@@ -9,12 +9,17 @@ import numpy as np
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.numerics import shapes
-from discreet.privacy.numerics.atoms import Atoms
-from discreet.privacy.numerics.bound import Bound
 from discreet.privacy.numerics.inversion import invert
-from discreet.privacy.numerics.moments import ComplexArray, Direction, Moments, OrderLine, unit
+from discreet.privacy.numerics.moments import (
+    Atoms,
+    ComplexArray,
+    Direction,
+    Moments,
+    OrderLine,
+    unit,
+)
 from discreet.privacy.numerics.phases import phase_error, phases
-from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Interval, Number
+from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Bound, Interval, Number
 from discreet.rationals import Real, positive, whole
 
 _LISTED = 512
@@ -86,7 +91,6 @@ class DiscreteLaplaceNoise(Guarantee):
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """In closed form."""
-        del direction
         s, e = Interval.of(order), Interval.of(self.epsilon0)
         twice, step = s * 2 + 1, e / self.sensitivity
         # e^(-u epsilon) (2 cosh + ...): q^n = e^(-2 n h).
@@ -100,7 +104,6 @@ class DiscreteLaplaceNoise(Guarantee):
 
     def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments:
         """In closed form."""
-        del direction
         e = float(self.epsilon0)
         if self.sensitivity == 1:
             return shapes.single(shapes.TWO_POINT, e, line)
@@ -108,7 +111,6 @@ class DiscreteLaplaceNoise(Guarantee):
 
     def atoms(self, direction: Direction = Direction.REMOVE) -> Atoms | None:
         """Sensitivity + 1 equally spaced losses."""
-        del direction
         if self.sensitivity > _LISTED:
             return None
         step = self.epsilon0 / self.sensitivity
@@ -176,5 +178,4 @@ def _grid_terms(each: float, steps: int, line: OrderLine, end: float) -> Complex
     dip = expm1(x) * np.cos(y) - 2 * np.sin(y / 2) ** 2 - 1j * (exp(x) * np.sin(y))
     rest = exp(x * (steps - 1)) * np.exp(-1j * y * (steps - 1)) - 1
     q = np.exp(x - 1j * y)
-    terms: ComplexArray = z + end * z.conj() - expm1(-each) * z * (q * rest / dip)
-    return terms
+    return np.asarray(z + end * z.conj() - expm1(-each) * z * (q * rest / dip))

@@ -9,10 +9,8 @@ from typing import Self
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.numerics import shapes
-from discreet.privacy.numerics.bound import Bound
-from discreet.privacy.numerics.inversion import invert
-from discreet.privacy.numerics.moments import Direction, Moments, OrderLine
-from discreet.privacy.numerics.rounding import Interval, Number
+from discreet.privacy.numerics.moments import Direction
+from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.rationals import Real, non_negative, positive
 
 
@@ -35,7 +33,6 @@ class _Normal(Guarantee):
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """S (s + 1) mu^2/2."""
-        del direction
         s = Interval.of(order)
         return s * (s + 1) * (self.mu * self.mu / 2)
 
@@ -43,16 +40,8 @@ class _Normal(Guarantee):
         """Gaussian."""
         return shapes.GAUSSIAN, float(self.mu)
 
-    def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments:
-        """e^(s (s + 1) mu^2/2)."""
-        del direction
-        return shapes.single(shapes.GAUSSIAN, float(self.mu), line)
-
     def _delta(self, epsilon: Fraction) -> Bound:
         return gaussian_delta(Interval.of(self.mu), epsilon).bound("gaussian", at_most=1.0)
-
-    def _epsilon(self, delta: Fraction) -> Bound:
-        return invert(self._delta, delta)
 
     def _tradeoff(self, alpha: Fraction) -> float:
         return gaussian_tradeoff(Interval.of(self.mu), alpha)

@@ -5,9 +5,8 @@ from fractions import Fraction
 
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
-from discreet.privacy.numerics.bound import Bound
 from discreet.privacy.numerics.moments import Direction
-from discreet.privacy.numerics.rounding import Interval, Number
+from discreet.privacy.numerics.rounding import Bound, Interval, Number
 
 _SHARES = 4
 """Epsilons at which the bound of a group is tried."""
@@ -45,7 +44,6 @@ class GroupPrivacy(Guarantee):
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """Unbounded."""
-        del order, direction
         return Interval.between(0, float("inf"))
 
     def _delta(self, epsilon: Fraction) -> Bound:

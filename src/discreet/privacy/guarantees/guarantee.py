@@ -26,11 +26,10 @@ from typing import ClassVar, Final, TypeVar
 
 from discreet.errors import InputError
 from discreet.privacy.guarantees.neighbours import Neighbours
-from discreet.privacy.numerics.atoms import Atoms
-from discreet.privacy.numerics.bound import Bound
+from discreet.privacy.numerics import shapes
 from discreet.privacy.numerics.inversion import best_tradeoff, invert
-from discreet.privacy.numerics.moments import Direction, Moments, OrderLine
-from discreet.privacy.numerics.rounding import Interval, Number
+from discreet.privacy.numerics.moments import Atoms, Direction, Moments, OrderLine
+from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.privacy.numerics.shapes import Shape
 from discreet.rationals import Real, non_negative, rational, whole
 
@@ -163,12 +162,12 @@ class Guarantee(ABC):
     def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments | None:
         """The moments on a line of complex orders; None where there is no dominating pair.
 
-        An implementation by quadrature adds its quadrature error to `Moments.error` and
-        `Moments.log_error`; both must be rigorous, because every figure of the contour accountant
-        rests on them.
+        Those of the closed form, where there is one. An implementation by quadrature adds its
+        quadrature error to `Moments.error` and `Moments.log_error`; both must be rigorous, because
+        every figure of the contour accountant rests on them.
         """
-        del line, direction
-        return None
+        form = self.closed_form()
+        return None if form is None else shapes.single(*form, line)
 
     def closed_form(self) -> tuple[Shape, float] | None:
         """The one-parameter shape of the finite loss in both directions, where it has one.
@@ -180,12 +179,10 @@ class Guarantee(ABC):
 
     def infinity(self, direction: Direction = Direction.REMOVE) -> Interval:
         """The probability under P of an outcome that is impossible under Q."""
-        del direction
         return _NEVER
 
     def atoms(self, direction: Direction = Direction.REMOVE) -> Atoms | None:
         """The law of the finite loss as a short list of atoms; None where it is not one."""
-        del direction
         return None
 
     def capped(self, cap: float) -> "Guarantee | None":
@@ -193,7 +190,6 @@ class Guarantee(ABC):
 
         None where it would gain nothing: where the tail of the loss is as light as its bulk.
         """
-        del cap
         return None
 
     # --- what families refine -------------------------------------------------------------------
@@ -228,7 +224,7 @@ def stored_as(kind: str) -> Callable[[Family], Family]:
     return register
 
 
-def fill(value: Guarantee, **facts: object) -> None:
+def fill(value: object, **facts: object) -> None:
     """Set the fields of a frozen value while it is being born; neighbours may come by name."""
     for name, fact in facts.items():
         known = Neighbours(fact) if name == "neighbours" else fact

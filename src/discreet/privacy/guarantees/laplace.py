@@ -6,9 +6,8 @@ from fractions import Fraction
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.numerics import shapes
-from discreet.privacy.numerics.bound import Bound
-from discreet.privacy.numerics.moments import Direction, Moments, OrderLine
-from discreet.privacy.numerics.rounding import Interval, Number
+from discreet.privacy.numerics.moments import Direction
+from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.rationals import Real, positive
 
 
@@ -48,7 +47,6 @@ class LaplaceNoise(Guarantee):
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """S epsilon + log(1 - (1 - e^(-2u epsilon)) (1/2 - 1/(4u))), u = s + 1/2."""
-        del direction
         s, e = Interval.of(order), Interval.of(self.epsilon0)
         twice = s * 2 + 1
         return s * e + ((twice * -e).expm1() * (Fraction(1, 2) - 1 / (twice * 2))).log1p()
@@ -56,11 +54,6 @@ class LaplaceNoise(Guarantee):
     def closed_form(self) -> tuple[shapes.Shape, float]:
         """Laplace."""
         return shapes.LAPLACE, float(self.epsilon0)
-
-    def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments:
-        """In closed form."""
-        del direction
-        return shapes.single(shapes.LAPLACE, float(self.epsilon0), line)
 
     def _delta(self, epsilon: Fraction) -> Bound:
         if epsilon >= self.epsilon0:

@@ -6,10 +6,8 @@ from fractions import Fraction
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.numerics import shapes
-from discreet.privacy.numerics.atoms import Atoms
-from discreet.privacy.numerics.bound import Bound
-from discreet.privacy.numerics.moments import Direction, Moments, OrderLine
-from discreet.privacy.numerics.rounding import Interval, Number
+from discreet.privacy.numerics.moments import Atoms, Direction
+from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.rationals import Real, non_negative
 
 
@@ -53,21 +51,14 @@ class Pure(Guarantee):
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """Log cosh(u epsilon) - log cosh(epsilon/2), u = order + 1/2."""
-        del direction
         return two_point_log_mgf(self.epsilon0, order)
 
     def closed_form(self) -> tuple[shapes.Shape, float]:
         """Two point."""
         return shapes.TWO_POINT, float(self.epsilon0)
 
-    def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments:
-        """Those of randomized response."""
-        del direction
-        return shapes.single(shapes.TWO_POINT, float(self.epsilon0), line)
-
     def atoms(self, direction: Direction = Direction.REMOVE) -> Atoms:
         """Plus and minus epsilon."""
-        del direction
         return two_point_atoms(self.epsilon0)
 
     def _delta(self, epsilon: Fraction) -> Bound:

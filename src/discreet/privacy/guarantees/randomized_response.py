@@ -8,11 +8,16 @@ from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, store
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import Pure
 from discreet.privacy.numerics import shapes
-from discreet.privacy.numerics.atoms import Atoms
-from discreet.privacy.numerics.bound import Bound
-from discreet.privacy.numerics.moments import ComplexArray, Direction, Moments, OrderLine, unit
+from discreet.privacy.numerics.moments import (
+    Atoms,
+    ComplexArray,
+    Direction,
+    Moments,
+    OrderLine,
+    unit,
+)
 from discreet.privacy.numerics.phases import phase_error, phases
-from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Interval, Number
+from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Bound, Interval, Number
 from discreet.rationals import Real, positive, whole
 
 
@@ -63,7 +68,6 @@ class RandomizedResponseNoise(Guarantee):
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """In closed form."""
-        del direction
         s, e = Interval.of(order), Interval.of(self.epsilon0)
         rest = (-(s * 2 + 1) * e).exp() + (-(s + 1) * e).exp() * (self.k - 2)
         return s * e + rest.log1p() - ((-e).exp() * (self.k - 1)).log1p()
@@ -74,7 +78,6 @@ class RandomizedResponseNoise(Guarantee):
 
     def moments(self, line: OrderLine, direction: Direction = Direction.REMOVE) -> Moments:
         """In closed form."""
-        del direction
         e = float(self.epsilon0)
         if self.k == 2:
             return shapes.single(shapes.TWO_POINT, e, line)
@@ -93,7 +96,6 @@ class RandomizedResponseNoise(Guarantee):
 
     def atoms(self, direction: Direction = Direction.REMOVE) -> Atoms:
         """Epsilon, -epsilon and 0."""
-        del direction
         tail = Interval.of(-self.epsilon0).exp()
         whole_mass = 1 + tail * (self.k - 1)
         ends = (1 / whole_mass, tail / whole_mass)

@@ -11,7 +11,6 @@ from discreet.errors import InputError
 from discreet.privacy.guarantees.group_privacy import GroupPrivacy
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
-from discreet.privacy.numerics.bound import Bound
 from discreet.privacy.numerics.chernoff import (
     best_order,
     chernoff_delta,
@@ -19,7 +18,7 @@ from discreet.privacy.numerics.chernoff import (
     near_log_peak,
 )
 from discreet.privacy.numerics.moments import Direction
-from discreet.privacy.numerics.rounding import Interval, Number
+from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.rationals import Real, non_negative, rational
 
 
@@ -67,7 +66,6 @@ class RDP(Guarantee):
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """From above: the straight line between the listed orders around this one."""
-        del direction
         s = Interval.of(order)
         top = Fraction(*(int(part) for part in s.hi.as_integer_ratio()))
         at = bisect_left(self.curve, (top + 1, Fraction(0)))

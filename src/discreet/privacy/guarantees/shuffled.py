@@ -12,9 +12,8 @@ from discreet.privacy.guarantees.group_privacy import GroupPrivacy
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import Pure, two_point_log_mgf
-from discreet.privacy.numerics.bound import Bound
 from discreet.privacy.numerics.moments import Direction
-from discreet.privacy.numerics.rounding import Interval, Number
+from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.rationals import Real, positive, whole
 
 _METHOD = "clones"
@@ -79,7 +78,6 @@ class Shuffled(Guarantee):
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """From above: that of the clones, or of the report itself."""
-        del direction
         own = two_point_log_mgf(self.epsilon0, order)
         return Interval.between(0, min(own.upper, self._log_moment(Interval.of(order).upper)))
 

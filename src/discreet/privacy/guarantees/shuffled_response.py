@@ -11,9 +11,8 @@ from discreet.privacy.guarantees.randomized_response import RandomizedResponseNo
 from discreet.privacy.guarantees.response_counts import ResponseCounts, lies, splits, widest_needed
 from discreet.privacy.guarantees.shuffled import Shuffled, first_below, last_above
 from discreet.privacy.guarantees.uniform_reports import UniformReports
-from discreet.privacy.numerics.bound import Bound
 from discreet.privacy.numerics.moments import Direction
-from discreet.privacy.numerics.rounding import Interval, Number
+from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.rationals import Real, whole
 
 _METHOD: Final = "shuffled randomized response"

@@ -19,7 +19,6 @@ from discreet.privacy.guarantees.laplace import LaplaceNoise
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import Pure
 from discreet.privacy.numerics import quadrature
-from discreet.privacy.numerics.bound import Bound
 from discreet.privacy.numerics.moments import Direction, FloatArray, Moments, OrderLine
 from discreet.privacy.numerics.quadrature import (
     Sampled,
@@ -28,7 +27,7 @@ from discreet.privacy.numerics.quadrature import (
     SampledLaplace,
     SampledLattice,
 )
-from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Interval, Number
+from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Bound, Interval, Number
 from discreet.rationals import Real, positive
 
 _LARGEST_ORDER = 256

@@ -12,13 +12,11 @@ from discreet.errors import InputError
 from discreet.privacy.guarantees.group_privacy import GroupPrivacy
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
-from discreet.privacy.numerics.atoms import Atoms
-from discreet.privacy.numerics.bound import Bound
 from discreet.privacy.numerics.inversion import invert
 from discreet.privacy.numerics.losses import MOST
-from discreet.privacy.numerics.moments import Direction, Moments, OrderLine
+from discreet.privacy.numerics.moments import Atoms, Direction, Moments, OrderLine
 from discreet.privacy.numerics.phases import ROUNDING
-from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Interval, Number, total
+from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Bound, Interval, Number, total
 from discreet.rationals import Real, non_negative, rational
 
 

@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.privacy.guarantees.approximate import probability
 from discreet.privacy.guarantees.gaussian import gaussian_delta
 from discreet.privacy.guarantees.group_privacy import GroupPrivacy
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
-from discreet.privacy.numerics.bound import Bound
 from discreet.privacy.numerics.chernoff import (
     best_order,
     chernoff_delta,
@@ -17,8 +15,8 @@ from discreet.privacy.numerics.chernoff import (
 )
 from discreet.privacy.numerics.inversion import last_above
 from discreet.privacy.numerics.moments import Direction
-from discreet.privacy.numerics.rounding import Interval, Number
-from discreet.rationals import Real, non_negative
+from discreet.privacy.numerics.rounding import Bound, Interval, Number
+from discreet.rationals import Real, non_negative, probability
 
 
 @stored_as("zcdp/1")
@@ -71,12 +69,10 @@ class ZCDP(Guarantee):
 
     def infinity(self, direction: Direction = Direction.REMOVE) -> Interval:
         """Delta."""
-        del direction
         return Interval.of(self.delta0)
 
     def log_mgf(self, order: Number, direction: Direction = Direction.REMOVE) -> Interval:
         """Rho s (s + 1), times 1 - delta."""
-        del direction
         s = Interval.of(order)
         return s * (s + 1) * self.rho0 + Interval.of(-self.delta0).log1p()
 

@@ -80,8 +80,7 @@ def _stirling(n: Floats) -> Floats:
     series = 1 / 12 - inverse * (1 / 360 - inverse * (1 / 1260 - inverse * series))
     smooth = series / large + 0.5 * np.log(2 * np.pi * large)
     small = np.minimum(n, _TABLED - 1).astype(np.int64)
-    answer: Floats = np.where(n < _TABLED, _TABLE[small], smooth)
-    return answer
+    return np.asarray(np.where(n < _TABLED, _TABLE[small], smooth))
 
 
 def _tabled(n: int) -> float:

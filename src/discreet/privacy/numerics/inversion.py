@@ -5,8 +5,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeAlias
 
-from discreet.privacy.numerics.bound import Bound
-from discreet.privacy.numerics.rounding import Interval
+from discreet.privacy.numerics.rounding import Bound, Interval
 
 Profile: TypeAlias = Callable[[Fraction], Bound]
 """delta(epsilon): never increasing."""

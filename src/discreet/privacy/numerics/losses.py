@@ -8,10 +8,8 @@ from math import lcm
 import numpy as np
 import numpy.typing as npt
 
-from discreet.privacy.numerics.atoms import Atoms
-from discreet.privacy.numerics.bound import Bound
-from discreet.privacy.numerics.moments import FloatArray
-from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT
+from discreet.privacy.numerics.moments import Atoms, FloatArray
+from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Bound
 
 MOST = 2**14
 """Outcomes a list may hold."""

@@ -7,12 +7,13 @@ contour accountant keeps M at the orders s_k = lam + i k step of a `OrderLine`.
 
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.privacy.numerics.rounding import UNIT
+from discreet.privacy.numerics.rounding import UNIT, Interval
 
 ComplexArray: TypeAlias = npt.NDArray[np.complex128]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -99,3 +100,14 @@ def unit(line: OrderLine) -> Moments:
 def _grown(error: float) -> float:
     """Cover products of errors: |ab - a'b'| <= e + f + e f, and e f <= e + f whenever e, f <= 1."""
     return error * (1 + 2 * error) if error < 1 else 2.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Atoms:
+    """The finite part of a discrete privacy loss under P: exact losses, enclosed probabilities.
+
+    The probabilities add up to 1 less the mass at infinity; the losses are in no special order.
+    """
+
+    losses: tuple[Fraction, ...]
+    probabilities: tuple[Interval, ...]

@@ -188,7 +188,6 @@ class SampledAtoms:
 
     def nodes(self, power: float, height: float) -> Nodes:
         """The atoms themselves."""
-        del power, height
         error = 8 * UNIT * (1 + np.abs(np.maximum(self.losses, -745.0)))
         ratios, errors = log_ratios(self.losses, error, self.rate)
         spread = np.full_like(self.masses, 4 * ELEMENTARY)
@@ -196,7 +195,6 @@ class SampledAtoms:
 
     def fades(self, power: float, share: float) -> float:
         """Atoms never fade."""
-        del power, share
         return math.inf
 
 
@@ -347,7 +345,6 @@ class SampledLattice:
         Past an end x0 the terms are below those of e^(-x^2/2v) scaled to agree at x0, whose sum is
         at most its first term plus an integral: 1 + sigma sqrt(pi/2) times the value at x0.
         """
-        del height
         v, sigma = self.variance, math.sqrt(self.variance)
         ends = SampledGaussian(self.distance / sigma, self.rate).ends(power)
         first, last = (sigma * end for end in ends)
@@ -370,7 +367,6 @@ class SampledLattice:
 
     def fades(self, power: float, share: float) -> float:
         """The losses form a lattice too, so frequencies return."""
-        del power, share
         return math.inf
 
 
@@ -410,7 +406,6 @@ class SampledLaplace:
 
     def fades(self, power: float, share: float) -> float:
         """Its two atoms never fade."""
-        del power, share
         return math.inf
 
     def _panels(self, power: float, height: float) -> int | None:

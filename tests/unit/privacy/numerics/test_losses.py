@@ -5,8 +5,8 @@ from fractions import Fraction
 import pytest
 
 from discreet.privacy import LaplaceNoise, Pure, RandomizedResponseNoise
-from discreet.privacy.numerics.atoms import Atoms
 from discreet.privacy.numerics.losses import LossList, certain, extend
+from discreet.privacy.numerics.moments import Atoms
 from discreet.privacy.numerics.rounding import Interval
 
 
