@@ -54,11 +54,7 @@ def _answers(mechanism: Mechanism, release: Call, value: Any, runs: int) -> Outp
 
 
 def compare_paths(
-    mechanism: Mechanism,
-    *,
-    runs: int = RELEASES,
-    alpha: float = 0.01,
-    release: Call | None = None,
+    mechanism: Mechanism, *, runs: int = RELEASES, alpha: float = 0.01, release: Call | None = None
 ) -> Evidence:
     """Try to tell `release` from the claim's `draw`, on all inputs that the claim is about.
 

@@ -94,11 +94,7 @@ def _curated(labels: Bits, submitted: Bits, setting: Setting) -> Board:
             "vote": 2 * submitted.ravel() - 1,
             "label": np.tile(labels, many),
         },
-        {
-            "submission": Keys(list(range(many))),
-            "vote": Bounds(-1, 1),
-            "label": Bounds(0, 1),
-        },
+        {"submission": Keys(list(range(many))), "vote": Bounds(-1, 1), "label": Bounds(0, 1)},
         epsilon=setting.epsilon,
         limits=Limits(many, 1),
         gaussian=True,

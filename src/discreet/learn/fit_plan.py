@@ -129,10 +129,7 @@ class FitPlan:
             ) from None
 
     def run(
-        self,
-        rows: PersonRows,
-        neighbours: Neighbours,
-        tape: Sequence[NDArray[Any]] | None = None,
+        self, rows: PersonRows, neighbours: Neighbours, tape: Sequence[NDArray[Any]] | None = None
     ) -> tuple[list[PrivateEstimator], list[NDArray[Any]]]:
         """Fitted estimators and the tape of noisy sums; with a tape no row is looked at."""
         recorded = None if tape is None else iter(tape)

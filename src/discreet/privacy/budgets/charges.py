@@ -383,11 +383,7 @@ def _inexpressible(guarantee: Guarantee, measure: Measure) -> InputError:
     )
 
 
-_PRICES: Final = {
-    "epsilon": _in_epsilon,
-    "rho": _in_rho,
-    "renyi": _in_renyi,
-}
+_PRICES: Final = {"epsilon": _in_epsilon, "rho": _in_rho, "renyi": _in_renyi}
 
 
 def stored_charges(stored: Mapping[str, Any]) -> list[Charge]:

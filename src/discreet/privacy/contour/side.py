@@ -111,9 +111,7 @@ class Side:
         return active
 
     def _multiply(
-        self,
-        spectrum: Spectrum,
-        pending: list[tuple[Guarantee, int, tuple[Shape, float] | None]],
+        self, spectrum: Spectrum, pending: list[tuple[Guarantee, int, tuple[Shape, float] | None]]
     ) -> None:
         """Multiply in many at once."""
         fresh = Tally(self._tally.direction)

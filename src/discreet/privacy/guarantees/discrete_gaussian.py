@@ -45,11 +45,7 @@ class DiscreteGaussianNoise(Guarantee):
     variance: Fraction
 
     def __init__(
-        self,
-        sensitivity: int,
-        variance: Real,
-        *,
-        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+        self, sensitivity: int, variance: Real, *, neighbours: Neighbours = Neighbours.ADD_REMOVE
     ) -> None:
         fill(
             self,

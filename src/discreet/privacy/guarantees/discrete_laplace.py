@@ -57,11 +57,7 @@ class DiscreteLaplaceNoise(Guarantee):
     sensitivity: int
 
     def __init__(
-        self,
-        epsilon: Real,
-        sensitivity: int = 1,
-        *,
-        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+        self, epsilon: Real, sensitivity: int = 1, *, neighbours: Neighbours = Neighbours.ADD_REMOVE
     ) -> None:
         fill(
             self,
