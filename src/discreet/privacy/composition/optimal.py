@@ -82,7 +82,7 @@ class _Law:
             middle = (low + high) // 2
             at = (
                 self.delta((self.k - 2 * (middle + 1)) * self.own)
-                if self._positive(middle)
+                if self.k - 2 * (middle + 1) >= 0
                 else None
             )
             if at is None or at.hi > d.lo:
@@ -90,9 +90,6 @@ class _Law:
             else:
                 low = middle + 1
         return ((self.above[low] - d) / self.below[low]).log()
-
-    def _positive(self, i: int) -> bool:
-        return self.k - 2 * (i + 1) >= 0
 
 
 @lru_cache(maxsize=64)

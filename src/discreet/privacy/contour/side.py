@@ -193,7 +193,7 @@ class Side:
             ("contour", log_upper) if log_upper < log_chernoff else ("rdp", log_chernoff)
         )
         above = min(1.0, _sum_up(_exp_up(min(log_best, 0.0)), lost[1]))
-        below = _sum_down(self._lower(spectrum, j, e_high, reading), lost[0])
+        below = (self._lower(spectrum, j, e_high, reading) + lost[0]) * (1 - 2 * UNIT)
         return Bound(min(max(0.0, below), above), above, method)
 
     def within(self, epsilon: float, delta: float) -> bool:
@@ -485,7 +485,3 @@ def _exp_up(log: float) -> float:
 
 def _sum_up(a: float, b: float) -> float:
     return (a + b) * (1 + 2 * UNIT) if b else a
-
-
-def _sum_down(a: float, b: float) -> float:
-    return (a + b) * (1 - 2 * UNIT)
