@@ -5,9 +5,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from discreet.audit.evidence import Evidence, strongest
+from discreet.audit.evidence import Evidence, points, strongest
 from discreet.audit.features import Outputs, rows
-from discreet.audit.profile import points
 from discreet.audit.refute import certify, choose
 from discreet.audit.replay import Call
 from discreet.audit.trace import distinct

@@ -9,8 +9,7 @@ from discreet.attacks.leaderboard import Board, Leaderboard
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.simulation import Bits
 from discreet.errors import BudgetError
-from discreet.lab.curated import Curated
-from discreet.lab.setting import Setting
+from discreet.lab.setting import Curated, Setting
 from discreet.mechanisms.reusable_holdout import ReusableHoldout
 from discreet.plan.schema import Bounds, Keys, Limits
 

@@ -24,7 +24,6 @@ from discreet.learn import (
     decomposition,
     linear,
     naive_bayes,
-    scaling,
     trees,
 )
 from discreet.learn.base import PrivateEstimator
@@ -46,7 +45,7 @@ _KINDS: Final[tuple[type[PrivateEstimator], ...]] = (
     linear.Ridge,
     naive_bayes.CategoricalNB,
     naive_bayes.GaussianNB,
-    scaling.StandardScaler,
+    decomposition.StandardScaler,
     trees.DecisionTree,
     trees.RandomForest,
     *TESTS.values(),

@@ -11,11 +11,17 @@ from discreet.privacy.contour.expansion import Expansion
 from discreet.privacy.contour.folding import Folding, fold
 from discreet.privacy.contour.line_choice import descend, resolution, saddle, width
 from discreet.privacy.contour.spectrum import Gauge, Spectrum
-from discreet.privacy.contour.tally import ORDERS, PEAKS, Tally, log_moment_above, no_pair
+from discreet.privacy.contour.tally import (
+    ORDERS,
+    PEAKS,
+    Precision,
+    Tally,
+    log_moment_above,
+    no_pair,
+)
 from discreet.privacy.guarantees.guarantee import Guarantee
 from discreet.privacy.numerics.losses import LossList, certain, extend
 from discreet.privacy.numerics.moments import FloatArray, OrderLine
-from discreet.privacy.numerics.precision import Precision
 from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Bound, Interval
 from discreet.privacy.numerics.shapes import GAUSSIAN, Shape, single
 
