@@ -5,6 +5,8 @@ at most min(S, S') apart. Scales are private, so a draw takes the same work what
 """
 
 import math
+from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -215,11 +217,7 @@ def slowest_decay(epsilon: Fraction, delta: Fraction) -> Fraction:
             why="smoothing would need more than 2^24 neighbours",
             fix="raise epsilon, or use noise for the global sensitivity",
         )
-    low, high = 1, unit
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return Fraction(unit - low, unit)
+    return Fraction(unit - _last(fits, 1, unit), unit)
 
 
 def largest_share(
@@ -246,11 +244,7 @@ def largest_share(
         beyond = factor * total((-z).exp() for z in starts) * (1 - decay)
         return bool(beyond.hi <= delta and (lost + a * decay).hi <= epsilon)
 
-    low, high = 0, unit
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return epsilon * Fraction(low, unit)
+    return epsilon * Fraction(_last(fits, 0, unit), unit)
 
 
 def _wide_factors(least_scale: int) -> tuple[Interval, Interval]:
@@ -275,14 +269,15 @@ def largest_student_share(epsilon: Fraction, decay: Fraction) -> Fraction:
         still, wider = (_largest_ratio(p, share).log() * Fraction(5, 2) for p in (1, 1 / decay))
         return bool(share <= 2 and (still + lost).hi <= epsilon and (wider - lost).hi <= epsilon)
 
-    low, high = 0, 2 * unit
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return epsilon * Fraction(low, unit)
+    return epsilon * Fraction(_last(fits, 0, 2 * unit), unit)
 
 
 def _largest_ratio(p: Fraction | int, b: Fraction) -> Interval:
     """The largest (4 + (p y + b)^2)/(4 + y^2)."""
     middle = Fraction(1) + b * b / 4 + p * p
     return (Interval.of(middle * middle - 4 * p * p).sqrt() + middle) / 2
+
+
+def _last(fits: Callable[[int], bool], low: int, high: int) -> int:
+    """The last number from `low`, which fits, to before `high` that does."""
+    return low + bisect_left(range(low + 1, high), x=True, key=lambda m: not fits(m))
