@@ -15,14 +15,11 @@ from discreet.privacy.composition.theorems import (
     optimal_epsilon,
 )
 from discreet.privacy.contour.contour import Contour
-from discreet.privacy.guarantees.bounded_range import BoundedRange
-from discreet.privacy.guarantees.bounded_ranges import Ranges
-from discreet.privacy.guarantees.discrete_gaussian import DiscreteGaussianNoise
-from discreet.privacy.guarantees.discrete_laplace import DiscreteLaplaceNoise
-from discreet.privacy.guarantees.gaussian import GDP, GaussianNoise
+from discreet.privacy.guarantees.bounded_range import BoundedRange, Ranges
+from discreet.privacy.guarantees.gaussian import GDP, DiscreteGaussianNoise, GaussianNoise
 from discreet.privacy.guarantees.guarantee import Guarantee
 from discreet.privacy.guarantees.interpretation import Region, odds_after, read
-from discreet.privacy.guarantees.laplace import LaplaceNoise
+from discreet.privacy.guarantees.laplace import DiscreteLaplaceNoise, LaplaceNoise
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import Approximate, Pure
 from discreet.privacy.guarantees.randomized_response import RandomizedResponseNoise

@@ -11,8 +11,7 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.privacy.contour.capped_loss import Capped
-from discreet.privacy.guarantees.discrete_gaussian import DiscreteGaussianNoise
-from discreet.privacy.guarantees.gaussian import GDP, GaussianNoise
+from discreet.privacy.guarantees.gaussian import GDP, DiscreteGaussianNoise, GaussianNoise
 from discreet.privacy.guarantees.group_privacy import GroupPrivacy
 from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.laplace import LaplaceNoise
