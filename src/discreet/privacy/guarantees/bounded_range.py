@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.privacy.guarantees.group_privacy import GroupPrivacy
-from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
+from discreet.privacy.guarantees.guarantee import GroupPrivacy, Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.zcdp import ZCDP
 from discreet.privacy.numerics import shapes

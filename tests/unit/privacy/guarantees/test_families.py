@@ -25,7 +25,7 @@ from discreet.privacy import (
     Tabulated,
 )
 from discreet.privacy.guarantees import gaussian
-from discreet.privacy.guarantees.group_privacy import GroupPrivacy
+from discreet.privacy.guarantees.guarantee import GroupPrivacy
 from discreet.privacy.numerics.rounding import Interval
 
 
