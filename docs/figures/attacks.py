@@ -35,7 +35,7 @@ from discreet.attacks.reconstruction import Reconstruction, SubsetSum, lying
 from discreet.attacks.simulation import Bits, SplitMix64
 from discreet.curator.budget import Budget
 from discreet.lab import AGAINST, PLAYS, Outcome, Setting, play, releases, samples
-from discreet.lab.curated import DELTA
+from discreet.lab.setting import DELTA
 from discreet.mechanisms import Gaussian
 
 PAGE = Path(__file__).parents[1] / "attacks.md"

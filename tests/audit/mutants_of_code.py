@@ -26,12 +26,11 @@ from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Mechanism, fill
-from discreet.mechanisms.median import Median
+from discreet.mechanisms.median import CellCounts, Median
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.propose_test_release import ProposeTestRelease, TestedMedian
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
-from discreet.mechanisms.ranks import CellCounts
 from discreet.mechanisms.reusable_holdout import Thresholdout
 from discreet.mechanisms.smooth_laws import LaplaceLaw
 from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity

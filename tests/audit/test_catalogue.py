@@ -13,7 +13,7 @@ import pytest
 import discreet.mechanisms
 from discreet.audit import audit_claim, check_mechanism, compare_paths, refute, released
 from discreet.audit.catalogue import CATALOGUE
-from discreet.audit.steps import step_by_step
+from discreet.audit.replay import step_by_step
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.mechanism import Mechanism
 

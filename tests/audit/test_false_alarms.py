@@ -9,8 +9,8 @@ import numpy as np
 
 from discreet import noise
 from discreet.audit.enumerate import check_law
+from discreet.audit.evidence import points
 from discreet.audit.features import _likelihood, row_codes, rows
-from discreet.audit.profile import points
 from discreet.audit.refute import Event, certify, refute
 from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.mechanisms.randomized_response import RandomizedResponse

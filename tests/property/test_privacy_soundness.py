@@ -26,7 +26,7 @@ from discreet.privacy import (
     compose,
 )
 from discreet.privacy.contour.spectrum import Spectrum
-from discreet.privacy.numerics.precision import Precision
+from discreet.privacy.contour.tally import Precision
 
 SPECTRAL = Precision(most=512, listed=0)
 """No enumeration, so that the contour itself answers."""

@@ -25,7 +25,7 @@ from discreet.answer.execute import measure_set
 from discreet.attacks.simulation import SplitMix64
 from discreet.errors import BudgetError
 from discreet.lab import PLAYS, Setting, play, records, releases, samples, subsets, wards
-from discreet.lab.curated import Curated
+from discreet.lab.setting import Curated
 from discreet.mechanisms import Gaussian, Laplace, RandomizedResponse, RoundedGaussian
 from discreet.mechanisms.reusable_holdout import ReusableHoldout
 from discreet.plan.schema import Bounds

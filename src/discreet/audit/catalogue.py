@@ -118,10 +118,7 @@ CATALOGUE: Final[Mapping[str, Callable[[], Mechanism]]] = MappingProxyType(
         ),
         "unbounded-quantile": lambda: UnboundedQuantile(0.5, epsilon=1, lower=0, growth=2),
         "subsample-aggregate": lambda: SubsampleAggregate(
-            max,
-            blocks=4,
-            aggregate=Quantile(0.5, 0, 8, epsilon=1, neighbours=_CHANGE),
-            default=0,
+            max, blocks=4, aggregate=Quantile(0.5, 0, 8, epsilon=1, neighbours=_CHANGE), default=0
         ),
         "subsample-aggregate-change-one": lambda: SubsampleAggregate(
             max,

@@ -12,8 +12,7 @@ import numpy as np
 
 from discreet.audit.neighbourhood import NEAR, several
 from discreet.audit.releases import compare_paths
-from discreet.audit.replay import replay
-from discreet.audit.steps import step_by_step
+from discreet.audit.replay import replay, step_by_step
 from discreet.audit.trace import picture
 from discreet.errors import DiscreetError, InputError, InvariantBroken
 from discreet.mechanisms.mechanism import Claim, Mechanism, Pair

@@ -13,9 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from discreet.audit.confidence import unlikely
-from discreet.audit.evidence import Evidence, Point, strongest
+from discreet.audit.evidence import Evidence, Point, points, samples_for, strongest
 from discreet.audit.features import Floats, Outputs, row_codes, rows
-from discreet.audit.profile import points, samples_for
 from discreet.audit.trace import distinct
 from discreet.errors import InputError
 from discreet.mechanisms.mechanism import Claim, Law, View

@@ -2,7 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from typing import TypeAlias
+from fractions import Fraction
+from typing import Final, TypeAlias
+
+from discreet.errors import InputError
+from discreet.privacy import Guarantee
 
 Curve: TypeAlias = tuple[tuple[float, float], ...]
 """Points (type-I error, type-II error) of an attacker who tells two neighbours apart."""
@@ -58,3 +62,69 @@ class Evidence:
 def strongest(evidence: list[Evidence]) -> Evidence:
     """The attempt that came closest, or went furthest."""
     return max(evidence, key=lambda one: (one.reach, one.point.epsilon))
+
+
+_RARE: Final = 1e-3
+"""The smallest delta that is looked at where a guarantee has no finite epsilon at its own delta."""
+
+_SAMPLES: Final = 200_000
+_MOST: Final = 2_000_000
+_USUAL_DELTA: Final = 0.01
+
+_FAR: Final = 2.0**6
+_ROUNDS: Final = 6
+_SHARES: Final = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
+
+
+def points(guarantee: Guarantee) -> tuple[Point, ...]:
+    """A few points from the steepest promise that samples can test down to epsilon = 0.
+
+    Edge cases: a guarantee that promises nothing at any epsilon up to 64 is refused, since there
+    is nothing to refute.
+    """
+    top = _top(guarantee)
+    epsilons = sorted({share * top for share in _SHARES})
+    return tuple(Point(e, guarantee.delta(e).upper) for e in epsilons)
+
+
+def samples_for(guarantee: Guarantee) -> int:
+    """How many runs it takes to see a claim broken by a tenth: more where little is promised.
+
+    Why: an event of probability 1/(1 + e^epsilon) on the unlikely side has its log ratio known up
+    to about sqrt((1 + e^epsilon)/runs), which has to be a share of epsilon; and events as rare as
+    delta have to be seen. 200,000 at epsilon = 1 and delta = 0.01, at most 2,000,000.
+
+    Example:
+        >>> from discreet.privacy import Pure
+        >>> [samples_for(Pure(epsilon)) for epsilon in (0.1, 0.5, 1, 2)]
+        [2000000, 570000, 200000, 200000]
+    """
+    top = points(guarantee)[-1]
+    width = (1 + math.exp(top.epsilon)) / max(top.epsilon, 0.01) ** 2 / (1 + math.e)
+    own = max(guarantee.infinity(way).upper for way in guarantee.directions)
+    rare = _USUAL_DELTA / own if own > 0 else 1.0
+    factor = min(max(width, rare, 1.0), _MOST / _SAMPLES)
+    return 10_000 * round(_SAMPLES * factor / 10_000)
+
+
+def _top(guarantee: Guarantee) -> float:
+    """The epsilon at the guarantee's own delta, or about where delta falls below `_RARE`."""
+    own = max(guarantee.infinity(way).upper for way in guarantee.directions)
+    far = guarantee.delta(_FAR).upper
+    if far <= own < 1:
+        # As a fraction: the decimal that a float prints as can be below it, and promise nothing.
+        return guarantee.epsilon(Fraction(own)).upper
+    rare = max(_RARE, 2 * own)
+    if far > min(rare, 0.9):
+        raise InputError(
+            f"{type(guarantee).__name__} promises nothing up to epsilon = {_FAR:g}",
+            why="there is nothing to refute",
+            fix="audit the mechanism with parameters that promise something",
+        )
+    low, high = 0.0, _FAR
+    while high > _RARE and guarantee.delta(high / 2).upper <= rare:
+        high /= 2
+    for _ in range(_ROUNDS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if guarantee.delta(middle).upper <= rare else (middle, high)
+    return high

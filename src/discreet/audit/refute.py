@@ -14,9 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from discreet.audit.confidence import least, most
-from discreet.audit.evidence import Curve, Evidence, Point, strongest
+from discreet.audit.evidence import Curve, Evidence, Point, points, samples_for, strongest
 from discreet.audit.features import Feature, Floats, Outputs, learn, rows
-from discreet.audit.profile import points, samples_for
 from discreet.errors import DiscreetError, InputError
 from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.rationals import whole

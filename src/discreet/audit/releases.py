@@ -5,9 +5,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from discreet.audit.evidence import Evidence, strongest
+from discreet.audit.evidence import Evidence, points, strongest
 from discreet.audit.features import Outputs, rows
-from discreet.audit.profile import points
 from discreet.audit.refute import certify, choose
 from discreet.audit.replay import Call
 from discreet.audit.trace import distinct
@@ -54,11 +53,7 @@ def _answers(mechanism: Mechanism, release: Call, value: Any, runs: int) -> Outp
 
 
 def compare_paths(
-    mechanism: Mechanism,
-    *,
-    runs: int = RELEASES,
-    alpha: float = 0.01,
-    release: Call | None = None,
+    mechanism: Mechanism, *, runs: int = RELEASES, alpha: float = 0.01, release: Call | None = None
 ) -> Evidence:
     """Try to tell `release` from the claim's `draw`, on all inputs that the claim is about.
 

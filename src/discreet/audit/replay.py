@@ -20,7 +20,9 @@ from typing import Any, Final, TypeAlias
 from discreet.audit.distance import too_far
 from discreet.audit.recorder import RecordedRelease, Recorder
 from discreet.audit.trace import form, is_numeric, picture
+from discreet.mechanisms.continual import ContinualCount
 from discreet.mechanisms.mechanism import Mechanism
+from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
 
 ROW_BY_ROW: Final = frozenset({"SubsampleAggregate"})
 """Mechanisms that toss a coin for each row: how many follows the number of rows, as time does."""
@@ -207,3 +209,43 @@ def _of_surface(first: ReplayedRun, second: ReplayedRun) -> Iterator[Difference]
     for at, (left, right) in enumerate(zip_longest(first.lines, second.lines)):
         if left != right:
             yield Difference("log", f"line {at} differs")
+
+
+def step_by_step(mechanism: Mechanism) -> Callable[[Any], Any] | None:
+    """What takes and gives what `release` does, question by question; None where nothing is asked.
+
+    A `Thresholdout` is not here: its release goes question by question as it is.
+
+    Example:
+        >>> alarm = AboveThreshold(threshold=10_000, epsilon=1)
+        >>> ask = step_by_step(alarm)
+        >>> ask([3, 250_000, 7])
+        1
+    """
+    match mechanism:
+        case AboveThreshold():
+            return lambda values: _first(_asked(mechanism, values))
+        case SparseVector():
+            return lambda values: _asked(mechanism, values)
+        case ContinualCount():
+            return lambda increments: _streamed(mechanism, increments)
+    return None
+
+
+def _asked(rule: SparseVector, values: Any) -> list[Any]:
+    """The answers of one run, up to and with its last hit."""
+    run, answers = rule.start(), []
+    for value in values:
+        if not run.hits_left:
+            break
+        answers.append(run.ask(value))
+    return answers
+
+
+def _first(hits: list[bool]) -> int | None:
+    return hits.index(True) if True in hits else None
+
+
+def _streamed(rule: ContinualCount, increments: Any) -> list[Any]:
+    stream = rule.start()
+    return [stream.release(increment) for increment in increments]

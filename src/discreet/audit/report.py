@@ -7,14 +7,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from discreet.audit.enumerate import check_law, enumerate_loss
-from discreet.audit.evidence import Evidence, strongest
+from discreet.audit.evidence import Evidence, points, samples_for, strongest
 from discreet.audit.neighbourhood import NEAR, several
-from discreet.audit.profile import points, samples_for
 from discreet.audit.refute import refute
 from discreet.audit.releases import RELEASES, compare_paths
-from discreet.audit.replay import Call, replay
+from discreet.audit.replay import Call, replay, step_by_step
 from discreet.audit.search import harder
-from discreet.audit.steps import step_by_step
 from discreet.mechanisms.mechanism import Claim, Mechanism
 
 _DRAWS: Final = 100

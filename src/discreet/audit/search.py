@@ -14,10 +14,9 @@ import numpy as np
 
 from discreet import noise
 from discreet.audit.enumerate import Laws, views
-from discreet.audit.evidence import Point
+from discreet.audit.evidence import Point, points
 from discreet.audit.features import rows
 from discreet.audit.neighbourhood import around
-from discreet.audit.profile import points
 from discreet.audit.refute import expected, ranked_events
 from discreet.errors import DiscreetError
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair

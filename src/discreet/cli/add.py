@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from discreet.cli.completion import datasets
-from discreet.cli.options import (
-    End,
-    budget_options,
-    curator_option,
-    open_curator,
-    shape_options,
-)
+from discreet.cli.options import End, budget_options, curator_option, open_curator, shape_options
 from discreet.cli.progress import shown
 from discreet.cli.rows import tell
 

@@ -111,14 +111,7 @@ def _command(name: str, one: "Play") -> click.Command:
 
 
 def _caller(name: str, one: "Play"):  # type: ignore[no-untyped-def] # noqa: ANN202 - click's own
-    def call(
-        *,
-        against: str,
-        epsilon: Fraction,
-        effort: int,
-        seed: int,
-        plot: Path | None,
-    ) -> None:
+    def call(*, against: str, epsilon: Fraction, effort: int, seed: int, plot: Path | None) -> None:
         from discreet.lab import Setting, picture  # noqa: PLC0415 - heavy room
 
         try:

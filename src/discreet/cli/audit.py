@@ -50,12 +50,7 @@ _HEAD = (
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a report.")
 @shape_options
 def audit(
-    *,
-    names: tuple[str, ...],
-    samples: int | None,
-    tries: int,
-    alpha: float,
-    html: Path | None,
+    *, names: tuple[str, ...], samples: int | None, tries: int, alpha: float, html: Path | None
 ) -> None:
     """Try to refute the privacy claims of the shipped mechanisms and local protocols.
 

@@ -54,13 +54,7 @@ def budget(ctx: click.Context, *, folder: Path) -> None:
 @curator_option
 @budget_options
 @shape_options
-def grant(
-    *,
-    analyst: str,
-    dataset: str,
-    folder: Path,
-    budget: "Budget | None",
-) -> None:
+def grant(*, analyst: str, dataset: str, folder: Path, budget: "Budget | None") -> None:
     """Give ANALYST a cap of their own within the cap of DATASET.
 
     Example: discreet budget grant alice visits --epsilon 1 --delta 1e-7
@@ -115,12 +109,7 @@ def raise_(
 @budget_options
 @shape_options
 def group(
-    *,
-    name: str,
-    dataset: str,
-    analysts: tuple[str, ...],
-    folder: Path,
-    budget: "Budget | None",
+    *, name: str, dataset: str, analysts: tuple[str, ...], folder: Path, budget: "Budget | None"
 ) -> None:
     """Hold several analysts of DATASET to one cap, or count what they learn together.
 
@@ -140,13 +129,7 @@ def group(
 @curator_option
 @budget_options
 @shape_options
-def link(
-    *,
-    name: str,
-    datasets: tuple[str, ...],
-    folder: Path,
-    budget: "Budget | None",
-) -> None:
+def link(*, name: str, datasets: tuple[str, ...], folder: Path, budget: "Budget | None") -> None:
     """Say that datasets hold the same people; cap, or count, what one of them loses in all.
 
     Example: discreet budget link people visits bills --epsilon 5 --delta 1e-6
@@ -160,10 +143,7 @@ def link(
 @budget.command()
 @budget_options
 @shape_options
-def compare(
-    *,
-    budget: "Budget | None",
-) -> None:
+def compare(*, budget: "Budget | None") -> None:
     """Show how precise 1 to 1,000 counts are under a budget, by each --measure.
 
     Example: discreet budget compare --epsilon 1 --delta 1e-6

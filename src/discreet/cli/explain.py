@@ -28,13 +28,7 @@ CHARGED = ("account", "measure", "cost", "cost_delta", "cap", "left")
 @curator_option
 @price_options
 @shape_options
-def explain(
-    *,
-    sql: str,
-    folder: Path,
-    price: dict[str, Any],
-    analyst: str,
-) -> None:
+def explain(*, sql: str, folder: Path, price: dict[str, Any], analyst: str) -> None:
     """Show the price and error of a question.
 
     Only the question and public facts are read, so this can be done as often as you like.

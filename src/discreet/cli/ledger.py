@@ -195,12 +195,7 @@ def adopt(*, folder: Path, reason: str) -> None:
 @click.option("--author", "authors", multiple=True, help="Who filled in the record.")
 @shape_options
 def export(
-    *,
-    folder: Path,
-    out: Path | None,
-    deployment: str | None,
-    name: str | None,
-    **said: Any,
+    *, folder: Path, out: Path | None, deployment: str | None, name: str | None, **said: Any
 ) -> None:
     """Write every entry as a line of JSON with its hash, or a deployment record.
 

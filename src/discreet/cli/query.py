@@ -78,10 +78,7 @@ def facts(release: "Release") -> dict[str, Any]:
             {name: _plain(width[i]) for name, width in widths.items()} for i in range(len(rows))
         ],
         "confidence": 0.95,
-        "price": {
-            "epsilon": float(release.price.epsilon),
-            "delta": float(release.price.delta),
-        },
+        "price": {"epsilon": float(release.price.epsilon), "delta": float(release.price.delta)},
         "neighbours": release.guarantee.neighbours.value,
         "notes": list(release.notes),
     }

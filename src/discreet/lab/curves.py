@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Literal, TypeAlias, get_args
 
 from discreet.errors import InputError
-from discreet.lab.curated import DELTA
+from discreet.lab.setting import DELTA
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.mechanisms.mechanism import Law
 from discreet.privacy import Region, read

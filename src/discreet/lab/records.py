@@ -10,8 +10,7 @@ from discreet.attacks.outcome import Outcome
 from discreet.attacks.simulation import Bits, Reals, SplitMix64
 from discreet.attacks.social_graph import Release, SocialGraph
 from discreet.curator.budget import Budget
-from discreet.lab.curated import DELTA
-from discreet.lab.setting import Setting
+from discreet.lab.setting import DELTA, Setting
 from discreet.mechanisms import Gaussian, RandomizedResponse
 
 MOVED = 0.05

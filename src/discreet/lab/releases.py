@@ -11,8 +11,7 @@ from discreet.attacks.linkage import Counts, Linkage, Ratings, Suspicion
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.simulation import Bits, Reals
 from discreet.attacks.tracing import Means, Tracing
-from discreet.lab.curated import Curated
-from discreet.lab.setting import Setting
+from discreet.lab.setting import Curated, Setting
 from discreet.plan.schema import Bounds, Keys, Limits
 
 CLASS = 5

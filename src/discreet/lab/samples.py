@@ -9,8 +9,7 @@ from discreet.attacks.leaderboard import Board, Leaderboard
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.simulation import Bits
 from discreet.errors import BudgetError
-from discreet.lab.curated import Curated
-from discreet.lab.setting import Setting
+from discreet.lab.setting import Curated, Setting
 from discreet.mechanisms.reusable_holdout import ReusableHoldout
 from discreet.plan.schema import Bounds, Keys, Limits
 
@@ -94,11 +93,7 @@ def _curated(labels: Bits, submitted: Bits, setting: Setting) -> Board:
             "vote": 2 * submitted.ravel() - 1,
             "label": np.tile(labels, many),
         },
-        {
-            "submission": Keys(list(range(many))),
-            "vote": Bounds(-1, 1),
-            "label": Bounds(0, 1),
-        },
+        {"submission": Keys(list(range(many))), "vote": Bounds(-1, 1), "label": Bounds(0, 1)},
         epsilon=setting.epsilon,
         limits=Limits(many, 1),
         gaussian=True,

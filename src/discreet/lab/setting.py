@@ -1,15 +1,91 @@
-"""What every play in the lab has in common: who is attacked, how hard, and what was promised."""
+"""What every play in the lab has in common: who is attacked, how hard, what was promised."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, TypeAlias, get_args
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import pyarrow as pa
 
 from discreet.attacks.outcome import Promise
 from discreet.attacks.simulation import SplitMix64
 from discreet.curator.budget import Budget
+from discreet.curator.curator import Curator
 from discreet.errors import InputError
-from discreet.lab.curated import DELTA
+from discreet.plan.schema import Bounds, Keys, Limits
+from discreet.privacy import GDP
 from discreet.rationals import positive
+
+DELTA = Fraction(1, 10**6)
+
+_QUESTION = Fraction(1, 10**30)
+"""The delta at which one of many questions is priced. The budget itself counts mu^2, and the
+smaller this is, the less of it is lost on the way from epsilon."""
+
+_SPARE = 1 - Fraction(1, 10**6)
+"""Rounding may cost a little; the last question has to fit too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curated:
+    """A curator with one table, and the price of each of the questions that fit its budget."""
+
+    curator: Curator
+    epsilon: Fraction
+    delta: Fraction
+
+    @staticmethod
+    def of(
+        name: str,
+        rows: Mapping[str, Any],
+        columns: Mapping[str, Bounds | Keys],
+        *,
+        epsilon: Fraction,
+        questions: int = 1,
+        limits: Limits | None = None,
+        gaussian: bool = False,
+    ) -> "Curated":
+        """Put a table in: one row or more a person, who is in the column `id`."""
+        delta = DELTA if gaussian else Fraction(0)
+        budget = Budget(epsilon=epsilon, delta=delta)
+        curator = Curator.in_memory()
+        curator.add(
+            name,
+            pa.table(dict(rows)),
+            unit="id",
+            budget=budget,
+            columns=columns,
+            required=list(columns),
+            limits=limits or Limits(1, 1),
+        )
+        if not gaussian:
+            return Curated(curator, epsilon / questions, delta)
+        square = budget.cap().amount / questions * _SPARE
+        return Curated(curator, _epsilon(square), _QUESTION)
+
+    def ask(self, text: str) -> Any:
+        """The answer to a question, as a table."""
+        return self.curator.sql(text, epsilon=self.epsilon, delta=self.delta).table
+
+    def number(self, text: str) -> float:
+        """The answer to a question that has one number."""
+        return float(self.ask(text).column(0)[0].as_py())
+
+    def cells(self, text: str, shape: Sequence[int]) -> Any:
+        """The answer to a question whose last column is a number and whose others say where."""
+        *places, values = (column.to_numpy() for column in self.ask(text).columns)
+        found = np.zeros(tuple(shape))
+        found[tuple(place.astype(np.int64) for place in places)] = values
+        return found
+
+
+@lru_cache(maxsize=64)
+def _epsilon(square: Fraction) -> Fraction:
+    """The epsilon of a question that may cost so much mu^2."""
+    return Fraction(GDP.of_square(square).epsilon(_QUESTION).lower)
+
 
 Against: TypeAlias = Literal["raw", "rounded", "private"]
 AGAINST: tuple[Against, ...] = get_args(Against)

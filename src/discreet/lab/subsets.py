@@ -12,8 +12,7 @@ from discreet.attacks.reconstruction import (
     SubsetSum,
     lying,
 )
-from discreet.lab.curated import Curated
-from discreet.lab.setting import Setting
+from discreet.lab.setting import Curated, Setting
 from discreet.plan.schema import Bounds, Keys, Limits
 
 LIES = 0.2

@@ -10,8 +10,7 @@ from discreet.attacks.low_bits import LowBits, Noisy, RepeatedZero
 from discreet.attacks.outcome import Outcome
 from discreet.attacks.refusals import QueryAuditor, Refusals
 from discreet.attacks.simulation import Bits, Reals
-from discreet.lab.curated import Curated
-from discreet.lab.setting import Setting
+from discreet.lab.setting import Curated, Setting
 from discreet.plan.schema import Bounds, Keys, Limits
 
 WARDS, EACH, AUDITED = 400, 5, 7

@@ -28,7 +28,7 @@ from discreet.learn.base import PrivacyWarning, PrivateEstimator
 from discreet.learn.binning import Binner
 from discreet.learn.classifiers import LinearSVC, LogisticRegression, Perceptron
 from discreet.learn.cluster import KMeans
-from discreet.learn.decomposition import PCA
+from discreet.learn.decomposition import PCA, StandardScaler
 from discreet.learn.hypothesis_tests import (
     TESTS,
     Anova,
@@ -42,7 +42,6 @@ from discreet.learn.hypothesis_tests import (
 from discreet.learn.linear import LinearRegression, Ridge
 from discreet.learn.naive_bayes import CategoricalNB, GaussianNB
 from discreet.learn.private_schema import private_bounds, private_classes
-from discreet.learn.scaling import StandardScaler
 from discreet.learn.statistical_queries import StatisticalQueries
 from discreet.learn.trees import DecisionTree, RandomForest
 from discreet.learn.tuning import tune

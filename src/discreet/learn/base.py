@@ -4,6 +4,7 @@ import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from discreet.learn.design import read_bounds
 from discreet.learn.noisy_sums import NoisySums, mu_squared_of
 from discreet.learn.rows import Floats, PersonRows, items_of, rows_of
 from discreet.privacy import GDP, Guarantee, compose
+from discreet.rationals import proper_share
 
 _CLASSES = 1000
 
@@ -225,3 +227,14 @@ def _hashable(item: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+def normal_intervals(values: Floats, errors: Floats, confidence: float) -> Floats:
+    """Each value +- z errors: one row (low, high) a value."""
+    width = z_score(confidence) * errors
+    return np.asarray(np.stack([values - width, values + width], axis=-1))
+
+
+def z_score(confidence: float) -> float:
+    """The two-sided normal quantile of a confidence in (0, 1)."""
+    return NormalDist().inv_cdf((1 + float(proper_share(confidence, "confidence"))) / 2)

@@ -9,12 +9,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InputError
-from discreet.learn.base import PrivateEstimator, codes_of, read_classes
-from discreet.learn.curvature import LogisticCurvature
+from discreet.learn.base import PrivateEstimator, codes_of, normal_intervals, read_classes
 from discreet.learn.descent import Descent, Link, LinkGradient
 from discreet.learn.design import GRID, Scaling, Standardized, read_bounds, standardize
-from discreet.learn.intervals import normal_intervals
 from discreet.learn.linear import unscaling
+from discreet.learn.moments import LogisticCurvature
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Floats
 from discreet.rationals import whole

@@ -24,7 +24,6 @@ from discreet.learn import (
     decomposition,
     linear,
     naive_bayes,
-    scaling,
     trees,
 )
 from discreet.learn.base import PrivateEstimator
@@ -46,7 +45,7 @@ _KINDS: Final[tuple[type[PrivateEstimator], ...]] = (
     linear.Ridge,
     naive_bayes.CategoricalNB,
     naive_bayes.GaussianNB,
-    scaling.StandardScaler,
+    decomposition.StandardScaler,
     trees.DecisionTree,
     trees.RandomForest,
     *TESTS.values(),
@@ -129,10 +128,7 @@ class FitPlan:
             ) from None
 
     def run(
-        self,
-        rows: PersonRows,
-        neighbours: Neighbours,
-        tape: Sequence[NDArray[Any]] | None = None,
+        self, rows: PersonRows, neighbours: Neighbours, tape: Sequence[NDArray[Any]] | None = None
     ) -> tuple[list[PrivateEstimator], list[NDArray[Any]]]:
         """Fitted estimators and the tape of noisy sums; with a tape no row is looked at."""
         recorded = None if tape is None else iter(tape)

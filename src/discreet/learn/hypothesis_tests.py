@@ -16,11 +16,10 @@ from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InputError
-from discreet.learn.base import PrivateEstimator, codes_of, read_classes
+from discreet.learn.base import PrivateEstimator, codes_of, normal_intervals, read_classes
 from discreet.learn.binning import BinCounts, equal_bins
 from discreet.learn.class_totals import class_moments
 from discreet.learn.design import read_bounds
-from discreet.learn.intervals import normal_intervals
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Floats
 from discreet.rationals import whole

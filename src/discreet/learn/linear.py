@@ -8,9 +8,8 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.learn.base import PrivateEstimator
+from discreet.learn.base import PrivateEstimator, normal_intervals
 from discreet.learn.design import Scaling, read_bounds, standardize
-from discreet.learn.intervals import normal_intervals
 from discreet.learn.moments import second_moments
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Chunk, Floats

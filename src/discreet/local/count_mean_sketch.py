@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.errors import InputError
 from discreet.local.estimate import Estimate
-from discreet.local.hashing import fingerprints, hash_one_each, hash_rows
+from discreet.local.hashing import fingerprints, hash_one_each, hash_rows, parity, walsh_hadamard
 from discreet.local.local_hashing import count_signs
 from discreet.local.protocol import (
     LocalProtocol,
@@ -23,7 +23,6 @@ from discreet.local.protocol import (
     stored_as,
 )
 from discreet.local.reports import Octets
-from discreet.local.transform import parity, walsh_hadamard
 from discreet.local.unary_encoding import count_bits
 from discreet.rationals import whole
 

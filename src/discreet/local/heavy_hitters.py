@@ -12,11 +12,10 @@ from discreet import noise
 from discreet.errors import InputError
 from discreet.local.domain import ValueDomain
 from discreet.local.estimate import Estimate
-from discreet.local.hashing import multipliers
+from discreet.local.hashing import multipliers, parity, walsh_hadamard
 from discreet.local.local_hashing import LocalHashing, count_signs
 from discreet.local.protocol import LocalProtocol, Statistic, stored_as
 from discreet.local.reports import Octets
-from discreet.local.transform import parity, walsh_hadamard
 from discreet.mechanisms.mechanism import Pair
 from discreet.rationals import whole
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.errors import InputError
 from discreet.local.frequency import Chances, FrequencyProtocol, small_law
+from discreet.local.hashing import parity, walsh_hadamard
 from discreet.local.protocol import (
     Statistic,
     as_numbers,
@@ -22,7 +23,6 @@ from discreet.local.protocol import (
     stored_as,
 )
 from discreet.local.reports import Octets
-from discreet.local.transform import parity, walsh_hadamard
 from discreet.mechanisms.mechanism import Law
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.rationals import whole

@@ -56,9 +56,9 @@ from discreet.local.goldwasser_micali import (
     prove_span,
     unit,
 )
+from discreet.local.hashing import walsh_hadamard
 from discreet.local.local_hashing import count_signs
 from discreet.local.protocol import likelihood_ratio
-from discreet.local.transform import walsh_hadamard
 from discreet.privacy import Neighbours, Pure
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, positive, rational, whole

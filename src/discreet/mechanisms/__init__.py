@@ -18,11 +18,11 @@ from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.gaussian_key_selection import GaussianKeySelection, best_key_rule
 from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid
-from discreet.mechanisms.heavy_tailed_mean import heavy_tailed_mean
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.key_selection import KeyRule, KeySelection
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, RowMechanism
+from discreet.mechanisms.median import CellCounts
 from discreet.mechanisms.noisy_max import MaxNoise, ReportNoisyMax
 from discreet.mechanisms.output_loss import output_loss
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
@@ -30,7 +30,6 @@ from discreet.mechanisms.permute_and_flip_quantile import PermuteAndFlipQuantile
 from discreet.mechanisms.propose_test_release import ProposeTestRelease, TestedMedian
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
-from discreet.mechanisms.ranks import CellCounts
 from discreet.mechanisms.required_people import people_for
 from discreet.mechanisms.reusable_holdout import ReusableHoldout, Thresholdout
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
@@ -38,7 +37,7 @@ from discreet.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivi
 from discreet.mechanisms.sparse_vector import AboveThreshold, SparseVector
 from discreet.mechanisms.stability_histogram import GaussianThreshold, LaplaceThreshold
 from discreet.mechanisms.staircase import Staircase
-from discreet.mechanisms.subsample_aggregate import SubsampleAggregate
+from discreet.mechanisms.subsample_aggregate import SubsampleAggregate, heavy_tailed_mean
 from discreet.mechanisms.top_k import Peel, TopK
 from discreet.mechanisms.unbounded_quantile import UnboundedQuantile
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InputError
+from discreet.mechanisms.comparison_laws import Bins, ends
 from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, add
 from discreet.mechanisms.laplace_tail import failure
-from discreet.mechanisms.listed_law import Bins, ends
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, View
 from discreet.privacy import Neighbours
 from discreet.privacy.numerics.rounding import Interval, total

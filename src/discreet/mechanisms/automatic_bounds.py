@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
+from discreet.mechanisms.comparison_laws import at_least, ends
 from discreet.mechanisms.grid import PowerOfTwoGrid, add, as_numbers, choose_grid
 from discreet.mechanisms.laplace_tail import failure as read_failure
 from discreet.mechanisms.laplace_tail import tail_steps, upper_tail
-from discreet.mechanisms.listed_law import at_least, ends
 from discreet.mechanisms.mechanism import Claim, Law, Pair, RowMechanism, fill
 from discreet.mechanisms.selection import epsilon_and_scale
 from discreet.noise.exponential import read_scale

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.mechanisms import rounded_tail
+from discreet.mechanisms.comparison_laws import Bins, ends
 from discreet.mechanisms.gaussian import GaussianTarget
 from discreet.mechanisms.gaussian_tail import normal_half_width
 from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid, add, compact
@@ -24,7 +25,6 @@ from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace_sum import half_width
 from discreet.mechanisms.laplace_tail import failure, upper_tail
 from discreet.mechanisms.laplace_tail import half_width as laplace_width
-from discreet.mechanisms.listed_law import Bins, ends
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, View, exactly_one, fill
 from discreet.mechanisms.prefix_sums import BITS, ROOM, convolve, left_factor, right_factor
 from discreet.mechanisms.signed_digits import SignedDigits

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.mechanisms.comparison_laws import at_least
 from discreet.mechanisms.gaussian import largest_mu
 from discreet.mechanisms.grid import INTEGERS, add, sqrt_up
 from discreet.mechanisms.key_selection import KeyRule, KeySelection
 from discreet.mechanisms.laplace_tail import failure, first_whole
-from discreet.mechanisms.listed_law import at_least
 from discreet.mechanisms.mechanism import fill
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.unknown_keys import delta_each, read_counts, touched

@@ -11,8 +11,8 @@ from discreet import noise
 from discreet.mechanisms.exponential import utility_gap
 from discreet.mechanisms.laplace_tail import failure
 from discreet.mechanisms.mechanism import Law
+from discreet.mechanisms.median import CellCounts, Segments
 from discreet.mechanisms.quantile import Quantile
-from discreet.mechanisms.ranks import CellCounts, Segments
 from discreet.privacy import Pure
 from discreet.rationals import Real
 

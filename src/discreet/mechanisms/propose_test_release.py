@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
+from discreet.mechanisms.comparison_laws import Bins, ends
 from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid, add, choose_grid
 from discreet.mechanisms.laplace_tail import failure, half_width, tail_steps, upper_tail
-from discreet.mechanisms.listed_law import Bins, ends
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, RowMechanism, View, fill
 from discreet.mechanisms.median import GridRange, Median, one_number, read_pair
 from discreet.mechanisms.selection import plain

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InputError
+from discreet.mechanisms.comparison_laws import ends
 from discreet.mechanisms.exponential import utility_gap
 from discreet.mechanisms.grid import PowerOfTwoGrid
 from discreet.mechanisms.laplace_tail import failure
-from discreet.mechanisms.listed_law import ends
 from discreet.mechanisms.mechanism import Claim, Law, Pair, RowMechanism, fill
-from discreet.mechanisms.median import GridRange
-from discreet.mechanisms.ranks import CellCounts
+from discreet.mechanisms.median import CellCounts, GridRange
 from discreet.mechanisms.selection import epsilon_and_scale
 from discreet.privacy import BoundedRange, Guarantee, Neighbours, compose
 from discreet.privacy.numerics.rounding import Interval, total

@@ -72,7 +72,7 @@ class RandomizedResponse(Mechanism):
         truth = 1 - (answers - 1) * lie
         fill(
             self,
-            epsilon=asked if lie == 0 or asked else Fraction(_ratio(truth, lie).upper),
+            epsilon=asked if lie == 0 or asked else Fraction(Interval.of(truth / lie).log().upper),
             truth=truth,
             lie=lie,
             k=answers,
@@ -215,10 +215,6 @@ def _lie(epsilon: Fraction, k: int) -> Fraction:
         why="the coin would be too near to never or to even to be made exactly",
         fix="pass an epsilon from 1e-30 to 1e5",
     )
-
-
-def _ratio(truth: Fraction, lie: Fraction) -> Interval:
-    return Interval.of(truth / lie).log()
 
 
 def _proxy(p: Fraction) -> Interval:

@@ -1,5 +1,6 @@
 """How many people an accuracy takes: the inverse of a mechanism's error."""
 
+from bisect import bisect_left
 from collections.abc import Callable
 
 from discreet.errors import InputError
@@ -39,7 +40,4 @@ def people_for(
                 why="the error of the mechanism does not fall far enough with them",
                 fix="allow a larger error, or raise epsilon",
             )
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
+    return low + 1 + bisect_left(range(low + 1, high), x=True, key=fits)

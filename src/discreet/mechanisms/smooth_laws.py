@@ -4,6 +4,9 @@ On neighbours the smooth sensitivities S and S' are within a factor r of each ot
 at most min(S, S') apart. Scales are private, so a draw takes the same work whatever its scale.
 """
 
+import math
+from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -11,10 +14,41 @@ from typing import Any, Final
 
 from discreet import noise
 from discreet.errors import InputError
-from discreet.mechanisms import laplace_tail, student_tail
+from discreet.mechanisms import laplace_tail
+from discreet.mechanisms.laplace_tail import first_whole
 from discreet.noise.exponential import draw_afresh, read_scale, words_each
 from discreet.noise.student import read_student_scale
 from discreet.privacy.numerics.rounding import Interval, total
+
+
+def upper_tail(scale: Fraction, steps: int) -> Interval:
+    """P(noise >= steps) for steps >= 1.
+
+    Why: with x = (steps - 1/2)/scale, R = sqrt(4 + x^2) and v = x/R it is (2 - 3v + v^3)/4 = (1 -
+    v)^2 (2 + v)/4, and 1 - v = 4/(R (R + x)): nothing cancels.
+
+    Example:
+        >>> round(upper_tail(Fraction(1), 3).upper, 4)
+        0.0334
+    """
+    x = Interval.of((steps - Fraction(1, 2)) / scale)
+    root = (x.square() + 4).sqrt()
+    rest = 4 / (root * (root + x))
+    return rest.square() * (3 - rest) / 4
+
+
+@lru_cache(maxsize=1024)
+def half_width(scale: Fraction, probability: Fraction) -> int:
+    """The smallest w for which surely P(|noise| > w) <= probability.
+
+    Example:
+        >>> half_width(Fraction(100), Fraction(1, 20))
+        278
+    """
+    limit = Interval.of(probability).lo
+    guess = float(scale) * math.sqrt(2) * float(probability) ** -0.25
+    return first_whole(lambda w: (upper_tail(scale, w + 1) * 2).hi <= limit, guess)
+
 
 _DECAY_BITS: Final = 24
 _CONFIDENCE: Final = Fraction(1, 20)
@@ -133,11 +167,11 @@ class StudentLaw:
 
     def upper_tail(self, scale: Fraction, steps: int) -> Interval:
         """P(noise >= steps) for steps >= 1."""
-        return student_tail.upper_tail(scale, steps)
+        return upper_tail(scale, steps)
 
     def half_width(self, scale: Fraction, probability: Fraction) -> int:
         """The smallest w for which surely P(|noise| > w) <= probability."""
-        return student_tail.half_width(scale, probability)
+        return half_width(scale, probability)
 
 
 SmoothLaw = LaplaceLaw | StudentLaw
@@ -183,11 +217,7 @@ def slowest_decay(epsilon: Fraction, delta: Fraction) -> Fraction:
             why="smoothing would need more than 2^24 neighbours",
             fix="raise epsilon, or use noise for the global sensitivity",
         )
-    low, high = 1, unit
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return Fraction(unit - low, unit)
+    return Fraction(unit - _last(fits, 1, unit), unit)
 
 
 def largest_share(
@@ -214,11 +244,7 @@ def largest_share(
         beyond = factor * total((-z).exp() for z in starts) * (1 - decay)
         return bool(beyond.hi <= delta and (lost + a * decay).hi <= epsilon)
 
-    low, high = 0, unit
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return epsilon * Fraction(low, unit)
+    return epsilon * Fraction(_last(fits, 0, unit), unit)
 
 
 def _wide_factors(least_scale: int) -> tuple[Interval, Interval]:
@@ -243,14 +269,15 @@ def largest_student_share(epsilon: Fraction, decay: Fraction) -> Fraction:
         still, wider = (_largest_ratio(p, share).log() * Fraction(5, 2) for p in (1, 1 / decay))
         return bool(share <= 2 and (still + lost).hi <= epsilon and (wider - lost).hi <= epsilon)
 
-    low, high = 0, 2 * unit
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return epsilon * Fraction(low, unit)
+    return epsilon * Fraction(_last(fits, 0, 2 * unit), unit)
 
 
 def _largest_ratio(p: Fraction | int, b: Fraction) -> Interval:
     """The largest (4 + (p y + b)^2)/(4 + y^2)."""
     middle = Fraction(1) + b * b / 4 + p * p
     return (Interval.of(middle * middle - 4 * p * p).sqrt() + middle) / 2
+
+
+def _last(fits: Callable[[int], bool], low: int, high: int) -> int:
+    """The last number from `low`, which fits, to before `high` that does."""
+    return low + bisect_left(range(low + 1, high), x=True, key=lambda m: not fits(m))

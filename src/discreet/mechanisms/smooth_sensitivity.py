@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
+from discreet.mechanisms.comparison_laws import Bins, ends
 from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid, add, choose_grid
 from discreet.mechanisms.laplace_tail import failure
-from discreet.mechanisms.listed_law import Bins, ends
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, RowMechanism, View, fill
 from discreet.mechanisms.median import GridRange, Median, one_number, read_pair
 from discreet.mechanisms.smooth_laws import SmoothLaw, best_law

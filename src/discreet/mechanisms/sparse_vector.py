@@ -13,6 +13,8 @@ from discreet import noise
 from discreet.errors import BudgetError, InputError
 from discreet.mechanisms.comparison_laws import (
     WIDEST,
+    Bins,
+    ends,
     law_of_answers,
     law_of_marks,
     place_of,
@@ -21,7 +23,6 @@ from discreet.mechanisms.comparison_laws import (
 from discreet.mechanisms.grid import PowerOfTwoGrid, add, choose_grid, compact
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace_tail import failure, half_width, tail_steps, upper_tail
-from discreet.mechanisms.listed_law import Bins, ends
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, View, exactly_one, fill
 from discreet.mechanisms.selection import plain, read_monotone
 from discreet.noise.exponential import read_scale

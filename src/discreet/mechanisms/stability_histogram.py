@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.mechanisms import gaussian_tail, laplace_tail, rounded_tail
+from discreet.mechanisms.comparison_laws import at_least, ends
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.grid import INTEGERS, add, sqrt_up
 from discreet.mechanisms.laplace_tail import failure, first_whole
-from discreet.mechanisms.listed_law import at_least, ends
 from discreet.mechanisms.mechanism import Claim, Law, View, fill
 from discreet.mechanisms.unknown_keys import Audited, KeyCounts, KeyMechanism, delta_each
 from discreet.noise.exponential import read_scale

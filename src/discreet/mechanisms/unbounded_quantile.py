@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
+from discreet.mechanisms.comparison_laws import ends
 from discreet.mechanisms.grid import PowerOfTwoGrid, choose_grid
-from discreet.mechanisms.listed_law import ends
 from discreet.mechanisms.mechanism import Claim, Law, Pair, RowMechanism, fill
-from discreet.mechanisms.median import GridRange
+from discreet.mechanisms.median import CellCounts, GridRange
 from discreet.mechanisms.quantile import rank_sensitivity
-from discreet.mechanisms.ranks import CellCounts
 from discreet.mechanisms.sparse_vector import AboveThreshold
 from discreet.privacy import Neighbours, Pure
 from discreet.privacy.numerics.rounding import Interval

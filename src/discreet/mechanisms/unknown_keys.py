@@ -163,10 +163,7 @@ class Audited:
         )
 
     def draw(
-        self,
-        value: Mapping[Hashable, int],
-        runs: int,
-        show: Callable[[NDArray[Any]], NDArray[Any]],
+        self, value: Mapping[Hashable, int], runs: int, show: Callable[[NDArray[Any]], NDArray[Any]]
     ) -> NDArray[Any]:
         """What `show` makes of the counts of each key, a row a run; 0 for a key without anyone."""
         counted = KeyCounts.read(value)

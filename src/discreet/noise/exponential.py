@@ -98,10 +98,7 @@ class GeometricLaw:
         down, up = contexts(bits)
         low, high = exp_minus(1 / self.scale, bits)
         two = exact(2)
-        return (
-            down.sub(down.log1p(low), up.log(two)),
-            up.sub(up.log1p(high), down.log(two)),
-        )
+        return (down.sub(down.log1p(low), up.log(two)), up.sub(up.log1p(high), down.log(two)))
 
     def enclose(self, uniform: Uniform) -> Enclosure:
         """Enclose max(0, t) for what is known of U."""

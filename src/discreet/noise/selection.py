@@ -116,10 +116,7 @@ def choose(
     scores: Any, temperature: Real, size: int, multiplicities: Multiplicities = None
 ) -> Indices: ...
 def choose(
-    scores: Any,
-    temperature: Real,
-    size: int | None = None,
-    multiplicities: Multiplicities = None,
+    scores: Any, temperature: Real, size: int | None = None, multiplicities: Multiplicities = None
 ) -> Any:
     """Choose index i with probability proportional to m_i exp(scores[i] / temperature), exactly.
 
@@ -205,10 +202,7 @@ def permute_and_flip(
     scores: Any, temperature: Real, size: int, multiplicities: Multiplicities = None
 ) -> Indices: ...
 def permute_and_flip(
-    scores: Any,
-    temperature: Real,
-    size: int | None = None,
-    multiplicities: Multiplicities = None,
+    scores: Any, temperature: Real, size: int | None = None, multiplicities: Multiplicities = None
 ) -> Any:
     """Choose exactly as permute-and-flip does.
 

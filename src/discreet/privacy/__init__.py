@@ -4,25 +4,24 @@ from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, RHO, Charge, M
 from discreet.privacy.budgets.filters import Filter
 from discreet.privacy.budgets.individual import IndividualFilter
 from discreet.privacy.budgets.odometer import Odometer
-from discreet.privacy.composition.advanced import advanced_epsilon
-from discreet.privacy.composition.basic import basic_epsilon
 from discreet.privacy.composition.calibration import Calibration, CalibrationStep, calibrate
 from discreet.privacy.composition.composed import Composed, compose
-from discreet.privacy.composition.heterogeneous import heterogeneous_epsilon
-from discreet.privacy.composition.optimal import optimal_delta, optimal_epsilon
 from discreet.privacy.composition.plan import Plan
+from discreet.privacy.composition.theorems import (
+    advanced_epsilon,
+    basic_epsilon,
+    heterogeneous_epsilon,
+    optimal_delta,
+    optimal_epsilon,
+)
 from discreet.privacy.contour.contour import Contour
-from discreet.privacy.guarantees.approximate import Approximate
-from discreet.privacy.guarantees.bounded_range import BoundedRange
-from discreet.privacy.guarantees.bounded_ranges import Ranges
-from discreet.privacy.guarantees.discrete_gaussian import DiscreteGaussianNoise
-from discreet.privacy.guarantees.discrete_laplace import DiscreteLaplaceNoise
-from discreet.privacy.guarantees.gaussian import GDP, GaussianNoise
+from discreet.privacy.guarantees.bounded_range import BoundedRange, Ranges
+from discreet.privacy.guarantees.gaussian import GDP, DiscreteGaussianNoise, GaussianNoise
 from discreet.privacy.guarantees.guarantee import Guarantee
 from discreet.privacy.guarantees.interpretation import Region, odds_after, read
-from discreet.privacy.guarantees.laplace import LaplaceNoise
+from discreet.privacy.guarantees.laplace import DiscreteLaplaceNoise, LaplaceNoise
 from discreet.privacy.guarantees.neighbours import Neighbours
-from discreet.privacy.guarantees.pure import Pure
+from discreet.privacy.guarantees.pure import Approximate, Pure
 from discreet.privacy.guarantees.randomized_response import RandomizedResponseNoise
 from discreet.privacy.guarantees.renyi import RDP
 from discreet.privacy.guarantees.shuffled import Shuffled

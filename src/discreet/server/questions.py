@@ -193,9 +193,7 @@ def planning(size: int, request: Request, caller: Caller) -> AbstractContextMana
     """Read and price inside: few at a time, one of each name, and short ones not after long."""
     app_state = app_state_of(request)
     return app_state.planning.taken(
-        patience=app_state.settings.patience,
-        caller=caller.name,
-        seconds=size * _PLANNING,
+        patience=app_state.settings.patience, caller=caller.name, seconds=size * _PLANNING
     )
 
 

@@ -198,12 +198,7 @@ class Slots:
 
     @contextmanager
     def taken(
-        self,
-        *,
-        patience: float,
-        caller: str | None = None,
-        seconds: float = 0.0,
-        held: float = 0.0,
+        self, *, patience: float, caller: str | None = None, seconds: float = 0.0, held: float = 0.0
     ) -> Iterator[None]:
         """Compute inside what takes `seconds` by its public bound, and holds its slot for `held`.
 

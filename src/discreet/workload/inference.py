@@ -121,10 +121,7 @@ def regression(
         weights = (
             {one: centred[one] * centred[other]}
             if one == other
-            else {
-                one: centred[one],
-                other: centred[other],
-            }
+            else {one: centred[one], other: centred[other]}
         )
         products[frozenset((one, other))] = total(synthesis, weights)
     a = np.array([[products[frozenset((i, j))].value for j in names] for i in names])

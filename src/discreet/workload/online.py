@@ -126,12 +126,7 @@ def open_state(plan: OnlinePlan, histogram: JointHistogram) -> OnlineState:
 def _check_fits(plan: OnlinePlan, histogram: JointHistogram) -> None:
     """Refuse data that was prepared otherwise than the plan was priced for."""
     said = (plan.domain, plan.row_weight, plan.person_weight, plan.neighbours)
-    found = (
-        histogram.domain,
-        histogram.row_weight,
-        histogram.person_weight,
-        histogram.neighbours,
-    )
+    found = (histogram.domain, histogram.row_weight, histogram.person_weight, histogram.neighbours)
     if said != found:
         raise InputError(
             "a histogram that the session was not planned for",

@@ -1,7 +1,6 @@
 import pytest
 
-from discreet.audit.evidence import Evidence, Point, strongest
-from discreet.audit.profile import points
+from discreet.audit.evidence import Evidence, Point, points, strongest
 from discreet.errors import InputError
 from discreet.privacy import ZCDP, Approximate, GaussianNoise, Pure
 

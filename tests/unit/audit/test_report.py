@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from discreet.audit import catalogue, curator_questions, local_protocols
-from discreet.audit.chart import claimed_curve, draw_curves
+from discreet.audit.page import claimed_curve, draw_curves
 from discreet.audit.report import as_facts, audit_all, audit_claim, audit_mechanism
 from discreet.cli.audit import audit
 from discreet.mechanisms.laplace import Laplace

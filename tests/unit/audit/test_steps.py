@@ -6,7 +6,7 @@ import pytest
 from discreet import noise
 from discreet.audit import conformance, replay
 from discreet.audit.recorder import Recorder
-from discreet.audit.steps import step_by_step
+from discreet.audit.replay import step_by_step
 from discreet.errors import InvariantBroken
 from discreet.mechanisms.continual import FactorizedCount, Stream, TreeCount
 from discreet.mechanisms.laplace import Laplace

@@ -10,10 +10,9 @@ from discreet.learn.additive import CurveGradient
 from discreet.learn.binning import BinCounts, equal_bins, private_bins
 from discreet.learn.class_totals import ClassTotals
 from discreet.learn.cluster import ClusterTotals
-from discreet.learn.curvature import LogisticCurvature
 from discreet.learn.descent import Link, LinkGradient
 from discreet.learn.design import FeatureTotals, NormCounts, RowTotals, Scaling
-from discreet.learn.moments import SecondMoments
+from discreet.learn.moments import LogisticCurvature, SecondMoments
 from discreet.learn.noisy_sums import NoisySums, replayed
 from discreet.learn.rows import FULL, Chunk, exact_dot, exact_product, rows_of, weights_of
 from discreet.learn.statistical_queries import Expectation

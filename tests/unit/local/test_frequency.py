@@ -5,7 +5,7 @@ import pytest
 
 from discreet import local
 from discreet.errors import InputError
-from discreet.local.transform import walsh_hadamard
+from discreet.local.hashing import walsh_hadamard
 
 PROTOCOLS = {
     "k-randomized-response": local.KRandomizedResponse(epsilon=1, domain=300),

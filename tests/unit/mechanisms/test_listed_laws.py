@@ -9,9 +9,8 @@ import pytest
 from discreet.audit.catalogue import CATALOGUE
 from discreet.audit.enumerate import check_law, views
 from discreet.mechanisms import comparison_laws
-from discreet.mechanisms.comparison_laws import law_of_largest, law_of_marks
+from discreet.mechanisms.comparison_laws import Bins, at_least, law_of_largest, law_of_marks
 from discreet.mechanisms.laplace_tail import upper_tail
-from discreet.mechanisms.listed_law import Bins, at_least
 from discreet.mechanisms.mechanism import View
 
 LISTED = list(CATALOGUE)

@@ -8,10 +8,10 @@ import pytest
 from discreet import noise
 from discreet.audit.conformance import check_mechanism
 from discreet.audit.enumerate import check_law, enumerate_loss
+from discreet.mechanisms.median import CellCounts
 from discreet.mechanisms.permute_and_flip import flips_law
 from discreet.mechanisms.permute_and_flip_quantile import PermuteAndFlipQuantile
 from discreet.mechanisms.quantile import Quantile
-from discreet.mechanisms.ranks import CellCounts
 from discreet.privacy import Neighbours, Pure
 
 AGES = [3, 3, 4, 9, 9, 9, 2, 0]

@@ -10,8 +10,8 @@ import pytest
 
 from discreet.audit import replay
 from discreet.errors import InputError
+from discreet.mechanisms.median import CellCounts
 from discreet.mechanisms.quantile import Quantile, Quantiles
-from discreet.mechanisms.ranks import CellCounts
 from discreet.privacy import BoundedRange, Neighbours
 
 TOP = 3

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InputError
-from discreet.mechanisms.median import GridRange
-from discreet.mechanisms.ranks import CellCounts
+from discreet.mechanisms.median import CellCounts, GridRange
 
 PUBLIC = GridRange.read(0, 9, 1)
 

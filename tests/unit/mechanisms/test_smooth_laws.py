@@ -118,7 +118,7 @@ def test_where_students_law_cannot_be_laplaces_is_taken(epsilon):
 
 
 def test_scales_that_noise_is_not_made_for_are_refused():
-    with pytest.raises(InputError, match="scale is over"):
+    with pytest.raises(InputError, match="scale is too large"):
         SmoothSensitivity(global_sensitivity=2**62, epsilon=1, delta=1e-9)
     with pytest.raises(InputError):
         SmoothSensitivity(global_sensitivity=2**70, epsilon=1, delta=1e-2)

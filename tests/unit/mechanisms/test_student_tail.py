@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 from scipy import stats
 
-from discreet.mechanisms.student_tail import half_width, upper_tail
+from discreet.mechanisms.smooth_laws import half_width, upper_tail
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(10**6)])

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from discreet.mechanisms import Laplace, RoundedGaussian
 from discreet.mechanisms.grid import INTEGERS, sqrt_up
+from discreet.mechanisms.median import CellCounts as RankCounts
 from discreet.mechanisms.quantile import draw_cells, rank_range
-from discreet.mechanisms.ranks import CellCounts as RankCounts
 from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
 from discreet.plan.sensitivity import Strategy, sensitivity
 from discreet.plan.statistics import Distinct, Statistic, Total

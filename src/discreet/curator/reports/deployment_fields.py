@@ -76,23 +76,17 @@ _MODEL: Final = _section(
     },
 )
 _DEPLOYMENT: Final = _section(
-    {
-        "basic": _BASIC,
-    },
+    {"basic": _BASIC},
     {
         "dp_variant": _section(
             {},
-            {
-                "variant_name": _one_of(*VARIANTS),
-                **_texts("data_domain", "unprotected_quantities"),
-            },
+            {"variant_name": _one_of(*VARIANTS), **_texts("data_domain", "unprotected_quantities")},
         ),
         "privacy_loss": _LOSS,
         "deployment_model": _MODEL,
         "accounting": _section({}, _texts("post_processing", "composition")),
         "implementation": _section(
-            {},
-            _texts("preprocessing_and_hyperparameter_tuning", "mechanisms", "justification"),
+            {}, _texts("preprocessing_and_hyperparameter_tuning", "mechanisms", "justification")
         ),
         "administrative": _section({"registry_authors": _TEXTS}, _texts("sources", "notes")),
     },

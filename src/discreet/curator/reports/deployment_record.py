@@ -114,11 +114,7 @@ def _basic(said: Purpose, entries: "Sequence[Entry]") -> dict[str, Any]:
     }
 
 
-_VARIANTS: Final = {
-    "epsilon": "Pure DP",
-    "rho": "Zero-concentrated DP",
-    "mu-squared": "Custom",
-}
+_VARIANTS: Final = {"epsilon": "Pure DP", "rho": "Zero-concentrated DP", "mu-squared": "Custom"}
 _KEPT: Final = {"rho": "approximate zero-concentrated DP", "mu-squared": "approximate Gaussian DP"}
 
 

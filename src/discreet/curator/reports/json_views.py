@@ -45,11 +45,7 @@ def _reading(guarantee: Guarantee) -> str:
 def write_odds(epsilon: Fraction, delta: Fraction, neighbours: Neighbours) -> dict[str, Any]:
     """What a price means for one person."""
     guarantee = _paid(epsilon, delta, neighbours)
-    return {
-        "text": _reading(guarantee),
-        "before": int(100 * BEFORE),
-        "after": chances(guarantee),
-    }
+    return {"text": _reading(guarantee), "before": int(100 * BEFORE), "after": chances(guarantee)}
 
 
 def _paid(epsilon: Fraction, delta: Fraction, neighbours: Neighbours) -> Guarantee:

@@ -29,16 +29,12 @@ from typing import Any, Final, Literal, TypeAlias
 from discreet.errors import InputError
 from discreet.privacy.budgets.domination import dominating_mu, least_mu
 from discreet.privacy.composition.composed import Composed, compose
-from discreet.privacy.guarantees.approximate import Approximate
-from discreet.privacy.guarantees.bounded_range import BoundedRange
-from discreet.privacy.guarantees.bounded_ranges import Ranges
-from discreet.privacy.guarantees.discrete_gaussian import DiscreteGaussianNoise
-from discreet.privacy.guarantees.discrete_laplace import DiscreteLaplaceNoise
-from discreet.privacy.guarantees.gaussian import GDP, GaussianNoise
+from discreet.privacy.guarantees.bounded_range import BoundedRange, Ranges
+from discreet.privacy.guarantees.gaussian import GDP, DiscreteGaussianNoise, GaussianNoise
 from discreet.privacy.guarantees.guarantee import Guarantee, fill
-from discreet.privacy.guarantees.laplace import LaplaceNoise
+from discreet.privacy.guarantees.laplace import DiscreteLaplaceNoise, LaplaceNoise
 from discreet.privacy.guarantees.neighbours import Neighbours
-from discreet.privacy.guarantees.pure import Pure
+from discreet.privacy.guarantees.pure import Approximate, Pure
 from discreet.privacy.guarantees.randomized_response import RandomizedResponseNoise
 from discreet.privacy.guarantees.renyi import RDP
 from discreet.privacy.guarantees.subsampled import Subsampled
@@ -383,11 +379,7 @@ def _inexpressible(guarantee: Guarantee, measure: Measure) -> InputError:
     )
 
 
-_PRICES: Final = {
-    "epsilon": _in_epsilon,
-    "rho": _in_rho,
-    "renyi": _in_renyi,
-}
+_PRICES: Final = {"epsilon": _in_epsilon, "rho": _in_rho, "renyi": _in_renyi}
 
 
 def stored_charges(stored: Mapping[str, Any]) -> list[Charge]:

@@ -29,11 +29,10 @@ from discreet.privacy.budgets.charges import (
     stored_charges,
 )
 from discreet.privacy.composition.composed import Composed, compose
-from discreet.privacy.guarantees.approximate import Approximate
 from discreet.privacy.guarantees.gaussian import GDP
 from discreet.privacy.guarantees.guarantee import fill
 from discreet.privacy.guarantees.neighbours import Neighbours
-from discreet.privacy.guarantees.pure import Pure
+from discreet.privacy.guarantees.pure import Approximate, Pure
 from discreet.privacy.guarantees.renyi import RDP
 from discreet.privacy.guarantees.zcdp import ZCDP
 from discreet.privacy.numerics.chernoff import best_order, log_peak

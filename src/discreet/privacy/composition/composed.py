@@ -7,10 +7,14 @@ from math import inf
 from typing import Any, ClassVar, TypeAlias
 
 from discreet.errors import InputError
-from discreet.privacy.composition.basic import basic_epsilon
-from discreet.privacy.composition.optimal import LONGEST, optimal_delta, optimal_epsilon
+from discreet.privacy.composition.theorems import (
+    LONGEST,
+    basic_epsilon,
+    optimal_delta,
+    optimal_epsilon,
+)
 from discreet.privacy.contour.contour import Contour
-from discreet.privacy.contour.tally import has_law
+from discreet.privacy.contour.tally import THOROUGH, has_law
 from discreet.privacy.guarantees.bounded_range import BoundedRange
 from discreet.privacy.guarantees.gaussian import (
     GDP,
@@ -28,7 +32,6 @@ from discreet.privacy.numerics.chernoff import (
 )
 from discreet.privacy.numerics.inversion import best_tradeoff, invert
 from discreet.privacy.numerics.moments import Direction, Moments, OrderLine, unit
-from discreet.privacy.numerics.precision import THOROUGH
 from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.privacy.numerics.shapes import TWO_POINT
 from discreet.rationals import whole

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 from discreet.errors import InputError
 from discreet.privacy.contour.side import Side
-from discreet.privacy.contour.tally import Tally, has_law, no_pair
+from discreet.privacy.contour.tally import INTERACTIVE, Precision, Tally, has_law, no_pair
 from discreet.privacy.guarantees.guarantee import Guarantee
 from discreet.privacy.numerics.moments import Direction
-from discreet.privacy.numerics.precision import INTERACTIVE, Precision
 from discreet.privacy.numerics.rounding import Bound, Interval
 from discreet.rationals import Real, non_negative, whole
 

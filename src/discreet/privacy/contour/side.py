@@ -11,11 +11,17 @@ from discreet.privacy.contour.expansion import Expansion
 from discreet.privacy.contour.folding import Folding, fold
 from discreet.privacy.contour.line_choice import descend, resolution, saddle, width
 from discreet.privacy.contour.spectrum import Gauge, Spectrum
-from discreet.privacy.contour.tally import ORDERS, PEAKS, Tally, log_moment_above, no_pair
+from discreet.privacy.contour.tally import (
+    ORDERS,
+    PEAKS,
+    Precision,
+    Tally,
+    log_moment_above,
+    no_pair,
+)
 from discreet.privacy.guarantees.guarantee import Guarantee
 from discreet.privacy.numerics.losses import LossList, certain, extend
 from discreet.privacy.numerics.moments import FloatArray, OrderLine
-from discreet.privacy.numerics.precision import Precision
 from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Bound, Interval
 from discreet.privacy.numerics.shapes import GAUSSIAN, Shape, single
 
@@ -111,9 +117,7 @@ class Side:
         return active
 
     def _multiply(
-        self,
-        spectrum: Spectrum,
-        pending: list[tuple[Guarantee, int, tuple[Shape, float] | None]],
+        self, spectrum: Spectrum, pending: list[tuple[Guarantee, int, tuple[Shape, float] | None]]
     ) -> None:
         """Multiply in many at once."""
         fresh = Tally(self._tally.direction)
@@ -195,7 +199,7 @@ class Side:
             ("contour", log_upper) if log_upper < log_chernoff else ("rdp", log_chernoff)
         )
         above = min(1.0, _sum_up(_exp_up(min(log_best, 0.0)), lost[1]))
-        below = _sum_down(self._lower(spectrum, j, e_high, reading), lost[0])
+        below = (self._lower(spectrum, j, e_high, reading) + lost[0]) * (1 - 2 * UNIT)
         return Bound(min(max(0.0, below), above), above, method)
 
     def within(self, epsilon: float, delta: float) -> bool:
@@ -487,7 +491,3 @@ def _exp_up(log: float) -> float:
 
 def _sum_up(a: float, b: float) -> float:
     return (a + b) * (1 + 2 * UNIT) if b else a
-
-
-def _sum_down(a: float, b: float) -> float:
-    return (a + b) * (1 - 2 * UNIT)

@@ -341,12 +341,7 @@ class Gauge:
     __slots__ = ("_slack", "_spectrum", "_square", "_weight", "_weights", "epsilon", "ghost")
 
     def __init__(
-        self,
-        spectrum: Spectrum,
-        weights: FloatArray,
-        slack: float,
-        epsilon: float,
-        ghost: float,
+        self, spectrum: Spectrum, weights: FloatArray, slack: float, epsilon: float, ghost: float
     ) -> None:
         self._spectrum, self._square = spectrum, spectrum.rest.square
         self._weights, self._slack, self._weight = weights, slack, spectrum.weight

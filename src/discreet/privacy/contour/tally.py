@@ -1,6 +1,7 @@
 """Everything about an append-only list of guarantees that costs O(1) to keep up to date."""
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache, reduce
 
 import numpy as np
@@ -11,6 +12,26 @@ from discreet.privacy.guarantees.guarantee import Guarantee
 from discreet.privacy.numerics.moments import Direction, FloatArray, Moments, OrderLine, unit
 from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Interval
 from discreet.privacy.numerics.shapes import GAUSSIAN, Shape, many, single
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """How much work a line may be: speed knobs that cannot touch soundness.
+
+    `most` frequencies at most; the phantom Gaussian is made as small as costs about `excess` in
+    epsilon; `listed` joint outcomes at most are enumerated exactly; the search for epsilon stops
+    `near` to log delta, on the safe side.
+    """
+
+    most: int = 1024
+    excess: float = 1e-6
+    listed: int = 2**11
+    near: float = 1e-9
+
+
+INTERACTIVE = Precision()
+THOROUGH = Precision(most=2**14, excess=8e-6, listed=2**14, near=1e-11)
+
 
 ORDERS: FloatArray = 1.5 ** np.arange(-9.0, 46.0)
 """The real orders at which the scale is kept: 0.026 to 8e7."""

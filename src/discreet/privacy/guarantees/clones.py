@@ -12,12 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from discreet.privacy.numerics.binomial import (
-    Floats,
-    log_probability,
-    mass_before,
-    mass_beyond,
-)
+from discreet.privacy.numerics.binomial import Floats, log_probability, mass_before, mass_beyond
 from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Interval
 
 _FEWEST: Final = 2.0**-56

@@ -8,8 +8,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from discreet.errors import InputError
-from discreet.privacy.guarantees.group_privacy import GroupPrivacy
-from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
+from discreet.privacy.guarantees.guarantee import GroupPrivacy, Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.numerics.chernoff import (
     best_order,

@@ -22,8 +22,7 @@ from typing import Final
 
 import numpy as np
 
-from discreet.privacy.numerics.binomial import Floats
-from discreet.privacy.numerics.binomial_window import BinomialWindow
+from discreet.privacy.numerics.binomial import BinomialWindow, Floats
 from discreet.privacy.numerics.rounding import UNIT, Interval
 
 _WIDEST: Final = 1 / 100

@@ -8,8 +8,7 @@ from functools import lru_cache
 
 from discreet.errors import InputError
 from discreet.privacy.guarantees import clones, shuffling_lower_bound
-from discreet.privacy.guarantees.group_privacy import GroupPrivacy
-from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
+from discreet.privacy.guarantees.guarantee import GroupPrivacy, Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import Pure, two_point_log_mgf
 from discreet.privacy.numerics.moments import Direction

@@ -11,10 +11,8 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.privacy.contour.capped_loss import Capped
-from discreet.privacy.guarantees.discrete_gaussian import DiscreteGaussianNoise
-from discreet.privacy.guarantees.gaussian import GDP, GaussianNoise
-from discreet.privacy.guarantees.group_privacy import GroupPrivacy
-from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
+from discreet.privacy.guarantees.gaussian import GDP, DiscreteGaussianNoise, GaussianNoise
+from discreet.privacy.guarantees.guarantee import GroupPrivacy, Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.laplace import LaplaceNoise
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.guarantees.pure import Pure

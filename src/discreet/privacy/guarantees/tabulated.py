@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.privacy.guarantees.group_privacy import GroupPrivacy
-from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
+from discreet.privacy.guarantees.guarantee import GroupPrivacy, Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.numerics.inversion import invert
 from discreet.privacy.numerics.losses import MOST

@@ -14,8 +14,7 @@ from typing import Final
 import numpy as np
 
 from discreet.privacy.guarantees.clones import half_tail
-from discreet.privacy.numerics.binomial import Floats, log_probability
-from discreet.privacy.numerics.binomial_window import BinomialWindow
+from discreet.privacy.numerics.binomial import BinomialWindow, Floats, log_probability
 from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Interval
 
 _FINE: Final = 1e-3

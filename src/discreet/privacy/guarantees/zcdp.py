@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.privacy.guarantees.gaussian import gaussian_delta
-from discreet.privacy.guarantees.group_privacy import GroupPrivacy
-from discreet.privacy.guarantees.guarantee import Guarantee, fill, people, stored_as
+from discreet.privacy.guarantees.guarantee import GroupPrivacy, Guarantee, fill, people, stored_as
 from discreet.privacy.guarantees.neighbours import Neighbours
 from discreet.privacy.numerics.chernoff import (
     best_order,

@@ -113,11 +113,7 @@ class LossList:
         return max(0.0, float(z[0] + np.log(rest / b[i]))) if rest > 0 else 0.0
 
     def _confirm(
-        self,
-        guess: float,
-        holds: Callable[[Bound], bool],
-        infinity: tuple[float, float],
-        side: int,
+        self, guess: float, holds: Callable[[Bound], bool], infinity: tuple[float, float], side: int
     ) -> float:
         step = 4e-16 * max(guess, float(np.max(self.numerators)) / self.denominator, 1e-300)
         for _ in range(120):

@@ -20,7 +20,7 @@ from discreet.lab.classroom import MOST as LARGEST
 from discreet.lab.curves import ALARMS, NOISES, Curves, Noise, curves
 from discreet.lab.curves import EPSILONS as STOPS
 from discreet.lab.poll import SIZES as POLL_SIZES
-from discreet.lab.poll import Poll, ProtocolName
+from discreet.lab.poll import Poll, PollRow, ProtocolName
 from discreet.lab.stories import STORIES
 from discreet.rationals import rational
 from discreet.server.app_state import AppState, app_state_of
@@ -105,16 +105,6 @@ class PollBody(LabBody):
     people: int = Field(10_000, ge=100, le=POLL_SIZES[-1])
 
 
-class PollRowReply(BaseModel):
-    """One drink; 95 of 100 intervals hold the truth."""
-
-    value: str
-    truth: int
-    estimate: float
-    lower: float
-    upper: float
-
-
 class FirstReport(BaseModel):
     """What the first person drinks, and what their device sent, in hexadecimal."""
 
@@ -125,7 +115,7 @@ class FirstReport(BaseModel):
 class PollReply(BaseModel):
     """What the reports say beside what is true."""
 
-    rows: list[PollRowReply]
+    rows: tuple[PollRow, ...] = Field(description="95 of 100 intervals hold the truth.")
     report_bytes: int
     first: FirstReport
 
@@ -137,10 +127,8 @@ def poll(asked: PollBody) -> PollReply:
         epsilon = rational(asked.epsilon, "epsilon")
         held = Poll.held(asked.protocol, epsilon=epsilon, people=asked.people)
     value, report = held.first
-    rows = [PollRowReply(**asdict(row)) for row in held.rows]
-    return PollReply(
-        rows=rows, report_bytes=held.report_bytes, first=FirstReport(value=value, report=report)
-    )
+    first = FirstReport(value=value, report=report)
+    return PollReply(rows=held.rows, report_bytes=held.report_bytes, first=first)
 
 
 # --- the classroom ------------------------------------------------------------------------------
@@ -259,21 +247,9 @@ def attacks() -> Attacks:
 
 def _attack(name: str) -> Attack:
     one, told, watched = PLAYS[name], STORIES[name], WATCHED[name]
-    return Attack(
-        name=name,
-        title=told.title,
-        story=told.story,
-        success=one.success,
-        without=told.without,
-        control=told.control,
-        rounded=one.rounded,
-        private=one.private,
-        caution=told.caution,
-        proved=told.proved,
-        efforts=list(watched.efforts),
-        unit=one.unit,
-        available=watched.available,
-    )
+    play = {field: getattr(one, field) for field in ("success", "rounded", "private", "unit")}
+    efforts, known = list(watched.efforts), watched.available
+    return Attack(**asdict(told), **play, name=name, efforts=efforts, available=known)
 
 
 @router.post("/attacks/{name}")
@@ -288,10 +264,7 @@ def attack(
         name=name,
         against=asked.against,
         epsilon=asked.epsilon,
-        success=outcome.success,
-        baseline=outcome.baseline,
-        bound=outcome.bound,
-        n=outcome.n,
+        **asdict(outcome),
         standard_error=outcome.standard_error,
         refutes=outcome.refutes,
         sentence=STORIES[name].sentence(outcome),

@@ -1,7 +1,6 @@
 """The record of every charge, for those who check it."""
 
-import tempfile
-from collections.abc import Iterator
+import io
 from dataclasses import replace
 from typing import IO, Annotated, Any
 
@@ -14,12 +13,12 @@ from discreet.curator.ledger.verify import Problem
 from discreet.errors import LedgerError
 from discreet.server.app_state import AppState, app_state_of
 from discreet.server.permissions import Reader
+from discreet.server.sending import send_file
 from discreet.server.tokens import check_tokens
 
 router = APIRouter(tags=["ledger"])
 
 _MOST = 1000
-_PART = 1 << 16
 _LINES = "application/x-ndjson"
 
 
@@ -114,20 +113,13 @@ def export(request: Request, caller: Reader) -> StreamingResponse:
     """Write every entry as a line of JSON with its hash."""
     del caller
     app_state = app_state_of(request)
-    # Kept in a file of no name first: a reader who is slow holds no transaction.
-    file = tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n")  # noqa: SIM115 - closed by _parts
-    try:
+
+    def write(file: IO[bytes]) -> None:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
         with app_state.work.taken(patience=app_state.settings.patience):
-            app_state.curator.ledger.export(file)
-        file.seek(0)
-    except BaseException:
-        file.close()
-        raise
+            app_state.curator.ledger.export(text)
+        text.detach()
+
+    # Kept in a file of no name first: a reader who is slow holds no transaction.
     headers = {"Content-Disposition": 'attachment; filename="ledger.jsonl"'}
-    return StreamingResponse(_parts(file), media_type=_LINES, headers=headers)
-
-
-def _parts(file: IO[str]) -> Iterator[str]:
-    with file:
-        while part := file.read(_PART):
-            yield part
+    return send_file(write, _LINES, headers)

@@ -25,14 +25,11 @@ from discreet.privacy.budgets.charges import (
     units,
 )
 from discreet.privacy.composition.composed import Composed, compose
-from discreet.privacy.guarantees.approximate import Approximate
 from discreet.privacy.guarantees.bounded_range import BoundedRange
-from discreet.privacy.guarantees.discrete_gaussian import DiscreteGaussianNoise
-from discreet.privacy.guarantees.discrete_laplace import DiscreteLaplaceNoise
-from discreet.privacy.guarantees.gaussian import GDP, GaussianNoise, root_up
-from discreet.privacy.guarantees.laplace import LaplaceNoise
+from discreet.privacy.guarantees.gaussian import GDP, DiscreteGaussianNoise, GaussianNoise, root_up
+from discreet.privacy.guarantees.laplace import DiscreteLaplaceNoise, LaplaceNoise
 from discreet.privacy.guarantees.neighbours import Neighbours
-from discreet.privacy.guarantees.pure import Pure
+from discreet.privacy.guarantees.pure import Approximate, Pure
 from discreet.privacy.guarantees.randomized_response import RandomizedResponseNoise
 from discreet.privacy.guarantees.renyi import RDP
 from discreet.privacy.guarantees.shuffled import Shuffled

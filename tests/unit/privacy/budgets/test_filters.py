@@ -12,11 +12,10 @@ from discreet.errors import BudgetError, InputError
 from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, RHO, Charge, renyi
 from discreet.privacy.budgets.filters import Filter, renyi_for
 from discreet.privacy.composition.composed import compose
-from discreet.privacy.guarantees.approximate import Approximate
 from discreet.privacy.guarantees.gaussian import GDP, GaussianNoise
 from discreet.privacy.guarantees.laplace import LaplaceNoise
 from discreet.privacy.guarantees.neighbours import Neighbours
-from discreet.privacy.guarantees.pure import Pure
+from discreet.privacy.guarantees.pure import Approximate, Pure
 from discreet.privacy.guarantees.renyi import RDP
 from discreet.privacy.guarantees.zcdp import ZCDP
 

@@ -12,10 +12,9 @@ from cpu_time import quickest
 from discreet.errors import BudgetError, InputError
 from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, RHO, Charge, renyi
 from discreet.privacy.budgets.odometer import _ORDERS, Odometer, mixture_bound
-from discreet.privacy.guarantees.approximate import Approximate
 from discreet.privacy.guarantees.gaussian import GDP, GaussianNoise
 from discreet.privacy.guarantees.neighbours import Neighbours
-from discreet.privacy.guarantees.pure import Pure
+from discreet.privacy.guarantees.pure import Approximate, Pure
 from discreet.privacy.guarantees.zcdp import ZCDP
 
 

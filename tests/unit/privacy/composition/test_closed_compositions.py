@@ -141,7 +141,7 @@ def test_a_grid_that_would_not_fit_is_refused():
 
 
 def test_interval_law_masses_sum_to_one():
-    from discreet.privacy.composition.optimal import _law
+    from discreet.privacy.composition.theorems import _law
 
     law = _law(Fraction(1, 7), 40)
     assert law.above[-1].lower <= 1 <= law.above[-1].upper

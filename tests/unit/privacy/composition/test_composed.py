@@ -21,7 +21,7 @@ from discreet.privacy import (
     compose,
     optimal_epsilon,
 )
-from discreet.privacy.guarantees.group_privacy import GroupPrivacy
+from discreet.privacy.guarantees.guarantee import GroupPrivacy
 from discreet.privacy.numerics.moments import OrderLine
 
 MANY = {

@@ -25,7 +25,7 @@ from discreet.privacy import (
     compose,
     optimal_epsilon,
 )
-from discreet.privacy.numerics.precision import INTERACTIVE, THOROUGH, Precision
+from discreet.privacy.contour.tally import INTERACTIVE, THOROUGH, Precision
 
 
 def spend(parts, precision=INTERACTIVE):

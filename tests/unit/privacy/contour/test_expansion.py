@@ -8,7 +8,7 @@ import pytest
 from discreet.privacy import Contour, GaussianNoise, LaplaceNoise, Pure
 from discreet.privacy.contour.crossing import cross
 from discreet.privacy.contour.expansion import Expansion, log_above
-from discreet.privacy.numerics.precision import Precision
+from discreet.privacy.contour.tally import Precision
 
 MIXTURES = {
     "gaussian": [(GaussianNoise(0.05), 60), (Pure(0.02), 40)],

@@ -17,12 +17,11 @@ from discreet.privacy import (
     calibrate,
     compose,
 )
-from discreet.privacy.composition.optimal import optimal_delta
+from discreet.privacy.composition.theorems import optimal_delta
 from discreet.privacy.contour.folding import fold
 from discreet.privacy.contour.side import Side
-from discreet.privacy.contour.tally import Tally
+from discreet.privacy.contour.tally import Precision, Tally
 from discreet.privacy.numerics.moments import Direction
-from discreet.privacy.numerics.precision import Precision
 
 
 def sampled(q, sigma, kind=GaussianNoise):

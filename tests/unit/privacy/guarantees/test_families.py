@@ -24,8 +24,8 @@ from discreet.privacy import (
     RandomizedResponseNoise,
     Tabulated,
 )
-from discreet.privacy.guarantees import discrete_gaussian
-from discreet.privacy.guarantees.group_privacy import GroupPrivacy
+from discreet.privacy.guarantees import gaussian
+from discreet.privacy.guarantees.guarantee import GroupPrivacy
 from discreet.privacy.numerics.rounding import Interval
 
 
@@ -176,9 +176,9 @@ def test_a_wide_discrete_gaussian_is_a_gaussian():
 def test_the_integral_encloses_the_sum_it_stands_for(steps, variance, depths, monkeypatch):
     one = DiscreteGaussianNoise(steps, variance)
     for epsilon in depths:
-        monkeypatch.setattr(discrete_gaussian, "_TERMS", 2**40)
+        monkeypatch.setattr(gaussian, "_TERMS", 2**40)
         added = one.delta(epsilon)
-        monkeypatch.setattr(discrete_gaussian, "_TERMS", 0)
+        monkeypatch.setattr(gaussian, "_TERMS", 0)
         integral = one.delta(epsilon)
         assert integral.lower <= added.upper
         assert added.lower <= integral.upper
@@ -195,7 +195,7 @@ def test_without_its_error_the_integral_would_miss_the_sum(monkeypatch):
         (first + 30) / mu
     ).normal_tail()
     assert not bare.lower <= added.upper or not added.lower <= bare.upper
-    monkeypatch.setattr(discrete_gaussian, "_TERMS", 0)
+    monkeypatch.setattr(gaussian, "_TERMS", 0)
     assert one.delta(epsilon).lower <= added.lower <= added.upper <= one.delta(epsilon).upper
 
 

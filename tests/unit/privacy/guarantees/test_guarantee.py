@@ -27,7 +27,7 @@ from discreet.privacy import (
     Tabulated,
     compose,
 )
-from discreet.privacy.guarantees.group_privacy import GroupPrivacy
+from discreet.privacy.guarantees.guarantee import GroupPrivacy
 from discreet.privacy.numerics.moments import Direction
 
 ALL = [

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from discreet.errors import InputError
-from discreet.privacy.guarantees.approximate import Approximate
 from discreet.privacy.guarantees.gaussian import GDP
 from discreet.privacy.guarantees.interpretation import Region, odds_after, read
 from discreet.privacy.guarantees.neighbours import Neighbours
-from discreet.privacy.guarantees.pure import Pure
+from discreet.privacy.guarantees.pure import Approximate, Pure
 from discreet.privacy.guarantees.shuffled import Shuffled
 from discreet.privacy.guarantees.zcdp import ZCDP
 

@@ -13,15 +13,12 @@ from cpu_time import quickest
 from discreet.errors import InputError
 from discreet.privacy.composition.composed import compose
 from discreet.privacy.guarantees import subsampled as module
-from discreet.privacy.guarantees.approximate import Approximate
 from discreet.privacy.guarantees.bounded_range import BoundedRange
-from discreet.privacy.guarantees.discrete_gaussian import DiscreteGaussianNoise
-from discreet.privacy.guarantees.discrete_laplace import DiscreteLaplaceNoise
-from discreet.privacy.guarantees.gaussian import GDP, GaussianNoise
+from discreet.privacy.guarantees.gaussian import GDP, DiscreteGaussianNoise, GaussianNoise
 from discreet.privacy.guarantees.guarantee import Guarantee
-from discreet.privacy.guarantees.laplace import LaplaceNoise
+from discreet.privacy.guarantees.laplace import DiscreteLaplaceNoise, LaplaceNoise
 from discreet.privacy.guarantees.neighbours import Neighbours
-from discreet.privacy.guarantees.pure import Pure
+from discreet.privacy.guarantees.pure import Approximate, Pure
 from discreet.privacy.guarantees.randomized_response import RandomizedResponseNoise
 from discreet.privacy.guarantees.renyi import RDP
 from discreet.privacy.guarantees.subsampled import Scheme, Subsampled
