@@ -58,7 +58,7 @@ _HOMES = {
         *("col", "correlation", "count", "count_distinct", "count_people", "covariance", "mean"),
         *("maximum", "median", "minimum", "quantile", "stddev", "total", "variance"),
     ],
-    "plan.schema": ["Bounds", "EachRow", "KeyPath", "Keys", "Limits"],
+    "plan.schema": ["Bounds", "EachRow", "KeyPath", "Keys", "Limits", "PersonPeriod"],
     "errors": ["DiscreetError"],
     "mechanisms": [
         *("AboveThreshold", "ExponentialMechanism", "Gaussian", "Histogram", "Laplace"),
@@ -87,6 +87,7 @@ __all__ = [
     "Neighbours",
     "Odometer",
     "PermuteAndFlip",
+    "PersonPeriod",
     "Plan",
     "Quantile",
     "RandomizedResponse",

@@ -34,8 +34,9 @@ class QuestionInterface(ABC):
     """The methods that ask questions and place orders; subclasses implement what does it.
 
     Pass an `epsilon`, or an `accuracy` from which it is computed, and optionally a `delta`.
-    `weights` are the weights of columns in the total error (default 1). `request` is an
-    idempotency key: the same one is charged once. `analyst` is who asks.
+    `weights` are the weights of columns in the total error (default 1). `as_of` is a version of the
+    dataset (default the newest). `request` is an idempotency key: the same one is charged once.
+    `analyst` is who asks.
     """
 
     def sql(
@@ -46,11 +47,12 @@ class QuestionInterface(ABC):
         delta: Real | None = None,
         accuracy: Accuracy | None = None,
         weights: Mapping[str, Real] | None = None,
+        as_of: int | None = None,
         analyst: str | None = None,
         request: str | None = None,
     ) -> Release:
         """Answer a question in SQL, for a price or for the least price of an accuracy."""
-        return self._answer(text, Terms(epsilon, delta, accuracy, weights), analyst, request)
+        return self._answer(text, Terms(epsilon, delta, accuracy, weights, as_of), analyst, request)
 
     def ask(
         self,
@@ -60,12 +62,13 @@ class QuestionInterface(ABC):
         delta: Real | None = None,
         accuracy: Accuracy | None = None,
         weights: Mapping[str, Real] | None = None,
+        as_of: int | None = None,
         analyst: str | None = None,
         request: str | None = None,
     ) -> Release:
         """Answer a plan: charge it durably, compute it, store it; or find the stored answer."""
         return self._answer(
-            _plan(query), Terms(epsilon, delta, accuracy, weights), analyst, request
+            _plan(query), Terms(epsilon, delta, accuracy, weights, as_of), analyst, request
         )
 
     def table(self, name: str, *, analyst: str | None = None) -> From:
@@ -84,6 +87,7 @@ class QuestionInterface(ABC):
         delta: Real | None = None,
         accuracy: Accuracy | None = None,
         weights: Mapping[str, Real] | None = None,
+        as_of: int | None = None,
         analyst: str | None = None,
     ) -> Release:
         """Answer again for a further price, and merge with what this analyst was told before.
@@ -91,7 +95,9 @@ class QuestionInterface(ABC):
         Only the new price is charged. What was measured is weighed by how well each is known, and
         means, variances and all else that was asked are computed from that.
         """
-        return self._remeasure(_plan(question), Terms(epsilon, delta, accuracy, weights), analyst)
+        return self._remeasure(
+            _plan(question), Terms(epsilon, delta, accuracy, weights, as_of), analyst
+        )
 
     def explain(
         self,
@@ -101,10 +107,13 @@ class QuestionInterface(ABC):
         delta: Real | None = None,
         accuracy: Accuracy | None = None,
         weights: Mapping[str, Real] | None = None,
+        as_of: int | None = None,
         analyst: str | None = None,
     ) -> Explanation:
         """What a question would cost and how wrong its answer would be; touches no data."""
-        return self._explain(_plan(question), Terms(epsilon, delta, accuracy, weights), analyst)
+        return self._explain(
+            _plan(question), Terms(epsilon, delta, accuracy, weights, as_of), analyst
+        )
 
     def cost(
         self,
@@ -114,10 +123,11 @@ class QuestionInterface(ABC):
         delta: Real | None = None,
         accuracy: Accuracy | None = None,
         weights: Mapping[str, Real] | None = None,
+        as_of: int | None = None,
         analyst: str | None = None,
     ) -> dict[Account, Charge]:
         """What each account would be charged for a question not asked before; touches no data."""
-        return self._bill(_plan(question), Terms(epsilon, delta, accuracy, weights), analyst)
+        return self._bill(_plan(question), Terms(epsilon, delta, accuracy, weights, as_of), analyst)
 
     def synthesize(
         self,
