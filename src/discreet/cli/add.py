@@ -222,8 +222,8 @@ def read_unit(
     """Who is protected: exactly one way to say it."""
     from discreet.plan.schema import EachRow, KeyPath, PersonPeriod  # noqa: PLC0415 - heavy room
 
-    said = [unit, KeyPath(*key_path) if key_path else None, EachRow() if each_row else None]
-    said.append(PersonPeriod(*period) if period else None)
+    path = KeyPath(*key_path) if key_path else None
+    said = (unit, path, PersonPeriod(*period) if period else None, EachRow() if each_row else None)
     given = [one for one in said if one is not None]
     if len(given) != 1:
         raise click.UsageError(

@@ -39,6 +39,7 @@ def explain(
     within: Fraction | None,
     delta: Fraction | None,
     weights: tuple[tuple[str, Fraction], ...],
+    as_of: int | None,
     analyst: str,
     as_json: bool,
     as_csv: bool,
@@ -51,7 +52,7 @@ def explain(
     """
     from discreet.curator.reports.json_views import explanation_facts  # noqa: PLC0415 - heavy room
 
-    price = read_price(epsilon, delta, within, weights)
+    price = read_price(epsilon, delta, within, weights, as_of)
     text = read_sql(sql)
     with open_curator(folder) as curator:
         told = curator.explain(text, analyst=analyst, **price)

@@ -38,6 +38,7 @@ def query(
     within: Fraction | None,
     delta: Fraction | None,
     weights: tuple[tuple[str, Fraction], ...],
+    as_of: int | None,
     analyst: str,
     request: str | None,
     remeasure: bool,
@@ -57,7 +58,7 @@ def query(
     """
     if remeasure and request is not None:
         raise click.UsageError("--request names a first attempt; --remeasure makes another.")
-    price = read_price(epsilon, delta, within, weights)
+    price = read_price(epsilon, delta, within, weights, as_of)
     text = read_sql(sql)
     with open_curator(folder) as curator, Console(stderr=True).status("asking"):
         if remeasure:

@@ -6,7 +6,7 @@ offer (public facts) -> charge (durable) -> measure (noisy, stored) -> present -
 import logging
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
@@ -147,10 +147,9 @@ class AnswerService:
         entry = self._ledger.added(one.table.name, at=one.entry)
         if entry is None or not one.is_said(entry.facts):
             raise _unsaid(one.table.name)
-        known = [[each.sequence, each.facts] for each in self._ledger.appended(one.table.name)]
+        known = {each.sequence: each.facts for each in self._ledger.appended(one.table.name)}
         for part in one.parts:
-            said = one.part_said(part)
-            if not any(at == part.entry and said.items() <= facts.items() for at, facts in known):
+            if not one.part_said(part).items() <= known.get(part.entry, {}).items():
                 raise _unsaid(one.table.name)
 
     def answer(self, offer: Offer[PlannedOrder], request: str | None = None) -> BaseRelease:
@@ -301,12 +300,21 @@ class AnswerService:
             return self._plans[receipt.sequence]
         return _planned(self._data_store.tables, receipt.order, receipt.sequence)
 
-    def reopen(self, receipt: Receipt) -> tuple[PlannedOrder, "Engine"]:
-        """The plan of a charge to go on with, and an engine with the data it was made for."""
+    def reread(self, receipt: Receipt) -> PlannedOrder:
+        """The plan of a charge to go on with."""
         planned = self._planned(receipt)
         self._check_version(receipt, planned)
         _check_planned(receipt, planned)
+        return planned
+
+    def reopen(self, receipt: Receipt) -> tuple[PlannedOrder, "Engine"]:
+        """The plan of a charge to go on with, and an engine with the data it was made for."""
+        planned = self.reread(receipt)
         return planned, self._data_store.open_at(receipt.order.dataset, receipt.order.data_version)
+
+    def check_data(self, names: Sequence[str]) -> None:
+        """Refuse tables whose newest data is not what the ledger says was added and appended."""
+        self.check_said(self._data_store.check(names))
 
     def _check_version(self, receipt: Receipt, planned: PlannedOrder) -> None:
         used = self._data_store.check(planned.tables, receipt.order.data_version)

@@ -147,6 +147,10 @@ class AsyncSession:
         """Everything public about an epoch, whose charge has to be `find`able."""
         return self._epochs.state(sequence)
 
+    def stream_release(self, sequence: int) -> Release:
+        """A standing question as far as it is answered; its charge has to be `find`able."""
+        return self.curator._stream_release(sequence)  # noqa: SLF001 - of the same kind
+
     def cancel(self, sequence: int, *, by: str, for_all: bool) -> None:
         """Give up a charge by its number, for ever; it has to be `find`able. The charge stays.
 

@@ -41,6 +41,7 @@ from discreet.curator.release_schedule import ReleaseSchedule
 from discreet.curator.remeasure import explain_offer, merge, told_before
 from discreet.curator.roles import AnalystView, Auditor
 from discreet.curator.stored_orders import StoredOrder
+from discreet.curator.streams import Streams
 from discreet.errors import InputError, LedgerError
 from discreet.plan import canonical
 from discreet.plan.dummy import ROWS, dummy
@@ -148,6 +149,8 @@ class Curator(QuestionInterface):
         self._answer_service = AnswerService(self._ledger, self._data_store, self._neighbours)
         self._jobs = Jobs(self._answer_service)
         self._epochs = OnlineEpochs(self._ledger, self._answer_service.reopen)
+        service = self._answer_service
+        self._streams = Streams(self._ledger, self._data_store, service.reread, service.check_data)
 
     def _sweep(self) -> None:
         """Remove what somebody who was killed left in the folder."""
@@ -228,7 +231,7 @@ class Curator(QuestionInterface):
         if through is not None:
             expect(through, dt.date, "through", fix="pass the last complete day: date(2026, 1, 31)")
         self._data_store.settle_pending(self._find_part)
-        said = {} if through is None else {"through": f"{through:%Y-%m-%d}"}
+        said = {} if through is None else {"through": dt.date.isoformat(through)}
 
         def settle(one: Registration, part: Part) -> int:
             facts = {**one.part_said(part), **said}
@@ -468,6 +471,9 @@ class Curator(QuestionInterface):
 
     def _online_state(self, charge: int) -> OnlineState:
         return self._epochs.state(charge)
+
+    def _stream_release(self, charge: int) -> Release:
+        return self._streams.release(charge)
 
     def _answered(self, offer: Offer[PlannedOrder], request: str | None = None) -> BaseRelease:
         return self._answer_service.answer(offer, request_name(offer.at.analyst, request))

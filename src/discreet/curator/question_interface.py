@@ -1,5 +1,6 @@
 """What can be asked of a curator, whether it is in this process or behind a server."""
 
+import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -16,6 +17,8 @@ from discreet.curator.online_epochs import OnlineQueries, OnlineReply
 from discreet.curator.online_orders import OnlineRelease, online_spec
 from discreet.curator.planned_orders import OrderExplanation
 from discreet.curator.pricing import Terms
+from discreet.curator.stream_orders import stream_spec
+from discreet.curator.streams import StandingQuery
 from discreet.curator.synthesis_orders import synthesis_spec
 from discreet.curator.synthesis_release import SynthesisRelease
 from discreet.plan.builder import From, Question
@@ -206,6 +209,45 @@ class QuestionInterface(ABC):
         assert isinstance(made, OnlineRelease)  # noqa: S101 - narrowing: of this kind
         charge = self._charge_of("online", spec, analyst)
         return OnlineQueries(charge, made, self._ask_online, self._online_state)
+
+    def watch(
+        self,
+        text: str,
+        *,
+        every: str,
+        until: dt.date,
+        epsilon: Real,
+        delta: Real | None = None,
+        since: dt.date | None = None,
+        column: str | None = None,
+        max_periods: int | None = None,
+        max_rows: int | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> StandingQuery:
+        """Ask a count of rows by listed keys in every period until a day, for one price.
+
+        Periods are answered when the owner says that rows are complete: `append(through=...)`.
+        `column` has the dates of rows, `since` is the first day (default: the lower bound of the
+        column). One person counts in at most `max_periods` periods (default 1), with `max_rows`
+        rows in each. The same words go on with the same question.
+        """
+        options = {
+            "every": every,
+            "until": until,
+            "epsilon": epsilon,
+            "delta": delta,
+            "since": since,
+            "column": column,
+            "max_periods": max_periods,
+            "max_rows": max_rows,
+        }
+        spec = stream_spec(text, options)
+        self.order("stream", spec, analyst=analyst, request=request)
+        return StandingQuery(self._charge_of("stream", spec, analyst), self._stream_release)
+
+    @abstractmethod
+    def _stream_release(self, charge: int) -> Release: ...
 
     @abstractmethod
     def _charge_of(self, kind: str, spec: Mapping[str, Any], analyst: str | None) -> int: ...

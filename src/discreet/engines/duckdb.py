@@ -16,10 +16,10 @@ from discreet.engines.describe import Description
 from discreet.engines.duckdb_databases import close, connect
 from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.engines.duckdb_files import describe_source, reader
-from discreet.engines.engine import PART, Deadline, Parts
+from discreet.engines.engine import Deadline, Parts
 from discreet.engines.scratch import drop_scratch, make_scratch
 from discreet.errors import EngineError, InputError
-from discreet.plan.schema import KeyPath, PublicTable, Schema, Table
+from discreet.plan.schema import PART, KeyPath, PublicTable, Schema, Table
 from discreet.sql.writer.stored_view import (
     SCHEMAS,
     render_repeated,

@@ -30,10 +30,6 @@ ARROW = {
 """Values of each kind, as they travel to and from an engine."""
 
 
-PART = "_part"
-"""The column that tells the parts of a table apart; no stored column may have this name."""
-
-
 @dataclass(frozen=True, slots=True)
 class Parts:
     """A source in several parts with the same columns, each with its number in the column PART."""

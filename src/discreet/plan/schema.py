@@ -117,8 +117,8 @@ class PersonPeriod:
     its bounds belong to the first or the last one. Rows without either belong to nobody.
 
     Example:
-        >>> PersonPeriod("user", "day", every="day").words("visits")
-        'one person in one day, with all of their rows of that day, as visits.user and visits.day tell'
+        >>> PersonPeriod("user", "day", every="day").words("v")
+        'one person in one day, with all of their rows of that day, as v.user and v.day tell'
     """
 
     column: str
@@ -180,6 +180,10 @@ MOST_ROWS = 1 << 30
 
 PERSON = "_person"
 """The name under which the owner of a row travels; no column may have it."""
+
+
+PART = "_part"
+"""The column that tells the parts of a table apart, where they are told apart."""
 
 
 def distinct(names: Iterable[str]) -> None:
@@ -271,7 +275,7 @@ class Schema:
             _meet(table, hop, target)
             if isinstance(target.unit, PersonPeriod):
                 raise InputError(
-                    f"{table.name}.{hop.column} leads to {hop.table}, which names people in periods",
+                    f"{table.name}.{hop.column} leads to {hop.table}, where people have periods",
                     why="a row that leads there would belong to a period that is not its own",
                     fix="give the table the person's column and a period, or protect whole people",
                 )

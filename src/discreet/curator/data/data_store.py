@@ -266,8 +266,7 @@ class DataStore:
                 fresh = self.tables
                 one = fresh.tables[name]
                 part = replace(part, version=fresh.data_version(one.dataset) + 1)
-                if one.parts != before.tables[name].parts:
-                    raise _appended_meanwhile(name)
+                _check_alone(one, before.tables[name])
                 if self._folder is not None:  # first: what a crash leaves is found again
                     self._folder.save(fresh.with_changed(replace(one, pending=part)))
                 part = replace(part, entry=settle(one, part))
@@ -390,12 +389,13 @@ class DataStore:
         self._tables, self._engine, self._earlier = tables, None, None
 
 
-def _appended_meanwhile(name: str) -> InputError:
-    return InputError(
-        f"somebody else has appended to {name} meanwhile",
-        why="parts come one after the other, and each is compared with those before",
-        fix="append again",
-    )
+def _check_alone(one: Registration, before: Registration) -> None:
+    if [part.entry for part in one.parts] != [part.entry for part in before.parts]:
+        raise InputError(
+            f"somebody else has appended to {one.table.name} meanwhile",
+            why="parts come one after the other, and each is compared with those before",
+            fix="append again",
+        )
 
 
 def _checked(before: Registry, one: Registration) -> Registry:

@@ -10,9 +10,8 @@ import pyarrow as pa
 from discreet.curator.data import intake
 from discreet.curator.data.registry import Part, Registration, Registry
 from discreet.engines.default import DefaultEngine, describe
-from discreet.engines.engine import PART
 from discreet.errors import InputError
-from discreet.plan.schema import EachRow, Schema, Table
+from discreet.plan.schema import PART, EachRow, Schema, Table
 
 
 def with_part(tables: Registry, name: str, part: Part) -> Registry:
