@@ -396,14 +396,14 @@ def _read_stream(said: Mapping[str, Any], query: Query) -> UnpricedStream:
             fix="pass since=date(2026, 1, 1)",
         )
     stated = tables_of(query.relation)[0].limits
-    rows = said.get("max_rows") or (stated.max_groups or 1) * (stated.max_rows or 1)
+    rows = said.get("max_rows", (stated.max_groups or 1) * (stated.max_rows or 1))
     order = StreamOrder(
         query,
         column,
         every,
         dt.date.fromisoformat(since),
         dt.date.fromisoformat(said["until"]),
-        whole(said.get("max_periods") or 1, "max_periods", at_least=1),
+        whole(said.get("max_periods", 1), "max_periods", at_least=1),
         whole(rows, "max_rows", at_least=1),
         Price(read_number(said["epsilon"], "epsilon"), 0),
         Neighbours.ADD_REMOVE,

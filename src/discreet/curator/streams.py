@@ -88,7 +88,9 @@ class Streams:
         with self._lock:
             steps = self._ledger.steps(charge)
             due = self._due(planned)
-            if len(steps) < len(due) and self._ledger.hold(charge):
+            if not due:
+                self._ledger.let_go(charge)  # whoever asked it has the turn still
+            elif len(steps) < len(due) and self._ledger.hold(charge):
                 try:
                     self._advance(charge, planned, due, found.order.analyst)
                 finally:
