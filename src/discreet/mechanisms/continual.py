@@ -129,9 +129,9 @@ class ContinualCount(Mechanism):
     @property
     def claim(self) -> Claim:
         """One event at each of the first steps, seen in the first answers."""
-        steps = min(self.horizon, _AUDITED)
+        steps, reach = min(self.horizon, _AUDITED), getattr(self, "steps_per_unit", 1)
         pairs = tuple(
-            Pair([0] * steps, [self.sensitivity * (at == event) for at in range(steps)])
+            Pair([0] * steps, [self.sensitivity * (0 <= at - event < reach) for at in range(steps)])
             for event in range(steps)
         )
         views = tuple(view for view in map(self._view, range(steps)) if view)

@@ -172,9 +172,7 @@ def test_a_part_that_the_ledger_does_not_know_is_refused(tmp_path):
         part = curator._data_store.tables.tables["visits"].parts[0]
     pq.write_table(rows(1000, 1400), part.source)
     said = json.loads((tmp_path / "c" / "tables.json").read_text())
-    said["tables"]["visits"]["parts"][0]["fingerprint"] = registry.fingerprint(
-        Path(part.source)
-    )
+    said["tables"]["visits"]["parts"][0]["fingerprint"] = registry.fingerprint(Path(part.source))
     (tmp_path / "c" / "tables.json").write_text(json.dumps(said))
     with dp.Curator(tmp_path / "c") as curator, pytest.raises(LedgerError, match="is said about"):
         count(curator)
@@ -236,14 +234,15 @@ def test_a_question_sees_one_version_while_rows_are_appended(curator, monkeypatc
 def test_a_crashed_question_is_finished_on_its_version(tmp_path, monkeypatch):
     from discreet.curator.query_orders import QueryOrder
 
-    def killed(self, engine, until):
+    def killed(*_):
         raise KilledError
 
     with curator_at(tmp_path / "c") as curator:
         curator.append("visits", rows(1000, 1500))
-        with monkeypatch.context() as patch, pytest.raises(KilledError):
+        with monkeypatch.context() as patch:
             patch.setattr(QueryOrder, "measure", killed)
-            count(curator)
+            with pytest.raises(KilledError):
+                count(curator)
         curator.append("visits", rows(1500, 1600))
     with dp.Curator(tmp_path / "c") as curator:
         assert curator.recover(patience=0) == 1
@@ -255,7 +254,7 @@ def test_a_crashed_question_is_finished_on_its_version(tmp_path, monkeypatch):
 
 
 def _before_it_is_recorded(patch):
-    def killed(self, kind, **_):
+    def killed(*_, **__):
         raise KilledError
 
     patch.setattr(Ledger, "record", killed)
@@ -272,14 +271,14 @@ def _after_it_is_recorded(patch):
 
 
 def _before_the_tables_have_it(patch):
-    def killed(self, tables, frames):
+    def killed(*_):
         raise KilledError
 
     patch.setattr(DataStore, "_keep", killed)
 
 
 def _while_it_is_copied(patch):
-    def killed(rows, path):
+    def killed(_, path):
         path.write_bytes(b"PAR1")
         raise KilledError
 
@@ -297,10 +296,11 @@ def _while_it_is_copied(patch):
 )
 def test_a_crash_leaves_the_old_version_or_the_new_one(tmp_path, monkeypatch, crash, version):
     with curator_at(tmp_path / "c") as curator:
-        with monkeypatch.context() as patch, pytest.raises(KilledError):
+        with monkeypatch.context() as patch:
             crash(patch)
             patch.setattr(DataStore, "_drop", lambda *_: None)  # nobody is there to clean up
-            curator.append("visits", rows(1000, 1500))
+            with pytest.raises(KilledError):
+                curator.append("visits", rows(1000, 1500))
         # Whoever is still there sees what was there before.
         assert number(count(curator)) == 1000
     shutil.copytree(tmp_path / "c", tmp_path / "copy")
@@ -319,9 +319,10 @@ def test_a_crash_leaves_the_old_version_or_the_new_one(tmp_path, monkeypatch, cr
 
 def test_what_a_crash_left_is_settled_by_the_next_to_append(tmp_path, monkeypatch):
     with curator_at(tmp_path / "c") as curator:
-        with monkeypatch.context() as patch, pytest.raises(KilledError):
+        with monkeypatch.context() as patch:
             _after_it_is_recorded(patch)
-            curator.append("visits", rows(1000, 1500))
+            with pytest.raises(KilledError):
+                curator.append("visits", rows(1000, 1500))
         assert curator.append("visits", rows(1500, 1600)) == 3
         assert number(count(curator)) == 1600
 

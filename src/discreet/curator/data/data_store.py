@@ -3,6 +3,7 @@
 import hashlib
 import re
 import secrets
+import shutil
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext, suppress
@@ -307,10 +308,14 @@ class DataStore:
             rows = as_arrow(incoming.rows if path is None else path, list(one.table.columns))
             return Part(_MEMORY, content_digest(rows), salt=salt), rows
         if path is None or str(path) in {part.source for part in one.files}:
-            rows = incoming.rows if path is None else as_arrow(path, list(one.table.columns))
             name = Path(file_name(one.table.name)).stem
-            path = (self._folder.data / f"{name}-{salt}.parquet").resolve()
-            _copy_in(rows, path, one.table.name)
+            copy = (self._folder.data / f"{name}-{salt}.parquet").resolve()
+            if path is None:
+                _copy_in(incoming.rows, copy, one.table.name)
+            else:  # byte by byte: it is known by its digest
+                shutil.copyfile(path, copy)
+                sync_file(copy)
+            path = copy
         before = registry.stamp(path)
         return Part(str(path), registry.fingerprint(path), salt=salt, stamp=before), str(path)
 

@@ -1,10 +1,11 @@
 """Data that grows: rows that are appended, versions, and standing questions."""
 
 import datetime as dt
+from typing import Annotated
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
@@ -21,7 +22,7 @@ class PartBody(StrictBody):
 
     table: Name
     upload: Name
-    through: dt.date | None = None
+    through: Annotated[dt.date, Field(strict=False)] | None = None
     again: bool = False
 
 
