@@ -498,7 +498,15 @@ class Curator(QuestionInterface):
 
         Every file is read through.
         """
-        self._answer_service.check_said(self._data_store.tables.tables.values())
+        tables = self._data_store.tables.tables
+        self._answer_service.check_said(tables.values())
+        for name, one in tables.items():
+            if len(self._ledger.appended(name)) != len(one.parts):
+                raise LedgerError(
+                    f"{name} has not the parts that the ledger says were appended",
+                    why="tables.json is an older copy, or somebody is appending now",
+                    fix="put back the newest tables.json, or check again",
+                )
         self._data_store.check_content()
 
     def close(self) -> None:

@@ -178,6 +178,18 @@ def test_a_part_that_the_ledger_does_not_know_is_refused(tmp_path):
         count(curator)
 
 
+def test_an_older_tables_json_is_found_out(tmp_path):
+    with curator_at(tmp_path / "c") as curator:
+        older = (tmp_path / "c" / "tables.json").read_text()
+        curator.append("visits", rows(1000, 1500))
+        curator.check_tables()
+    (tmp_path / "c" / "tables.json").write_text(older)
+    with dp.Curator(tmp_path / "c") as curator:
+        with pytest.raises(LedgerError, match="has not the parts"):
+            curator.check_tables()
+        assert number(count(curator)) == 1000  # and says so: it is version 1
+
+
 def test_the_ledger_has_a_digest_that_confirms_no_guess_about_rows(tmp_path):
     with curator_at(tmp_path / "c") as curator:
         curator.append("visits", rows(1000, 1001))

@@ -15,6 +15,7 @@ from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.stream_orders import StreamOrder
 from discreet.errors import DiscreetError, EngineError
 from discreet.plan.bounding import FULL
+from discreet.sql.writer.compile_stream import CompiledStream
 
 CITIES = ["Austin", "Haifa", "Oslo"]
 FIRST = dt.date(2026, 1, 1)
@@ -128,7 +129,7 @@ def living(parts, through, **more):
     return curator
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_each_period_adds_what_the_model_says(seed):
     parts, through = some_parts(seed)
     for unit, bounds in (("user", (2, 1)), (dp.EachRow(), (1, 1))):
@@ -137,7 +138,7 @@ def test_each_period_adds_what_the_model_says(seed):
             assert read(curator, *bounds) == model(parts, through, *bounds, by_row=by_row)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1])
 def test_a_person_changes_as_many_periods_as_stated_and_no_more_in_each(seed):
     parts, through = some_parts(seed, people=2)
     with living(parts, through) as curator:
@@ -153,6 +154,43 @@ def test_a_person_changes_as_many_periods_as_stated_and_no_more_in_each(seed):
         ]
         assert len(moved) <= 2
         assert all(size <= 3 * FULL for size in moved)
+
+
+MUTANTS = [
+    ('PARTITION BY "_person" ORDER', 'PARTITION BY "_person", step ORDER'),  # a reset at midnight
+    ("turn <= 1", "turn > 1"),  # somebody is skipped
+    ("l1 > 1", "FALSE"),  # nobody weighs less
+    ("a.step > c.step", "FALSE"),  # a late row counts in its own period, which is told
+    ("a.step > c.step", "TRUE"),  # an early row counts before its day has come
+]
+
+
+def test_mutants_of_the_bounding_are_caught(monkeypatch):
+    parts = [
+        [(1, 1, "Oslo"), (1, 2, "Oslo"), (2, 1, "Oslo"), (2, 1, "Haifa"), (3, 3, "Oslo")],
+        [(4, 1, "Haifa"), (5, 3, "Haifa")],
+        [(6, 1, "Austin"), (7, 5, "Austin")],
+    ]
+    through = [1, 5]
+    names = ("totals", "_cells", "_turns")
+    sound = {name: getattr(CompiledStream, name).fget for name in names}
+
+    def mutated(name, right, wrong):
+        def changed(compiled):
+            kept = sound[name](compiled)
+            if isinstance(kept, str):
+                return kept.replace(right, wrong)
+            return kept._replace(select=kept.select.replace(right, wrong))
+
+        return property(changed)
+
+    with living(parts, through) as curator:
+        assert read(curator, 1, 1) == model(parts, through, 1, 1)
+        for right, wrong in MUTANTS:
+            with monkeypatch.context() as patch:
+                for name in names:
+                    patch.setattr(CompiledStream, name, mutated(name, right, wrong))
+                assert read(curator, 1, 1) != model(parts, through, 1, 1), wrong
 
 
 def test_what_was_told_stays_when_later_parts_come():
@@ -211,7 +249,7 @@ def test_periods_are_answered_on_the_version_that_completed_them_whenever_that_h
     def fill(place, look):
         with clinic([(1, 1, "Haifa")], place) as curator:
             watched = curator.watch(COUNT, **TERMS)
-            for number in range(1, 5):
+            for number in range(1, 4):
                 curator.append("visits", visits([(9 + number, 1, "Oslo")]), through=day(number))
                 if look:
                     watched.release()
@@ -221,7 +259,7 @@ def test_periods_are_answered_on_the_version_that_completed_them_whenever_that_h
 
     told, versions = fill(tmp_path / "a", look=True)
     assert (told, versions) == fill(tmp_path / "b", look=False)
-    assert versions == [2, 3, 4, 5]
+    assert versions == [2, 3, 4]
 
 
 def test_one_that_is_killed_mid_period_goes_on_under_the_same_charge(tmp_path, monkeypatch):
