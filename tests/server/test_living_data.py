@@ -64,6 +64,9 @@ def test_a_standing_question_grows_and_is_nobody_elses(app_state):
         assert told.table.column("n").to_pylist() == [0, 100, 0, 150]
         assert alice.watch(COUNT, **TERMS).release() == told
         assert local._stream_release(watched.charge) == told
+        mine, again = server.token("alice", "analyst"), f"/v1/releases/{watched.charge}"
+        assert len(server.get(again, token=mine).json()["rows"]) == 4
+        assert b"line" in server.get(f"{again}?format=chart", token=mine).body
         bob = server.token("bob", "analyst")
         assert server.get(f"/v1/streams/{watched.charge}", token=bob).status == 404
         assert server.get("/v1/streams/999999", token=bob).status == 404

@@ -204,9 +204,13 @@ class AsyncSession:
         )
 
     def release(self, sequence: int) -> BaseRelease | None:
-        """The stored answer of a charge."""
+        """The stored answer of a charge; of a standing question what is stored so far."""
         stored, found = self._ledger.release(sequence), self._ledger.find(sequence)
-        return None if stored is None or found is None else kind_of(found.order).release(stored)
+        if stored is None or found is None:
+            return None
+        if found.order.kind == "stream":
+            return self.curator._stream_told(sequence)  # noqa: SLF001 - of the same kind
+        return kind_of(found.order).release(stored)
 
     def history(
         self, dataset: str, *, limit: int = 1000

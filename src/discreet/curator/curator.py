@@ -475,6 +475,9 @@ class Curator(QuestionInterface):
     def _stream_release(self, charge: int) -> Release:
         return self._streams.release(charge)
 
+    def _stream_told(self, charge: int) -> Release:
+        return self._streams.told(charge)
+
     def _answered(self, offer: Offer[PlannedOrder], request: str | None = None) -> BaseRelease:
         return self._answer_service.answer(offer, request_name(offer.at.analyst, request))
 

@@ -11,7 +11,7 @@ from discreet.curator.ledger.orders import Order
 from discreet.curator.online_orders import OnlineKind
 from discreet.curator.planned_orders import OrderKind
 from discreet.curator.query_orders import QueryKind
-from discreet.curator.stream_orders import StreamKind
+from discreet.curator.stream_kind import StreamKind
 from discreet.curator.synthesis_orders import SynthesisKind
 from discreet.errors import InputError, LedgerError
 

@@ -17,7 +17,7 @@ from discreet.curator.online_epochs import OnlineQueries, OnlineReply
 from discreet.curator.online_orders import OnlineRelease, online_spec
 from discreet.curator.planned_orders import OrderExplanation
 from discreet.curator.pricing import Terms
-from discreet.curator.stream_orders import stream_spec
+from discreet.curator.stream_kind import stream_spec
 from discreet.curator.streams import StandingQuery
 from discreet.curator.synthesis_orders import synthesis_spec
 from discreet.curator.synthesis_release import SynthesisRelease

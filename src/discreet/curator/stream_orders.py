@@ -5,7 +5,6 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from itertools import islice
 from typing import Any, Final
@@ -21,46 +20,27 @@ from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.base_release import Cost
 from discreet.answer.present.number_text import counted
 from discreet.answer.present.release import Release
-from discreet.curator.arguments import expect, read_fields
-from discreet.curator.client.wire import read_number
-from discreet.curator.ledger.orders import Order
-from discreet.curator.planned_orders import (
-    OrderExplanation,
-    OrderKind,
-    PlannedOrder,
-    QuoteContext,
-    UnpricedOrder,
-)
-from discreet.curator.query_orders import delta_for, within_reason
+from discreet.curator.planned_orders import OrderExplanation, PlannedOrder
 from discreet.curator.stream_reading import StreamQuery
 from discreet.engines.engine import ARROW, Deadline, Engine
-from discreet.errors import DiscreetError, InputError, QueryRefused
 from discreet.mechanisms import Gaussian
 from discreet.mechanisms.continual import FactorizedCount
 from discreet.mechanisms.prefix_sums import BITS
 from discreet.plan import canonical
-from discreet.plan.bounding import FULL, group_count, has_known_keys, is_by_row
+from discreet.plan.bounding import FULL, group_count, is_by_row
 from discreet.plan.calendar import beginnings
-from discreet.plan.expressions import Column, Unit
+from discreet.plan.expressions import Unit
 from discreet.plan.kinds import Kind
-from discreet.plan.query import AggregateFunction, Query
-from discreet.plan.relations import JoinPublic, Scan, columns_of, nodes_of, tables_of
-from discreet.plan.schema import PERIODS, KeyPath, PersonPeriod, Schema
+from discreet.plan.query import Query
+from discreet.plan.relations import JoinPublic, Scan, columns_of, nodes_of
 from discreet.plan.work import Work
 from discreet.privacy import EPSILON, Neighbours
 from discreet.privacy.budgets.charges import Charge, Measure, price
-from discreet.rationals import rational, whole
-from discreet.sql.reader.read import read
 from discreet.sql.writer.dialect import Dialect
 
 MOST_PERIODS: Final = 10_000
 MOST_NUMBERS: Final = 10**6
 """The most numbers that a standing question ever tells: periods times groups."""
-
-_FIELDS: Final = (
-    *("sql", "every", "since", "until", "column", "max_periods", "max_rows", "epsilon", "delta"),
-)
-_FIX: Final = 'pass {"sql": "SELECT ...", "every": "day", "until": "2026-12-31", "epsilon": "1"}'
 
 
 @dataclass(frozen=True)
@@ -95,7 +75,7 @@ class StreamOrder(PlannedOrder):
     def calendar(self) -> tuple[dt.date, ...]:
         """The beginning of each period, from the one that holds `since` to that of `until`."""
         low, high, unit = self.since, self.until, Unit(self.every)
-        if _kind(self.query, self.column) is Kind.TIMESTAMP:
+        if date_kind(self.query, self.column) is Kind.TIMESTAMP:
             low = dt.datetime.combine(low, dt.time())
             high = dt.datetime.combine(high, dt.time(23))
         return tuple(islice(beginnings(low, high, unit), MOST_PERIODS + 1))
@@ -228,7 +208,7 @@ class StreamOrder(PlannedOrder):
         keys, groups = known_keys(self.query)
         totals = _running(self.counter, np.array(measured, dtype=np.float64).reshape(done, groups))
         added = np.diff(totals, axis=0, prepend=np.zeros((1, groups), dtype=np.int64))
-        kind = ARROW[_kind(self.query, self.column)]
+        kind = ARROW[date_kind(self.query, self.column)]
         days = [day for day in self.calendar[:done] for _ in range(groups)]
         columns = {self.every: pa.array(days, kind)}
         for key, values in zip(self.query.keys, keys.values(), strict=True):
@@ -275,212 +255,11 @@ def _running(counter: FactorizedCount, measured: NDArray[np.float64]) -> NDArray
     return np.rint(np.clip(totals, -edge, edge)).astype(np.int64)
 
 
-@dataclass(frozen=True)
-class UnpricedStream(UnpricedOrder[StreamOrder]):
-    """A standing question and what it is asked for."""
-
-    order: StreamOrder
-    delta: Fraction | None
-    sql: str
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """The names of all tables that it reads, public ones too."""
-        return self.order.tables
-
-    @property
-    def asked(self) -> str:
-        """The SQL as it was written."""
-        return self.sql
-
-    @property
-    def as_of(self) -> int:
-        """The first version: it is the same question whatever has been appended since."""
-        return 1
-
-    def work(self, bound: Callable[[Query], Work]) -> Work:
-        """What reading all rows can take."""
-        return bound(self.order.query)
-
-    def plan(self, at: QuoteContext) -> StreamOrder:
-        """Settle the price; refused where there is no delta."""
-        delta = delta_for(self.delta, at.touched)
-        cost = within_reason(Price(self.order.asked_for.epsilon, delta))
-        if not cost.delta:
-            raise QueryRefused(
-                "a standing question without delta",
-                why="periods are answered with Gaussian noise",
-                fix="pass delta=1e-6, and a budget with a delta",
-                code="delta",
-            )
-        planned = replace(self.order, asked_for=cost, about=at.neighbours)
-        _ = planned.guarantees, planned.reading.table  # whatever cannot be measured is refused now
-        return planned
-
-
-class StreamKind(OrderKind):
-    """Standing questions: `sql`, `every`, `until`, `epsilon`, and perhaps more.
-
-    `column` has the dates of rows, `since` is the first day that counts. One person counts in at
-    most `max_periods` periods, with `max_rows` rows in each.
-    """
-
-    name = "stream"
-
-    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedStream:
-        """Which counts, how often and until when, for which price."""
-        needed = ("sql", "every", "until", "epsilon")
-        said = read_fields(spec, "a standing question", needed=needed, allowed=_FIELDS)
-        expect(said["sql"], str, "sql", fix=_FIX)
-        query = read(said["sql"], schema)
-        try:
-            return _read_stream(said, query)
-        except DiscreetError:
-            raise
-        except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError):
-            raise InputError(
-                "a standing question that cannot be read",
-                why="a part of it is not of the right kind",
-                fix=_FIX,
-            ) from None
-
-    def read(self, order: Order, schema: Schema) -> StreamOrder:
-        """The plan that was stored."""
-        stored = json.loads(order.plan)
-        return StreamOrder(
-            canonical.read(stored["query"], schema),
-            stored["column"],
-            stored["every"],
-            dt.date.fromisoformat(stored["since"]),
-            dt.date.fromisoformat(stored["until"]),
-            stored["max_periods"],
-            stored["max_rows"],
-            _price(stored),
-            Neighbours(stored["neighbours"]),
-        )
-
-    def price(self, order: Order) -> Price:
-        """What was typed."""
-        return _price(json.loads(order.plan))
-
-    def release(self, stored: bytes) -> Release:
-        """The beginning of a standing question: a table without rows."""
-        return Release.from_bytes(stored)
-
-
-def _price(stored: Mapping[str, str]) -> Price:
-    return Price(Fraction(stored["epsilon"]), Fraction(stored["delta"]))
-
-
 def _tables(query: Query) -> frozenset[str]:
     nodes, _ = nodes_of(query.relation)
     return frozenset(one.table.name for one in nodes if isinstance(one, Scan | JoinPublic))
 
 
-def _read_stream(said: Mapping[str, Any], query: Query) -> UnpricedStream:
-    _check_counts(query)
-    column = _date_column(query, said.get("column"))
-    every = said["every"]
-    if every not in PERIODS or (every == "hour" and _kind(query, column) is Kind.DATE):
-        raise InputError(
-            f"a standing question every {str(every)[:50]}",
-            why=f"periods are {', '.join(PERIODS)}; those of dates are a day at least",
-            fix='pass every="day"',
-        )
-    low = columns_of(query.relation)[column].range
-    since = said.get("since") or (None if low is None else _day(low.low, _kind(query, column)))
-    if since is None:
-        raise InputError(
-            "a standing question without a beginning",
-            why=f"{column} has no bounds whose lower end it could begin with",
-            fix="pass since=date(2026, 1, 1)",
-        )
-    stated = tables_of(query.relation)[0].limits
-    rows = said.get("max_rows", (stated.max_groups or 1) * (stated.max_rows or 1))
-    order = StreamOrder(
-        query,
-        column,
-        every,
-        dt.date.fromisoformat(since),
-        dt.date.fromisoformat(said["until"]),
-        whole(said.get("max_periods", 1), "max_periods", at_least=1),
-        whole(rows, "max_rows", at_least=1),
-        Price(read_number(said["epsilon"], "epsilon"), 0),
-        Neighbours.ADD_REMOVE,
-    )
-    _check_calendar(order)
-    delta = None if said.get("delta") is None else read_number(said["delta"], "delta")
-    return UnpricedStream(order, delta, said["sql"])
-
-
-def _check_counts(query: Query) -> None:
-    """Refuse what continual counting does not answer, before anything is charged."""
-    shown = {*(key.name for key in query.keys), *(one.name for one in query.aggregates)}
-    plain = all(out.expression == Column(out.name) and out.name in shown for out in query.outputs)
-    unit = tables_of(query.relation)[0].unit
-    counts = [one for one in query.aggregates if one.measure is AggregateFunction.COUNT]
-    simple = len(query.aggregates) == len(counts) == 1
-    simple = simple and not counts[0].arguments and counts[0].where is None
-    more = query.having or query.order or query.limit is not None or query.offset
-    if isinstance(unit, KeyPath):
-        what, fix = "about a table that names people by way of another", "name them in the table"
-    elif not simple or not plain or more or len(query.sets) > 1:
-        what, fix = "that is no plain COUNT(*)", "ask SELECT city, COUNT(*) FROM ... GROUP BY city"
-    elif not has_known_keys(query):
-        what, fix = "whose groups are not listed", "declare Keys([...]) for its columns"
-    else:
-        return
-    raise QueryRefused(
-        f"a standing question {what}",
-        why="what it counts has to be the same rows of the same people in every period",
-        fix=fix,
-        code="stream",
-    )
-
-
-def _check_calendar(order: StreamOrder) -> None:
-    periods = len(order.calendar) if order.since <= order.until else 0
-    numbers = periods * group_count(order.query)
-    if not 0 < periods <= MOST_PERIODS or numbers > MOST_NUMBERS:
-        raise InputError(
-            f"a standing question over {periods:,} periods and {numbers:,} numbers",
-            why=f"it has 1 to {MOST_PERIODS:,} periods and {MOST_NUMBERS:,} numbers at most",
-            fix="set another until or since, or ask every week",
-        )
-
-
-def _date_column(query: Query, said: str | None) -> str:
-    """The column that tells the period of a row: the one that is named, the unit's, or the only."""
-    scope, [table, *_] = columns_of(query.relation), tables_of(query.relation)
-    times = [name for name, of in scope.items() if of.kind.is_time]
-    if said is None and isinstance(table.unit, PersonPeriod):
-        said = table.unit.period
-    if said is None and len(times) == 1:
-        [said] = times
-    if said in times:
-        return str(said)
-    raise InputError(
-        "a standing question without a column of dates",
-        why=f"the columns that tell when rows happened are {', '.join(times) or 'none'}",
-        fix="name one: column='day'",
-    )
-
-
-def _kind(query: Query, column: str) -> Kind:
+def date_kind(query: Query, column: str) -> Kind:
+    """The kind of the column that tells the period of a row."""
     return columns_of(query.relation)[column].kind
-
-
-def _day(low: float, kind: Kind) -> str:
-    days = low if kind is Kind.DATE else low // 86_400_000_000
-    return (dt.date(1970, 1, 1) + dt.timedelta(days=int(days))).isoformat()
-
-
-def stream_spec(sql: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON of an order from what a caller typed; what was left out is left out."""
-    said = {name: one for name, one in options.items() if one is not None}
-    for name in {"since", "until"} & said.keys():
-        expect(said[name], dt.date, name, fix=f"pass {name}=date(2026, 12, 31)")
-        said[name] = dt.date.isoformat(said[name])
-    for name in {"epsilon", "delta"} & said.keys():
-        said[name] = str(rational(said[name], name))
-    return {"sql": sql, **said}

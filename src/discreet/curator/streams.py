@@ -76,6 +76,24 @@ class Streams:
 
     def release(self, charge: int) -> Release:
         """The answer so far, after the periods that are complete by now."""
+        planned, by = self._find(charge)
+        with self._lock:
+            due = self._due(planned)
+            if not due:
+                self._ledger.let_go(charge)  # whoever asked it has the turn still
+            elif len(self._ledger.steps(charge)) < len(due) and self._ledger.hold(charge):
+                try:
+                    self._advance(charge, planned, due, by)
+                finally:
+                    self._ledger.let_go(charge)
+        return self._told(charge, planned)
+
+    def told(self, charge: int) -> Release:
+        """What is stored so far; no data is read."""
+        return self._told(charge, self._find(charge)[0])
+
+    def _find(self, charge: int) -> tuple[StreamOrder, str]:
+        """The plan of a standing question, and who asked it."""
         found = self._ledger.find(charge)
         if found is None or found.order.kind != "stream" or found.answered is None:
             raise InputError(
@@ -85,17 +103,10 @@ class Streams:
             )
         planned = self._planned(Receipt(charge, found.order, State.RELEASED))
         assert isinstance(planned, StreamOrder)  # noqa: S101 - narrowing: of this kind
-        with self._lock:
-            steps = self._ledger.steps(charge)
-            due = self._due(planned)
-            if not due:
-                self._ledger.let_go(charge)  # whoever asked it has the turn still
-            elif len(steps) < len(due) and self._ledger.hold(charge):
-                try:
-                    self._advance(charge, planned, due, found.order.analyst)
-                finally:
-                    self._ledger.let_go(charge)
-                steps = self._ledger.steps(charge)
+        return planned, found.order.analyst
+
+    def _told(self, charge: int, planned: StreamOrder) -> Release:
+        steps = self._ledger.steps(charge)
         return planned.release([json.loads(one)["measured"] for one in steps])
 
     def _due(self, planned: StreamOrder) -> list[int]:

@@ -336,6 +336,8 @@ def test_data_that_cannot_be_read_tells_nothing_and_is_tried_again(monkeypatch):
     ("sql", "more"),
     [
         ("SELECT day, COUNT(*) AS n FROM visits GROUP BY day HAVING COUNT(*) > 3", {}),
+        ("SELECT day, COUNT(*) AS n FROM visits GROUP BY day", {}),
+        ("SELECT city, COUNT(*) AS day FROM visits GROUP BY city", {}),
         ("SELECT city, COUNT(*) AS n FROM visits GROUP BY city ORDER BY n LIMIT 1", {}),
         ("SELECT city, COUNT(*) * 2 AS n FROM visits GROUP BY city", {}),
         ("SELECT city, COUNT(DISTINCT user) AS n FROM visits GROUP BY city", {}),
