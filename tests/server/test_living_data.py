@@ -59,13 +59,13 @@ def test_a_standing_question_grows_and_is_nobody_elses(app_state):
     with as_role(server, "ann", "owner") as ann, as_role(server, "alice", "analyst") as alice:
         watched = alice.watch(COUNT, **TERMS)
         assert watched.release().table.num_rows == 0
-        ann.append("visits", rows(100, 150, day=2), through=dt.date(2026, 1, 2))
+        ann.append("visits", rows(100, 150, day=2), through=dt.date(2026, 1, 3))
         told = watched.release()
-        assert told.table.column("n").to_pylist() == [0, 100, 0, 150]
+        assert told.table.column("n").to_pylist() == [0, 100, 0, 150, 0, 150]
         assert alice.watch(COUNT, **TERMS).release() == told
         assert local._stream_release(watched.charge) == told
         mine, again = server.token("alice", "analyst"), f"/v1/releases/{watched.charge}"
-        assert len(server.get(again, token=mine).json()["rows"]) == 4
+        assert len(server.get(again, token=mine).json()["rows"]) == 6
         assert b"line" in server.get(f"{again}?format=chart", token=mine).body
         bob = server.token("bob", "analyst")
         assert server.get(f"/v1/streams/{watched.charge}", token=bob).status == 404
