@@ -11,6 +11,7 @@ ALL = (
     "query",
     "path",
     "ledger",
+    "living",
     "server",
     "limits",
     "local",

@@ -85,7 +85,7 @@ _HOMES = {
         *("col", "correlation", "count", "count_distinct", "count_people", "covariance", "mean"),
         *("maximum", "median", "minimum", "quantile", "stddev", "total", "variance"),
     ],
-    "plan.schema": ["Bounds", "EachRow", "KeyPath", "Keys", "Limits"],
+    "plan.schema": ["Bounds", "EachRow", "KeyPath", "Keys", "Limits", "PersonPeriod"],
     "errors": [
         *("AccessError", "BudgetError", "DiscreetError", "EngineError", "InputError"),
         *("LedgerError", "QueryRefused", "ServiceError"),
@@ -129,6 +129,7 @@ __all__ = [
     "Neighbours",
     "Odometer",
     "PermuteAndFlip",
+    "PersonPeriod",
     "Plan",
     "Pure",
     "Quantile",

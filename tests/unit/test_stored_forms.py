@@ -183,6 +183,15 @@ ORDERS = {
         "features": ["amount"],
         "target": "amount",
     },
+    "stream": {
+        "sql": "SELECT city, COUNT(*) AS n FROM days WHERE amount > 1 GROUP BY city",
+        "every": "week",
+        "since": "2026-01-01",
+        "until": "2026-03-01",
+        "max_periods": 2,
+        "epsilon": "1",
+        "delta": "1e-6",
+    },
 }
 """An order of each kind that is no question."""
 
@@ -191,5 +200,7 @@ ORDERS = {
 def test_an_order_of_each_kind_has_the_stored_form(kind):
     with dp.Curator.in_memory() as curator:
         curator.add("visits", clinic(10), **ABOUT, budget=dp.Budget(epsilon=9, delta=1e-5))
+        dated = clinic(10).append_column("day", pa.array([0] * 20, pa.date32()))
+        curator.add("days", dated, **ABOUT, dataset="visits")
         planned = curator._offer_order(kind, ORDERS[kind], None).planned
         assert {"text": planned.text, "decisions": planned.decisions()} == GOLDEN["orders"][kind]

@@ -25,8 +25,8 @@ from discreet.errors import (
 )
 
 _COMMANDS = (
-    *("demo", "init", "add", "describe", "query", "explain", "order", "budget"),
-    *("ledger", "serve", "witness", "synth", "online", "attack", "audit"),
+    *("demo", "init", "add", "append", "describe", "query", "explain", "order", "budget"),
+    *("ledger", "serve", "witness", "synth", "online", "watch", "attack", "audit"),
 )
 
 

@@ -77,6 +77,12 @@ def table_options(command: F) -> F:
             metavar="COLUMN TABLE KEY",
             help="COLUMN refers to TABLE.KEY, which names the person.",
         ),
+        click.option(
+            "--period",
+            type=(str, str, str),
+            metavar="COLUMN DATE EVERY",
+            help="Protect the person that COLUMN names in each hour, day, week, ... of DATE.",
+        ),
         click.option("--each-row", is_flag=True, help="Protect single rows, not whole people."),
         click.option("--unit", metavar="COLUMN", help="The column that names the person."),
     )
@@ -178,7 +184,7 @@ def add_table(
             "budget it shares, --dataset DATASET; one of them."
         )
     limits = Limits(said["max_groups"], said["max_rows"])
-    unit = read_unit(said["unit"], said["key_path"], each_row=said["each_row"])
+    unit = read_unit(said["unit"], said["key_path"], said["period"], each_row=said["each_row"])
     curator.add(
         name,
         source,
@@ -193,17 +199,22 @@ def add_table(
 
 
 def read_unit(
-    unit: str | None, key_path: tuple[str, str, str] | None, *, each_row: bool
+    unit: str | None,
+    key_path: tuple[str, str, str] | None,
+    period: tuple[str, str, str] | None,
+    *,
+    each_row: bool,
 ) -> "str | Unit":
     """Who is protected: exactly one way to say it."""
-    from discreet.plan.schema import EachRow, KeyPath  # noqa: PLC0415 - heavy room
+    from discreet.plan.schema import EachRow, KeyPath, PersonPeriod  # noqa: PLC0415 - heavy room
 
-    said = [unit, KeyPath(*key_path) if key_path else None, EachRow() if each_row else None]
+    path = KeyPath(*key_path) if key_path else None
+    said = (unit, path, PersonPeriod(*period) if period else None, EachRow() if each_row else None)
     given = [one for one in said if one is not None]
     if len(given) != 1:
         raise click.UsageError(
             "Say who is protected: --unit COLUMN that names the person, --path COLUMN TABLE KEY, "
-            "or --each-row."
+            "--period COLUMN DATE EVERY, or --each-row."
         )
     return given[0]
 

@@ -128,13 +128,15 @@ def _rows(name: str, table: "Private | PublicTable") -> Iterator[dict[str, Any]]
 
 def unit_words(table: "Private") -> str:
     """Who is protected, in words."""
-    from discreet.plan.schema import EachRow, KeyPath, Person  # noqa: PLC0415 - heavy room
+    from discreet.plan.schema import EachRow, KeyPath, Person, PersonPeriod  # noqa: PLC0415 - heavy room
 
     match table.unit:
         case Person(column):
             return f"the person that {column} names"
         case KeyPath(column, target, key):
             return f"the person to whom {column} leads by {target}.{key}"
+        case PersonPeriod(column, period, every):
+            return f"the person that {column} names, in one {every} of {period}"
         case EachRow():
             return "each row by itself, and nobody whole"
 

@@ -86,7 +86,7 @@ def interview(
     if source is None:
         return None, None, said
     kinds = _look(source, name, said)
-    if not said["unit"] and not said["key_path"] and not said["each_row"]:
+    if not said["unit"] and not said["key_path"] and not said["period"] and not said["each_row"]:
         choice = click.Choice(list(kinds))
         said["unit"] = click.prompt("Which column names the person", type=choice)
     if said["max_groups"] is None and said["max_rows"] is None:

@@ -130,11 +130,14 @@ def price_options(command: F) -> F:
     """What a question is asked for: the command gets a `price`, as the curator takes it."""
 
     @wraps(command)
-    def read(*, epsilon: Any, delta: Any, within: Any, weights: Any, **said: Any) -> Any:
-        return command(price=read_price(epsilon, delta, within, weights), **said)
+    def read(
+        *, epsilon: Any, delta: Any, within: Any, weights: Any, as_of: Any, **said: Any
+    ) -> Any:
+        return command(price=read_price(epsilon, delta, within, weights, as_of), **said)
 
     options: tuple[Callable[[F], F], ...] = (
         click.option("--analyst", default="owner", show_default=True, help="Who asks."),
+        click.option("--as-of", type=int, help="A version of the dataset  [default: the newest]"),
         click.option(
             "--weight",
             "weights",
@@ -206,6 +209,7 @@ def read_price(
     delta: Fraction | None,
     within: Fraction | None,
     weights: tuple[tuple[str, Fraction], ...] = (),
+    as_of: int | None = None,
 ) -> dict[str, Any]:
     """The price of a question, as the curator takes it."""
     from discreet.answer.plan.accuracy import Accuracy  # noqa: PLC0415 - heavy room
@@ -215,7 +219,8 @@ def read_price(
     if len(dict(weights)) < len(weights):
         raise click.UsageError("Give a column one --weight.")
     accuracy = None if within is None else Accuracy(within)
-    return {"epsilon": epsilon, "delta": delta, "accuracy": accuracy, "weights": dict(weights)}
+    price = {"epsilon": epsilon, "delta": delta, "accuracy": accuracy, "weights": dict(weights)}
+    return {**price, "as_of": as_of}
 
 
 def read_sql(text: str) -> str:

@@ -6,7 +6,7 @@ offer (public facts) -> charge (durable) -> measure (noisy, stored) -> present -
 import logging
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
@@ -71,6 +71,16 @@ def _unsaid(table: str) -> LedgerError:
     )
 
 
+def _version_asked(asked: int | None, newest: int, dataset: str) -> int:
+    if asked is None or asked <= newest:
+        return asked or newest
+    raise InputError(
+        f"{dataset} as of version {asked}",
+        why=f"its newest version is {newest}",
+        fix=f"ask about version {newest} or an earlier one",
+    )
+
+
 class AnswerService:
     """Prices, charges and answers orders of any kind, in this order.
 
@@ -90,7 +100,7 @@ class AnswerService:
         self._neighbours = neighbours
         self._unfinished: set[int] = set()
         self._looked = False
-        self._proved: dict[str, object] = {}
+        self._proved: dict[str, tuple[object, list[str]]] = {}
         self._running: dict[int, Deadline | None] = {}
         self._plans: dict[int, PlannedOrder] = {}
         self.pace = AT_ONCE
@@ -103,10 +113,12 @@ class AnswerService:
         for name in names:  # they may have been added before this was refused
             check_people(tables, tables.tables[name])
         touched = self._ledger.touched(dataset, analyst)
-        used = self._data_store.check(names)
+        number = _version_asked(unpriced.as_of, tables.data_version(dataset), dataset)
+        used = self._data_store.check(names, number)
         self.check_said(used)
         self._check_work(unpriced)
-        at = QuoteContext(analyst, dataset, registry.version(used), touched, self._neighbours)
+        read = registry.version(used)
+        at = QuoteContext(analyst, dataset, read, touched, self._neighbours, number)
         return Offer(unpriced.plan(at), at, unpriced.asked)
 
     def _check_work(self, unpriced: UnpricedOrder[PlannedOrder]) -> None:
@@ -124,11 +136,21 @@ class AnswerService:
     def check_said(self, used: Iterable[Registration]) -> None:
         """Refuse tables that are not what the ledger says was added."""
         for one in used:
-            if self._proved.get(one.table.name) is not one.table:
-                entry = self._ledger.added(one.table.name, at=one.entry)
-                if entry is None or not one.is_said(entry.facts):
-                    raise _unsaid(one.table.name)
-                self._proved[one.table.name] = one.table
+            name, digests = one.table.name, [part.digest for part in one.files]
+            table, known = self._proved.get(name, (None, []))
+            if table is not one.table or known[: len(digests)] != digests:
+                self._prove(one)
+                self._proved[name] = one.table, digests
+
+    def _prove(self, one: Registration) -> None:
+        """Refuse a table that is not what the ledger says was added, or a part not appended."""
+        entry = self._ledger.added(one.table.name, at=one.entry)
+        if entry is None or not one.is_said(entry.facts):
+            raise _unsaid(one.table.name)
+        known = {each.sequence: each.facts for each in self._ledger.appended(one.table.name)}
+        for part in one.parts:
+            if not one.part_said(part).items() <= known.get(part.entry, {}).items():
+                raise _unsaid(one.table.name)
 
     def answer(self, offer: Offer[PlannedOrder], request: str | None = None) -> BaseRelease:
         """Charge an order durably, compute it, store it; or find the stored answer."""
@@ -204,7 +226,8 @@ class AnswerService:
         if self._ledger.failed((receipt.sequence,)):  # it was cancelled while it waited
             return replace(receipt, state=State.FAILED)
         self._ledger.check_failures(receipt.order)
-        engine, seconds = self._data_store.open(), planned.seconds(self._data_store.bound_work)
+        engine = self._data_store.open_at(receipt.order.dataset, receipt.order.data_version)
+        seconds = planned.seconds(self._data_store.bound_work)
         began, steps = time.monotonic(), pace.steps(seconds)
         until, measured = pace.stop(began, steps), None
         self._running[receipt.sequence] = until
@@ -263,7 +286,8 @@ class AnswerService:
         planned = self._planned(receipt)
         with suppress(Exception):
             assert receipt.measured is not None  # noqa: S101 - narrowing: it was kept
-            return planned.present(receipt.measured)
+            order, release = receipt.order, planned.present(receipt.measured)
+            return release.on_version(order.dataset, order.data_version)
         raise InvariantBroken(
             "an answer could not be computed from what was measured",
             why="it came to something that it is not made for, and nothing was released",
@@ -276,15 +300,24 @@ class AnswerService:
             return self._plans[receipt.sequence]
         return _planned(self._data_store.tables, receipt.order, receipt.sequence)
 
-    def reopen(self, receipt: Receipt) -> tuple[PlannedOrder, "Engine"]:
-        """The plan of a charge to go on with, and an engine with the data it was made for."""
+    def reread(self, receipt: Receipt) -> PlannedOrder:
+        """The plan of a charge to go on with."""
         planned = self._planned(receipt)
         self._check_version(receipt, planned)
         _check_planned(receipt, planned)
-        return planned, self._data_store.open()
+        return planned
+
+    def reopen(self, receipt: Receipt) -> tuple[PlannedOrder, "Engine"]:
+        """The plan of a charge to go on with, and an engine with the data it was made for."""
+        planned = self.reread(receipt)
+        return planned, self._data_store.open_at(receipt.order.dataset, receipt.order.data_version)
+
+    def check_data(self, names: Sequence[str]) -> None:
+        """Refuse tables whose newest data is not what the ledger says was added and appended."""
+        self.check_said(self._data_store.check(names))
 
     def _check_version(self, receipt: Receipt, planned: PlannedOrder) -> None:
-        used = self._data_store.check(planned.tables)
+        used = self._data_store.check(planned.tables, receipt.order.data_version)
         if registry.version(used) != receipt.order.version:
             raise LedgerError(
                 f"charge {receipt.sequence} was made for another version of the data",

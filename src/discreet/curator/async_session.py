@@ -147,6 +147,10 @@ class AsyncSession:
         """Everything public about an epoch, whose charge has to be `find`able."""
         return self._epochs.state(sequence)
 
+    def stream_release(self, sequence: int) -> Release:
+        """A standing question as far as it is answered; its charge has to be `find`able."""
+        return self.curator._stream_release(sequence)  # noqa: SLF001 - of the same kind
+
     def cancel(self, sequence: int, *, by: str, for_all: bool) -> None:
         """Give up a charge by its number, for ever; it has to be `find`able. The charge stays.
 
@@ -200,9 +204,13 @@ class AsyncSession:
         )
 
     def release(self, sequence: int) -> BaseRelease | None:
-        """The stored answer of a charge."""
+        """The stored answer of a charge; of a standing question what is stored so far."""
         stored, found = self._ledger.release(sequence), self._ledger.find(sequence)
-        return None if stored is None or found is None else kind_of(found.order).release(stored)
+        if stored is None or found is None:
+            return None
+        if found.order.kind == "stream":
+            return self.curator._stream_told(sequence)  # noqa: SLF001 - of the same kind
+        return kind_of(found.order).release(stored)
 
     def history(
         self, dataset: str, *, limit: int = 1000

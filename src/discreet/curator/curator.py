@@ -7,6 +7,7 @@ the charge, once. Asking the same again returns the same bytes.
 """
 
 import copy
+import datetime as dt
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -23,7 +24,7 @@ from discreet.curator.canonical_json import named
 from discreet.curator.data.data_store import ColumnDeclarations, DataStore, unknown
 from discreet.curator.data.folder import Folder, is_curator, open_folder
 from discreet.curator.data.intake import Incoming
-from discreet.curator.data.registry import Registration, Registry
+from discreet.curator.data.registry import Part, Registration, Registry
 from discreet.curator.jobs import Jobs
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.accounts import Account
@@ -40,6 +41,7 @@ from discreet.curator.release_schedule import ReleaseSchedule
 from discreet.curator.remeasure import explain_offer, merge, told_before
 from discreet.curator.roles import AnalystView, Auditor
 from discreet.curator.stored_orders import StoredOrder
+from discreet.curator.streams import Streams
 from discreet.errors import InputError, LedgerError
 from discreet.plan import canonical
 from discreet.plan.dummy import ROWS, dummy
@@ -142,15 +144,19 @@ class Curator(QuestionInterface):
             self._neighbours = neighbours or Neighbours.ADD_REMOVE
             self._ledger = Ledger.in_memory()
         self._data_store = DataStore(self._folder)
+        self._data_store.settle_pending(self._find_part)
         self._sweep()
         self._answer_service = AnswerService(self._ledger, self._data_store, self._neighbours)
         self._jobs = Jobs(self._answer_service)
         self._epochs = OnlineEpochs(self._ledger, self._answer_service.reopen)
+        service = self._answer_service
+        self._streams = Streams(self._ledger, self._data_store, service.reread, service.check_data)
 
     def _sweep(self) -> None:
         """Remove what somebody who was killed left in the folder."""
         if self._folder is not None and self._folder.is_littered():
-            added = {str(one.facts.get("data")) for one in self._ledger.noted("added")}
+            kinds = ("added", "appended")
+            added = {str(e.facts.get("data")) for kind in kinds for e in self._ledger.noted(kind)}
             self._folder.sweep(added)
 
     @staticmethod
@@ -206,6 +212,44 @@ class Curator(QuestionInterface):
             return self._record(one)
 
         self._data_store.add(table, incoming, dataset or name, settle, max_table_rows)
+
+    def append(
+        self,
+        name: str,
+        rows: Any,
+        *,
+        through: dt.date | None = None,
+        again: bool = False,
+        max_table_rows: int | None = None,
+    ) -> int:
+        """Add rows to a private table; the version of its dataset that begins with them.
+
+        Rows of known people fall under the accounts they have: no budget grows. `through` says that
+        rows up to that day, and the day itself, are complete: standing questions go on. Rows that
+        were appended before are refused unless they are to count `again`.
+        """
+        if through is not None:
+            expect(through, dt.date, "through", fix="pass the last complete day: date(2026, 1, 31)")
+        self._data_store.settle_pending(self._find_part)
+        said = {} if through is None else {"through": dt.date.isoformat(through)}
+
+        def settle(one: Registration, part: Part) -> int:
+            facts = {**one.part_said(part), **said}
+            return self._ledger.record("appended", by=self._by, facts=facts).sequence
+
+        return self._data_store.append(
+            name, rows, settle, again=again, max_table_rows=max_table_rows
+        )
+
+    def version(self, dataset: str) -> int:
+        """The newest version of a dataset: 1, and one more for each time rows were appended."""
+        return self._tables.data_version(self._known(dataset))
+
+    def _find_part(self, one: Registration, part: Part) -> int:
+        """The entry that says that a part was appended, 0 where there is none."""
+        said = one.part_said(part)
+        known = self._ledger.appended(one.table.name)
+        return next((each.sequence for each in known if said.items() <= each.facts.items()), 0)
 
     def max_table_rows(self, table: str) -> int:
         """The public bound on the rows of a table: as stated, or the next power of ten."""
@@ -428,6 +472,12 @@ class Curator(QuestionInterface):
     def _online_state(self, charge: int) -> OnlineState:
         return self._epochs.state(charge)
 
+    def _stream_release(self, charge: int) -> Release:
+        return self._streams.release(charge)
+
+    def _stream_told(self, charge: int) -> Release:
+        return self._streams.told(charge)
+
     def _answered(self, offer: Offer[PlannedOrder], request: str | None = None) -> BaseRelease:
         return self._answer_service.answer(offer, request_name(offer.at.analyst, request))
 
@@ -451,7 +501,15 @@ class Curator(QuestionInterface):
 
         Every file is read through.
         """
-        self._answer_service.check_said(self._data_store.tables.tables.values())
+        tables = self._data_store.tables.tables
+        self._answer_service.check_said(tables.values())
+        for name, one in tables.items():
+            if len(self._ledger.appended(name)) != len(one.parts):
+                raise LedgerError(
+                    f"{name} has not the parts that the ledger says were appended",
+                    why="tables.json is an older copy, or somebody is appending now",
+                    fix="put back the newest tables.json, or check again",
+                )
         self._data_store.check_content()
 
     def close(self) -> None:

@@ -33,6 +33,7 @@ class QuoteContext:
     version: str
     touched: tuple[Account, ...]
     neighbours: Neighbours
+    data_version: int = 1
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -120,6 +121,11 @@ class UnpricedOrder(ABC, Generic[P_co]):
     @property
     def asked(self) -> str | None:
         """The text that people wrote, for people to read; nothing is computed from it."""
+        return None
+
+    @property
+    def as_of(self) -> int | None:
+        """The version of the dataset that is asked about, None for the newest."""
         return None
 
     @abstractmethod

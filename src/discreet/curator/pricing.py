@@ -13,7 +13,7 @@ from discreet.engines.default import DefaultEngine
 from discreet.errors import InputError
 from discreet.plan.remembered import remember
 from discreet.privacy.budgets.charges import EPSILON, Charge, Measure
-from discreet.rationals import Real
+from discreet.rationals import Real, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +21,18 @@ class Terms:
     """What a question is asked for: an epsilon, or an accuracy that decides it; and a delta.
 
     `weights` says how much the error of shown columns matters; 1 for those that it does not name.
+    `as_of` is a version of the dataset, None for the newest.
     """
 
     epsilon: Real | None = None
     delta: Real | None = None
     accuracy: Accuracy | None = None
     weights: Mapping[str, Real] | None = None
+    as_of: int | None = None
 
     def __post_init__(self) -> None:
+        if self.as_of is not None:
+            whole(self.as_of, "as_of", at_least=1)
         if self.accuracy is not None:
             expect(self.accuracy, Accuracy, "an accuracy", fix="pass Accuracy(within=50)")
         if self.weights is not None:
@@ -70,6 +74,8 @@ class Offer(Generic[P_co]):
         measures = tuple(dict.fromkeys(account.measure for account in self.at.touched))
         about = self.at.analyst, self.at.dataset, self.at.version
         order = _order(self.planned, about, measures, self.asked)
+        if self.at.data_version > 1:
+            order = replace(order, data_version=self.at.data_version)
         return order if request is None else replace(order, request=request)
 
 

@@ -52,7 +52,7 @@ LEAST, MOST = Fraction(1, 10**9), Fraction(10**6)
 LEAST_DELTA = Fraction(1, 10**100)
 
 _ACCURACY: Final = ("within", "of", "confidence", "columns", "rows")
-_FIELDS: Final = ("sql", "plan", "epsilon", "delta", "accuracy", "weights")
+_FIELDS: Final = ("sql", "plan", "epsilon", "delta", "accuracy", "weights", "as_of")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +141,11 @@ class UnpricedQuery(UnpricedOrder[QueryOrder]):
     def asked(self) -> str | None:
         """The SQL as it was written."""
         return self.text
+
+    @property
+    def as_of(self) -> int | None:
+        """The version of the dataset, None for the newest."""
+        return self.terms.as_of
 
     def work(self, bound: Callable[[Query], Work]) -> Work:
         """What answering can take."""

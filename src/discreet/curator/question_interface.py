@@ -1,5 +1,6 @@
 """What can be asked of a curator, whether it is in this process or behind a server."""
 
+import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -16,6 +17,8 @@ from discreet.curator.online_epochs import OnlineQueries, OnlineReply
 from discreet.curator.online_orders import OnlineRelease, online_spec
 from discreet.curator.planned_orders import OrderExplanation
 from discreet.curator.pricing import Terms
+from discreet.curator.stream_kind import stream_spec
+from discreet.curator.streams import StandingQuery
 from discreet.curator.synthesis_orders import synthesis_spec
 from discreet.curator.synthesis_release import SynthesisRelease
 from discreet.plan.builder import From, Question
@@ -34,8 +37,9 @@ class QuestionInterface(ABC):
     """The methods that ask questions and place orders; subclasses implement what does it.
 
     Pass an `epsilon`, or an `accuracy` from which it is computed, and optionally a `delta`.
-    `weights` are the weights of columns in the total error (default 1). `request` is an
-    idempotency key: the same one is charged once. `analyst` is who asks.
+    `weights` are the weights of columns in the total error (default 1). `as_of` is a version of the
+    dataset (default the newest). `request` is an idempotency key: the same one is charged once.
+    `analyst` is who asks.
     """
 
     def sql(
@@ -46,11 +50,12 @@ class QuestionInterface(ABC):
         delta: Real | None = None,
         accuracy: Accuracy | None = None,
         weights: Mapping[str, Real] | None = None,
+        as_of: int | None = None,
         analyst: str | None = None,
         request: str | None = None,
     ) -> Release:
         """Answer a question in SQL, for a price or for the least price of an accuracy."""
-        return self._answer(text, Terms(epsilon, delta, accuracy, weights), analyst, request)
+        return self._answer(text, Terms(epsilon, delta, accuracy, weights, as_of), analyst, request)
 
     def ask(
         self,
@@ -60,12 +65,13 @@ class QuestionInterface(ABC):
         delta: Real | None = None,
         accuracy: Accuracy | None = None,
         weights: Mapping[str, Real] | None = None,
+        as_of: int | None = None,
         analyst: str | None = None,
         request: str | None = None,
     ) -> Release:
         """Answer a plan: charge it durably, compute it, store it; or find the stored answer."""
         return self._answer(
-            _plan(query), Terms(epsilon, delta, accuracy, weights), analyst, request
+            _plan(query), Terms(epsilon, delta, accuracy, weights, as_of), analyst, request
         )
 
     def table(self, name: str, *, analyst: str | None = None) -> From:
@@ -84,6 +90,7 @@ class QuestionInterface(ABC):
         delta: Real | None = None,
         accuracy: Accuracy | None = None,
         weights: Mapping[str, Real] | None = None,
+        as_of: int | None = None,
         analyst: str | None = None,
     ) -> Release:
         """Answer again for a further price, and merge with what this analyst was told before.
@@ -91,7 +98,9 @@ class QuestionInterface(ABC):
         Only the new price is charged. What was measured is weighed by how well each is known, and
         means, variances and all else that was asked are computed from that.
         """
-        return self._remeasure(_plan(question), Terms(epsilon, delta, accuracy, weights), analyst)
+        return self._remeasure(
+            _plan(question), Terms(epsilon, delta, accuracy, weights, as_of), analyst
+        )
 
     def explain(
         self,
@@ -101,10 +110,13 @@ class QuestionInterface(ABC):
         delta: Real | None = None,
         accuracy: Accuracy | None = None,
         weights: Mapping[str, Real] | None = None,
+        as_of: int | None = None,
         analyst: str | None = None,
     ) -> Explanation:
         """What a question would cost and how wrong its answer would be; touches no data."""
-        return self._explain(_plan(question), Terms(epsilon, delta, accuracy, weights), analyst)
+        return self._explain(
+            _plan(question), Terms(epsilon, delta, accuracy, weights, as_of), analyst
+        )
 
     def cost(
         self,
@@ -114,10 +126,11 @@ class QuestionInterface(ABC):
         delta: Real | None = None,
         accuracy: Accuracy | None = None,
         weights: Mapping[str, Real] | None = None,
+        as_of: int | None = None,
         analyst: str | None = None,
     ) -> dict[Account, Charge]:
         """What each account would be charged for a question not asked before; touches no data."""
-        return self._bill(_plan(question), Terms(epsilon, delta, accuracy, weights), analyst)
+        return self._bill(_plan(question), Terms(epsilon, delta, accuracy, weights, as_of), analyst)
 
     def synthesize(
         self,
@@ -196,6 +209,45 @@ class QuestionInterface(ABC):
         assert isinstance(made, OnlineRelease)  # noqa: S101 - narrowing: of this kind
         charge = self._charge_of("online", spec, analyst)
         return OnlineQueries(charge, made, self._ask_online, self._online_state)
+
+    def watch(
+        self,
+        text: str,
+        *,
+        every: str,
+        until: dt.date,
+        epsilon: Real,
+        delta: Real | None = None,
+        since: dt.date | None = None,
+        column: str | None = None,
+        max_periods: int | None = None,
+        max_rows: int | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> StandingQuery:
+        """Ask a count of rows by listed keys in every period until a day, for one price.
+
+        Periods are answered when the owner says that rows are complete: `append(through=...)`.
+        `column` has the dates of rows, `since` is the first day (default: the lower bound of the
+        column). One person counts in at most `max_periods` periods (default 1), with `max_rows`
+        rows in each. The same words go on with the same question.
+        """
+        options = {
+            "every": every,
+            "until": until,
+            "epsilon": epsilon,
+            "delta": delta,
+            "since": since,
+            "column": column,
+            "max_periods": max_periods,
+            "max_rows": max_rows,
+        }
+        spec = stream_spec(text, options)
+        self.order("stream", spec, analyst=analyst, request=request)
+        return StandingQuery(self._charge_of("stream", spec, analyst), self._stream_release)
+
+    @abstractmethod
+    def _stream_release(self, charge: int) -> Release: ...
 
     @abstractmethod
     def _charge_of(self, kind: str, spec: Mapping[str, Any], analyst: str | None) -> int: ...

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from discreet.curator.online_epochs import OnlineQueries
     from discreet.curator.planned_orders import OrderExplanation
     from discreet.curator.question_interface import Asked
+    from discreet.curator.streams import StandingQuery
     from discreet.curator.synthesis_release import SynthesisRelease
     from discreet.plan.builder import From, Question
     from discreet.plan.query import Query
@@ -38,6 +39,7 @@ class PriceArguments(TypedDict, total=False):
     delta: "Real | None"
     accuracy: "Accuracy | None"
     weights: "Mapping[str, Real] | None"
+    as_of: int | None
 
 
 class AnswerArguments(PriceArguments, total=False):
@@ -107,6 +109,10 @@ class AnalystView:
     def online(self, table: str, **options: Any) -> "OnlineQueries":
         """Open an epoch of online counting queries; see `Curator.online`."""
         return self.curator.online(table, analyst=self.analyst, **options)
+
+    def watch(self, text: str, **options: Any) -> "StandingQuery":
+        """Ask a standing question; options are those of `Curator.watch`."""
+        return self.curator.watch(text, analyst=self.analyst, **options)
 
     def table(self, name: str) -> "From":
         """Begin a question in Python."""

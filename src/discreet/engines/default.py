@@ -2,6 +2,7 @@
 
 from discreet.engines.duckdb import DuckDBEngine as DefaultEngine
 from discreet.engines.duckdb_files import (
+    as_arrow,
     compute,
     convert_texts,
     read_database,
@@ -9,4 +10,12 @@ from discreet.engines.duckdb_files import (
 )
 from discreet.engines.duckdb_files import describe_source as describe
 
-__all__ = ["DefaultEngine", "compute", "convert_texts", "describe", "read_database", "save"]
+__all__ = [
+    "DefaultEngine",
+    "as_arrow",
+    "compute",
+    "convert_texts",
+    "describe",
+    "read_database",
+    "save",
+]

@@ -16,10 +16,10 @@ from discreet.engines.describe import Description
 from discreet.engines.duckdb_databases import close, connect
 from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.engines.duckdb_files import describe_source, reader
-from discreet.engines.engine import Deadline
+from discreet.engines.engine import Deadline, Parts
 from discreet.engines.scratch import drop_scratch, make_scratch
 from discreet.errors import EngineError, InputError
-from discreet.plan.schema import KeyPath, PublicTable, Schema, Table
+from discreet.plan.schema import PART, KeyPath, PublicTable, Schema, Table
 from discreet.sql.writer.stored_view import (
     SCHEMAS,
     render_repeated,
@@ -95,17 +95,41 @@ class DuckDBEngine:
         """
         self._check_open()
         target = stored_name(name, self.dialect)
-        if isinstance(source, str | Path):
+        if isinstance(source, Parts) and isinstance(source.sources[0], str | Path):
+            self._store_files(target, source)
+        elif isinstance(source, str | Path):
             file = reader(Path(source), "read")
             self._files.append(str(Path(source).resolve()))
             self._database.execute(f"CREATE VIEW {target} AS SELECT * FROM {file}")
+        elif isinstance(source, Parts):
+            for i, (one, number) in enumerate(zip(source.sources, source.numbers, strict=True)):
+                verb = f"INSERT INTO {target} BY NAME" if i else f"CREATE TABLE {target} AS"
+                self._copy(f"{verb} SELECT *, {number}::BIGINT AS {PART} FROM incoming", one)
         else:
-            self._database.register("incoming", source)
-            self._database.execute(f"CREATE TABLE {target} AS SELECT * FROM incoming")
-            self._database.unregister("incoming")
+            self._copy(f"CREATE TABLE {target} AS SELECT * FROM incoming", source)
         rows = self._database.execute(f"DESCRIBE {target}").fetchall()
         self._physical[name] = {str(row[0]): str(row[1]) for row in rows}
         return dict(self._physical[name])
+
+    def _copy(self, statement: str, rows: Any) -> None:
+        self._database.register("incoming", rows)
+        self._database.execute(statement)
+        self._database.unregister("incoming")
+
+    def _store_files(self, target: str, parts: Parts) -> None:
+        """All Parquet files of a table in one scan, with the types of the first."""
+        paths = [str(Path(one).resolve()) for one in parts.sources]
+        if missing := [Path(one).name for one in paths if not Path(one).is_file()]:
+            raise InputError(
+                f"{missing[0]} cannot be read", why="there is no such file", fix="put it back"
+            )
+        self._files += paths
+        listed = f"[{', '.join(map(self.dialect.text, paths))}]"
+        number = f"list_extract({list(parts.numbers)}::BIGINT[], list_position({listed}, {PART}))"
+        self._database.execute(
+            f"CREATE VIEW {target} AS SELECT * REPLACE ({number} AS {PART}) "
+            f"FROM read_parquet({listed}, filename = '{PART}')"
+        )
 
     def open(self, schema: Schema, sources: Mapping[str, Any] = MappingProxyType({})) -> None:
         """Make the tables of a schema ready for questions, and lock the database."""

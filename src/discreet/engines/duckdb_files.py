@@ -4,7 +4,7 @@ None of it asks a question; it is what happens to rows on their way in, and to r
 Errors of the database are not passed on, since they may quote data.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,6 +84,25 @@ def read_database(path: Path, table: str) -> pa.Table:
         known = [row[0] for row in types if stored_kind(str(row[1])) is not None]
         columns = ", ".join(map(DIALECT.identifier, known))
         return found.sql(f"SELECT {columns} FROM {DIALECT.identifier(table)}").to_arrow_table()
+
+
+def as_arrow(source: Any, columns: Sequence[str]) -> pa.Table:
+    """Some columns of a file, a data frame or an Arrow table; InputError where one is missing."""
+    known = {one.name for one in describe_source(source).columns}
+    if missing := [name for name in columns if name not in known]:
+        raise InputError(
+            f"there is no column {missing[0]}",
+            why="rows that are appended have the columns of their table",
+            fix="give them all of its columns",
+        )
+    names = ", ".join(map(DIALECT.identifier, columns))
+    with _connected() as connection:
+        rows = "incoming"
+        if isinstance(source, str | Path):
+            rows = reader(Path(source), "read")
+        else:
+            connection.register("incoming", source)
+        return connection.sql(f"SELECT {names} FROM {rows}").to_arrow_table()
 
 
 def save(source: Any, path: Path) -> None:

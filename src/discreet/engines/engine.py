@@ -30,6 +30,14 @@ ARROW = {
 """Values of each kind, as they travel to and from an engine."""
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A source in several parts with the same columns, each with its number in the column PART."""
+
+    sources: tuple[Any, ...]
+    numbers: tuple[int, ...]
+
+
 class Session(Protocol):
     """One question's conversation with the data, which does not change meanwhile.
 
@@ -96,6 +104,8 @@ class Engine(Protocol):
 
     def open(self, schema: Schema, sources: Mapping[str, Any] = ...) -> None:
         """Make the tables of a schema ready for questions, each with the source of its rows.
+
+        A source may be `Parts` where the engine knows them.
 
         InputError where a key is not unique, EngineError where a source cannot be read.
         """

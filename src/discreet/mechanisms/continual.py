@@ -26,7 +26,14 @@ from discreet.mechanisms.laplace_sum import half_width
 from discreet.mechanisms.laplace_tail import failure, upper_tail
 from discreet.mechanisms.laplace_tail import half_width as laplace_width
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, View, exactly_one, fill
-from discreet.mechanisms.prefix_sums import BITS, ROOM, convolve, left_factor, right_factor
+from discreet.mechanisms.prefix_sums import (
+    BITS,
+    ROOM,
+    convolve,
+    largest_square,
+    left_factor,
+    right_factor,
+)
 from discreet.mechanisms.signed_digits import SignedDigits
 from discreet.noise import discrete_laplace, rounded_gaussian
 from discreet.noise.exponential import read_scale
@@ -120,9 +127,9 @@ class ContinualCount(Mechanism):
     @property
     def claim(self) -> Claim:
         """One event at each of the first steps, seen in the first answers."""
-        steps = min(self.horizon, _AUDITED)
+        steps, reach = min(self.horizon, _AUDITED), getattr(self, "steps_per_unit", 1)
         pairs = tuple(
-            Pair([0] * steps, [self.sensitivity * (at == event) for at in range(steps)])
+            Pair([0] * steps, [self.sensitivity * (0 <= at - event < reach) for at in range(steps)])
             for event in range(steps)
         )
         views = tuple(view for view in map(self._view, range(steps)) if view)
@@ -312,12 +319,17 @@ class FactorizedCount(ContinualCount):
     Guarantee:
         mu-Gaussian differential privacy with mu^2 = 2 rho for all answers together. Prefix sums are
         A = L R with R = A^(1/2) rounded to multiples of 2^-20 and L = A/R. Released are the
-        integers R x + noise; the answers are L times them, which is post-processing. One event
-        moves R x by at most sensitivity x the l2 norm of R's first column, exactly as integers.
+        integers R x + noise; the answers are L times them, which is post-processing. Events in
+        `steps_per_unit` different steps move R x by at most sensitivity x the l2 norm of the sum
+        of R's first so many columns, exactly as integers.
     Neighbours:
-        Event-level: two streams that differ in one increment, by at most `sensitivity`. A person
-        with up to k events is covered by `guarantee.group(k)`.
+        Two streams that differ in at most `steps_per_unit` increments (1: event-level), by at most
+        `sensitivity` each. Increments may be vectors, then it bounds their l2 norm.
     Why:
+        Entries along R's columns are positive and never grow, so two columns have the larger
+        product the earlier and the closer they are. The square of the change is a sum of such
+        products, largest for the first columns, at full size and with one sign; of vectors, the
+        inner products are no more than the products of their norms.
         Coefficient k of both factors is about (2k choose k)/4^k ~ 1/sqrt(pi k), so the variance of
         an answer grows like (ln(horizon)/pi)^2/(2 rho), a tree's like log2(horizon)^2/(2 rho).
         Every noisy number has its own noise, so they compose adaptively.
@@ -337,6 +349,7 @@ class FactorizedCount(ContinualCount):
     Adaptive Streams (privacy for adaptively chosen streams).
     """
 
+    steps_per_unit: int
     rho: Fraction
     variance: Fraction
 
@@ -348,18 +361,21 @@ class FactorizedCount(ContinualCount):
         epsilon: Real | None = None,
         delta: Real | None = None,
         sensitivity: int = 1,
+        steps_per_unit: int = 1,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
         exactly_one(rho=rho, epsilon=epsilon)
         steps = whole(horizon, "horizon", at_least=1)
         most = whole(sensitivity, "sensitivity", at_least=1)
-        square = most**2 * sum(entry**2 for entry in right_factor(steps).tolist())
+        each = min(whole(steps_per_unit, "steps_per_unit", at_least=1), steps)
+        square = most**2 * largest_square(steps, each)
         spread = read_variance(_spread(square, GaussianTarget.read(rho, epsilon, delta, None)))
         fill(
             self,
             horizon=steps,
             sensitivity=most,
             neighbours=Neighbours(neighbours),
+            steps_per_unit=each,
             rho=square / (2 * spread),
             variance=spread,
         )
@@ -376,7 +392,19 @@ class FactorizedCount(ContinualCount):
         and at most half the sum of L's entries in steps.
         """
         last = self.horizon if time is None else time
-        entries = left_factor(self.horizon)[: _within(last, self.horizon)]
+        return self._error(left_factor(self.horizon)[: _within(last, self.horizon)], confidence)
+
+    def running(self, measured: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The running counts that noisy numbers make: post-processing."""
+        return self._counts(measured, measured.size)
+
+    def increment_error(self, confidence: Real = 0.95, time: int | None = None) -> float:
+        """The half-width of what a running count grows by in one step, by default the last."""
+        last = _within(self.horizon if time is None else time, self.horizon)
+        return self._error(np.diff(left_factor(self.horizon)[:last], prepend=0.0), confidence)
+
+    def _error(self, entries: NDArray[np.float64], confidence: Real) -> float:
+        """The half-width of the sum of noisy numbers, each times an entry."""
         norm, reach = math.fsum(entries**2), math.fsum(np.abs(entries))
         deviation = (Interval.of(self.variance) * Interval.of(norm)).sqrt()
         width = deviation * normal_half_width(failure(confidence)) + reach / 2

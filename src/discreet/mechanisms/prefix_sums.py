@@ -31,6 +31,19 @@ def right_factor(horizon: int) -> NDArray[np.int64]:
 
 
 @lru_cache(maxsize=64)
+def largest_square(horizon: int, columns: int) -> int:
+    """The squared l2 norm of the sum of R's first columns: no others have a larger one.
+
+    Example:
+        >>> largest_square(1, 1) == 4**BITS, largest_square(2, 2) > 2 * largest_square(2, 1)
+        (True, True)
+    """
+    entries = np.concatenate([[0], np.cumsum(right_factor(horizon))]).tolist()
+    sums = [entries[k + 1] - entries[max(0, k + 1 - columns)] for k in range(horizon)]
+    return sum(one * one for one in sums)
+
+
+@lru_cache(maxsize=64)
 def left_factor(horizon: int) -> NDArray[np.float64]:
     """The first column of L = A/R: the series with L R = 1 + x + x^2 + ..., running sums of 1/R.
 

@@ -60,6 +60,7 @@ _NODES: Final[Mapping[str, type]] = MappingProxyType(
         "PerPerson": relations.PerPerson,
         "Union": relations.Union,
         "Person": schemas.Person,
+        "PersonPeriod": schemas.PersonPeriod,
         "Path": schemas.KeyPath,
         "EachRow": schemas.EachRow,
         "Limits": schemas.Limits,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.plan.calendar import DAY, moment
 from discreet.plan.kinds import Kind, Range, Type, Value
-from discreet.plan.schema import KeyPath, Person, PublicTable, Schema, Table
+from discreet.plan.schema import KeyPath, Person, PersonPeriod, PublicTable, Schema, Table
 from discreet.rationals import whole
 
 ROWS = 1000
@@ -151,7 +151,7 @@ def _column(
 
 def _names_of(table: Table) -> tuple[str, ...]:
     """The column that leads to the person."""
-    return (table.unit.column,) if isinstance(table.unit, Person | KeyPath) else ()
+    return (table.unit.column,) if isinstance(table.unit, Person | PersonPeriod | KeyPath) else ()
 
 
 def _people(rows: int) -> int:

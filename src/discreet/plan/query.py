@@ -9,8 +9,8 @@ from fractions import Fraction
 from discreet.errors import InputError
 from discreet.plan.expressions import Expression
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.relations import LARGEST, Named, Relation, columns_of, expect
-from discreet.plan.schema import Limits, distinct
+from discreet.plan.relations import LARGEST, Named, Relation, columns_of, expect, unit_of
+from discreet.plan.schema import Limits, PersonPeriod, distinct
 from discreet.plan.typing import infer
 from discreet.rationals import Real, positive, whole
 
@@ -148,6 +148,13 @@ def _check_shape(query: Query) -> None:
                 why="no answer has as many rows",
                 fix=f"pass a lower {name}, or none",
             )
+    people = any(one.measure is AggregateFunction.COUNT_PEOPLE for one in query.aggregates)
+    if people and isinstance(unit_of(query.relation), PersonPeriod):
+        raise InputError(
+            "people are counted in a table that names them in periods",
+            why="somebody who is there in two periods would count twice",
+            fix="count distinct values of the column that names the person",
+        )
     places = set(range(len(query.keys)))
     if any(len(set(one)) < len(one) or not places.issuperset(one) for one in query.sets):
         raise InputError(

@@ -15,7 +15,7 @@ from typing import TypeAlias, assert_never
 from discreet.errors import InputError
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.schema import EachRow, Person, PublicTable, Table, distinct
+from discreet.plan.schema import EachRow, Person, PersonPeriod, PublicTable, Table, distinct
 from discreet.plan.typing import DEEPEST, infer
 
 LARGEST = 1 << 14
@@ -181,9 +181,9 @@ class PerPerson(_Node):
     aggregates: tuple[PersonAggregate, ...]
 
     def __post_init__(self) -> None:
-        if isinstance(unit_of(self.input), EachRow):
+        if unit_of(self.input) != "person":
             raise InputError(
-                "a subquery is grouped by person and the table protects single rows",
+                "a subquery is grouped by person and the table protects single rows or periods",
                 why="rows that are protected by themselves have no person in common",
                 fix="declare the column that names the person as the table's unit",
             )
@@ -367,7 +367,8 @@ def _projected(expression: Expression, scope: Mapping[str, Type]) -> Type:
 
 def _unit(relation: Relation) -> object:
     if isinstance(relation, Scan):
-        return relation.table.unit if isinstance(relation.table.unit, EachRow) else "person"
+        unit = relation.table.unit
+        return unit if isinstance(unit, EachRow | PersonPeriod) else "person"
     return unit_of(inputs_of(relation)[0])
 
 
@@ -451,7 +452,7 @@ def same_people(left: Relation, right: Relation) -> None:
     if unit_of(left) == unit_of(right) == "person":
         return
     raise InputError(
-        "two tables are combined and one of them protects single rows",
+        "two tables are combined and one of them protects single rows or periods",
         why="only rows of the same person can be brought together",
         fix="declare the column that names the person as the unit of both tables",
     )

@@ -109,11 +109,48 @@ class KeyPath:
 
 
 @dataclass(frozen=True, slots=True)
+class PersonPeriod:
+    """A person in one period: protects all that somebody does in one day, not in two of them.
+
+    `column` names the person, `period` is a column of dates or times, and `every` says how long a
+    period is. A row belongs to the period of the value that questions see, so that values outside
+    its bounds belong to the first or the last one. Rows without either belong to nobody.
+
+    Example:
+        >>> PersonPeriod("user", "day", every="day").words("v")
+        'one person in one day, with all of their rows of that day, as v.user and v.day tell'
+    """
+
+    column: str
+    period: str
+    every: str = "day"
+
+    def __post_init__(self) -> None:
+        if self.every not in PERIODS:
+            raise InputError(
+                f"a period is every {str(self.every)[:50]}",
+                why=f"periods are {', '.join(PERIODS)}",
+                fix="name one of these",
+            )
+
+    def words(self, table: str) -> str:
+        """Who is protected."""
+        return (
+            f"one person in one {self.every}, with all of their rows of that {self.every}, as "
+            f"{table}.{self.column} and {table}.{self.period} tell"
+        )
+
+
+PERIODS = ("hour", "day", "week", "month", "quarter", "year")
+"""How long a period can be; weeks begin on Monday."""
+
+
+@dataclass(frozen=True, slots=True)
 class EachRow:
     """Protects a single row and nobody's other rows: a choice that has to be spelled out."""
 
 
-Unit: TypeAlias = Person | KeyPath | EachRow
+Unit: TypeAlias = Person | PersonPeriod | KeyPath | EachRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +180,10 @@ MOST_ROWS = 1 << 30
 
 PERSON = "_person"
 """The name under which the owner of a row travels; no column may have it."""
+
+
+PART = "_part"
+"""The column that tells the parts of a table apart, where they are told apart."""
 
 
 def distinct(names: Iterable[str]) -> None:
@@ -178,6 +219,14 @@ class Table:
         distinct(self.columns)
         if not isinstance(self.unit, EachRow):
             _known(self.unit.column, self.columns, self.name)
+        if isinstance(self.unit, PersonPeriod):
+            _known(self.unit.period, self.columns, self.name)
+            if not self.columns[self.unit.period].kind.is_time:
+                raise InputError(
+                    f"{self.name}.{self.unit.period} is no period",
+                    why="periods are told by dates or timestamps",
+                    fix="name a column of dates, or say of which kind it is with kinds={...}",
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +273,12 @@ class Schema:
                 )
             _known(hop.key, target.columns, target.name)
             _meet(table, hop, target)
+            if isinstance(target.unit, PersonPeriod):
+                raise InputError(
+                    f"{table.name}.{hop.column} leads to {hop.table}, where people have periods",
+                    why="a row that leads there would belong to a period that is not its own",
+                    fix="give the table the person's column and a period, or protect whole people",
+                )
             hops.append(hop)
             table = target
         return tuple(hops), table.unit
@@ -247,7 +302,7 @@ class Schema:
         """The kind of the names of people whose rows a table holds."""
         hops, unit = self.path(table)
         last = self.tables[hops[-1].table] if hops else table
-        assert isinstance(unit, Person)  # noqa: S101 - narrowing: the caller has no single rows
+        assert isinstance(unit, Person | PersonPeriod)  # noqa: S101 - narrowing: the caller has no single rows
         return last.columns[unit.column].kind
 
 

@@ -39,6 +39,7 @@ from discreet.server.routes import (
     online,
     orders,
     pages,
+    parts,
     public,
     questions,
     releases,
@@ -71,7 +72,7 @@ _SWITCH = 0.001
 
 _PARTS = (
     *(health, access, public, questions, orders, online, releases, budgets),
-    *(uploads, datasets, grants, ledger, campaigns, lab),
+    *(uploads, datasets, parts, grants, ledger, campaigns, lab),
 )
 
 

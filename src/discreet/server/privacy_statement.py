@@ -4,7 +4,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from discreet.curator.curator import Curator
-from discreet.plan.schema import EachRow, KeyPath, Person, Table, Unit
+from discreet.plan.schema import EachRow, KeyPath, Person, PersonPeriod, Table, Unit
 from discreet.privacy import Filter, Neighbours
 from discreet.privacy.budgets.charges import EPSILON, Charge
 from discreet.privacy.guarantees.interpretation import read
@@ -46,6 +46,10 @@ def unit_words(unit: Unit) -> str:
             return f"each person that {column} names, with all their rows"
         case KeyPath(column, table, key):
             return f"each person to whom {column} leads by {table}.{key}, with all their rows"
+        case PersonPeriod(column, period, every):
+            return (
+                f"each person that {column} names in each {every} of {period}, {every} by {every}"
+            )
         case EachRow():
             return "each row by itself, and nobody whole"
 

@@ -73,6 +73,10 @@ class QuestionBody(BaseModel):
         description="How much the error of columns matters; 1 for those that are not named.",
     )
 
+    as_of: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="A version of the dataset; the newest where none is named."
+    )
+
     def read(self, schema: Schema) -> str | Query:
         """The SQL, or the plan against what may be asked about."""
         if (self.sql is None) is (self.plan is None):

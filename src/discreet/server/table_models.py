@@ -67,6 +67,14 @@ class KeyPathBody(StrictBody):
     key: Name
 
 
+class PersonPeriodBody(StrictBody):
+    """A person in one period of a column of dates or times."""
+
+    column: Name
+    period: Name
+    every: Name
+
+
 class EachRowBody(StrictBody):
     """Each row by itself, and nobody whole."""
 
@@ -98,7 +106,7 @@ class Columns(StrictBody):
 class TableBody(Columns):
     """A private table: a dataset with a budget of its own, or one more `dataset` a dataset."""
 
-    unit: Name | KeyPathBody | EachRowBody
+    unit: Name | KeyPathBody | PersonPeriodBody | EachRowBody
     limits: LimitsBody = LimitsBody()
     required: list[Name] = Field(default=[], max_length=2000)
     budget: BudgetBody | None = None

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_TICKED = ("/v1/queries", "/v1/remeasure", "/v1/orders", "/v1/online")
+_TICKED = ("/v1/queries", "/v1/remeasure", "/v1/orders", "/v1/online", "/v1/streams")
 
 
 def ticked(template: str) -> bool:

@@ -9,7 +9,7 @@ from discreet.errors import ServiceError
 from discreet.server.error_replies import HttpError, reply
 
 _LONG: Final = (
-    *("/v1/uploads", "/v1/datasets", "/v1/public-tables", "/v1/preview", "/v1/lab"),
+    *("/v1/uploads", "/v1/parts", "/v1/datasets", "/v1/public-tables", "/v1/preview", "/v1/lab"),
     *("/v1/ledger/verify", "/v1/ledger/export"),
 )
 """Routes whose work may take longer than a question is waited for, and is the owner's or small."""

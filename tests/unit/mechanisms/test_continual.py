@@ -13,7 +13,7 @@ import pytest
 
 from discreet.errors import InputError
 from discreet.mechanisms.continual import GRID, FactorizedCount, TreeCount
-from discreet.mechanisms.prefix_sums import left_factor, right_factor
+from discreet.mechanisms.prefix_sums import largest_square, left_factor, right_factor
 from discreet.privacy import Neighbours, Pure
 
 BOTH = [TreeCount(horizon=37, epsilon=1), FactorizedCount(horizon=37, rho=0.5)]
@@ -324,3 +324,32 @@ def test_a_long_horizon_is_ready_at_once():
     long = FactorizedCount(horizon=100_000, rho=1)
     assert long.release([3, 0, 5]).shape == (3,)
     assert long.error(0.95, time=10) < long.error(0.95)
+
+
+def test_no_columns_of_the_factor_move_more_than_the_first_ones():
+    horizon = 9
+    entries = right_factor(horizon).tolist()
+    factor = np.array(
+        [[entries[i - j] if i >= j else 0 for j in range(horizon)] for i in range(horizon)],
+        dtype=object,
+    )
+    for count in range(1, horizon + 1):
+        chosen = itertools.combinations(range(horizon), count)
+        squares = [sum(x * x for x in factor[:, list(one)].sum(axis=1)) for one in chosen]
+        assert max(squares) == largest_square(horizon, count)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5, 8])
+def test_events_in_several_steps_cost_what_is_stated(steps):
+    counter = FactorizedCount(horizon=8, rho=0.5, sensitivity=3, steps_per_unit=steps)
+    assert counter.rho <= Fraction(1, 2)
+    assert counter.variance * 2 * counter.rho == 9 * largest_square(8, steps)
+    assert FactorizedCount(horizon=8, rho=0.5, steps_per_unit=99).steps_per_unit == 8
+    moved = [[pair.right[at] for at in range(8)] for pair in counter.claim.pairs]
+    assert max(sum(map(bool, one)) for one in moved) == steps
+
+
+def test_what_a_step_adds_is_known_better_than_the_count():
+    counter = FactorizedCount(horizon=100, rho=0.5)
+    assert counter.increment_error() < counter.error()
+    assert counter.increment_error(time=1) == counter.error(time=1)

@@ -12,7 +12,7 @@ from discreet.plan.query import AggregateFunction, Query, groupings, level_of
 from discreet.plan.reads import mentions, reads
 from discreet.plan.relations import JoinPerson, join_caps, nodes_of, tables_of, unit_of
 from discreet.plan.row_counts import held_counts
-from discreet.plan.schema import EachRow, KeyPath, Person, Table
+from discreet.plan.schema import EachRow, KeyPath, Person, PersonPeriod, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,8 @@ def _unit(tables: Sequence[Table]) -> str:
     if isinstance(tables[0].unit, EachRow):
         names = " or ".join(table.name for table in tables)
         return f"one row of {names}, and nobody's other rows"
+    if isinstance(tables[0].unit, PersonPeriod):
+        return tables[0].unit.words(tables[0].name)
     owners = " and ".join(dict.fromkeys(_owner(table) for table in tables))
     return f"one person with all of their rows, as {owners} tells people apart"
 
@@ -57,6 +59,8 @@ def _owner(table: Table) -> str:
             return f"{table.name}.{column}"
         case KeyPath(column, target, key):
             return f"{table.name}.{column} by way of {target}.{key}"
+        case PersonPeriod():
+            return table.unit.words(table.name)
         case EachRow():
             return f"each row of {table.name}"
 

@@ -36,6 +36,11 @@ class BaseRelease(ABC):
     def statement(self) -> str:
         """What was protected, how well, and what the release does not say."""
 
+    def on_version(self, dataset: str, version: int) -> "BaseRelease":
+        """The release with the version of the dataset that it was answered on, where it says so."""
+        del dataset, version
+        return self
+
     @abstractmethod
     def to_bytes(self) -> bytes:
         """Everything in it, as its kind of order reads it back."""

@@ -1,7 +1,7 @@
 """What comes back: a table of private numbers, their error bars, and what they cost."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -98,6 +98,11 @@ class Release(BaseRelease):
     def json_facts(self) -> dict[str, Any]:
         """Columns, rows and half-widths as plain JSON."""
         return release_json.release_facts(self)
+
+    def on_version(self, dataset: str, version: int) -> "Release":
+        """The release with a note on the version; the first one, before rows came, has none."""
+        note = f"answered on version {version} of {dataset}"
+        return self if version == 1 else replace(self, notes=(*self.notes, note))
 
     # --- storage --------------------------------------------------------------------------------
 

@@ -8,7 +8,17 @@ from discreet.curator.budget import Budget
 from discreet.curator.client.wire import read_number, write_number
 from discreet.curator.data import registry
 from discreet.errors import InputError
-from discreet.plan.schema import Bounds, EachRow, KeyPath, Keys, Limits, Person, Schema, Unit
+from discreet.plan.schema import (
+    Bounds,
+    EachRow,
+    KeyPath,
+    Keys,
+    Limits,
+    Person,
+    PersonPeriod,
+    Schema,
+    Unit,
+)
 from discreet.privacy import Neighbours
 from discreet.rationals import Real
 
@@ -56,6 +66,8 @@ def write_unit(unit: str | Unit) -> Any:
             return unit if isinstance(unit, str) else unit.column
         case KeyPath(column, table, key):
             return {"column": column, "table": table, "key": key}
+        case PersonPeriod(column, period, every):
+            return {"column": column, "period": period, "every": every}
         case EachRow():
             return {"each_row": True}
 
@@ -67,12 +79,15 @@ def read_unit(facts: object) -> str | Unit:
             return facts
         case {"column": str(column), "table": str(table), "key": str(key)}:
             return KeyPath(column, table, key)
+        case {"column": str(column), "period": str(period), "every": str(every)}:
+            return PersonPeriod(column, period, every)
         case {"each_row": True}:
             return EachRow()
     raise InputError(
         "unit cannot be read",
-        why="it is the column that names the person, a key path, or each row by itself",
-        fix='pass "patient", {"column": ..., "table": ..., "key": ...} or {"each_row": true}',
+        why="it is the person's column, a key path, a person in a period, or each row by itself",
+        fix='pass "patient", {"column": ..., "table": ..., "key": ...}, {"column": ..., "period": '
+        '..., "every": "day"} or {"each_row": true}',
     )
 
 

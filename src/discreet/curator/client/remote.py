@@ -1,5 +1,6 @@
 """A curator behind a server: the same methods, the same values, the same errors."""
 
+import datetime as dt
 import secrets
 import tempfile
 import time
@@ -135,6 +136,9 @@ class Remote(Curator, schemes=("http", "https")):
     def _online_state(self, charge: int) -> OnlineState:
         return OnlineState.from_bytes(self._link.get(f"/v1/online/{charge}").content)
 
+    def _stream_release(self, charge: int) -> Release:
+        return Release.from_bytes(self._link.get(f"/v1/streams/{charge}").content)
+
     # --- the owner ------------------------------------------------------------------------------
 
     def add(
@@ -170,6 +174,32 @@ class Remote(Curator, schemes=("http", "https")):
         }
         upload = self._uploaded(name, source, source_table)
         self._link.post("/v1/datasets", {**_known(said), "upload": upload}, safe=True)
+
+    def append(
+        self,
+        name: str,
+        rows: Any,
+        *,
+        through: dt.date | None = None,
+        again: bool = False,
+        max_table_rows: int | None = None,
+    ) -> int:
+        """Upload rows for a table that is there; the version that begins with them."""
+        if max_table_rows is not None:
+            raise InputError(
+                "max_table_rows for a curator behind a server",
+                why="the bound follows the rows there",
+                fix="leave it out",
+            )
+        said = {"table": name, "upload": self._uploaded(name, rows, None), "again": again}
+        day = {} if through is None else {"through": dt.date.isoformat(through)}
+        told = self._link.post("/v1/parts", {**said, **day}, safe=False)
+        return int(read_reply(told, lambda facts: facts["version"]))
+
+    def version(self, dataset: str) -> int:
+        """The newest version of a dataset."""
+        told = self._link.get(f"/v1/parts/{quote(dataset, safe='')}")
+        return int(read_reply(told, lambda facts: facts["version"]))
 
     def add_public(
         self,

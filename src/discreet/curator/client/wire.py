@@ -81,6 +81,7 @@ def write_terms(terms: Terms) -> dict[str, Any]:
         "delta": write_number(terms.delta, "delta"),
         "accuracy": accuracy,
         "weights": _write_weights(terms.weights or {}),
+        "as_of": terms.as_of,
     }
     return {name: fact for name, fact in facts.items() if fact is not None}
 
@@ -92,6 +93,7 @@ def read_terms(facts: Mapping[str, Any]) -> Terms:
         _perhaps(facts.get("delta"), lambda value: read_number(value, "delta")),
         _perhaps(facts.get("accuracy"), _read_accuracy),
         _perhaps(facts.get("weights"), _read_weights),
+        facts.get("as_of"),
     )
 
 

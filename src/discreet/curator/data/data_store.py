@@ -3,21 +3,30 @@
 import hashlib
 import re
 import secrets
+import shutil
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from discreet.curator.canonical_json import named
 from discreet.curator.data import intake, registry
 from discreet.curator.data.folder import Folder
-from discreet.curator.data.registry import Registration, Registry
+from discreet.curator.data.part_intake import (
+    check_new,
+    check_part,
+    content_digest,
+    incoming_part,
+    with_part,
+)
+from discreet.curator.data.registry import Part, Registration, Registry
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.witness import sync_file
-from discreet.engines.default import DefaultEngine, save
-from discreet.engines.engine import Engine
+from discreet.engines.default import DefaultEngine, as_arrow, save
+from discreet.engines.engine import Engine, Parts
 from discreet.errors import EngineError, InputError, LedgerError
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Query
@@ -26,9 +35,11 @@ from discreet.plan.schema import (
     Bounds,
     EachRow,
     Keys,
+    PersonPeriod,
     PublicTable,
     Schema,
     Table,
+    Unit,
     column_type,
 )
 from discreet.plan.work import Work, bound_work
@@ -71,7 +82,7 @@ class DataStore:
 
     def __init__(self, folder: Folder | None) -> None:
         self._folder = folder
-        self._frames: dict[str, Any] = {}
+        self._frames: dict[str, tuple[Any, ...]] = {}
         self._tables = Registry({}) if folder is None else folder.tables()
         self.renew()
         FORKS.renew_in_child(self)
@@ -80,6 +91,7 @@ class DataStore:
         """Look at the folder and open files when next needed; nothing of that outlives a fork."""
         self._lock = threading.RLock()
         self._engine: Engine | None = None
+        self._earlier: tuple[str, int, Engine] | None = None
         self._stamp: tuple[int, int, int] | None = None
 
     @property
@@ -98,9 +110,14 @@ class DataStore:
         """What questions are read against."""
         return self.tables.schema
 
-    def check(self, names: Iterable[str]) -> list[Registration]:
-        """The tables a question reads; InputError if the data of one is not what was added."""
+    def check(self, names: Iterable[str], version: int | None = None) -> list[Registration]:
+        """The tables a question reads; InputError if the data of one is not what was added.
+
+        `version` is that of their dataset, None for the newest.
+        """
         used = self.tables.used(names)
+        if version is not None:
+            used = [one if one.dataset is None else one.at(version) for one in used]
         for one in used:
             if one.table.name not in self._frames:
                 fresh = registry.check_unchanged(one)
@@ -117,7 +134,9 @@ class DataStore:
     def _restamp(self, fresh: Registration) -> None:
         """Remember that a file was read through, so that nobody has to read it again."""
         with self._lock:
-            self._tables = self._tables.with_stamp(fresh)
+            known = self._tables.tables[fresh.table.name]
+            fresh = known.stamped({part.source: part.stamp for part in fresh.files})
+            self._tables = self._tables.with_changed(fresh)
         if self._folder is not None:
             with suppress(LedgerError, OSError):  # where nothing can be written, it is read again
                 self._folder.restamp(fresh)
@@ -140,9 +159,28 @@ class DataStore:
                 return self._opened(sound)  # and again next time, when all may be there
             return self._engine
 
+    def open_at(self, dataset: str, version: int) -> Engine:
+        """An engine over all tables as they were at a version of a dataset.
+
+        That of an earlier version is kept for the next question.
+        """
+        with self._lock:
+            tables = self.tables
+            if (before := tables.at(dataset, version)) is tables:
+                return self.open()
+            if self._earlier is None or self._earlier[:2] != (dataset, version):
+                self._earlier = dataset, version, self._opened(before)
+            return self._earlier[2]
+
+    def open_parts(self, table: Table) -> Engine:
+        """An engine over one dataset, whose rows of a table say which part they are of: PART."""
+        tables = self.tables.within([self.tables.tables[table.name].dataset or ""])
+        return self._opened(tables, tell_parts=table)
+
     def close(self) -> None:
         """Let go of files."""
         with self._lock:
+            self._earlier = None
             if self._engine is not None:
                 self._engine.close()
                 self._engine = None
@@ -176,7 +214,7 @@ class DataStore:
         """
         self.tables.check_free(table.name)
         one = self._place(table, incoming, dataset)
-        frames = {table.name: incoming.rows} if one.source == _MEMORY else {}
+        frames = {table.name: (incoming.rows,)} if one.source == _MEMORY else {}
         try:
             before = self.tables
             engine = self._opened(_checked(before, one), frames)
@@ -194,9 +232,105 @@ class DataStore:
                 Path(one.source).unlink(missing_ok=True)  # nobody is told that it is here
             raise
 
+    # --- parts ----------------------------------------------------------------------------------
+
+    def append(
+        self,
+        name: str,
+        source: Any,
+        settle: Callable[[Registration, Part], int],
+        *,
+        again: bool = False,
+        max_table_rows: int | None = None,
+    ) -> int:
+        """Add rows to a private table, as a part that never changes; the version it begins.
+
+        `settle` is called once nothing is left to refuse, and gives the number of the entry that
+        proves the part. What is read and checked are the new rows alone. `again` takes rows that
+        were appended before.
+        """
+        table, before = self._private(name), self.tables
+        one = before.tables[name]
+        part, rows = self._place_part(one, incoming_part(table, source))
+        frames = {name: (*self._frames[name], rows)} if part.source == _MEMORY else {}
+        try:
+            count = check_part(table, self._sources(one)[0], rows)
+            if count and not again:
+                check_new(one, part)
+            total = count + self.open().row_count(name)
+            bound = max(one.row_bound, registry.table_rows(total))
+            if max_table_rows is not None:
+                bound = _bound_rows(total, max_table_rows, name)
+            part = replace(part, max_table_rows=bound, version=before.data_version(one.dataset) + 1)
+            engine = self._opened(with_part(before, name, part), frames)
+            with self._lock, nullcontext() if self._folder is None else self._folder.held():
+                fresh = self.tables
+                one = fresh.tables[name]
+                part = replace(part, version=fresh.data_version(one.dataset) + 1)
+                _check_alone(one, before.tables[name])
+                if self._folder is not None:  # first: what a crash leaves is found again
+                    self._folder.save(fresh.with_changed(replace(one, pending=part)))
+                part = replace(part, entry=settle(one, part))
+                self._keep(with_part(fresh, name, part), frames)
+                self._engine = engine if fresh is before else None
+        except BaseException:
+            self._drop(part)
+            raise
+        return part.version
+
+    def settle_pending(self, find: Callable[[Registration, Part], int]) -> None:
+        """Finish, or undo, what was being appended when its process was killed.
+
+        `find` gives the number of the entry that proves a part, 0 where there is none.
+        """
+        if self._folder is None or not any(one.pending for one in self.tables.tables.values()):
+            return
+        with self._lock, self._folder.held():  # whoever is still appending holds it
+            tables = self._folder.tables()
+            for name, one in tables.tables.items():
+                if one.pending is not None:
+                    part = replace(one.pending, entry=find(one, one.pending))
+                    undone = tables.with_changed(replace(one, pending=None))
+                    tables = with_part(tables, name, part) if part.entry else undone
+            self._keep(tables, {})
+
+    def _private(self, name: str) -> Table:
+        found = self.tables.tables.get(name)
+        if found is None or not isinstance(found.table, Table):
+            private = [n for n, one in self.tables.tables.items() if one.dataset is not None]
+            raise unknown("private table", name, private)
+        return found.table
+
+    def _place_part(self, one: Registration, incoming: intake.Incoming) -> tuple[Part, Any]:
+        """Where the rows are kept from now on, and what an engine reads them from."""
+        salt, path = secrets.token_hex(16), incoming.reference
+        if self._folder is None:
+            rows = as_arrow(incoming.rows if path is None else path, list(one.table.columns))
+            return Part(_MEMORY, content_digest(rows), salt=salt), rows
+        if path is None or str(path) in {part.source for part in one.files}:
+            name = Path(file_name(one.table.name)).stem
+            copy = (self._folder.data / f"{name}-{salt}.parquet").resolve()
+            if path is None:
+                _copy_in(incoming.rows, copy, one.table.name)
+            else:  # byte by byte: it is known by its digest
+                shutil.copyfile(path, copy)
+                sync_file(copy)
+            path = copy
+        before = registry.stamp(path)
+        return Part(str(path), registry.fingerprint(path), salt=salt, stamp=before), str(path)
+
+    def _drop(self, part: Part) -> None:
+        """Remove a copy that no table was made of; unless the ledger may have it."""
+        tables = Registry({}) if self._folder is None else self._folder.tables()
+        kept = {one.pending.source for one in tables.tables.values() if one.pending}
+        kept |= {file.source for one in tables.tables.values() for file in one.files}
+        path = Path(part.source)
+        if part.source not in kept and part.salt in path.stem:
+            path.unlink(missing_ok=True)
+
     def max_table_rows(self, name: str) -> int:
         """The public bound on the rows of a table."""
-        stated = self.tables.tables[name].max_table_rows
+        stated = self.tables.tables[name].row_bound
         return stated or registry.table_rows(self.open().row_count(name))
 
     def bound_work(self, query: Query) -> Work:
@@ -228,11 +362,28 @@ class DataStore:
         before = registry.stamp(path)  # what changes meanwhile is read again when it is asked about
         return Registration(table, str(path), registry.fingerprint(path), dataset, before)
 
-    def _opened(self, tables: Registry, new: Mapping[str, Any] | None = None) -> Engine:
-        engine, frames = DefaultEngine(), {**self._frames, **(new or {})}
-        sources = {name: frames.get(name, one.source) for name, one in tables.tables.items()}
+    def _sources(
+        self, one: Registration, new: Mapping[str, tuple[Any, ...]] = MappingProxyType({})
+    ) -> tuple[Any, ...]:
+        """The parts of a table: files, or frames in memory."""
+        frames = new.get(one.table.name, self._frames.get(one.table.name))
+        return tuple(p.source for p in one.files) if frames is None else frames[: len(one.files)]
+
+    def _opened(
+        self,
+        tables: Registry,
+        new: Mapping[str, tuple[Any, ...]] = MappingProxyType({}),
+        tell_parts: Table | None = None,
+    ) -> Engine:
+        engine, sources, schema = DefaultEngine(), dict[str, Any](), tables.schema
+        for name, one in tables.tables.items():
+            rows, numbers = self._sources(one, new), tuple(part.version for part in one.files)
+            whole = len(rows) == 1 and (tell_parts is None or name != tell_parts.name)
+            sources[name] = rows[0] if whole else Parts(rows, numbers)
+        if tell_parts is not None:
+            schema = Schema({**schema.tables, tell_parts.name: tell_parts})
         try:
-            engine.open(tables.schema, sources)
+            engine.open(schema, sources)
         except BaseException:
             engine.close()
             raise
@@ -240,7 +391,16 @@ class DataStore:
 
     def _replace(self, tables: Registry) -> None:
         # An engine that still answers questions is let go of when it has answered them.
-        self._tables, self._engine = tables, None
+        self._tables, self._engine, self._earlier = tables, None, None
+
+
+def _check_alone(one: Registration, before: Registration) -> None:
+    if [part.entry for part in one.parts] != [part.entry for part in before.parts]:
+        raise InputError(
+            f"somebody else has appended to {one.table.name} meanwhile",
+            why="parts come one after the other, and each is compared with those before",
+            fix="append again",
+        )
 
 
 def _checked(before: Registry, one: Registration) -> Registry:
@@ -323,12 +483,18 @@ def _about_same(tables: Registry, one: Registration) -> list[Table]:
 def _check_units(tables: Registry, one: Registration) -> None:
     """Refuse to count people and single rows under one budget."""
     same = _about_same(tables, one) if isinstance(one.table, Table) else []
-    if len({isinstance(tables.schema.path(other)[1], EachRow) for other in same}) > 1:
+    if len({_unit_kind(tables.schema.path(other)[1]) for other in same}) > 1:
         raise InputError(
             f"{one.table.name} protects others than the tables of {one.dataset} do",
-            why="one budget cannot count people and single rows together",
+            why="one budget cannot count people, people in periods and single rows together",
             fix="name the person in each of them, or add it as a dataset of its own",
         )
+
+
+def _unit_kind(unit: Unit) -> str:
+    if isinstance(unit, PersonPeriod):
+        return unit.every
+    return "row" if isinstance(unit, EachRow) else "person"
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> InputError:

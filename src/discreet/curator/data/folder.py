@@ -125,12 +125,12 @@ class Folder:
         with self.held():
             tables = self.tables()
             known = tables.tables.get(one.table.name)
-            if known is not None and replace(known, stamp=one.stamp) == one:
-                self.save(tables.with_stamp(one))
+            if known is not None and _unstamped(known) == _unstamped(one):
+                self.save(tables.with_changed(one))
 
     def is_littered(self) -> bool:
         """Whether there are files among the data that no table names."""
-        named = {Path(one.source).name for one in self.tables().tables.values()}
+        named = _file_names(self.tables())
         data = self.path / _DATA
         return data.is_dir() and any(path.name not in named for path in data.iterdir())
 
@@ -141,10 +141,12 @@ class Folder:
         whose content the ledger says was added: its table may be put back.
         """
         with suppress(OSError), self.held():
-            named = {Path(one.source).name for one in self.tables().tables.values()}
+            named = _file_names(self.tables())
             for path in (self.path / _DATA).iterdir():
-                old = path.stat().st_mtime < time.time() - unused
-                if old and path.name not in named and registry.fingerprint(path) not in added:
+                if path.stat().st_mtime >= time.time() - unused or path.name in named:
+                    continue
+                whole, salt = registry.fingerprint(path), path.stem.rpartition("-")[2]
+                if not {whole, registry.salted(salt, whole)} & set(added):
                     path.unlink()
 
     def _written(self, source: str) -> str:
@@ -170,9 +172,24 @@ class Folder:
 
 def _located(tables: Registry, where: Callable[[str], str]) -> Registry:
     """The same tables with their sources named otherwise."""
-    return Registry(
-        {name: replace(one, source=where(one.source)) for name, one in tables.tables.items()}
-    )
+
+    def moved(one: Registration) -> Registration:
+        parts = tuple(replace(part, source=where(part.source)) for part in one.parts)
+        last = one.pending and replace(one.pending, source=where(one.pending.source))
+        return replace(one, source=where(one.source), parts=parts, pending=last)
+
+    return Registry({name: moved(one) for name, one in tables.tables.items()})
+
+
+def _unstamped(one: Registration) -> Registration:
+    """What is said of a table, but for when its files were looked at."""
+    return replace(one, stamp="", parts=tuple(replace(part, stamp="") for part in one.parts))
+
+
+def _file_names(tables: Registry) -> set[str]:
+    """The names of all files that tables are made of."""
+    files = [part for one in tables.tables.values() for part in (*one.files, one.pending)]
+    return {Path(part.source).name for part in files if part is not None}
 
 
 def is_curator(path: Path) -> bool:

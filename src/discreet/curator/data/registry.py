@@ -2,7 +2,8 @@
 
 A dataset is a private table and whatever shares its people and its budget. Public tables belong to
 nobody and serve all datasets. Sources are files, by reference or copied in, and named with a
-fingerprint: data that has changed is another version, and has to be added again.
+fingerprint: data that has changed is refused. Rows that come later are further parts of a table;
+each part begins a version of its dataset, and no part ever changes.
 """
 
 import dataclasses
@@ -20,14 +21,69 @@ from discreet.curator.progress import open_watched
 from discreet.errors import InputError, LedgerError
 from discreet.plan import canonical
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.schema import EachRow, KeyPath, Limits, Person, PublicTable, Schema, Table
+from discreet.plan.schema import (
+    EachRow,
+    KeyPath,
+    Limits,
+    Person,
+    PersonPeriod,
+    PublicTable,
+    Schema,
+    Table,
+)
 
 _FORMAT = 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Part:
+    """Rows of a table in one file, and the version of the dataset that began with them.
+
+    The ledger has their digest with a `salt` that it does not have: of a few rows, a plain digest
+    would confirm a guess. `entry` is the number of that entry, 0 while there is none.
+    """
+
+    source: str
+    fingerprint: str
+    version: int = 1
+    salt: str = ""
+    stamp: str = ""
+    entry: int = 0
+    max_table_rows: int = 0
+
+    @property
+    def digest(self) -> str:
+        """What the ledger knows the rows by."""
+        return salted(self.salt, self.fingerprint) if self.salt else self.fingerprint
+
+    def check(self, table: str) -> "Part":
+        """Refuse data that is not what was added; what is told is the newest stamp."""
+        path = Path(self.source)
+        if path.is_file():
+            now = stamp(path)
+            if now == self.stamp:
+                return self
+            if fingerprint(path) == self.fingerprint:
+                return dataclasses.replace(self, stamp=now)
+        raise InputError(
+            f"the data behind {table} has changed or is gone",
+            why="parts of a table never change; rows that come later are appended",
+            fix="put the file back, append what is new, or ask the owner to add the data under a "
+            "new name",
+        )
+
+
+def salted(salt: str, fingerprint: str) -> str:
+    """A digest that tells nothing to those who do not have the salt."""
+    return hashlib.sha256(f"{salt}:{fingerprint}".encode()).hexdigest()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Registration:
     """A table, where its rows are, and the dataset whose budget it spends (None: public).
+
+    `parts` were appended, in this order. `pending` is one that the ledger may or may not have: its
+    process was killed in between, or is still at it.
 
     `entry` is the number of the entry in the ledger that proves it; 0 where that was not kept.
     `max_table_rows` is a public bound on the rows of the table, which estimates of time rest on; 0
@@ -41,6 +97,35 @@ class Registration:
     stamp: str = ""
     entry: int = 0
     max_table_rows: int = 0
+    parts: tuple[Part, ...] = ()
+    pending: Part | None = None
+
+    @property
+    def files(self) -> tuple[Part, ...]:
+        """All parts, what was added first."""
+        first = Part(self.source, self.fingerprint, 1, "", self.stamp, self.entry)
+        return (first, *self.parts)
+
+    @property
+    def row_bound(self) -> int:
+        """The public bound on the rows of all parts."""
+        return self.parts[-1].max_table_rows if self.parts else self.max_table_rows
+
+    def at(self, version: int) -> "Registration":
+        """The table as it was at a version of its dataset."""
+        kept = tuple(part for part in self.parts if part.version <= version)
+        return self if len(kept) == len(self.parts) else dataclasses.replace(self, parts=kept)
+
+    def stamped(self, now: Mapping[str, str]) -> "Registration":
+        """The same with the newest stamps of files, by their paths."""
+        parts = [dataclasses.replace(p, stamp=now.get(p.source, p.stamp)) for p in self.parts]
+        first = now.get(self.source, self.stamp)
+        return dataclasses.replace(self, stamp=first, parts=tuple(parts))
+
+    def part_said(self, part: Part) -> dict[str, Any]:
+        """What the ledger is told about rows that are appended."""
+        named = {"table": self.table.name, "dataset": self.dataset, "version": part.version}
+        return {**named, "data": part.digest, "max_table_rows": part.max_table_rows}
 
     @property
     def said(self) -> dict[str, Any]:
@@ -89,14 +174,26 @@ class Registry:
                 fix="give the new table another name",
             )
 
-    def with_stamp(self, registration: Registration) -> "Registry":
-        """A table that was looked at again."""
+    def with_changed(self, registration: Registration) -> "Registry":
+        """A table that was looked at again, or has another part."""
         return Registry({**self.tables, registration.table.name: registration})
 
     def datasets(self) -> list[str]:
         """The names of all datasets."""
         found = [one.dataset for one in self.tables.values() if one.dataset]
         return list(dict.fromkeys(found))
+
+    def data_version(self, dataset: str | None) -> int:
+        """The newest version of a dataset: 1, and one more for each part of its tables."""
+        inside = (one for one in self.tables.values() if one.dataset == dataset)
+        return max((part.version for one in inside for part in one.parts), default=1)
+
+    def at(self, dataset: str, version: int) -> "Registry":
+        """All tables, those of a dataset as they were at a version of it."""
+        inside = (one for one in self.tables.values() if one.dataset == dataset)
+        cut = {one.table.name: one.at(version) for one in inside}
+        same = all(cut[name] is self.tables[name] for name in cut)
+        return self if same else Registry({**self.tables, **cut})
 
     def within(self, datasets: Collection[str] | None) -> "Registry":
         """The tables of some datasets and the public ones; None keeps all.
@@ -154,7 +251,7 @@ _FEWEST_ROWS = 10_000
 
 def version(used: Iterable[Registration]) -> str:
     """A digest of the data that a question reads; other tables may come without changing it."""
-    prints = [f"{one.table.name}:{one.fingerprint}" for one in used]
+    prints = [":".join((one.table.name, *(f.digest for f in one.files))) for one in used]
     return hashlib.sha256("\n".join(prints).encode()).hexdigest()[:32]
 
 
@@ -181,30 +278,23 @@ def stamp(path: Path) -> str:
 
 
 def check_unchanged(registration: Registration) -> Registration:
-    """Refuse to answer from data that is not what was added; what is told is its newest stamp."""
-    path = Path(registration.source)
-    if path.is_file():
-        now = stamp(path)
-        if now == registration.stamp:
-            return registration
-        if fingerprint(path) == registration.fingerprint:
-            return dataclasses.replace(registration, stamp=now)
-    raise InputError(
-        f"the data behind {registration.table.name} has changed or is gone",
-        why="a new version of the data is new data, with a budget of its own to be decided",
-        fix="put the file back, or ask the owner to add the new data under a new name",
-    )
+    """Refuse to answer from data that is not what was added; what is told has newest stamps."""
+    now = tuple(part.check(registration.table.name) for part in registration.files)
+    if now == registration.files:
+        return registration
+    return registration.stamped({part.source: part.stamp for part in now})
 
 
 def check_content(registration: Registration) -> None:
-    """Read a file through: disks forget bits without changing any stamp."""
-    path = Path(registration.source)
-    if not path.is_file() or fingerprint(path) != registration.fingerprint:
-        raise LedgerError(
-            f"the data behind {registration.table.name} is not what was added",
-            why="its file is gone, or its content has changed, on purpose or by its disk",
-            fix="put the file back from an intact copy; answers since then rest on other data",
-        )
+    """Read all files through: disks forget bits without changing any stamp."""
+    for part in registration.files:
+        path = Path(part.source)
+        if not path.is_file() or fingerprint(path) != part.fingerprint:
+            raise LedgerError(
+                f"the data behind {registration.table.name} is not what was added",
+                why="a file of it is gone, or its content has changed, on purpose or by its disk",
+                fix="put the file back from an intact copy; answers since then rest on other data",
+            )
 
 
 def is_unchanged(registration: Registration) -> bool:
@@ -255,6 +345,10 @@ def write_whole(path: Path, facts: Mapping[str, Any]) -> None:
 def _facts(one: Registration) -> dict[str, Any]:
     kept: dict[str, Any] = {"source": one.source, "fingerprint": one.fingerprint}
     kept |= {"stamp": one.stamp, "entry": one.entry, "max_table_rows": one.max_table_rows}
+    if one.parts:
+        kept["parts"] = [dataclasses.asdict(part) for part in one.parts]
+    if one.pending is not None:
+        kept["pending"] = dataclasses.asdict(one.pending)
     return {**kept, **table_facts(one.table, one.dataset)}
 
 
@@ -287,6 +381,8 @@ def _registration(facts: Mapping[str, Any]) -> Registration:
         facts["stamp"],
         facts.get("entry", 0),
         facts.get("max_table_rows", 0),
+        tuple(Part(**part) for part in facts.get("parts", ())),
+        Part(**facts["pending"]) if facts.get("pending") else None,
     )
 
 
@@ -296,7 +392,7 @@ def read_table(facts: Mapping[str, Any]) -> Table | PublicTable:
     if "key" in facts:
         return PublicTable(facts["name"], columns, tuple(facts["key"]))
     unit = dict(facts["unit"])
-    kinds = {"Person": Person, "Path": KeyPath, "EachRow": EachRow}
+    kinds = {"Person": Person, "PersonPeriod": PersonPeriod, "Path": KeyPath, "EachRow": EachRow}
     made = kinds[unit.pop("kind")](**unit)
     return Table(facts["name"], columns, made, Limits(**facts["limits"]))
 

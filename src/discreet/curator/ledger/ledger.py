@@ -460,6 +460,10 @@ class Ledger:
         found = self._noted("WHERE n.kind = 'added' AND n.subject = ?", table)
         return found[-1] if found else None
 
+    def appended(self, table: str) -> tuple[Entry, ...]:
+        """The entries of all parts of a table, in order."""
+        return self._noted("WHERE n.kind = 'appended' AND n.subject = ?", table)
+
     def noted(self, kind: str, *, after: int = 0) -> tuple[Entry, ...]:
         """Entries of a kind in `schema.NOTED`, in order, those that follow number `after`."""
         return self._noted("WHERE n.kind = ? AND n.sequence > ?", kind, after)

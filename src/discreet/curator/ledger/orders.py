@@ -46,6 +46,8 @@ class Order:
     decisions: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
     also: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """Digests of the same plan with prices in other measures: what was measured is the same."""
+    data_version: int = field(default=1, compare=False)
+    """The version of the dataset that it is answered on; `version` is a digest of what it reads."""
     question: str = field(init=False, repr=False)
     """The digest under which an answer is found again."""
 
@@ -85,11 +87,13 @@ class Order:
         """Plain JSON; `from_dict` reads it back."""
         asked = {} if self.asked is None else {"asked": self.asked}
         kind = {} if self.kind == "query" else {"kind": self.kind}
+        number = {} if self.data_version == 1 else {"data_version": self.data_version}
         decided = {} if self.decisions is None else {"decisions": dict(self.decisions)}
         return {
             **asked,
             **kind,
             **decided,
+            **number,
             "dataset": self.dataset,
             "version": self.version,
             "request": self.request,
@@ -114,6 +118,7 @@ class Order:
             stored.get("asked"),
             stored.get("kind", "query"),
             stored.get("decisions"),
+            data_version=stored.get("data_version", 1),
         )
 
 

@@ -20,7 +20,7 @@ from discreet.curator.reports.deployment_fields import SECTORS
 from discreet.curator.reports.stated_cap import promised
 from discreet.errors import InputError
 from discreet.plan.kinds import Type
-from discreet.plan.schema import EachRow, KeyPath, Limits, Person, Table
+from discreet.plan.schema import EachRow, KeyPath, Limits, Person, PersonPeriod, Table
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import EPSILON
 
@@ -171,6 +171,8 @@ def _units(tables: Sequence[Table]) -> str:
                 words.append(f"a person with all rows, as {table.name}.{column} names them")
             case KeyPath(column, target, key):
                 words.append(f"{table.name}.{column} leads to them by {target}.{key}")
+            case PersonPeriod():
+                words.append(table.unit.words(table.name))
             case EachRow():
                 words.append(f"a single row of {table.name}")
     return "; ".join(words)

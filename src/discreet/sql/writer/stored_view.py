@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
+from discreet.plan.expressions import Unit
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.schema import PERSON, EachRow, KeyPath, PublicTable, Schema, Table
+from discreet.plan.schema import PERSON, EachRow, KeyPath, PersonPeriod, PublicTable, Schema, Table
 from discreet.plan.texts import longest_stored
 from discreet.sql.writer.dialect import Dialect
 from discreet.sql.writer.scan import render_scan_column
@@ -35,11 +36,29 @@ def render_view(
         return f"SELECT {', '.join(columns)} FROM {source}"
     person = dialect.identifier(PERSON)
     first = hops[0].column if hops else unit.column
-    columns.insert(0, f"{read_name(table, first, physical, dialect)} AS {person}")
+    name = read_name(table, first, physical, dialect)
+    if isinstance(unit, PersonPeriod):
+        name = _in_period(name, unit, table, values[unit.period], dialect)
+    columns.insert(0, f"{name} AS {person}")
     rows = f"(SELECT {', '.join(columns)} FROM {source}) AS s"
     joins, last = _joins(hops, unit.column, schema, physical, dialect)
     shown = [f"{last}.{person}", *(f"s.{dialect.identifier(name)}" for name in table.columns)]
     return f"SELECT {', '.join(shown)} FROM {rows}{joins} WHERE {last}.{person} IS NOT NULL"
+
+
+def _in_period(
+    name: str, unit: PersonPeriod, table: Table | PublicTable, moment: str, dialect: Dialect
+) -> str:
+    """A person and a period as one text, NULL where either is; the period has no colon in it."""
+    kind = table.columns[unit.period].kind
+    began = dialect.encoded(dialect.truncate(Unit(unit.every), moment, kind), kind)
+    who = table.columns[unit.column].kind
+    written = dialect.cast(name, Kind.TEXT, who if who in _PLAIN else Kind.INTEGER)
+    return f"({began} || ':' || {written})"
+
+
+_PLAIN = (Kind.TEXT, Kind.DATE, Kind.BOOLEAN)
+"""Kinds of names that `read_name` leaves as they are; it makes whole numbers of all others."""
 
 
 def render_repeated(

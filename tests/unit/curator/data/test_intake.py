@@ -30,7 +30,7 @@ def kinds(curator):
 
 
 def rows_of(curator):
-    return curator._data_store._frames["visits"]
+    return curator._data_store._frames["visits"][0]
 
 
 @pytest.mark.parametrize("text", ["1,Haifa,a,5\n", "x,Haifa,3,five\n", "", '"1","Haifa",,\n'])

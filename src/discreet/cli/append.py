@@ -1,0 +1,46 @@
+"""`discreet append`: more rows for a table that is there."""
+
+import json
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from discreet.cli.options import curator_option, open_curator, shape_options
+from discreet.cli.rows import write_csv
+
+
+@click.command()
+@click.argument("table")
+@click.argument("source", type=click.Path(path_type=Path))
+@curator_option
+@click.option("--through", type=click.DateTime(["%Y-%m-%d"]), help="Rows are complete to this day.")
+@click.option("--again", is_flag=True, help="Take rows that were appended before.")
+@shape_options
+def append(
+    *,
+    table: str,
+    source: Path,
+    folder: Path,
+    through: datetime | None,
+    again: bool,
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """Append rows to a private table.
+
+    They begin a version of its dataset; earlier versions can still be asked about. No budget grows:
+    known people have the accounts they had. Standing questions go on through the day of --through.
+
+    Example: discreet append visits monday.parquet --through 2026-01-05
+    """
+    with open_curator(folder) as curator:
+        day = None if through is None else through.date()
+        version = curator.append(table, source, through=day, again=again)
+    told = {"table": table, "version": version}
+    if as_csv:
+        click.echo(write_csv([told], list(told)), nl=False)
+    elif as_json:
+        click.echo(json.dumps(told))
+    else:
+        click.echo(f"{table} is at version {version}")

@@ -1,0 +1,265 @@
+"""Standing questions: the kind of order that is charged once and answered period after period."""
+
+import datetime as dt
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.answer.execute.totals import known_keys
+from discreet.answer.plan.price import Price
+from discreet.answer.plan.public_facts import facts_of
+from discreet.answer.plan.set_plan import Charged
+from discreet.answer.present.base_release import Cost
+from discreet.answer.present.number_text import counted
+from discreet.answer.present.release import Release
+from discreet.curator.planned_orders import OrderExplanation, PlannedOrder
+from discreet.curator.stream_reading import StreamQuery
+from discreet.engines.engine import ARROW, Deadline, Engine
+from discreet.mechanisms import Gaussian
+from discreet.mechanisms.continual import FactorizedCount
+from discreet.mechanisms.prefix_sums import BITS
+from discreet.plan import canonical
+from discreet.plan.bounding import FULL, group_count, is_by_row
+from discreet.plan.calendar import beginnings
+from discreet.plan.expressions import Unit
+from discreet.plan.kinds import Kind
+from discreet.plan.query import Query
+from discreet.plan.relations import JoinPublic, Scan, columns_of, nodes_of
+from discreet.plan.work import Work
+from discreet.privacy import EPSILON, Neighbours
+from discreet.privacy.budgets.charges import Charge, Measure, price
+from discreet.sql.writer.dialect import Dialect
+
+MOST_PERIODS: Final = 10_000
+MOST_NUMBERS: Final = 10**6
+"""The most numbers that a standing question ever tells: periods times groups."""
+
+
+@dataclass(frozen=True)
+class StreamOrder(PlannedOrder):
+    """A standing question with its price, which pays for all periods.
+
+    Guarantee:
+        All numbers that are ever told for it, whatever parts come, and however they depend on the
+        answers so far, are one release of `counter`: mu-Gaussian differential privacy for a person
+        who counts in at most `max_periods` periods, with `max_rows` rows in each.
+    """
+
+    query: Query
+    column: str
+    every: str
+    since: dt.date
+    until: dt.date
+    max_periods: int
+    max_rows: int
+    asked_for: Price
+    about: Neighbours
+    kind = "stream"
+
+    @cached_property
+    def reading(self) -> StreamQuery:
+        """How rows are read."""
+        by_row = is_by_row(self.query)
+        bounds = (1, 1) if by_row else (self.max_periods, self.max_rows)
+        return StreamQuery(self.query, self.column, self.every, *bounds)
+
+    @cached_property
+    def calendar(self) -> tuple[dt.date, ...]:
+        """The beginning of each period, from the one that holds `since` to that of `until`."""
+        low, high, unit = self.since, self.until, Unit(self.every)
+        if date_kind(self.query, self.column) is Kind.TIMESTAMP:
+            low = dt.datetime.combine(low, dt.time())
+            high = dt.datetime.combine(high, dt.time(23))
+        return tuple(islice(beginnings(low, high, unit), MOST_PERIODS + 1))
+
+    @cached_property
+    def last_days(self) -> tuple[dt.date, ...]:
+        """The last day of each period: once rows are complete through it, so is the period."""
+        days = [one.date() if isinstance(one, dt.datetime) else one for one in self.calendar]
+        if self.every == "hour":
+            return tuple(days)
+        later = islice(beginnings(days[-1], days[-1] + dt.timedelta(366), Unit(self.every)), 1, 2)
+        return tuple(one - dt.timedelta(1) for one in [*days[1:], *later])
+
+    @cached_property
+    def counter(self) -> FactorizedCount:
+        """The mechanism: one stream of vectors, one number a group."""
+        weight = FULL * self.reading.max_rows
+        return FactorizedCount(
+            horizon=len(self.calendar),
+            epsilon=self.asked_for.epsilon,
+            delta=self.asked_for.delta,
+            sensitivity=weight if self.about is Neighbours.ADD_REMOVE else 2 * weight,
+            steps_per_unit=self.reading.max_periods,
+            neighbours=self.about,
+        )
+
+    @property
+    def guarantees(self) -> tuple[Charged, ...]:
+        """That of all periods together."""
+        return (self.counter.guarantee,)
+
+    def charge(self, measure: Measure) -> Charge:
+        """What all periods cost; an account that counts epsilons pays the (epsilon, delta)."""
+        if measure == EPSILON:
+            epsilon, delta = self.asked_for.epsilon, self.asked_for.delta
+            return Charge(epsilon, delta, measure=measure, neighbours=self.about)
+        return price(self.counter.guarantee, measure)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """What its guarantee speaks of."""
+        return self.about
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The names of all tables that it reads, public ones too."""
+        return _tables(self.query)
+
+    @property
+    def text(self) -> str:
+        """What is asked, as the ledger stores it."""
+        said = {
+            "query": canonical.write(self.query),
+            "column": self.column,
+            "every": self.every,
+            "since": self.since.isoformat(),
+            "until": self.until.isoformat(),
+            "max_periods": self.max_periods,
+            "max_rows": self.max_rows,
+            "epsilon": str(self.asked_for.epsilon),
+            "delta": str(self.asked_for.delta),
+            "neighbours": self.about.value,
+        }
+        return json.dumps(said, sort_keys=True)
+
+    def decisions(self) -> Mapping[str, Any]:
+        """How it is measured: by the square-root factorization."""
+        return {"version": 1, "variance": str(self.counter.variance)}
+
+    def explain(self, dialect: Dialect) -> OrderExplanation:
+        """What it will cost, how wrong its numbers will be, and what others would cost."""
+        del dialect
+        counter, periods = self.counter, len(self.calendar)
+        once = self._plain_error(self.asked_for)
+        # Each of as many questions has rho/periods, whatever the exact conversion of epsilon.
+        again = once * math.sqrt(periods)
+        facts = {
+            "periods": periods,
+            "groups": group_count(self.query),
+            "running_total": round(counter.error() / FULL + 0.5, 1),
+            "one_period": round(counter.increment_error() / FULL + 1, 1),
+            "one_release": round(once, 1),
+            "new_question_each_period": round(again, 1),
+            "new_question_each_period_epsilon": float(self.asked_for.epsilon * periods),
+        }
+        reading = self.reading
+        bound = (
+            f"{counted(reading.max_periods, self.every)} with {counted(reading.max_rows, 'row')}"
+        )
+        text = (
+            f"a standing question over {periods:,} {self.every}s and {facts['groups']:,} groups, "
+            f"charged once\none person counts in at most {bound} in each: the first ones; later "
+            "rows count for nothing\nrows that arrive late count in the period in which they "
+            f"arrive\nrunning totals: ± {facts['running_total']:,} at the last {self.every}, 95 "
+            f"times in 100; what one {self.every} adds: ± {facts['one_period']:,}\n"
+            f"one release of the last totals alone, for the same price: ± {facts['one_release']:,}"
+            f"\na new question each {self.every}, for the same price in all: ± "
+            f"{facts['new_question_each_period']:,}; for this epsilon each, it would cost epsilon "
+            f"{facts['new_question_each_period_epsilon']:,g} in all"
+        )
+        return OrderExplanation(self.asked_for, self.about, text, facts)
+
+    def _plain_error(self, cost: Price) -> float:
+        """The half-width of one release of counts in which a person counts with all their rows."""
+        rows = self.reading.max_periods * self.reading.max_rows
+        rows *= 1 if self.about is Neighbours.ADD_REMOVE else 2
+        return float(Gaussian(epsilon=cost.epsilon, delta=cost.delta, sensitivity=rows).error(0.95))
+
+    def seconds(self, bound: Callable[[Query], Work]) -> float:
+        """How long reading all rows takes at most."""
+        return bound(self.query).seconds
+
+    def measure(self, engine: Engine, until: Deadline | None) -> bytes:
+        """Nothing yet: each period is a step of the charge."""
+        del engine, until
+        return b"{}"
+
+    def present(self, measured: bytes) -> Release:
+        """The release before any period."""
+        del measured
+        return self.release([])
+
+    def release(self, measured: list[list[int]]) -> Release:
+        """What the noisy numbers of the periods so far say, to whole rows.
+
+        Running totals are post-processing of all of them, and what a period adds is the difference
+        of two running totals: one adds up to the other.
+        """
+        done, name = len(measured), self.query.aggregates[0].name
+        keys, groups = known_keys(self.query)
+        totals = _running(self.counter, np.array(measured, dtype=np.float64).reshape(done, groups))
+        added = np.diff(totals, axis=0, prepend=np.zeros((1, groups), dtype=np.int64))
+        kind = ARROW[date_kind(self.query, self.column)]
+        days = [day for day in self.calendar[:done] for _ in range(groups)]
+        columns = {self.every: pa.array(days, kind)}
+        for key, values in zip(self.query.keys, keys.values(), strict=True):
+            columns[key.name] = pa.concat_arrays([values] * done) if done else values.slice(0, 0)
+        columns[name] = pa.array(totals.ravel(), pa.int64())
+        columns[f"{name}_added"] = pa.array(added.ravel(), pa.int64())
+        widths = {name: self.counter.error, f"{name}_added": self.counter.increment_error}
+        rounding = {name: 0.5, f"{name}_added": 1.0}
+        facts = facts_of(self.query)
+        return Release(
+            pa.table(columns),
+            {
+                one: pa.array(
+                    np.repeat(
+                        [width(0.95, t) / FULL + rounding[one] for t in range(1, done + 1)], groups
+                    ),
+                    pa.float64(),
+                )
+                for one, width in widths.items()
+            },
+            dict.fromkeys(widths, "exact"),
+            self.asked_for,
+            self.counter.guarantee,
+            (Cost("all periods", "Gaussian", self.counter.guarantee),),
+            (self._bounds_said(), f"{done} of {len(self.calendar)} periods have been answered"),
+            replace(facts, keys=(self.every, *(key.name for key in self.query.keys))),
+        )
+
+    def _bounds_said(self) -> str:
+        bounds = self.reading
+        return (
+            "one price for all periods; Gaussian noise; one person weighs at most "
+            f"{counted(bounds.max_rows, 'row')} in each of the first "
+            f"{counted(bounds.max_periods, 'period')} in which they have any; rows that arrive "
+            "late count in the period in which they arrive"
+        )
+
+
+def _running(counter: FactorizedCount, measured: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Running totals in whole rows, period by group."""
+    answers = [counter.running(column * 2.0**-BITS) / FULL for column in measured.T]
+    totals = np.array(answers).T.reshape(measured.shape)
+    edge = float(1 << 62)
+    return np.rint(np.clip(totals, -edge, edge)).astype(np.int64)
+
+
+def _tables(query: Query) -> frozenset[str]:
+    nodes, _ = nodes_of(query.relation)
+    return frozenset(one.table.name for one in nodes if isinstance(one, Scan | JoinPublic))
+
+
+def date_kind(query: Query, column: str) -> Kind:
+    """The kind of the column that tells the period of a row."""
+    return columns_of(query.relation)[column].kind

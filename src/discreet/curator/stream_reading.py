@@ -1,0 +1,116 @@
+"""Read what each period adds to a standing count, people bounded so that the past never changes."""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.answer.execute.totals import put_domains
+from discreet.engines.engine import ARROW, Session
+from discreet.errors import InputError
+from discreet.plan.kinds import Kind, Range, Type
+from discreet.plan.query import Query, key_types
+from discreet.plan.relations import FilterRows, JoinPublic, Relation, Scan, columns_of
+from discreet.plan.schema import PART, Table
+from discreet.sql.writer.compile_stream import CompiledStream
+from discreet.sql.writer.dialect import Dialect
+
+_MOST_PARTS = 1 << 31
+
+
+@dataclass(frozen=True)
+class StreamQuery:
+    """The rows of each group that each period adds, as integers.
+
+    A row counts in the first period by which its part has arrived and its own period has come:
+    whatever is late counts when it arrives. A person counts in the first `max_periods` periods in
+    which they have rows. In each of these their rows weigh FULL each where there are at most
+    `max_rows` of them, else so much less that they weigh FULL * `max_rows` together.
+
+    Guarantee:
+        Taking a person away changes at most `max_periods` of the vectors that `read` returns, one a
+        period, each by at most FULL * `max_rows` in l1 norm, and so in l2 norm. Rows that are
+        protected by themselves change one of them by FULL. What a period has read stays the same
+        when later parts come.
+    Neighbours:
+        Adding or removing a person with all their rows in all parts. Which parts there are, and
+        through which day they are complete, is public.
+    Why:
+        Whether and how much a person counts in a period depends on their own rows up to it alone.
+    Edge cases:
+        Rows without a date, or outside the calendar, are not counted. Sums saturate at 64 bits.
+    """
+
+    query: Query
+    column: str
+    every: str
+    max_periods: int
+    max_rows: int
+
+    @cached_property
+    def table(self) -> Table:
+        """The private table, with the column that tells its parts apart."""
+        return _scanned(self.query.relation)
+
+    @cached_property
+    def _compiled_query(self) -> Query:
+        return replace(self.query, relation=_with_parts(self.query.relation, self.table))
+
+    def read(
+        self,
+        session: Session,
+        dialect: Dialect,
+        calendar: Sequence[dt.date],
+        arrivals: Mapping[int, int],
+    ) -> NDArray[Any]:
+        """What each period of the calendar adds to each group: private.
+
+        `arrivals` has the period in which each part that has arrived counts, from 1.
+        """
+        kind = columns_of(self.query.relation)[self.column].kind
+        steps = np.arange(1, len(calendar) + 1)
+        days = pa.array(calendar, ARROW[kind])
+        session.put("calendar", pa.table({"period": days, "step": pa.array(steps)}))
+        listed = {"part": list(arrivals), "step": list(arrivals.values())}
+        types = [(name, pa.int64()) for name in listed]
+        session.put("arrivals", pa.table(listed, schema=pa.schema(types)))
+        put_domains(self.query, session)
+        bounds = (self.column, self.every, self.max_periods, self.max_rows)
+        compiled = CompiledStream(self._compiled_query, *bounds, dialect)
+        for one in compiled.kept:
+            session.keep(*one)
+        groups = prod(len(of.keys or ()) for of in key_types(self.query))
+        found = np.zeros((len(calendar), groups), dtype=np.int64)
+        for batch in session.stream(compiled.totals):
+            step, place, n = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
+            found[step.astype(np.int64) - 1, place.astype(np.int64)] = n
+        return found
+
+
+def _scanned(relation: Relation) -> Table:
+    """The table that a row-by-row relation reads, with PART among its columns."""
+    match relation:
+        case Scan(table):
+            part = Type(Kind.INTEGER, nullable=False, range=Range(0, _MOST_PARTS))
+            return replace(table, columns={**table.columns, PART: part})
+        case FilterRows(below, _) | JoinPublic(below, _, _, _, _):
+            return _scanned(below)
+    raise InputError(
+        "a standing question about more than rows of one table",
+        why="each row counts once, in the period in which it comes",
+        fix="ask SELECT city, COUNT(*) FROM visits WHERE ... GROUP BY city",
+    )
+
+
+def _with_parts(relation: Relation, table: Table) -> Relation:
+    """The same relation over the table with PART."""
+    match relation:
+        case FilterRows(below, _) | JoinPublic(below, _, _, _, _):
+            return replace(relation, input=_with_parts(below, table))
+    return Scan(table)

@@ -1,0 +1,65 @@
+"""Data that grows: rows that are appended, versions, and standing questions."""
+
+import datetime as dt
+from typing import Annotated
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, Field
+
+from discreet.server.app_state import app_state_of
+from discreet.server.error_replies import missing
+from discreet.server.permissions import Asker, Owner
+from discreet.server.questions import async_session_of
+from discreet.server.routes.questions import Charge
+from discreet.server.table_models import Name, StrictBody
+
+router = APIRouter(tags=["parts"])
+
+
+class PartBody(StrictBody):
+    """Rows for a table: an upload, and the day through which the table is complete with them."""
+
+    table: Name
+    upload: Name
+    through: Annotated[dt.date, Field(strict=False)] | None = None
+    again: bool = False
+
+
+class VersionReply(BaseModel):
+    """A version of a dataset."""
+
+    version: int
+
+
+@router.post("/parts", status_code=201)
+def append(said: PartBody, request: Request, caller: Owner) -> VersionReply:
+    """Append rows to a private table; they begin a version of its dataset."""
+    app_state = app_state_of(request)
+    curator = app_state.curator.as_owner(caller.name)
+    with (
+        app_state.work.taken(patience=app_state.settings.patience),
+        app_state.uploads.kept(said.upload) as path,
+    ):
+        version = curator.append(said.table, path, through=said.through, again=said.again)
+    return VersionReply(version=version)
+
+
+@router.get("/parts/{dataset}")
+def version(dataset: str, request: Request, caller: Asker) -> VersionReply:
+    """The newest version of a dataset."""
+    seen = async_session_of(request, caller).curator
+    if dataset not in seen.datasets():
+        raise missing("dataset of this name")
+    return VersionReply(version=seen.version(dataset))
+
+
+@router.get("/streams/{charge}", response_class=Response)
+def stream(charge: Charge, request: Request, caller: Asker) -> Response:
+    """A standing question as far as it is answered: the bytes of a release."""
+    window = async_session_of(request, caller)
+    found = window.find(charge)
+    if found is None or found.order.kind != "stream":
+        raise missing(f"standing question {charge}")
+    release = window.stream_release(charge)
+    return Response(release.to_bytes(), media_type=release.media_type)

@@ -1,0 +1,98 @@
+"""A standing count as an engine's SQL: exact integers for each period and group.
+
+    [cells]  one row for each person, period and group: how many rows
+    [turns]  one row for each person and period: which of their periods it is, and their weight
+    totals   the weighted sums of all people, by period and by the place of the group
+
+A session has public tables beside the private one: `calendar` (period, step) with the beginning of
+each period, `arrivals` (part, step) with the period by which each part is there, and the known
+values of each key. Sums are integers, and nothing depends on the order of rows.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from discreet.plan.bounding import FULL, is_by_row, largest_weight
+from discreet.plan.expressions import Column, Function, Truncate, Unit
+from discreet.plan.kinds import Kind
+from discreet.plan.query import Query, key_types
+from discreet.plan.relations import columns_of
+from discreet.plan.schema import PART, PERSON
+from discreet.plan.statistics import Rows
+from discreet.sql.writer.compile import CompiledQuery, Kept
+from discreet.sql.writer.dialect import Dialect
+from discreet.sql.writer.integers import saturated
+
+
+@dataclass(frozen=True)
+class CompiledStream:
+    """The statements of a standing count; what they bound is said in `StreamQuery`."""
+
+    query: Query
+    column: str
+    every: str
+    max_periods: int
+    max_rows: int
+    dialect: Dialect
+
+    @cached_property
+    def _compiled(self) -> CompiledQuery:
+        return CompiledQuery(self.query, (Rows(None),), self.dialect)
+
+    @cached_property
+    def _by_row(self) -> bool:
+        return is_by_row(self.query)
+
+    @property
+    def _person(self) -> str:
+        return self.dialect.identifier(PERSON)
+
+    @property
+    def kept(self) -> list[Kept]:
+        """What the session keeps."""
+        return [self._cells] if self._by_row else [self._cells, self._turns]
+
+    @property
+    def _cells(self) -> Kept:
+        dialect, scope = self.dialect, columns_of(self.query.relation)
+        period = dialect.render(Truncate(Column(self.column), Unit(self.every)), scope)
+        part = dialect.render(Column(PART), scope)
+        rows = self._compiled.rows([f"{period} AS period", f"{part} AS part"])
+        later = dialect.choose([("a.step > c.step", "a.step")], "c.step")
+        placed = (
+            f"SELECT r.*, {later} AS step FROM ({rows}) AS r JOIN calendar AS c "
+            "ON r.period = c.period JOIN arrivals AS a ON r.part = a.part"
+        )
+        names = ", ".join([*([] if self._by_row else [self._person]), "step", *self._compiled.keys])
+        select = f"SELECT {names}, COUNT(*) AS n FROM ({placed}) AS r GROUP BY {names}"
+        return Kept("cells", select)
+
+    @property
+    def _turns(self) -> Kept:
+        dialect, person = self.dialect, self._person
+        top = dialect.double(largest_weight(self.max_rows, squared=False))
+        share = dialect.real(Function.DIVIDE, top, dialect.as_double("l1"))
+        less = dialect.cast(dialect.whole(Function.FLOOR, share), Kind.INTEGER)
+        weight = dialect.choose([(f"l1 > {self.max_rows}", less)], str(FULL))
+        sums = f"SELECT {person}, step, SUM(n) AS l1 FROM cells GROUP BY {person}, step"
+        turn = f"ROW_NUMBER() OVER (PARTITION BY {person} ORDER BY step)"
+        columns = f"{person}, step, {weight} AS weight, {turn} AS turn"
+        return Kept("turns", f"SELECT {columns} FROM ({sums}) AS s")
+
+    @property
+    def totals(self) -> str:
+        """The sums of each period and group that has rows: step, place and n."""
+        source, weight = "cells AS t", str(FULL)
+        if not self._by_row:
+            source = f"cells AS t JOIN turns AS w USING ({self._person}, step)"
+            source, weight = f"{source} WHERE turn <= {self.max_periods}", "w.weight"
+        total = self.dialect.sum(f"{self.dialect.wide('t.n')} * {weight}")
+        keys = [f"t.{name}" for name in self._compiled.keys]
+        names = ", ".join(["step", *keys])
+        grouped = f"SELECT {names}, {total} AS n FROM {source} GROUP BY {names}"
+        place, joins = "", ""
+        for i, of in enumerate(key_types(self.query)):
+            place = f"({place} * {len(of.keys or ())} + d{i}.c)" if place else f"d{i}.c"
+            joins += f" JOIN d{i} ON {self.dialect.same(f't.k{i}', f'd{i}.k')}"
+        shown = f"step, {place or '0'} AS place, {saturated('n', self.dialect)} AS n"
+        return f"SELECT {shown} FROM ({grouped}) AS t{joins}"
