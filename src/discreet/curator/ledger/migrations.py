@@ -153,7 +153,12 @@ def _third(dialect: Dialect) -> tuple[str, ...]:
     )
 
 
-NOTED: Final = {"added": "table", "token made": "token", "token revoked": "token"}
+NOTED: Final = {
+    "added": "table",
+    "token made": "token",
+    "token revoked": "token",
+    "person limit": "dataset",
+}
 """The kinds of entry that are found again by what they are about, and the fact that says so."""
 
 

@@ -1,0 +1,136 @@
+"""Who takes part in a question, where every person has a budget of their own.
+
+The engine tells what each person would add (`Shares`); whoever keeps the balances decides, before
+any total is computed, who is left out (`Admission`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from discreet.answer.plan.set_plan import SetPlan
+from discreet.answer.plan.sql_statements import SetStatements
+from discreet.engines.engine import Session
+from discreet.errors import QueryRefused
+from discreet.plan.bounding import NoiseKind
+from discreet.plan.kinds import Kind
+from discreet.plan.statistics import Distinct, Ranks
+from discreet.sql.writer.individual import ACCOUNTS, LEFT_OUT
+
+PARTICIPANTS = (
+    "only people whose own budget could pay are counted; intervals speak of these participants, and"
+    " say nothing of whoever was left out"
+)
+"""What every answer says where people have budgets of their own."""
+
+
+class Admission(Protocol):
+    """Decides who takes part in one question, in all of its grouping sets or in none."""
+
+    @property
+    def salt(self) -> str:
+        """Chooses which rows of a person count: the same whenever it is asked of one charge."""
+        ...
+
+    def left_out(self, statements: SetStatements, session: Session) -> pa.Table:
+        """The people that a question is measured without, under the engine's name for them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shares:
+    """What people add to each measurement of a grouping set, relative to the most one may add.
+
+    `places` are the accounts of those who have one already, -1 for others; `shares` has a row for
+    each and a column for each measurement. `names` and `hashes` are of those without, in order.
+    """
+
+    places: NDArray[np.int64]
+    shares: NDArray[np.int64]
+    names: pa.Array
+    hashes: NDArray[np.bytes_]
+
+
+def read_shares(
+    statements: SetStatements, session: Session, accounts: pa.Table, kind: Kind, key: str
+) -> Shares:
+    """Ask the engine for the shares of everybody in a grouping set whose people are bounded."""
+    contributions = statements.plan.contributions
+    assert contributions is not None  # noqa: S101 - narrowing: see check_individual
+    session.put(ACCOUNTS, accounts)
+    text = statements.shares(contributions, kind, key)
+    table = pa.Table.from_batches(list(session.stream(text)))
+    places = table.column("account").fill_null(-1).to_numpy().astype(np.int64)
+    columns = [table.column(f"q{i}").to_numpy() for i in range(len(statements.plan.costs))]
+    new = pc.is_null(table.column("account"))
+    return Shares(
+        places,
+        np.stack(columns, axis=1).astype(np.int64),
+        table.column("p").filter(new).combine_chunks(),
+        _digits(table.column("h").filter(new).combine_chunks()),
+    )
+
+
+def _digits(hashes: pa.Array) -> NDArray[np.bytes_]:
+    """Hashes of 32 digits each, none NULL, without an object for each."""
+    fixed = hashes.cast(pa.binary()).cast(pa.binary(32))
+    found: NDArray[np.bytes_] = np.frombuffer(fixed.buffers()[1] or b"", dtype="S32")
+    return found[fixed.offset : fixed.offset + len(fixed)]
+
+
+def leave_out(statements: SetStatements, session: Session, admission: Admission) -> None:
+    """Lend the session the table of those who take no part."""
+    session.put(LEFT_OUT, admission.left_out(statements, session))
+
+
+def check_individual(sets: tuple[SetPlan, ...]) -> None:
+    """Refuse a plan that charges could not be told person by person for.
+
+    Why: `docs/proofs/per-person.md` is about Gaussian noise on totals of bounded people.
+    """
+    for what, why, fix in (reason for one in sets for reason in _reasons(one)):
+        raise QueryRefused(
+            f"{what} where every person has a budget of their own",
+            why=why,
+            fix=fix,
+            code="per-person",
+        )
+
+
+def _reasons(plan: SetPlan) -> Iterator[tuple[str, str, str]]:
+    statistics = [one for strategy in plan.costs for one in strategy.statistics]
+    if plan.finds_keys:
+        yield (
+            "groups that nobody has listed",
+            "finding them takes a delta of everybody at once, also of those who pay nothing else",
+            "list the values of the key: columns={'city': Keys([...])}",
+        )
+    if plan.histograms or plan.contributions is None:
+        yield (
+            "limits that nobody has stated",
+            "choosing them measures everybody first, also those whose budget is used up",
+            "state them with the table: limits=Limits(max_groups=..., max_rows=...)",
+        )
+    if any(isinstance(one, Ranks) for one in statistics):
+        yield (
+            "a quantile",
+            "it is chosen among all values, and no part of its cost is one person's own",
+            "ask for AVG, or for counts of ranges",
+        )
+    if any(isinstance(one, Distinct) for one in statistics):
+        yield (
+            "a count of different values",
+            "what one person adds to it depends on the values of others",
+            "ask for COUNT(*), or for the number of people",
+        )
+    if plan.noise_kind is not NoiseKind.GAUSSIAN:
+        yield (
+            "Laplace noise",
+            "what each person loses adds up in rho, which Gaussian noise costs exactly",
+            "ask for a delta above 0, within accounts that count rho or mu-squared",
+        )

@@ -1,0 +1,413 @@
+"""Everybody's own balance: a fold of the ledger over the data, and nothing else.
+
+    charges and limits, in the order of the ledger ──┐
+    the data that each charge was made for ──────────┴──> what each person has spent
+
+Who takes part in a question follows from the entries before it, so nothing has to be written down
+between a charge and its noise: a crash loses time, and never a charge. Two questions may be
+measured side by side; whose turn is first is the order of their charges.
+"""
+
+import hashlib
+import hmac
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.answer.execute.individual import Shares, read_shares
+from discreet.answer.execute.totals import put_domains
+from discreet.answer.measurement_plan import MeasurementPlan
+from discreet.answer.plan.set_plan import SetPlan
+from discreet.answer.plan.sql_statements import SetStatements
+from discreet.curator.data import registry
+from discreet.curator.data.data_store import DataStore
+from discreet.curator.fork_safety import FORKS
+from discreet.curator.ledger.entries import Entry
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.ledger.orders import Order
+from discreet.curator.person_limits import (
+    LIMIT,
+    Population,
+    hash_person,
+    limits_after,
+    population_of,
+)
+from discreet.curator.stored_orders import StoredOrder
+from discreet.engines.engine import ARROW, Deadline, Engine, Session
+from discreet.errors import LedgerError
+from discreet.plan.kinds import Kind
+from discreet.plan.query import Query
+from discreet.plan.schema import PERSON, EachRow, Table
+from discreet.privacy.budgets.individual_balances import (
+    IndividualBalances,
+    price_units,
+    share_costs,
+)
+from discreet.sql.writer.individual import WHOLE_SHARE
+
+_MOST_KEPT: Final = 1 << 28
+"""Bytes of shares that are kept for charges which ask the same again."""
+
+_MASKS: Final = 256
+"""Charges of which it is remembered who was left out; older ones are computed again."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonCharge:
+    """One charge as it was for one person: its number, what it took of them in units.
+
+    `took_part` is False where their budget could not pay: then nothing of theirs was in it.
+    """
+
+    sequence: int
+    units: int
+    took_part: bool
+
+
+@dataclass(slots=True)
+class _Watch:
+    """What became of one person, by the hash of their name."""
+
+    hash: str
+    found: list[PersonCharge] = field(default_factory=list)
+
+
+class PersonAccounts:
+    """The balances of one population, up to some entry of the ledger.
+
+    Guarantee:
+        Nobody takes part in charges of more than their limit in all, in any dataset of the
+        population, whatever was asked, cancelled, failed or killed: every charge is folded in, at
+        least at what it cost that person.
+    Neighbours:
+        One person added or removed, in all datasets of the population.
+    Edge cases:
+        People are known by the keyed hash of their name, from the first charge they are in.
+        Charges that failed count: data may have been read for them. A charge for data that is not
+        there any more is an error, and nobody is asked about until it is back.
+    """
+
+    def __init__(
+        self, ledger: Ledger, data_store: DataStore, population: Population, key: str
+    ) -> None:
+        self._ledger, self._data_store = ledger, data_store
+        self.population, self._key = population, key
+        self.balances = IndividualBalances(population.limit)
+        self.sequence = 0
+        self._lock = threading.RLock()
+        self._kind = _kind_of(data_store, population.datasets)
+        known = Kind.INTEGER if self._kind in (Kind.REAL, Kind.TIMESTAMP) else self._kind
+        self._names = pa.array([], ARROW[known])
+        self._hashes = np.zeros(0, dtype="S32")
+        self._limited: dict[str, int] = {}
+        self._closed: set[str] = set()
+        self._left: OrderedDict[int, NDArray[np.int64]] = OrderedDict()
+        self._shares: OrderedDict[str, tuple[NDArray[np.int64], NDArray[np.int64]]] = OrderedDict()
+        self._queries: dict[tuple[int, str], Query] = {}
+        self._watch: _Watch | None = None
+
+    # --- the fold -------------------------------------------------------------------------------
+
+    def catch_up(self, until: int, engine: Engine, deadline: Deadline | None = None) -> None:
+        """Fold in all entries up to a number."""
+        with self._lock:
+            for entry in self._entries(until):
+                if entry.kind == "charged":
+                    order = Order.from_dict(entry.by, entry.facts)
+                    plan = self._read(order)
+                    shares = self._shares_of(entry.sequence, order, plan, engine, deadline)
+                    self._take(entry.sequence, plan, shares)
+                else:
+                    self._limit(entry)
+                self.sequence = entry.sequence
+            self.sequence = max(self.sequence, until)
+
+    def behind(self, until: int) -> int:
+        """How many charges are not folded in yet; a public number."""
+        return len(self._ledger.charges(self.population.datasets, after=self.sequence, until=until))
+
+    def history(self, hash_: str, engine: Engine) -> tuple["PersonAccounts", list[PersonCharge]]:
+        """The balances from the beginning up to now, and what became of one person."""
+        again = PersonAccounts(self._ledger, self._data_store, self.population, self._key)
+        again._watch = _Watch(hash_)
+        again.catch_up(self._ledger.head().sequence, engine)
+        return again, again._watch.found
+
+    def hash_of(self, unit: object, engine: Engine) -> str:
+        """What stands for a person here, whether they are in the data or not."""
+        return hash_person(engine, unit, self._kind, self._key)
+
+    def _entries(self, until: int) -> list[Entry]:
+        datasets, after = self.population.datasets, self.sequence
+        charges = self._ledger.charges(datasets, after=after, until=until)
+        limits = limits_after(self._ledger, datasets, after=after, until=until)
+        return sorted([*charges, *limits], key=lambda entry: entry.sequence)
+
+    def _limit(self, entry: Entry) -> None:
+        hash_, units = entry.facts["account"], int(entry.facts["units"])
+        if hash_ is None or hash_ in self._closed:
+            return
+        if entry.facts.get("final") is True:
+            self._closed.add(hash_)
+        self._limited[hash_] = units
+        self.balances.limits[self._hashes == hash_.encode()] = units
+
+    def _take(
+        self,
+        sequence: int,
+        plan: MeasurementPlan,
+        shares: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
+    ) -> None:
+        """Charge everybody who can pay for a question, in all its sets or in none."""
+        parts = [
+            (places, share_costs(rows, _prices(one), WHOLE_SHARE))
+            for one, (places, rows) in zip(plan.sets, shares, strict=True)
+        ]
+        places, costs = parts[0] if len(parts) == 1 else _added(parts)
+        admitted = self.balances.charge(places, costs)
+        self._left[sequence] = places[~admitted]
+        while len(self._left) > _MASKS:
+            self._left.popitem(last=False)
+        if self._watch is not None:
+            self._look(self._watch, sequence, places, costs, admitted)
+
+    def _look(
+        self,
+        watch: _Watch,
+        sequence: int,
+        places: NDArray[np.int64],
+        costs: NDArray[np.int64],
+        admitted: NDArray[np.bool_],
+    ) -> None:
+        for at in np.flatnonzero(self._hashes[places] == watch.hash.encode()):
+            watch.found.append(PersonCharge(sequence, int(costs[at]), bool(admitted[at])))
+
+    # --- one question ---------------------------------------------------------------------------
+
+    def admission(self, sequence: int, engine: Engine, until: Deadline | None) -> "ChargeAdmission":
+        """Who takes part in a charge, to be asked once data is read for it."""
+        return ChargeAdmission(self, sequence, _salt(self._key, sequence), engine, until)
+
+    def left_out(
+        self, asked: "ChargeAdmission", statements: SetStatements, session: Session
+    ) -> pa.Table:
+        """Who is left out of a charge; the session has its people bounded."""
+        sequence = asked.sequence
+        with self._lock:
+            self.catch_up(sequence - 1, asked.engine, asked.until)
+            if self.sequence < sequence:
+                self._admit_now(asked, statements, session)
+            if sequence in self._left:
+                return self._named(self._left[sequence])
+        again = PersonAccounts(self._ledger, self._data_store, self.population, self._key)
+        again.catch_up(sequence, asked.engine, asked.until)
+        return again._named(again._left[sequence])
+
+    def _admit_now(
+        self, asked: "ChargeAdmission", statements: SetStatements, session: Session
+    ) -> None:
+        """Fold a charge in with what its own session reads: most questions have one set."""
+        [entry] = self._ledger.charges(
+            self.population.datasets, after=asked.sequence - 1, until=asked.sequence
+        )
+        order = Order.from_dict(entry.by, entry.facts)
+        plan = self._read(order)
+        if len(plan.sets) > 1:
+            shares = self._shares_of(entry.sequence, order, plan, asked.engine, asked.until)
+        else:
+            shares = [self._joined(statements, session)]
+        self._take(entry.sequence, plan, shares)
+        self.sequence = entry.sequence
+
+    def _named(self, places: NDArray[np.int64]) -> pa.Table:
+        return pa.table({PERSON: self._names.take(pa.array(places))})
+
+    # --- what people add ------------------------------------------------------------------------
+
+    def _read(self, order: Order) -> MeasurementPlan:
+        """The plan of a charge, against the data that it was made for."""
+        asked, tables = StoredOrder.parse(order.plan), self._data_store.tables
+        used = self._data_store.check(asked.tables)
+        if registry.version(used) != order.version or order.decisions is None:
+            raise LedgerError(
+                "a charge was made for another version of the data",
+                why="what each person has spent follows from the data that was read",
+                fix="put that version of the data back",
+            )
+        name = id(tables), asked.query
+        if name not in self._queries:
+            self._queries = {one: q for one, q in self._queries.items() if one[0] == name[0]}
+            self._queries[name] = asked.question(tables.schema)
+        query = self._queries[name]
+        return MeasurementPlan.from_dict(order.decisions, query, asked.price, asked.neighbours)
+
+    def _shares_of(
+        self,
+        sequence: int,
+        order: Order,
+        plan: MeasurementPlan,
+        engine: Engine,
+        until: Deadline | None,
+    ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """The shares of a charge in sessions of its own, unless the same was asked lately."""
+        salt = _salt(self._key, sequence)
+        sets = [
+            SetStatements.of(one, engine.dialect, salt, participants=True) for one in plan.sets
+        ]
+        return [self._found(order.version, one, engine, until) for one in sets]
+
+    def _found(
+        self, version: str, statements: SetStatements, engine: Engine, until: Deadline | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        name = _digest([version, *_texts(statements, self._kind, self._key)])
+        if name not in self._shares:
+            with engine.snapshot(until) as session:
+                put_domains(statements.plan.query, session)
+                for kept in _bounding(statements):
+                    session.keep(*kept)
+                self._shares[name] = self._joined(statements, session)
+            while sum(a.nbytes + b.nbytes for a, b in self._shares.values()) > _MOST_KEPT:
+                if len(self._shares) == 1:
+                    break
+                self._shares.popitem(last=False)
+        self._shares.move_to_end(name)
+        return self._shares[name]
+
+    def _joined(
+        self, statements: SetStatements, session: Session
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The shares of a set by account; whoever is new has an account from now on."""
+        places = pa.array(np.arange(len(self._names), dtype=np.int64))
+        known = pa.table({PERSON: self._names, "account": places})
+        read = read_shares(statements, session, known, self._kind, self._key)
+        found = read.places.copy()
+        found[found < 0] = self._join(read)
+        return found, read.shares
+
+    def _join(self, read: Shares) -> range:
+        places = self.balances.join(len(read.names))
+        if len(read.names):
+            self._names = pa.concat_arrays([self._names, read.names.cast(self._names.type)])
+            self._hashes = np.concatenate([self._hashes, read.hashes])
+            for hash_, units in self._limited.items():
+                self.balances.limits[self._hashes == hash_.encode()] = units
+        return places
+
+
+class Populations:
+    """The accounts of people of all datasets that have such, folded as far as anybody asked."""
+
+    def __init__(self, ledger: Ledger, data_store: DataStore) -> None:
+        self._ledger, self._data_store = ledger, data_store
+        self.renew()
+        FORKS.renew_in_child(self)
+
+    def renew(self) -> None:
+        """Begin anew: everything is computed from the ledger again."""
+        self._lock = threading.Lock()
+        self._known: dict[Population, PersonAccounts] = {}
+
+    def of(self, dataset: str) -> PersonAccounts:
+        """The accounts of a dataset's people, with those of all linked datasets."""
+        key = self._data_store.person_key()
+        population = population_of(self._ledger, dataset, key)
+        with self._lock:
+            if population not in self._known:
+                made = PersonAccounts(self._ledger, self._data_store, population, key)
+                self._known[population] = made
+            return self._known[population]
+
+    def check(self, dataset: str) -> None:
+        """Refuse to ask where balances could not be told: by public facts, before any charge."""
+        datasets = self.of(dataset).population.datasets
+        tables = self._data_store.tables.tables.values()
+        self._data_store.check([one.table.name for one in tables if one.dataset in datasets])
+
+    def catch_up(self) -> None:
+        """Fold in everything that was charged so far, so that the next question need not."""
+        now = self._ledger.head().sequence
+        for dataset in {str(one.facts["dataset"]) for one in self._ledger.noted(LIMIT)}:
+            self.of(dataset).catch_up(now, self._data_store.open())
+
+
+@dataclass(slots=True)
+class ChargeAdmission:
+    """Who takes part in one charge: the same for all its grouping sets."""
+
+    accounts: PersonAccounts
+    sequence: int
+    salt: str
+    engine: Engine
+    until: Deadline | None
+    _decided: pa.Table | None = None
+
+    def left_out(self, statements: SetStatements, session: Session) -> pa.Table:
+        """Decided once."""
+        if self._decided is None:
+            self._decided = self.accounts.left_out(self, statements, session)
+        return self._decided
+
+
+def _kind_of(data_store: DataStore, datasets: Iterable[str]) -> Kind:
+    """The kind of the column that names the people of a population."""
+    tables, kinds = data_store.tables, set()
+    for one in tables.tables.values():
+        if one.dataset in datasets and isinstance(one.table, Table):
+            hops, unit = tables.schema.path(one.table)
+            owner = tables.schema.tables[hops[-1].table] if hops else one.table
+            if not isinstance(unit, EachRow):
+                kinds.add(owner.columns[unit.column].kind)
+    if len(kinds) == 1:
+        return kinds.pop()
+    raise LedgerError(
+        "people with budgets of their own are named in several ways, or in none",
+        why="an account is found by the name of the person, in one kind",
+        fix="name people by one kind of column in all linked datasets",
+    )
+
+
+def _salt(key: str, sequence: int) -> str:
+    """Which rows of a person count in a charge: secret, and the same whenever it is folded in."""
+    return hmac.new(key.encode(), f"salt {sequence}".encode(), hashlib.sha256).hexdigest()[:32]
+
+
+def _prices(plan: SetPlan) -> list[int]:
+    return [price_units(cost) for cost in plan.costs.values()]
+
+
+def _added(
+    parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """What people pay over several sets, each person once."""
+    places, inverse = np.unique(np.concatenate([one for one, _ in parts]), return_inverse=True)
+    costs = np.zeros(len(places), dtype=np.int64)
+    start = 0
+    for some, paid in parts:
+        at = inverse[start : start + len(some)]
+        costs[at] = np.minimum(costs[at] + paid, 1 << 60)
+        start += len(some)
+    return places, costs
+
+
+def _bounding(statements: SetStatements) -> Iterator[tuple[str, str]]:
+    contributions = statements.plan.contributions
+    assert contributions is not None  # noqa: S101 - narrowing: see check_individual
+    yield from statements.people()
+    yield from statements.bounding(contributions)
+
+
+def _texts(statements: SetStatements, kind: Kind, key: str) -> list[str]:
+    contributions = statements.plan.contributions
+    assert contributions is not None  # noqa: S101 - narrowing: see check_individual
+    kept = [text for _, text in _bounding(statements)]
+    return [*kept, statements.shares(contributions, kind, key)]
+
+
+def _digest(texts: list[str]) -> str:
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
