@@ -308,9 +308,7 @@ class Curator(QuestionInterface):
         for_all = analyst is None
         window.cancel(charge, by=self._by if analyst is None else analyst, for_all=for_all)
 
-    def limit_person(
-        self, unit: object, *, epsilon: Real, dataset: str | None = None
-    ) -> None:
+    def limit_person(self, unit: object, *, epsilon: Real, dataset: str | None = None) -> None:
         """Let one person lose less than the others, for questions from now on; 0 is to opt out.
 
         `unit` is the person's name as it stands in the data; whether they are in it is not looked
@@ -576,7 +574,10 @@ class Curator(QuestionInterface):
             self._people.open(holder.name, cap, by=self._by)
         if known is None:
             return
-        before, kept = self._ledger.added(one.table.name), known.is_under(cap, per_person=per_person)
+        before, kept = (
+            self._ledger.added(one.table.name),
+            known.is_under(cap, per_person=per_person),
+        )
         same = before is not None and one.is_said(before.facts) and kept
         if known.total.amount and not same:
             raise InputError(

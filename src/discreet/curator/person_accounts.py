@@ -12,9 +12,10 @@ import hashlib
 import hmac
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from fractions import Fraction
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -23,8 +24,8 @@ from numpy.typing import NDArray
 from discreet.answer.execute.individual import Shares, read_shares
 from discreet.answer.execute.totals import put_domains
 from discreet.answer.measurement_plan import MeasurementPlan
-from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.plan.sql_statements import SetStatements
+from discreet.curator.canonical_json import canonical
 from discreet.curator.data import registry
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.fork_safety import FORKS
@@ -42,7 +43,6 @@ from discreet.curator.stored_orders import StoredOrder
 from discreet.engines.engine import ARROW, Deadline, Engine, Session
 from discreet.errors import LedgerError
 from discreet.plan.kinds import Kind
-from discreet.plan.query import Query
 from discreet.plan.schema import PERSON, EachRow, Table
 from discreet.privacy.budgets.individual_balances import (
     IndividualBalances,
@@ -56,6 +56,10 @@ _MOST_KEPT: Final = 1 << 28
 
 _MASKS: Final = 256
 """Charges of which it is remembered who was left out; older ones are computed again."""
+
+
+_ByAccount: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Accounts, each once, and what is said of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +112,7 @@ class PersonAccounts:
         self._limited: dict[str, int] = {}
         self._closed: set[str] = set()
         self._left: OrderedDict[int, NDArray[np.int64]] = OrderedDict()
-        self._shares: OrderedDict[str, tuple[NDArray[np.int64], NDArray[np.int64]]] = OrderedDict()
-        self._queries: dict[tuple[int, str], Query] = {}
+        self._shares: OrderedDict[str, list[_ByAccount]] = OrderedDict()
         self._watch: _Watch | None = None
 
     # --- the fold -------------------------------------------------------------------------------
@@ -119,10 +122,7 @@ class PersonAccounts:
         with self._lock:
             for entry in self._entries(until):
                 if entry.kind == "charged":
-                    order = Order.from_dict(entry.by, entry.facts)
-                    plan = self._read(order)
-                    shares = self._shares_of(entry.sequence, order, plan, engine, deadline)
-                    self._take(entry.sequence, plan, shares)
+                    self._take(entry, self._shares_of(entry, engine, deadline))
                 else:
                     self._limit(entry)
                 self.sequence = entry.sequence
@@ -158,24 +158,19 @@ class PersonAccounts:
         self._limited[hash_] = units
         self.balances.limits[self._hashes == hash_.encode()] = units
 
-    def _take(
-        self,
-        sequence: int,
-        plan: MeasurementPlan,
-        shares: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
-    ) -> None:
+    def _take(self, entry: Entry, shares: Sequence[_ByAccount]) -> None:
         """Charge everybody who can pay for a question, in all its sets or in none."""
         parts = [
-            (places, share_costs(rows, _prices(one), WHOLE_SHARE))
-            for one, (places, rows) in zip(plan.sets, shares, strict=True)
+            (places, share_costs(rows, prices, WHOLE_SHARE))
+            for (places, rows), prices in zip(shares, _prices(entry), strict=True)
         ]
         places, costs = parts[0] if len(parts) == 1 else _added(parts)
         admitted = self.balances.charge(places, costs)
-        self._left[sequence] = places[~admitted]
+        self._left[entry.sequence] = places[~admitted]
         while len(self._left) > _MASKS:
             self._left.popitem(last=False)
         if self._watch is not None:
-            self._look(self._watch, sequence, places, costs, admitted)
+            self._look(self._watch, entry.sequence, places, costs, admitted)
 
     def _look(
         self,
@@ -216,13 +211,11 @@ class PersonAccounts:
         [entry] = self._ledger.charges(
             self.population.datasets, after=asked.sequence - 1, until=asked.sequence
         )
-        order = Order.from_dict(entry.by, entry.facts)
-        plan = self._read(order)
-        if len(plan.sets) > 1:
-            shares = self._shares_of(entry.sequence, order, plan, asked.engine, asked.until)
+        if len(_sets(entry)) > 1:
+            shares = self._shares_of(entry, asked.engine, asked.until)
         else:
             shares = [self._joined(statements, session)]
-        self._take(entry.sequence, plan, shares)
+        self._take(entry, shares)
         self.sequence = entry.sequence
 
     def _named(self, places: NDArray[np.int64]) -> pa.Table:
@@ -230,8 +223,9 @@ class PersonAccounts:
 
     # --- what people add ------------------------------------------------------------------------
 
-    def _read(self, order: Order) -> MeasurementPlan:
+    def _read(self, entry: Entry) -> MeasurementPlan:
         """The plan of a charge, against the data that it was made for."""
+        order = Order.from_dict(entry.by, entry.facts)
         asked, tables = StoredOrder.parse(order.plan), self._data_store.tables
         used = self._data_store.check(asked.tables)
         if registry.version(used) != order.version or order.decisions is None:
@@ -240,64 +234,57 @@ class PersonAccounts:
                 why="what each person has spent follows from the data that was read",
                 fix="put that version of the data back",
             )
-        name = id(tables), asked.query
-        if name not in self._queries:
-            self._queries = {one: q for one, q in self._queries.items() if one[0] == name[0]}
-            self._queries[name] = asked.question(tables.schema)
-        query = self._queries[name]
+        query = asked.question(tables.schema)
         return MeasurementPlan.from_dict(order.decisions, query, asked.price, asked.neighbours)
 
-    def _shares_of(
-        self,
-        sequence: int,
-        order: Order,
-        plan: MeasurementPlan,
-        engine: Engine,
-        until: Deadline | None,
-    ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """The shares of a charge in sessions of its own, unless the same was asked lately."""
-        salt = _salt(self._key, sequence)
-        sets = [
-            SetStatements.of(one, engine.dialect, salt, participants=True) for one in plan.sets
-        ]
-        return [self._found(order.version, one, engine, until) for one in sets]
+    def _shares_of(self, entry: Entry, engine: Engine, until: Deadline | None) -> list[_ByAccount]:
+        """The shares of a charge in sessions of its own, unless the same was asked lately.
 
-    def _found(
-        self, version: str, statements: SetStatements, engine: Engine, until: Deadline | None
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        name = _digest([version, *_texts(statements, self._kind, self._key)])
-        if name not in self._shares:
-            with engine.snapshot(until) as session:
-                put_domains(statements.plan.query, session)
-                for kept in _bounding(statements):
-                    session.keep(*kept)
-                self._shares[name] = self._joined(statements, session)
-            while sum(a.nbytes + b.nbytes for a, b in self._shares.values()) > _MOST_KEPT:
-                if len(self._shares) == 1:
-                    break
+        Why: what people add depends on the question and the limits, and not on the price; on the
+        number of the charge only where a secret chooses rows.
+        """
+        name = _signature(entry)
+        if name in self._shares:
+            self._shares.move_to_end(name)
+            return self._shares[name]
+        salt, plan = _salt(self._key, entry.sequence), self._read(entry)
+        sets = [SetStatements.of(one, engine.dialect, salt, participants=True) for one in plan.sets]
+        found = [self._computed(one, engine, until) for one in sets]
+        if not any(salt in text for one in sets for _, text in _bounding(one)):
+            self._shares[name] = found
+            while len(self._shares) > 1 and self._kept_bytes() > _MOST_KEPT:
                 self._shares.popitem(last=False)
-        self._shares.move_to_end(name)
-        return self._shares[name]
+        return found
 
-    def _joined(
-        self, statements: SetStatements, session: Session
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _kept_bytes(self) -> int:
+        return sum(
+            places.nbytes + rows.nbytes for kept in self._shares.values() for places, rows in kept
+        )
+
+    def _computed(
+        self, statements: SetStatements, engine: Engine, until: Deadline | None
+    ) -> _ByAccount:
+        with engine.snapshot(until) as session:
+            put_domains(statements.plan.query, session)
+            for kept in _bounding(statements):
+                session.keep(*kept)
+            return self._joined(statements, session)
+
+    def _joined(self, statements: SetStatements, session: Session) -> _ByAccount:
         """The shares of a set by account; whoever is new has an account from now on."""
         places = pa.array(np.arange(len(self._names), dtype=np.int64))
         known = pa.table({PERSON: self._names, "account": places})
         read = read_shares(statements, session, known, self._kind, self._key)
-        found = read.places.copy()
-        found[found < 0] = self._join(read)
-        return found, read.shares
+        self._join(read)
+        return read.places, read.shares
 
-    def _join(self, read: Shares) -> range:
-        places = self.balances.join(len(read.names))
+    def _join(self, read: Shares) -> None:
         if len(read.names):
+            self.balances.join(len(read.names))
             self._names = pa.concat_arrays([self._names, read.names.cast(self._names.type)])
             self._hashes = np.concatenate([self._hashes, read.hashes])
             for hash_, units in self._limited.items():
                 self.balances.limits[self._hashes == hash_.encode()] = units
-        return places
 
 
 class Populations:
@@ -354,7 +341,7 @@ class ChargeAdmission:
         return self._decided
 
 
-def _kind_of(data_store: DataStore, datasets: Iterable[str]) -> Kind:
+def _kind_of(data_store: DataStore, datasets: Sequence[str]) -> Kind:
     """The kind of the column that names the people of a population."""
     tables, kinds = data_store.tables, set()
     for one in tables.tables.values():
@@ -377,13 +364,25 @@ def _salt(key: str, sequence: int) -> str:
     return hmac.new(key.encode(), f"salt {sequence}".encode(), hashlib.sha256).hexdigest()[:32]
 
 
-def _prices(plan: SetPlan) -> list[int]:
-    return [price_units(cost) for cost in plan.costs.values()]
+def _sets(entry: Entry) -> Sequence[Mapping[str, Any]]:
+    """What was decided about each grouping set of a charge."""
+    decided: Sequence[Mapping[str, Any]] = entry.facts["decisions"]["sets"]
+    return decided
 
 
-def _added(
-    parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _prices(entry: Entry) -> list[list[int]]:
+    """What each measurement of each set costs whoever adds the most to it, in units."""
+    return [[price_units(Fraction(cost)) for _, cost in one["measured"]] for one in _sets(entry)]
+
+
+def _signature(entry: Entry) -> str:
+    """All of a charge that the shares of people depend on, but for its secret."""
+    asked = StoredOrder.parse(entry.facts["plan"])
+    decided = [[one["bounds"], [places for places, _ in one["measured"]]] for one in _sets(entry)]
+    return canonical([entry.facts["version"], asked.query, decided])
+
+
+def _added(parts: Sequence[_ByAccount]) -> _ByAccount:
     """What people pay over several sets, each person once."""
     places, inverse = np.unique(np.concatenate([one for one, _ in parts]), return_inverse=True)
     costs = np.zeros(len(places), dtype=np.int64)
@@ -400,14 +399,3 @@ def _bounding(statements: SetStatements) -> Iterator[tuple[str, str]]:
     assert contributions is not None  # noqa: S101 - narrowing: see check_individual
     yield from statements.people()
     yield from statements.bounding(contributions)
-
-
-def _texts(statements: SetStatements, kind: Kind, key: str) -> list[str]:
-    contributions = statements.plan.contributions
-    assert contributions is not None  # noqa: S101 - narrowing: see check_individual
-    kept = [text for _, text in _bounding(statements)]
-    return [*kept, statements.shares(contributions, kind, key)]
-
-
-def _digest(texts: list[str]) -> str:
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()

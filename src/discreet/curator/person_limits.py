@@ -91,7 +91,7 @@ def record_limit(
     ledger.record(LIMIT, by=by, facts={**facts, "final": True} if final else facts)
 
 
-def hash_person(engine: Engine, unit: object, kind: Kind, key: str) -> str:
+def hash_person(engine: Engine, unit: Any, kind: Kind, key: str) -> str:
     """The keyed hash of somebody's name, whether they are in the data or not."""
     right = isinstance(unit, _TYPES[kind])
     if not right or (isinstance(unit, bool) and kind is not Kind.BOOLEAN):
@@ -101,8 +101,8 @@ def hash_person(engine: Engine, unit: object, kind: Kind, key: str) -> str:
             fix="pass the value that stands in the column that names people",
         )
     dialect = engine.dialect
-    literal = dialect.literal(unit, kind)  # type: ignore[arg-type] - of that kind
-    text = keyed_person(dialect, dialect.ordinal(literal, kind), kind, key)
+    name = dialect.ordinal(dialect.literal(unit, kind), kind)
+    text = keyed_person(dialect, name, kind, key)
     with engine.snapshot() as session:
         rows = [row for batch in session.stream(f"SELECT {text} AS h") for row in batch.to_pylist()]
     return str(rows[0]["h"])

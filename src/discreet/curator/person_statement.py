@@ -62,13 +62,13 @@ class PersonStatement:
         return read(ZCDP(self.rho, neighbours=Neighbours.ADD_REMOVE), delta=self.delta)
 
     def __str__(self) -> str:
-        used = 100 * float(self.spent / self.rho)
+        used, parts = 100 * float(self.spent / self.rho), len(self.releases)
+        price = f"epsilon = {float(self.epsilon):g}, delta = {float(self.delta):g}"
+        unpaid = f"left out of {self.left_out} because your budget could not pay for them"
         lines = [
-            f"Your budget is epsilon = {float(self.epsilon):g}, delta = {float(self.delta):g}, for"
-            f" life. {used:.1f} % of it is used, and nothing refills it.",
+            f"Your budget for life is {price}; {used:.1f} % of it is used, and nothing refills it.",
             "Your account is closed." if self.closed else "",
-            f"Your data were part of {len(self.releases)} answers, and were left out of"
-            f" {self.left_out} because your budget could not pay for them.",
+            f"Your data were part of {parts} answers, and were {unpaid}.",
             f"What all of this, and all that may follow, can tell anyone: {self.odds}",
         ]
         wrapped = [textwrap.fill(line, 100) for line in lines if line]

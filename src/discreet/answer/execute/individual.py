@@ -20,7 +20,7 @@ from discreet.errors import QueryRefused
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.kinds import Kind
 from discreet.plan.statistics import Distinct, Ranks
-from discreet.sql.writer.individual import ACCOUNTS, LEFT_OUT
+from discreet.sql.writer.individual import ACCOUNTS, LEFT_OUT, WHOLE_SHARE
 
 PARTICIPANTS = (
     "only people whose own budget could pay are counted; intervals speak of these participants, and"
@@ -46,8 +46,8 @@ class Admission(Protocol):
 class Shares:
     """What people add to each measurement of a grouping set, relative to the most one may add.
 
-    `places` are the accounts of those who have one already, -1 for others; `shares` has a row for
-    each and a column for each measurement. `names` and `hashes` are of those without, in order.
+    `places` are accounts, each once; `shares` has a row for each and a column for each measurement.
+    `names` and `hashes` are of those who had none, and have the accounts that come next.
     """
 
     places: NDArray[np.int64]
@@ -65,15 +65,36 @@ def read_shares(
     session.put(ACCOUNTS, accounts)
     text = statements.shares(contributions, kind, key)
     table = pa.Table.from_batches(list(session.stream(text)))
-    places = table.column("account").fill_null(-1).to_numpy().astype(np.int64)
-    columns = [table.column(f"q{i}").to_numpy() for i in range(len(statements.plan.costs))]
-    new = pc.is_null(table.column("account"))
-    return Shares(
-        places,
-        np.stack(columns, axis=1).astype(np.int64),
-        table.column("p").filter(new).combine_chunks(),
-        _digits(table.column("h").filter(new).combine_chunks()),
-    )
+    account = table.column("account").combine_chunks()
+    shares = [table.column(f"q{i}").to_numpy() for i in range(len(statements.plan.costs))]
+    names, hashes = table.column("p").combine_chunks().slice(0, 0), np.zeros(0, dtype="S32")
+    if not account.null_count:
+        places = account.to_numpy()
+    else:
+        new = pc.is_null(account)
+        found = table.column("p").filter(new).combine_chunks().dictionary_encode()
+        names, which = found.dictionary, found.indices.to_numpy()
+        first = np.empty(len(names), dtype=np.int64)
+        first[which[::-1]] = np.arange(len(which) - 1, -1, -1)
+        hashes = _digits(table.column("h").filter(new).combine_chunks())[first]
+        places = account.fill_null(-1).to_numpy().copy()
+        places[places < 0] = accounts.num_rows + which
+    return Shares(*_by_account(places, shares), names, hashes)
+
+
+def _by_account(
+    places: NDArray[np.int64], shares: list[NDArray[np.int64]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Each account once, with its share of all groups, held to the whole.
+
+    Why: doubles add whole numbers exactly up to 2^53, and above the whole nothing matters.
+    """
+    groups = np.bincount(places)
+    if groups.max(initial=0) <= 1:
+        return places, np.minimum(np.stack(shares, axis=1), WHOLE_SHARE)
+    once = np.flatnonzero(groups)
+    sums = [np.bincount(places, weights=one)[once] for one in shares]
+    return once, np.minimum(np.stack(sums, axis=1), WHOLE_SHARE).astype(np.int64)
 
 
 def _digits(hashes: pa.Array) -> NDArray[np.bytes_]:

@@ -196,7 +196,10 @@ def example_statements(
     plan: SetPlan, dialect: Dialect, *, participants: bool = False
 ) -> tuple[str, ...]:
     """The SQL of a grouping set, for the bounds that hold or for an example."""
-    examples, statements = _examples(plan), SetStatements.of(plan, dialect, participants=participants)
+    examples, statements = (
+        _examples(plan),
+        SetStatements.of(plan, dialect, participants=participants),
+    )
     return tuple(statements.all(examples[1 % len(examples)]))
 
 

@@ -16,7 +16,7 @@ from discreet.plan.remembered import remember
 from discreet.plan.statistics import Distinct, Ranks, needed
 from discreet.sql.writer.compile import SECRET, CompiledQuery, Kept
 from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.individual import MeasuredTotals, render_accounts, render_shares
+from discreet.sql.writer.individual import MeasuredTotals, render_shares
 
 _SALT = secrets.token_hex(16)
 """Where the salt will stand in compiled texts; nobody knows it, so no question has it in it."""
@@ -81,8 +81,7 @@ class SetStatements:
             for one in self.plan.measurements(contributions)
         ]
         weights = [f"{name} AS ({select})" for name, select in self._weights(contributions)]
-        each = render_shares(self.compiled, measured)
-        text = render_accounts(self.compiled, each, kind, key)
+        text = render_shares(self.compiled, measured, kind, key)
         return f"WITH {', '.join(weights)} {text}" if weights else text
 
     @property

@@ -21,7 +21,7 @@ from discreet.curator.data import registry
 from discreet.curator.data.registry import Registration, Registry
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.remote_witness import RemoteWitness, WitnessAddress, is_address
-from discreet.curator.ledger.witness import Witness
+from discreet.curator.ledger.witness import Witness, sync_folder
 from discreet.errors import InputError, LedgerError
 from discreet.privacy import Neighbours
 
@@ -117,7 +117,7 @@ class Folder:
             with suppress(FileExistsError):
                 os.link(fresh, file)
             fresh.unlink()
-            registry.sync_folder(self.path)
+            sync_folder(self.path)
         return file.read_text(encoding="ascii")
 
     def tables(self) -> Registry:

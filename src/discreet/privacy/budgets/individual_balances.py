@@ -38,9 +38,7 @@ def units_as_rho(units: int) -> Fraction:
     return Fraction(units, RHO_UNITS)
 
 
-def share_costs(
-    shares: NDArray[np.int64], prices: Sequence[int], whole: int
-) -> NDArray[np.int64]:
+def share_costs(shares: NDArray[np.int64], prices: Sequence[int], whole: int) -> NDArray[np.int64]:
     """What each row of shares costs: the sum over columns of price * share / whole, rounded up.
 
     Guarantee:
@@ -99,8 +97,8 @@ class IndividualBalances:
         """The limit of each, in units."""
         return self._limits[: self.people]
 
-    def join(self, count: int) -> range:
-        """The places of so many new people, who have spent nothing."""
+    def join(self, count: int) -> None:
+        """So many new people, at the next places, who have spent nothing."""
         first, last = self.people, self.people + count
         if last > self._spent.size:
             room = max(last, 2 * self._spent.size)
@@ -108,11 +106,8 @@ class IndividualBalances:
             fresh = np.full(room - first, self.default, dtype=np.int64)
             self._limits = np.concatenate([self._limits, fresh])
         self.people = last
-        return range(first, last)
 
-    def charge(
-        self, places: NDArray[np.int64], costs: NDArray[np.int64]
-    ) -> NDArray[np.bool_]:
+    def charge(self, places: NDArray[np.int64], costs: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Take the cost of each of some people, each named once, who can pay; who can."""
         spent = self._spent[places]
         admitted: NDArray[np.bool_] = costs <= self._limits[places] - spent
