@@ -183,6 +183,7 @@ ORDERS = {
         "features": ["amount"],
         "target": "amount",
     },
+    "participation": {"table": "visits", "epsilon": "1", "delta": "1e-6", "again": 2},
 }
 """An order of each kind that is no question."""
 

@@ -64,10 +64,14 @@ def read_shares(
     assert contributions is not None  # noqa: S101 - narrowing: see check_individual
     session.put(ACCOUNTS, accounts)
     text = statements.shares(contributions, kind, key)
-    table = pa.Table.from_batches(list(session.stream(text)))
+    batches, columns = list(session.stream(text)), len(statements.plan.costs)
+    names, hashes = accounts.column(0).slice(0, 0).combine_chunks(), np.zeros(0, dtype="S32")
+    if not batches:  # of nobody an engine may send nothing at all
+        nobody = np.zeros((0, columns), dtype=np.int64)
+        return Shares(np.zeros(0, dtype=np.int64), nobody, names, hashes)
+    table = pa.Table.from_batches(batches)
     account = table.column("account").combine_chunks()
-    shares = [table.column(f"q{i}").to_numpy() for i in range(len(statements.plan.costs))]
-    names, hashes = table.column("p").combine_chunks().slice(0, 0), np.zeros(0, dtype="S32")
+    shares = [table.column(f"q{i}").to_numpy() for i in range(columns)]
     if not account.null_count:
         places = account.to_numpy()
     else:
