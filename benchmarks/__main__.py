@@ -17,6 +17,7 @@ ALL = (
     "synthesis",
     "workload",
     "learning",
+    "people",
 )
 
 if __name__ == "__main__":

@@ -85,5 +85,3 @@ def exact_costs(entry, rows, where):
         assert share <= 1
         found[person] = Fraction(cost) * share
     return found
-
-

@@ -108,8 +108,9 @@ def budget_options(command: F) -> F:
     """`--epsilon`, `--delta`, `--rho` and `--measure` of a budget."""
     command = click.option(
         "--measure",
-        type=click.Choice(["epsilon", "rho", "mu-squared"]),
-        help="What is added up to keep epsilon and delta: epsilon suits a few precise questions.",
+        type=click.Choice(["epsilon", "rho", "mu-squared", "per-person"]),
+        help="What is added up to keep epsilon and delta: epsilon suits a few precise questions; "
+        "per-person gives every person of a dataset a budget of their own.",
     )(command)
     for name, text in (
         ("--rho", "Or: the cap as zero-concentrated privacy."),

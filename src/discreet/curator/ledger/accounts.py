@@ -167,6 +167,13 @@ class Account:
         """Whether every person has a budget of their own."""
         return self.cap is None and self.stated is not None
 
+    @property
+    def each(self) -> Charge | None:
+        """What each person may lose, where people have budgets of their own."""
+        if self.cap is not None or self.stated is None:
+            return None
+        return Filter.within(*self.stated, neighbours=self.neighbours).limit
+
     def is_under(self, cap: Charge, *, per_person: bool) -> bool:
         """Whether it was opened with a cap, for all people together or for each."""
         if per_person:
