@@ -63,13 +63,15 @@ def read_shares(
     contributions = statements.plan.contributions
     assert contributions is not None  # noqa: S101 - narrowing: see check_individual
     session.put(ACCOUNTS, accounts)
-    text = statements.shares(contributions, kind, key)
-    batches, columns = list(session.stream(text)), len(statements.plan.costs)
+    # Most people have an account: to hash the names of the others takes another look.
+    table = _read(session, statements.shares(contributions))
+    if table is not None and table.column("account").null_count:
+        table = _read(session, statements.shares(contributions, (kind, key)))
     names, hashes = accounts.column(0).slice(0, 0).combine_chunks(), np.zeros(0, dtype="S32")
-    if not batches:  # of nobody an engine may send nothing at all
+    columns = len(statements.plan.costs)
+    if table is None:
         nobody = np.zeros((0, columns), dtype=np.int64)
         return Shares(np.zeros(0, dtype=np.int64), nobody, names, hashes)
-    table = pa.Table.from_batches(batches)
     account = table.column("account").combine_chunks()
     shares = [table.column(f"q{i}").to_numpy() for i in range(columns)]
     if not account.null_count:
@@ -84,6 +86,12 @@ def read_shares(
         places = account.fill_null(-1).to_numpy().copy()
         places[places < 0] = accounts.num_rows + which
     return Shares(*_by_account(places, shares), names, hashes)
+
+
+def _read(session: Session, text: str) -> pa.Table | None:
+    """All rows of a SELECT; None where there are none, of which an engine may send nothing."""
+    batches = list(session.stream(text))
+    return pa.Table.from_batches(batches) if batches else None
 
 
 def _by_account(

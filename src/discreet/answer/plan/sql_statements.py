@@ -69,8 +69,10 @@ class SetStatements:
         weights = [f"{name} AS ({select})" for name, select in self._weights(contributions)]
         return f"WITH {', '.join(weights)} {text}" if weights else text
 
-    def shares(self, contributions: ContributionBounds, kind: Kind, key: str = SECRET) -> str:
-        """What each person, of a kind, adds to each measurement, by account."""
+    def shares(
+        self, contributions: ContributionBounds, names: tuple[Kind, str] | None = None
+    ) -> str:
+        """What each person adds to each measurement, by account; with the `names` of new people."""
         places = self.compiled.statistics.index
         measured = [
             MeasuredTotals(
@@ -81,7 +83,7 @@ class SetStatements:
             for one in self.plan.measurements(contributions)
         ]
         weights = [f"{name} AS ({select})" for name, select in self._weights(contributions)]
-        text = render_shares(self.compiled, measured, kind, key)
+        text = render_shares(self.compiled, measured, names)
         return f"WITH {', '.join(weights)} {text}" if weights else text
 
     @property
@@ -114,7 +116,7 @@ class SetStatements:
             *map(str, self.people()),
             *(self.histogram(norm) for norm in self.plan.norms.values()),
             *map(str, self.bounding(contributions)),
-            *([self.shares(contributions, Kind.TEXT)] if self.compiled.participants else []),
+            *([self.shares(contributions)] if self.compiled.participants else []),
             self.totals(contributions),
             *(self.distincts(one, contributions) for one in kinds if isinstance(one, Distinct)),
             *(self.ranks(one) for one in kinds if isinstance(one, Ranks)),

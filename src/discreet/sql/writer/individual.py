@@ -38,11 +38,12 @@ class MeasuredTotals(NamedTuple):
 
 
 def render_shares(
-    compiled: "CompiledQuery", measured: Sequence[MeasuredTotals], kind: Kind, key: str
+    compiled: "CompiledQuery", measured: Sequence[MeasuredTotals], names: tuple[Kind, str] | None
 ) -> str:
     """One row for each person and group: the account, and shares q0, q1, ... in each measurement.
 
-    Of people without an account yet, of a kind, it says who they are, and a keyed hash of that.
+    With `names`, a kind and a key, it says of people who have no account yet who they are, and a
+    keyed hash of that.
 
     Guarantee:
         The sum over a person's groups of q / WHOLE_SHARE, held to 1, is at least the squared norm
@@ -57,16 +58,17 @@ def render_shares(
     dialect, person = compiled.dialect, compiled.dialect.identifier(PERSON)
     parts, squares = [], []
     for i, one in enumerate(measured):
-        names = [f"x{i}_{j}" for j in range(len(one.combinations))]
+        columns = [f"x{i}_{j}" for j in range(len(one.combinations))]
         parts += [
             f"{_rounded_up(compiled, one, row)} AS {name}"
-            for name, row in zip(names, one.combinations, strict=True)
+            for name, row in zip(columns, one.combinations, strict=True)
         ]
-        squares.append(" + ".join(f"{name} * {name}" for name in names) + f" AS q{i}")
+        squares.append(" + ".join(f"{name} * {name}" for name in columns) + f" AS q{i}")
     pairs = f"SELECT {', '.join([person, *parts])} FROM {compiled.weighted_pairs}"
-    new, name = "a.account IS NULL", f"c.{person}"
-    hashed = dialect.only_if(new, keyed_person(dialect, name, kind, key))
-    shown = [*squares, "a.account", f"{hashed} AS h", f"{dialect.only_if(new, name)} AS p"]
+    shown, new, name = [*squares, "a.account"], "a.account IS NULL", f"c.{person}"
+    if names is not None:
+        hashed = dialect.only_if(new, keyed_person(dialect, name, *names))
+        shown += [f"{hashed} AS h", f"{dialect.only_if(new, name)} AS p"]
     join = f"LEFT JOIN {ACCOUNTS} AS a ON a.{person} = {name}"
     return f"SELECT {', '.join(shown)} FROM ({pairs}) AS c {join}"
 
