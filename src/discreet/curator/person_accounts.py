@@ -33,7 +33,7 @@ from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order
 from discreet.curator.person_limits import (
-    LIMIT,
+    BUDGET,
     Population,
     hash_person,
     limits_after,
@@ -151,7 +151,7 @@ class PersonAccounts:
 
     def _limit(self, entry: Entry) -> None:
         hash_, units = entry.facts["account"], int(entry.facts["units"])
-        if hash_ is None or hash_ in self._closed:
+        if hash_ in self._closed:
             return
         if entry.facts.get("final") is True:
             self._closed.add(hash_)
@@ -319,7 +319,7 @@ class Populations:
     def catch_up(self) -> None:
         """Fold in everything that was charged so far, so that the next question need not."""
         now = self._ledger.head().sequence
-        for dataset in {str(one.facts["dataset"]) for one in self._ledger.noted(LIMIT)}:
+        for dataset in {str(one.facts["dataset"]) for one in self._ledger.noted(BUDGET)}:
             self.of(dataset).catch_up(now, self._data_store.open())
 
 

@@ -16,8 +16,8 @@ from discreet.privacy.budgets.individual_balances import limit_units
 from discreet.rationals import Real
 from discreet.sql.writer.individual import keyed_person
 
-LIMIT: Final = "person limit"
-"""The kind of entry that says what everybody, or one person, may lose."""
+BUDGET, LIMIT = "people budget", "person limit"
+"""The kinds of entry that say what everybody in a dataset, or one person, may lose."""
 
 _TYPES: Final[dict[Kind, tuple[type, ...]]] = {
     Kind.BOOLEAN: (bool,),
@@ -42,7 +42,7 @@ def population_of(ledger: Ledger, dataset: str, key: str) -> Population:
     links = links_of(ledger, dataset)
     members = [one.name for link in links for one in ledger.members(link)]
     names = tuple(sorted({dataset, *members}))
-    said = [one for one in limits_after(ledger, names) if one.facts["account"] is None]
+    said = [one for one in ledger.noted(BUDGET) if one.facts["dataset"] in names]
     limits = {int(one.facts["units"]) for one in said}
     whole = {str(one.facts["dataset"]) for one in said} == set(names) and len(links) <= 1
     if not whole or len(limits) != 1:
@@ -69,18 +69,16 @@ def links_of(ledger: Ledger, dataset: str) -> list[accounts.Holder]:
 def limits_after(
     ledger: Ledger, datasets: tuple[str, ...], *, after: int = 0, until: int = NEWEST
 ) -> list[Entry]:
-    """Entries about limits of people in datasets, in order."""
+    """Entries about limits of single people in datasets, in order."""
     found = ledger.noted(LIMIT, after=after)
     return [one for one in found if one.facts["dataset"] in datasets and one.sequence <= until]
 
 
 def record_default(ledger: Ledger, dataset: str, rho: Real, key: str, *, by: str) -> None:
     """Say for ever what everybody in a dataset may lose, unless it is said."""
-    units = str(limit_units(rho))
-    facts = {"account": None, "dataset": dataset, "key": digest(key), "units": units}
-    known = [one.facts for one in limits_after(ledger, (dataset,))]
-    if not any(one["account"] is None for one in known):
-        ledger.record(LIMIT, by=by, facts=facts)
+    facts = {"dataset": dataset, "key": digest(key), "units": str(limit_units(rho))}
+    if not any(one.facts["dataset"] == dataset for one in ledger.noted(BUDGET)):
+        ledger.record(BUDGET, by=by, facts=facts)
 
 
 def record_limit(

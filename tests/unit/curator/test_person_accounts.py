@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import discreet as dp
 from discreet.audit.replay import replay
 from discreet.curator import person_accounts
+from discreet.curator.client.remote import Remote
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.pricing import Terms
 from discreet.errors import BudgetError, InputError, LedgerError, QueryRefused
@@ -464,3 +465,24 @@ def test_an_analyst_with_a_cap_of_their_own_is_held_to_it():
         curator.grant("eve", "visits", dp.Budget(epsilon=100))
         with pytest.raises(QueryRefused, match="Laplace noise"):
             curator.as_analyst("eve").sql(BY_CITY, **LOUD)
+
+
+def test_no_token_reads_the_account_of_one_person():
+    remote = object.__new__(Remote)
+    for call in (remote.statement_for, remote.remove_person):
+        with pytest.raises(InputError, match="one person"):
+            call(3)
+    with pytest.raises(InputError, match="one person"):
+        remote.limit_person(3, epsilon=0)
+
+
+def test_datasets_of_one_kind_of_people_are_found_by_name():
+    with clinic(CROWD) as curator:
+        add(curator, CROWD, "labs")
+        with pytest.raises(InputError, match="one of several"):
+            curator.limit_person(3, epsilon=0)
+        curator.limit_person(3, epsilon=0, dataset="labs")
+        assert number(curator, COUNT) == [100]
+        assert number(curator, "SELECT COUNT(*) AS n FROM labs") == [99]
+        with pytest.raises(InputError, match="there is no dataset"):
+            curator.statement_for(3, dataset="elsewhere")
