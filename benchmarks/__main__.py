@@ -18,6 +18,7 @@ ALL = (
     "synthesis",
     "workload",
     "learning",
+    "people",
 )
 
 if __name__ == "__main__":

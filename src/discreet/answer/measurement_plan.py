@@ -6,9 +6,10 @@ Pricing, explaining, running, recovering and auditing read this one value.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from discreet.answer.execute.individual import PARTICIPANTS, Admission, check_individual
 from discreet.answer.execute.measure_set import measure_set
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements
 from discreet.answer.plan.explain import Explanation, example_statements, explain
@@ -43,12 +44,16 @@ class MeasurementPlan:
     price: Price
     neighbours: Neighbours
     sets: tuple[SetPlan, ...]
+    participants: bool = False
+    """Whether people pay from budgets of their own, and those who cannot are left out."""
     guarantees: tuple[Charged, ...] = field(init=False, repr=False, compare=False)
     """What each part gives away."""
 
     def __post_init__(self) -> None:
         parts = tuple(guarantee for one in self.sets for _, guarantee in one.guarantees)
         object.__setattr__(self, "guarantees", parts)
+        if self.participants:
+            check_individual(self.sets)
 
     @staticmethod
     def of(
@@ -57,13 +62,15 @@ class MeasurementPlan:
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
         noise_kinds: Iterable[NoiseKind] = tuple(NoiseKind),
         measure: Measure | None = None,
+        *,
+        participants: bool = False,
     ) -> "MeasurementPlan":
         """Plan a question, with noise of whichever of the laws is expected to err less.
 
         Noise of either law takes as much of an account that counts in `measure`.
         """
         sets = plan_sets(query, price, neighbours, noise_kinds, measure)
-        return MeasurementPlan(query, price, neighbours, sets)
+        return MeasurementPlan(query, price, neighbours, sets, participants)
 
     # --- before data is touched -------------------------------------------------------------------
 
@@ -78,20 +85,44 @@ class MeasurementPlan:
 
     def explain(self, dialect: Dialect) -> Explanation:
         """What it will cost and how well it will be answered."""
-        return explain(self.query, self.price, self.neighbours, self.sets, dialect)
+        told = explain(self.query, self.price, self.neighbours, self.sets, dialect)
+        if not self.participants:
+            return told
+        parts = tuple(
+            replace(part, sql=example_statements(one, dialect, participants=True))
+            for part, one in zip(told.parts, self.sets, strict=True)
+        )
+        facts = replace(told.facts, remarks=(*told.facts.remarks, PARTICIPANTS))
+        return replace(told, facts=facts, parts=parts)
 
     def statements(self, dialect: Dialect) -> tuple[str, ...]:
         """All SQL that will run; for an example of bounds where they have yet to be chosen."""
-        return tuple(text for one in self.sets for text in example_statements(one, dialect))
+        people = self.participants
+        return tuple(
+            text
+            for one in self.sets
+            for text in example_statements(one, dialect, participants=people)
+        )
 
     # --- data, and after it -----------------------------------------------------------------------
 
-    def measure(self, engine: Engine, until: Deadline | None = None) -> list[NoisyMeasurements]:
+    def measure(
+        self,
+        engine: Engine,
+        until: Deadline | None = None,
+        admission: Admission | None = None,
+    ) -> list[NoisyMeasurements]:
         """Noisy integers for each grouping set: all that data is read for.
 
-        At `until` the engine is stopped.
+        At `until` the engine is stopped. `admission` says who takes part, where people pay.
         """
-        drawn = [measure_set(one, engine, until) for one in self.sets]
+        if (admission is not None) is not self.participants:
+            raise InvariantBroken(
+                "a question about people with budgets is measured without them, or the reverse",
+                why="nobody would be charged for it, or somebody twice",
+                fix="report this as a fault",
+            )
+        drawn = [measure_set(one, engine, until, admission) for one in self.sets]
         self.check_spent(drawn)
         return drawn
 
@@ -109,13 +140,15 @@ class MeasurementPlan:
     def present(self, drawn: Sequence[NoisyMeasurements]) -> Release:
         """The release that measurements make: a function of them, with no data and no chance."""
         self.check_spent(drawn)
-        return present(self.query, self.price, self.sets, drawn)
+        shown = present(self.query, self.price, self.sets, drawn)
+        return replace(shown, notes=(*shown.notes, PARTICIPANTS)) if self.participants else shown
 
     # --- as text ----------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """What was decided beside the question, as plain JSON with tags that never change."""
-        return {"version": _VERSION, "sets": [one.to_dict() for one in self.sets]}
+        people = {"participants": True} if self.participants else {}
+        return {"version": _VERSION, "sets": [one.to_dict() for one in self.sets], **people}
 
     @staticmethod
     def from_dict(
@@ -129,7 +162,8 @@ class MeasurementPlan:
             read = tuple(SetPlan.from_dict(one, part, neighbours) for one, part in sets)
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as wrong:
             raise _unreadable("it is not a plan for this question") from wrong
-        return MeasurementPlan(query, price, neighbours, read)
+        people = stored.get("participants") is True
+        return MeasurementPlan(query, price, neighbours, read, people)
 
 
 def answer(

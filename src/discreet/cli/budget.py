@@ -188,7 +188,7 @@ def facts(account: "Account") -> dict[str, Any]:
 def gauge(account: "Account", width: int = _GAUGE) -> str:
     """A bar that empties as a budget is spent; green, then yellow, then red."""
     if account.cap is None:
-        return "no cap"
+        return "each person's own" if account.is_per_person else "no cap"
     # Whichever of amount and delta runs out first stops questions.
     parts = zip(account.cap, account.spent, strict=True)
     share = min((1 - Fraction(spent, cap) for cap, spent in parts if cap), default=Fraction(0))

@@ -114,8 +114,9 @@ def budget_options(command: F) -> F:
 
     options = click.option(
         "--measure",
-        type=click.Choice(["epsilon", "rho", "mu-squared"]),
-        help="What is added up to keep epsilon and delta: epsilon suits a few precise questions.",
+        type=click.Choice(["epsilon", "rho", "mu-squared", "per-person"]),
+        help="What is added up to keep epsilon and delta: epsilon suits a few precise questions; "
+        "per-person gives every person of a dataset a budget of their own.",
     )(cast("F", read))
     for name, text in (
         ("--rho", "Or: the cap as zero-concentrated privacy."),

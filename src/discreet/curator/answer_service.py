@@ -19,8 +19,10 @@ from discreet.curator.ledger.charging import final_failure
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, Receipt, State
 from discreet.curator.order_kinds import kind_of
+from discreet.curator.person_accounts import PersonAccounts, Populations
 from discreet.curator.planned_orders import PlannedOrder, QuoteContext, UnpricedOrder
 from discreet.curator.pricing import Offer
+from discreet.curator.query_orders import QueryOrder, UnpricedQuery
 from discreet.curator.release_schedule import AT_ONCE, ReleaseSchedule
 from discreet.errors import DiscreetError, InputError, InvariantBroken, LedgerError, QueryRefused
 from discreet.plan.remembered import remember
@@ -81,6 +83,17 @@ def _version_asked(asked: int | None, newest: int, dataset: str) -> int:
     )
 
 
+def _check_individual(unpriced: UnpricedOrder[PlannedOrder]) -> None:
+    """Refuse what is no question, of people who each have a budget: before anything is planned."""
+    if not isinstance(unpriced, UnpricedQuery):
+        raise QueryRefused(
+            "an order that is no question, where every person has a budget of their own",
+            why="what it costs is reckoned for all people together, not for each by what they add",
+            fix="ask for counts, sums and means, or use a dataset with one budget for all",
+            code="per-person",
+        )
+
+
 class AnswerService:
     """Prices, charges and answers orders of any kind, in this order.
 
@@ -103,6 +116,7 @@ class AnswerService:
         self._proved: dict[str, tuple[object, list[str]]] = {}
         self._running: dict[int, Deadline | None] = {}
         self._plans: dict[int, PlannedOrder] = {}
+        self.people = Populations(ledger, data_store)
         self.pace = AT_ONCE
         """The pace at which recovery computes."""
 
@@ -115,6 +129,9 @@ class AnswerService:
         touched = self._ledger.touched(dataset, analyst)
         number = _version_asked(unpriced.as_of, tables.data_version(dataset), dataset)
         used = self._data_store.check(names, number)
+        if any(one.is_per_person for one in touched):
+            _check_individual(unpriced)
+            self.people.check(dataset)
         self.check_said(used)
         self._check_work(unpriced)
         read = registry.version(used)
@@ -176,6 +193,8 @@ class AnswerService:
     def recover(self, *, patience: float | None = None) -> int:
         """Finish charges whose worker is gone; how many could be finished."""
         done = 0
+        with suppress(DiscreetError):
+            self.people.catch_up()
         for receipt in self._ledger.recover(patience=patience):
             with suppress(DiscreetError):
                 self.finish(receipt, self.pace)
@@ -228,6 +247,11 @@ class AnswerService:
         self._ledger.check_failures(receipt.order)
         engine = self._data_store.open_at(receipt.order.dataset, receipt.order.data_version)
         seconds = planned.seconds(self._data_store.bound_work)
+        admitted: PersonAccounts | None = None
+        if isinstance(planned, QueryOrder) and planned.plan.participants:
+            admitted = self.people.of(receipt.order.dataset)
+            # Others' charges that come first are folded in within these steps: a public number.
+            seconds *= 1 + admitted.behind(receipt.sequence)
         began, steps = time.monotonic(), pace.steps(seconds)
         until, measured = pace.stop(began, steps), None
         self._running[receipt.sequence] = until
@@ -235,7 +259,7 @@ class AnswerService:
             # Whatever goes wrong once data is read may depend on data: it all ends in one way, and
             # nothing of it is passed on.
             with suppress(Exception), pace.engine(seconds):
-                measured = planned.measure(engine, until)
+                measured = self._measure(planned, receipt.sequence, engine, until, admitted)
             overran = until is not None and time.monotonic() > until.moment
             self._check_version(receipt, planned)  # nobody swapped a file meanwhile
         finally:
@@ -245,6 +269,18 @@ class AnswerService:
         if measured is None or overran:
             return self._give_up(receipt)
         return self._ledger.keep(receipt, measured)
+
+    @staticmethod
+    def _measure(
+        planned: PlannedOrder,
+        sequence: int,
+        engine: "Engine",
+        until: "Deadline | None",
+        people: PersonAccounts | None,
+    ) -> bytes:
+        if people is None or not isinstance(planned, QueryOrder):
+            return planned.measure(engine, until)
+        return planned.measure(engine, until, people.admission(sequence, engine, until))
 
     def cancel(self, receipt: Receipt, *, by: str, for_all: bool = True) -> None:
         """Give up a charge whose measurements are not stored, for ever; the charge stays.

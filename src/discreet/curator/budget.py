@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from discreet.errors import InputError
 from discreet.privacy import EPSILON, MU_SQUARED, RHO, Filter, Measure, Neighbours
@@ -12,7 +12,8 @@ from discreet.privacy.budgets.buying import buys
 from discreet.privacy.budgets.charges import Charge
 from discreet.rationals import Real, non_negative, positive
 
-MeasureName: TypeAlias = Literal["epsilon", "rho", "mu-squared"]
+MeasureName: TypeAlias = Literal["epsilon", "rho", "mu-squared", "per-person"]
+PER_PERSON: Final = "per-person"
 
 _MEASURES: Final[dict[str, Measure]] = {one.name: one for one in (EPSILON, RHO, MU_SQUARED)}
 _QUESTIONS: Final = (1, 10, 100, 1000)
@@ -27,7 +28,8 @@ class Budget:
         through than adding epsilons would; half of delta is for what questions need of it
         themselves. With `measure="epsilon"` epsilons are added, and delta is for found keys alone:
         better for a few precise questions. `measure="rho"` is a filter on zCDP. Pure epsilon adds
-        epsilons. `compare()` says what each of them buys.
+        epsilons. `compare()` says what each of them buys. `Budget.per_person` gives every person a
+        budget of their own.
 
     Example:
         >>> Budget(epsilon=3, delta=1e-6).cap().measure.name
@@ -67,6 +69,21 @@ class Budget:
         object.__setattr__(self, "measure", measure)
         self._check()
 
+    @staticmethod
+    def per_person(epsilon: Real, delta: Real) -> "Budget":
+        """A budget for each person, which each question takes from by what that person adds to it.
+
+        Example:
+            >>> Budget.per_person(epsilon=1, delta=1e-6).measure
+            'per-person'
+        """
+        return Budget(epsilon, delta, measure=PER_PERSON)
+
+    @property
+    def is_per_person(self) -> bool:
+        """Whether every person has it for themselves."""
+        return self.measure == PER_PERSON
+
     def _check(self) -> None:
         known = self.measure is None or self.measure in get_args(MeasureName)
         wanted = "rho" if self.epsilon is None else None if self.delta else "epsilon"
@@ -90,8 +107,9 @@ class Budget:
         if not self.delta:
             return Filter.basic(self.epsilon, neighbours=neighbours).limit
         other = next((one.measure.name for one in like if one.delta), MU_SQUARED.name)
-        by = _MEASURES[self.measure or other]
-        deltas = Fraction(0) if by == EPSILON else self.delta / 2
+        each = self.is_per_person  # whose questions have no delta of their own
+        by = RHO if each else _MEASURES[self.measure or other]
+        deltas = Fraction(0) if by == EPSILON or each else self.delta / 2
         within = Filter.within(
             self.epsilon, self.delta, by=by, deltas=deltas, neighbours=neighbours
         )
@@ -108,7 +126,9 @@ class Budget:
             mu-squared    8.6   27.1   85.6  270.6
             Up to 8 questions: measure="epsilon". More: measure="mu-squared".
         """
-        names = get_args(MeasureName) if self.epsilon and self.delta else (self.cap().measure.name,)
+        names: Sequence[Any] = list(_MEASURES)
+        if not (self.epsilon and self.delta):
+            names = [self.cap().measure.name]
         caps = [
             Budget(self.epsilon, self.delta, rho=self.rho, measure=name).cap() for name in names
         ]

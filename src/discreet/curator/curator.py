@@ -33,6 +33,13 @@ from discreet.curator.ledger.orders import request_name
 from discreet.curator.ledger.remote_witness import is_address
 from discreet.curator.online_epochs import OnlineEpochs, OnlineReply
 from discreet.curator.order_kinds import kind_named
+from discreet.curator.person_statement import (
+    PeopleAdmin,
+    PersonStatement,
+    check_link,
+    check_population,
+    check_remeasure,
+)
 from discreet.curator.planned_orders import OrderExplanation, PlannedOrder
 from discreet.curator.pricing import Offer, Terms
 from discreet.curator.query_orders import QueryOrder, UnpricedQuery
@@ -51,6 +58,7 @@ from discreet.plan.remembered import remember
 from discreet.plan.schema import Bounds, Keys, Limits, Person, PublicTable, Schema, Table, Unit
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import Charge
+from discreet.rationals import Real
 from discreet.sql.reader.read import read
 from discreet.workload.online import OnlineState
 
@@ -204,11 +212,14 @@ class Curator(QuestionInterface):
         incoming = self._data_store.look(name, source, said, source_table)
         whose = Person(unit) if isinstance(unit, str) else unit
         table = Table(name, said.types(incoming), whose, limits or Limits())
-        cap = None if budget is None else self._cap(budget, accounts.dataset(name))
+        own = budget is not None and budget.is_per_person
+        cap = None if budget is None else self._cap(budget, accounts.dataset(name), each=own)
+        if own:
+            check_population(whose, self._neighbours)
 
         def settle(one: Registration) -> int:
             if cap is not None:
-                self._open_account(accounts.dataset(name), cap, one)
+                self._open_account(accounts.dataset(name), cap, one, per_person=own)
             return self._record(one)
 
         self._data_store.add(table, incoming, dataset or name, settle, max_table_rows)
@@ -294,6 +305,7 @@ class Curator(QuestionInterface):
     def link(self, name: str, datasets: Iterable[str], budget: Budget | None = None) -> Account:
         """Say that datasets hold the same people; cap, or count, what one of them loses in all."""
         members = [accounts.dataset(self._known(one)) for one in several(datasets, "datasets")]
+        check_link(self._ledger, members, capped=budget is not None)
         cap = None if budget is None else self._cap(budget, *members[:1])
         return self._ledger.open_account(accounts.link(name), cap, by=self._by, members=members)
 
@@ -340,6 +352,28 @@ class Curator(QuestionInterface):
         for_all = analyst is None
         window.cancel(charge, by=self._by if analyst is None else analyst, for_all=for_all)
 
+    def limit_person(self, unit: object, *, epsilon: Real, dataset: str | None = None) -> None:
+        """Let one person lose less than the others, for questions from now on; 0 is to opt out.
+
+        `unit` is the person's name as it stands in the data; whether they are in it is not looked
+        at. Where people of several kinds have budgets, `dataset` says which.
+        """
+        self._people.limit(unit, epsilon, dataset, by=self._by)
+
+    def remove_person(self, unit: object, *, dataset: str | None = None) -> None:
+        """Close one person's account for ever: whoever comes back under this name stays out.
+
+        Their rows are in no later answer. Take them out of your own files, too.
+        """
+        self._people.close(unit, dataset, by=self._by)
+
+    def statement_for(self, unit: object, *, dataset: str | None = None) -> PersonStatement:
+        """What was computed with one person in it, and what it can have told: for that person.
+
+        It is computed from the data. Hand it to nobody else, and to no analyst.
+        """
+        return self._people.statement(unit, dataset)
+
     def as_owner(self, name: str) -> "Curator":
         """The same curator in the hands of one of several owners, whom the ledger will name."""
         view = copy.copy(self)
@@ -372,6 +406,12 @@ class Curator(QuestionInterface):
         """The record of every charge."""
         return self._ledger
 
+    @property
+    def _people(self) -> PeopleAdmin:
+        """What an owner can do about people who have budgets of their own."""
+        known = self._tables.datasets()
+        return PeopleAdmin(self._ledger, self._data_store, self._answer_service.people, known)
+
     # --- public facts ---------------------------------------------------------------------------
 
     @property
@@ -400,8 +440,7 @@ class Curator(QuestionInterface):
             self.datasets(),
         )
         for name in datasets:
-            cap = self.budget(name).limit
-            made.ledger.open_account(accounts.dataset(name), cap, by=OWNER)
+            made._open_like(accounts.dataset(name), self.budget(name))  # noqa: SLF001 - of the same class
         whose = {table: name for name, tables in datasets.items() for table in tables}
         for name, rows_of in dummy(schema, rows).items():
             incoming = Incoming({}, rows=rows_of)
@@ -421,6 +460,7 @@ class Curator(QuestionInterface):
 
     def _remeasure(self, question: str | Query, terms: Terms, analyst: str | None) -> Release:
         offer = self._offer(question, terms, analyst)
+        check_remeasure(offer.planned)
         fresh, order = as_table(self._answered(offer)), offer.order()
         query = StoredOrder.parse(order.plan).question(self.schema)
         return merge(query, fresh, told_before(self._ledger, order))
@@ -559,38 +599,61 @@ class Curator(QuestionInterface):
 
     # --- accounts -------------------------------------------------------------------------------
 
-    def _cap(self, budget: Budget, *like: accounts.Holder) -> Charge:
+    def _cap(self, budget: Budget, *like: accounts.Holder, each: bool = False) -> Charge:
         """The cap that keeps a budget; where it leaves the measure open, that of another account.
 
         Why: accounts within a dataset start with what was spent of it, in its own measure.
         """
         fix = "pass Budget(epsilon=3, delta=1e-6)"
         expect(budget, Budget, "a budget", fix=fix)
+        if budget.is_per_person and not each:
+            raise InputError(
+                "a budget of every person, for somebody else",
+                why="the people of a dataset have it from the day the dataset is added",
+                fix=fix,
+            )
         known = []
         for holder in like:
             with suppress(InputError):  # it has no account yet
                 known.append(self._ledger.account(holder).limit)
         return budget.cap(self._neighbours, *(one for one in known if one is not None))
 
-    def _open_account(self, holder: accounts.Holder, cap: Charge, one: Registration) -> None:
+    def _open_account(
+        self, holder: accounts.Holder, cap: Charge, one: Registration, *, per_person: bool = False
+    ) -> None:
         """Open an account; one that a crash left without its table is taken over.
 
         Where something was spent of it, answers rest on what was said, and it has to be said again.
         """
         known = {one.holder: one for one in self._ledger.accounts()}.get(holder)
         if known is None:
-            self._ledger.open_account(holder, cap, by=self._by)
+            self._ledger.open_account(holder, cap, by=self._by, per_person=per_person)
+        if per_person:
+            self._people.open(holder.name, cap, by=self._by)
+        if known is None:
             return
-        before = self._ledger.added(one.table.name)
-        same = before is not None and one.is_said(before.facts) and known.limit == cap
+        before, kept = (
+            self._ledger.added(one.table.name),
+            known.is_under(cap, per_person=per_person),
+        )
+        same = before is not None and one.is_said(before.facts) and kept
         if known.total.amount and not same:
             raise InputError(
                 f"{one.table.name} was added before, with other data, words or budget",
                 why="part of its budget is spent, on answers that rest on what was said then",
                 fix="put back tables.json, say the same again, or give the table another name",
             )
-        if known.limit != cap:
+        if not kept:
             self._ledger.set_cap(holder, cap, by=self._by, reason="the dataset was added again")
+
+    def _open_like(self, holder: accounts.Holder, other: Account) -> None:
+        """Open an account under the cap that another curator has for it."""
+        each = Budget.per_person(*other.stated) if other.is_per_person and other.stated else None
+        cap = other.limit if each is None else each.cap(self._neighbours)
+        own = each is not None
+        self._ledger.open_account(holder, cap, by=self._by, per_person=own)
+        if own and cap is not None:
+            self._people.open(holder.name, cap, by=self._by)
 
     def _record(self, one: Registration) -> int:
         """Let the ledger prove what was said about a table, and which data it was."""

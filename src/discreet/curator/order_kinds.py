@@ -9,6 +9,7 @@ from typing import Final
 from discreet.curator.fit_orders import FitKind
 from discreet.curator.ledger.orders import Order
 from discreet.curator.online_orders import OnlineKind
+from discreet.curator.participation_orders import ParticipationKind
 from discreet.curator.planned_orders import OrderKind
 from discreet.curator.query_orders import QueryKind
 from discreet.curator.stream_kind import StreamKind
@@ -16,7 +17,11 @@ from discreet.curator.synthesis_orders import SynthesisKind
 from discreet.errors import InputError, LedgerError
 
 KINDS: Final[dict[str, OrderKind]] = {
-    one.name: one for one in (QueryKind(), SynthesisKind(), OnlineKind(), FitKind(), StreamKind())
+    one.name: one
+    for one in (
+        *(QueryKind(), SynthesisKind(), OnlineKind(), FitKind(), StreamKind()),
+        ParticipationKind(),
+    )
 }
 """Every kind of order that can be charged, by the name that the ledger stores."""
 

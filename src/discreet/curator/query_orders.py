@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from discreet.answer.estimate.postprocessing import outputs_of
+from discreet.answer.execute.individual import Admission
 from discreet.answer.execute.noisy_measurements import pack, unpack
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.plan.accuracy import price_for
@@ -111,9 +112,11 @@ class QueryOrder(PlannedOrder):
         """How long measuring takes at most."""
         return bound(self.plan.query).seconds
 
-    def measure(self, engine: Engine, until: Deadline | None) -> bytes:
-        """Noisy measurements of all grouping sets."""
-        return pack(self.plan.measure(engine, until))
+    def measure(
+        self, engine: Engine, until: Deadline | None, admission: Admission | None = None
+    ) -> bytes:
+        """Noisy measurements of all grouping sets, of those who take part."""
+        return pack(self.plan.measure(engine, until, admission))
 
     def present(self, measured: bytes) -> Release:
         """Estimates, error bars and the table to show."""
@@ -223,7 +226,10 @@ def plan_query(question: Query, terms: Terms, at: QuoteContext) -> QueryOrder:
     """Plan a question for what it is asked for."""
     query = weigh_columns(question, terms.weights or {})
     about, delta = at.neighbours, delta_for(terms.delta, at.touched)
+    people = any(one.is_per_person for one in at.touched)
     noise_kinds, measure = _laws(at.touched, delta), at.touched[0].measure
+    if people and NoiseKind.GAUSSIAN in noise_kinds:
+        noise_kinds = (NoiseKind.GAUSSIAN,)
     if terms.accuracy is None:
         assert terms.epsilon is not None  # noqa: S101 - narrowing: see Terms
         price = within_reason(Price(terms.epsilon, delta))
@@ -236,7 +242,7 @@ def plan_query(question: Query, terms: Terms, at: QuoteContext) -> QueryOrder:
             noise_kinds=noise_kinds,
             measure=measure,
         )
-    return _planned(query, price, about, noise_kinds, measure)
+    return _planned(query, price, about, noise_kinds, measure, people)
 
 
 @remember(512, parts_in)
@@ -246,9 +252,11 @@ def _planned(
     about: Neighbours,
     noise_kinds: tuple[NoiseKind, ...],
     measure: Measure,
+    participants: bool,  # noqa: FBT001 - by position: see `remember`
 ) -> QueryOrder:
     """The plan of a question; what cannot be compiled is refused now, whatever the limits."""
-    plan = MeasurementPlan.of(query, price, about, noise_kinds, measure)
+    laws, people = noise_kinds, participants
+    plan = MeasurementPlan.of(query, price, about, laws, measure, participants=people)
     plan.statements(DefaultEngine.dialect)
     return QueryOrder(plan)
 
@@ -275,8 +283,10 @@ def delta_for(asked: Real | None, touched: Sequence[Account]) -> Fraction:
                 fix="pass delta=0, or a chance that is merely very small",
             )
         return delta
-    limits = [one.limit for one in touched if one.holder.kind == "dataset"]
-    return min((cap.delta / SHARE for cap in limits if cap is not None), default=Fraction(0))
+    owned = [one for one in touched if one.holder.kind == "dataset"]
+    caps = [one.limit.delta for one in owned if one.limit is not None]
+    each = [one.stated[1] for one in owned if one.is_per_person and one.stated is not None]
+    return min((delta / SHARE for delta in (*caps, *each)), default=Fraction(0))
 
 
 def _laws(touched: Sequence[Account], delta: Fraction) -> tuple[NoiseKind, ...]:

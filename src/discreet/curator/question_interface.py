@@ -9,12 +9,13 @@ from typing import Any, TypeAlias
 from discreet.answer.plan.accuracy import Accuracy
 from discreet.answer.plan.explain import Explanation
 from discreet.answer.present.base_release import BaseRelease
-from discreet.answer.present.release import Release
+from discreet.answer.present.release import Release, as_table
 from discreet.curator.data.data_store import unknown
 from discreet.curator.fit_orders import fit_spec, fitted, make_test
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.online_epochs import OnlineQueries, OnlineReply
 from discreet.curator.online_orders import OnlineRelease, online_spec
+from discreet.curator.participation_orders import Participation, participation_spec
 from discreet.curator.planned_orders import OrderExplanation
 from discreet.curator.pricing import Terms
 from discreet.curator.stream_kind import stream_spec
@@ -259,6 +260,31 @@ class QuestionInterface(ABC):
 
     @abstractmethod
     def _online_state(self, charge: int) -> OnlineState: ...
+
+    # --- people with budgets of their own -------------------------------------------------------
+
+    def participation(
+        self,
+        table: str,
+        *,
+        epsilon: Real,
+        delta: Real | None = None,
+        again: int = 0,
+        analyst: str | None = None,
+    ) -> Participation:
+        """The share of people who still take part, told by counting them with noise.
+
+        `again=0` is the first count, which the share is relative to: ask for it while everybody
+        takes part; it is placed with the first call. Each later count is a new one, and costs
+        everybody in it: name the next number.
+        """
+
+        def counted(turn: int) -> Release:
+            spec = participation_spec(table, epsilon, delta, turn)
+            return as_table(self.order("participation", spec, analyst=analyst))
+
+        first = counted(0)
+        return Participation(counted(again) if again else first, first)
 
     # --- learning -------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from discreet.answer.present.release import Release
     from discreet.curator.curator import Curator
     from discreet.curator.online_epochs import OnlineQueries
+    from discreet.curator.participation_orders import Participation
     from discreet.curator.planned_orders import OrderExplanation
     from discreet.curator.question_interface import Asked
     from discreet.curator.streams import StandingQuery
@@ -76,6 +77,10 @@ class AnalystView:
     ) -> "BaseRelease":
         """Place an order of any kind."""
         return self.curator.order(kind, spec, analyst=self.analyst, request=request)
+
+    def participation(self, table: str, **options: Any) -> "Participation":
+        """The share of people who still take part, told by counting them with noise."""
+        return self.curator.participation(table, analyst=self.analyst, **options)
 
     def synthesize(self, table: str, **options: Any) -> "SynthesisRelease":
         """Make a synthetic table; options are those of `Curator.synthesize`."""

@@ -16,8 +16,9 @@ def promise(curator: Curator, dataset: str) -> str:
     """Who is protected, by how much at most, and what that does not cover."""
     tables = [curator.schema.tables[name] for name in curator.datasets()[dataset]]
     units = [unit_words(one.unit) for one in tables if isinstance(one, Table)]
-    limit = curator.budget(dataset).limit
-    assert limit is not None  # noqa: S101 - datasets always have a cap
+    account = curator.budget(dataset)
+    limit = account.limit or account.each
+    assert limit is not None  # noqa: S101 - datasets, or their people, always have a cap
     about = {
         Neighbours.ADD_REMOVE: "being in the data at all",
         Neighbours.CHANGE_ONE: "what the data says about them",

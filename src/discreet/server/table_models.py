@@ -41,7 +41,7 @@ class BudgetBody(StrictBody):
     epsilon: Number | None = None
     delta: Number | None = None
     rho: Number | None = None
-    measure: Literal["epsilon", "rho", "mu-squared"] | None = None
+    measure: Literal["epsilon", "rho", "mu-squared", "per-person"] | None = None
 
     def read(self) -> Budget:
         """The budget."""

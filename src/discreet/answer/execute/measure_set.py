@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.answer.estimate.noisy_statistics import ranks_of
+from discreet.answer.execute.individual import Admission, leave_out
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements, Spent
 from discreet.answer.execute.totals import found_totals, known_totals, put_domains
 from discreet.answer.plan.chosen_limits import choose, clipped, unit_scale
@@ -37,9 +38,19 @@ from discreet.plan.statistics import Distinct, Ranks, Statistic
 from discreet.privacy import Guarantee
 
 
-def measure_set(plan: SetPlan, engine: Engine, until: Deadline | None = None) -> NoisyMeasurements:
-    """Measure one grouping set; at `until` the engine is stopped."""
-    statements = SetStatements.of(plan, engine.dialect, os.urandom(16).hex())
+def measure_set(
+    plan: SetPlan,
+    engine: Engine,
+    until: Deadline | None = None,
+    admission: Admission | None = None,
+) -> NoisyMeasurements:
+    """Measure one grouping set; at `until` the engine is stopped.
+
+    With an `admission`, only those whom it lets take part are in the totals.
+    """
+    salt = os.urandom(16).hex() if admission is None else admission.salt
+    asked = admission is not None
+    statements = SetStatements.of(plan, engine.dialect, salt, participants=asked)
     with engine.snapshot(until) as session:
         put_domains(plan.query, session)
         for kept in statements.people():
@@ -49,6 +60,8 @@ def measure_set(plan: SetPlan, engine: Engine, until: Deadline | None = None) ->
         check_feasible(plan, contributions)
         for kept in statements.bounding(contributions):
             session.keep(*kept)
+        if admission is not None:
+            leave_out(statements, session, admission)
         measurements, selection = plan.measurements(contributions), plan.selection(contributions)
         if selection is None:
             totals = known_totals(statements, contributions, measurements, session)

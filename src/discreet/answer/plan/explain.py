@@ -194,10 +194,15 @@ def _examples(plan: SetPlan) -> list[ContributionBounds]:
     ]
 
 
-def example_statements(plan: SetPlan, dialect: Dialect) -> tuple[str, ...]:
+def example_statements(
+    plan: SetPlan, dialect: Dialect, *, participants: bool = False
+) -> tuple[str, ...]:
     """The SQL of a grouping set, for the bounds that hold or for an example."""
-    examples = _examples(plan)
-    return tuple(SetStatements.of(plan, dialect).all(examples[1 % len(examples)]))
+    examples, statements = (
+        _examples(plan),
+        SetStatements.of(plan, dialect, participants=participants),
+    )
+    return tuple(statements.all(examples[1 % len(examples)]))
 
 
 def _findable(plan: SetPlan, limits: Limits) -> Limits:

@@ -3,17 +3,20 @@
 What is explained and what is run are the same texts, from here.
 """
 
+import math
 import secrets
 from dataclasses import dataclass
 
 from discreet.answer.plan.limits import Norm
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.plan.bounding import ContributionBounds, NoiseKind
+from discreet.plan.kinds import Kind
 from discreet.plan.query import Query, parts_in
 from discreet.plan.remembered import remember
 from discreet.plan.statistics import Distinct, Ranks, needed
 from discreet.sql.writer.compile import SECRET, CompiledQuery, Kept
 from discreet.sql.writer.dialect import Dialect
+from discreet.sql.writer.individual import MeasuredTotals, render_shares
 
 _SALT = secrets.token_hex(16)
 """Where the salt will stand in compiled texts; nobody knows it, so no question has it in it."""
@@ -28,9 +31,11 @@ class SetStatements:
     salt: str
 
     @staticmethod
-    def of(plan: SetPlan, dialect: Dialect, salt: str = SECRET) -> "SetStatements":
+    def of(
+        plan: SetPlan, dialect: Dialect, salt: str = SECRET, *, participants: bool = False
+    ) -> "SetStatements":
         """The statements of a plan on an engine; compiled once, whatever the salt."""
-        return SetStatements(plan, _compile(plan.query, dialect), salt)
+        return SetStatements(plan, _compile(plan.query, dialect, participants), salt)
 
     def people(self) -> list[Kept]:
         """One row for each person and group, and for each person."""
@@ -64,6 +69,23 @@ class SetStatements:
         weights = [f"{name} AS ({select})" for name, select in self._weights(contributions)]
         return f"WITH {', '.join(weights)} {text}" if weights else text
 
+    def shares(
+        self, contributions: ContributionBounds, names: tuple[Kind, str] | None = None
+    ) -> str:
+        """What each person adds to each measurement, by account; with the `names` of new people."""
+        places = self.compiled.statistics.index
+        measured = [
+            MeasuredTotals(
+                tuple(places(statistic) for statistic in one.strategy.statistics),
+                one.strategy.combinations,
+                math.ceil(one.sensitivity),
+            )
+            for one in self.plan.measurements(contributions)
+        ]
+        weights = [f"{name} AS ({select})" for name, select in self._weights(contributions)]
+        text = render_shares(self.compiled, measured, names)
+        return f"WITH {', '.join(weights)} {text}" if weights else text
+
     @property
     def _ranked(self) -> bool:
         """Whether weights are read again, for quantiles."""
@@ -94,6 +116,7 @@ class SetStatements:
             *map(str, self.people()),
             *(self.histogram(norm) for norm in self.plan.norms.values()),
             *map(str, self.bounding(contributions)),
+            *([self.shares(contributions)] if self.compiled.participants else []),
             self.totals(contributions),
             *(self.distincts(one, contributions) for one in kinds if isinstance(one, Distinct)),
             *(self.ranks(one) for one in kinds if isinstance(one, Ranks)),
@@ -101,5 +124,5 @@ class SetStatements:
 
 
 @remember(64, parts_in)
-def _compile(query: Query, dialect: Dialect) -> CompiledQuery:
-    return CompiledQuery(query, needed(query), dialect, _SALT)
+def _compile(query: Query, dialect: Dialect, participants: bool) -> CompiledQuery:  # noqa: FBT001 - by position: see `remember`
+    return CompiledQuery(query, needed(query), dialect, _SALT, participants)

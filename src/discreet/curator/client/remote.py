@@ -31,6 +31,7 @@ from discreet.curator.ledger.accounts import Account, Holder
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.online_epochs import OnlineReply
 from discreet.curator.order_kinds import KINDS, kind_named
+from discreet.curator.person_statement import PeopleAdmin
 from discreet.curator.planned_orders import OrderExplanation, OrderKind
 from discreet.curator.pricing import Terms
 from discreet.curator.release_schedule import ReleaseSchedule
@@ -303,6 +304,11 @@ class Remote(Curator, schemes=("http", "https")):
         if analyst is not None:
             self._check_name(analyst)
         self._link.delete(f"/v1/queries/{whole(charge, 'charge', at_least=1)}")
+
+    @property
+    def _people(self) -> PeopleAdmin:
+        """Refused: names of people do not travel, and no token reads one person's account."""
+        _refuse("the account of one person", "use the curator's folder")
 
     def keep_time(self, pace: ReleaseSchedule) -> None:
         """Refuse: the server keeps its own."""

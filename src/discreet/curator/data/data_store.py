@@ -83,6 +83,7 @@ class DataStore:
     def __init__(self, folder: Folder | None) -> None:
         self._folder = folder
         self._frames: dict[str, tuple[Any, ...]] = {}
+        self._key: str | None = None
         self._tables = Registry({}) if folder is None else folder.tables()
         self.renew()
         FORKS.renew_in_child(self)
@@ -109,6 +110,14 @@ class DataStore:
     def schema(self) -> Schema:
         """What questions are read against."""
         return self.tables.schema
+
+    def person_key(self) -> str:
+        """The secret under which accounts of people stand, made when it is first needed."""
+        if self._folder is not None:
+            return self._folder.person_key()
+        with self._lock:
+            self._key = self._key or secrets.token_hex(32)
+            return self._key
 
     def check(self, names: Iterable[str], version: int | None = None) -> list[Registration]:
         """The tables a question reads; InputError if the data of one is not what was added.

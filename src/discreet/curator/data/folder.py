@@ -4,9 +4,12 @@ curator.json     what was settled when the folder was made
 tables.json      what the owner said about data
 data/            tables that were copied in
 ledger.sqlite    accounts, charges and releases (or an address in curator.json)
+people.key       the secret under which accounts of people stand, where each has a budget
 """
 
 import json
+import os
+import secrets
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -18,7 +21,7 @@ from discreet.curator.data import registry
 from discreet.curator.data.registry import Registration, Registry
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.remote_witness import RemoteWitness, WitnessAddress, is_address
-from discreet.curator.ledger.witness import Witness
+from discreet.curator.ledger.witness import Witness, sync_folder
 from discreet.errors import InputError, LedgerError
 from discreet.privacy import Neighbours
 
@@ -27,6 +30,7 @@ _SETTINGS = "curator.json"
 _DATA = "data"
 _LEDGER = "ledger.sqlite"
 _HEAD = "ledger.head"
+_KEY = "people.key"
 _UNUSED = 86_400.0
 """Seconds after which a file that no table was made of is removed."""
 
@@ -96,6 +100,25 @@ class Folder:
                 why="the tables there have budgets, and what is spent of them is not known",
                 fix="put back the newest copy; to begin anew, use a new folder",
             )
+
+    def person_key(self) -> str:
+        """The secret under which accounts of people stand; whoever makes it first has made it.
+
+        Edge cases: where it was lost after somebody was charged, another one is made, which the
+        ledger does not know: then nothing is answered.
+        """
+        file = self.path / _KEY
+        if not file.exists():
+            fresh = file.with_name(f"{_KEY}.{secrets.token_hex(8)}")
+            with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as new:
+                new.write(secrets.token_hex(32))
+                new.flush()
+                os.fsync(new.fileno())
+            with suppress(FileExistsError):
+                os.link(fresh, file)
+            fresh.unlink()
+            sync_folder(self.path)
+        return file.read_text(encoding="ascii")
 
     def tables(self) -> Registry:
         """What the owner said about data, as it stands now."""

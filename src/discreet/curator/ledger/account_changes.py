@@ -145,6 +145,12 @@ def set_cap(
 ) -> Account:
     """Give an account another cap, not below what is spent."""
     account = existing(transaction, holder)
+    if account.is_per_person:
+        raise InputError(
+            f"a new cap for {holder}",
+            why="its people have budgets of their own, for life",
+            fix="lower a person's limit (limit_person), or ask less",
+        )
     if not account.counts_like(cap):
         raise _otherwise(account, holder)
     capped = replace(account, cap=cap_units(cap), stated=cap.stated)
@@ -244,7 +250,9 @@ def _admit(transaction: Transaction, holder: Holder, member: Holder) -> None:
 
 
 def _facts(account: Account, members: Sequence[Holder], reason: str) -> dict[str, object]:
+    stated = account.stated if account.is_per_person else None
     return {
+        **({} if stated is None else {"per_person": " ".join(map(str, stated))}),
         "account": account.holder.key,
         "measure": account.measure.name,
         "neighbours": account.neighbours.value,

@@ -128,7 +128,8 @@ class Account:
         What was spent is a sum of costs rounded up, the cap is rounded down, and a `Filter` keeps
         the first from exceeding the second.
     Edge cases:
-        `cap` None counts and never refuses; datasets always have a cap. `stated` is the (epsilon,
+        `cap` None counts and never refuses. A dataset has a cap, or its people have budgets of
+        their own: then `stated` is what each of them may lose. Else `stated` is the (epsilon,
         delta) that the owner typed; caps of older ledgers, and those in rho, have none.
 
     Example:
@@ -159,6 +160,29 @@ class Account:
             why="the ledger adds up epsilon, rho or mu-squared",
             fix="pass the limit of Filter.basic, Filter.zcdp, Filter.gdp or Filter.within",
         )
+
+    @staticmethod
+    def per_person(holder: Holder, cap: Charge) -> "Account":
+        """An account that counts what is asked, of people who each have a cap of their own."""
+        return replace(Account.under(holder, cap), cap=None)
+
+    @property
+    def is_per_person(self) -> bool:
+        """Whether every person has a budget of their own."""
+        return self.cap is None and self.stated is not None
+
+    @property
+    def each(self) -> Charge | None:
+        """What each person may lose, where people have budgets of their own."""
+        if self.cap is not None or self.stated is None:
+            return None
+        return Filter.within(*self.stated, neighbours=self.neighbours).limit
+
+    def is_under(self, cap: Charge, *, per_person: bool) -> bool:
+        """Whether it was opened with a cap, for all people together or for each."""
+        if per_person:
+            return self.is_per_person and self.stated == cap.stated
+        return self.limit == cap
 
     @property
     def limit(self) -> Charge | None:

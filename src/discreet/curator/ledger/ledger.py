@@ -170,15 +170,17 @@ class Ledger:
         by: str,
         members: Iterable[Holder] = (),
         reason: str = "",
+        per_person: bool = False,
     ) -> Account:
-        """Open an account under a cap.
+        """Open an account under a cap; `per_person` says that each person has it for themselves.
 
         A link or a group starts with what its members have spent. `cap` None, for groups and links,
         counts and never refuses. An analyst who has asked without an account keeps what is spent.
         """
         named(by, "by")
         inside = tuple(read_holder(member) for member in members)
-        capped = None if cap is None else Account.under(read_holder(holder), cap)
+        under = Account.per_person if per_person else Account.under
+        capped = None if cap is None else under(read_holder(holder), cap)
 
         def work(page: Transaction) -> Account:
             account = capped or account_changes.uncapped(page, read_holder(holder), inside)
@@ -437,6 +439,15 @@ class Ledger:
             return account, tuple(filed)
 
         return self._store.snapshot(work)
+
+    def charges(self, datasets: Iterable[str], *, after: int, until: int) -> list[Entry]:
+        """The charges about datasets, in order: those after one number, up to another."""
+        names = list(datasets)
+        sql = f"""SELECT e.hash, e.body FROM charges c JOIN entries e ON e.sequence = c.sequence
+        WHERE c.dataset IN ({", ".join("?" * len(names))}) AND c.sequence > ? AND c.sequence <= ?
+        ORDER BY c.sequence"""  # noqa: S608 - marks
+        rows = self._store.snapshot(lambda execute: execute(sql, (*names, after, until)))
+        return [_genuine(*row) for row in rows]
 
     def head(self) -> Head:
         """The newest entry's number and hash."""

@@ -158,6 +158,8 @@ NOTED: Final = {
     "appended": "table",
     "token made": "token",
     "token revoked": "token",
+    "people budget": "dataset",
+    "person limit": "dataset",
 }
 """The kinds of entry that are found again by what they are about, and the fact that says so."""
 

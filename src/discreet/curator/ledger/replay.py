@@ -12,7 +12,7 @@ from discreet.curator.ledger.accounts import dataset as dataset_holder
 from discreet.curator.ledger.amounts import cap_units, cost_units
 from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.migrations import NOTED
-from discreet.privacy.budgets.charges import Charge
+from discreet.privacy.budgets.charges import Charge, read_stated
 from discreet.privacy.guarantees.neighbours import Neighbours
 
 _ATTESTED: Final = 4
@@ -112,7 +112,8 @@ class Replay:
         limit = None if facts["cap"] is None else Charge.from_dict(facts["cap"])
         if limit is None:
             about = MEASURES[facts["measure"]], Neighbours(facts["neighbours"])
-            account = Account(holder, *about, None)
+            each = facts.get("per_person")
+            account = Account(holder, *about, None, stated=each and read_stated(each))
         else:
             account = Account.under(holder, limit)
         before = [self.accounts.get(key) for key in [facts["account"], *members]]

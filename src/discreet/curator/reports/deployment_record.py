@@ -142,14 +142,16 @@ def _domain(of: Type) -> str:
 def _loss(account: "Account", tables: Sequence[Table], questions: int) -> dict[str, Any]:
     spent = account.total
     by_row = any(isinstance(table.unit, EachRow) for table in tables)
+    own = account.is_per_person
+    whose, taken = ("A budget of every person", "cost") if own else ("A cap", "spent")
     return {
         "privacy_unit": "Record-level" if by_row else "User-level",
         "privacy_unit_details": f"{_units(tables)}. Of two adjacent datasets "
         f"{_ADJACENT[account.neighbours]}.",
         "privacy_parameters": promised(account),
-        "privacy_parameters_details": f"A cap for ever over all analysts together{_kept(account)}. "
-        f"{questions} questions have spent {float(spent.amount):.6g} {account.measure.name} and "
-        f"delta {float(spent.delta):.3g} of it.",
+        "privacy_parameters_details": f"{whose} for ever over all analysts together"
+        f"{_kept(account)}. {questions} questions have {taken} {float(spent.amount):.6g} "
+        f"{account.measure.name} and delta {float(spent.delta):.3g}{'' if own else ' of it'}.",
     }
 
 

@@ -63,10 +63,11 @@ def _chances(amount: Charge) -> int:
 
 def account_facts(account: Account) -> dict[str, Any]:
     """An account, and what it means for one person: now, and once all of it is spent."""
-    cap = account.limit
+    cap = account.limit or account.each
     told = {
         "before": int(100 * BEFORE),
-        "after_spent": _chances(account.total),
+        # Where each person has a budget, nobody's is told: so it is the most that any can lose.
+        "after_spent": _chances(account.each or account.total),
         "after_cap": None if cap is None else _chances(cap),
     }
     return {**write_account(account), **_said(account), "odds": told}

@@ -22,7 +22,7 @@ def promised(account: Account) -> dict[str, float]:
         >>> promised(Account.under(dataset("visits"), Budget(epsilon=3, delta=1e-6).cap()))
         {'epsilon': 3.0, 'delta': 1e-06}
     """
-    cap = account.limit
+    cap = account.limit or account.each
     if cap is None:
         return {}
     if cap.stated is not None:

@@ -73,8 +73,9 @@ def _was_added(curator: Curator, said: TableBody, path: Path) -> bool:
     same = curator.schema.tables[said.name] == _table(said, kinds_of(path, said))
     if said.budget is None or not same:
         return same
-    known = curator.budget(said.name).limit
-    return known == said.budget.read().cap(curator.neighbours, *([known] if known else []))
+    known, budget = curator.budget(said.name), said.budget.read()
+    cap = budget.cap(curator.neighbours, *([known.limit] if known.limit else []))
+    return known.is_under(cap, per_person=budget.is_per_person)
 
 
 @router.post("/public-tables", status_code=201)

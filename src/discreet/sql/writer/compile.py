@@ -29,6 +29,7 @@ from discreet.plan.schema import PERSON
 from discreet.plan.statistics import Distinct, People, Ranks, Rows, Statistic, Total
 from discreet.plan.typing import infer
 from discreet.sql.writer.dialect import Dialect
+from discreet.sql.writer.individual import LEFT_OUT
 from discreet.sql.writer.integers import cell, on_grid, saturated
 from discreet.sql.writer.relations import first_rows, render_relation
 
@@ -55,13 +56,15 @@ class Kept(NamedTuple):
 class CompiledQuery:
     """The statements that answer one query on one engine.
 
-    `salt` is the question's secret: it chooses which rows and groups of a person count.
+    `salt` is the question's secret: it chooses which rows and groups of a person count. With
+    `participants` the totals leave out whoever is in the session's table `left_out`.
     """
 
     query: Query
     statistics: tuple[Statistic, ...]
     dialect: Dialect
     salt: str = SECRET
+    participants: bool = False
 
     @cached_property
     def by_row(self) -> bool:
@@ -206,11 +209,26 @@ class CompiledQuery:
                 i: total(f"CASE WHEN q{i} THEN COALESCE(g.w, {full}) ELSE 0 END")
                 for i in self._of(People)
             }
-            heavy = self._join("heavy", "h") if self._of(Rows, Total) else ""
-            roaming = self._join("roaming", "g") if self._of(People) else ""
-            source = f"pairs{heavy}{roaming}"
+            source = f"{self._participants}{self._weights}"
         sums = [f"{part} AS t{i}" for i, part in sorted(parts.items())]
         return self._grouped(["COUNT(*) AS people", *sums], source)
+
+    @property
+    def weighted_pairs(self) -> str:
+        """Everybody's pairs, beside their weights where these are not full."""
+        return f"pairs{self._weights}"
+
+    @property
+    def _weights(self) -> str:
+        heavy = self._join("heavy", "h") if self._of(Rows, Total) else ""
+        return heavy + (self._join("roaming", "g") if self._of(People) else "")
+
+    @property
+    def _participants(self) -> str:
+        if not self.participants:
+            return "pairs"
+        match = self._same("p", "o", [self._person])
+        return self.dialect.matching("pairs AS p", f"{LEFT_OUT} AS o", match, some=False)
 
     def ranks(self, statistic: Ranks) -> str:
         """The weight in each occupied cell of each released group, by place."""

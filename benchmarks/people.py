@@ -1,0 +1,124 @@
+"""Budgets of people: what accounts cost a question, how far they reach, and folding them again."""
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+import discreet as dp
+from discreet.curator.person_accounts import PersonAccounts
+from discreet.curator.pricing import Terms
+from discreet.privacy.budgets.individual_balances import price_units
+
+PEOPLE, CITIES = 10**6, [f"c{i}" for i in range(100)]
+ORDINARY = dp.Budget(epsilon=1, delta=1e-6)
+OWN = dp.Budget.per_person(epsilon=1, delta=1e-6)
+BY_CITY = "SELECT city, COUNT(*) AS n FROM visits GROUP BY city"
+
+
+def main() -> None:
+    """All three; or one of them, in a process of its own."""
+    print(f"{'10^6 people, by 100 cities':<44}{'CPU s':>9}{'first':>9}{'peak MB':>9}")
+    plain, own = (_alone("grouped", kind) for kind in ("ordinary", "own"))
+    for name, told in (("one budget for all", plain), ("a budget a person", own)):
+        print(f"{name:<44}{told[0]:>9.3f}{told[1]:>9.3f}{told[2]:>9.0f}")
+    print(f"{'  ratio, MB more':<44}{own[0] / plain[0]:>9.2f}{'':>9}{own[2] - plain[2]:>9.0f}")
+    told = _alone("tenths", "own")
+    print(
+        f"1,000 questions on tenths: one budget stops after {told[0]:.0f}, half of the people are"
+    )
+    print(f"  exhausted after {told[1]:.0f}: {told[1] / told[0]:.2f} times as many")
+    told = _alone("rebuild", "own")
+    cpu, wall, peak = told
+    print(f"10^6 balances from 10^4 charges: {cpu:.1f} s of CPU, {wall:.1f} s, {peak:.0f} MB")
+
+
+def _alone(what: str, kind: str) -> list[float]:
+    """One measurement in a process of its own, so that memory is its own too."""
+    run = [sys.executable, "-m", "benchmarks.people", what, kind]
+    done = subprocess.run(run, check=True, capture_output=True, text=True)
+    told: list[float] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+def grouped(budget: dp.Budget) -> list[float]:
+    """CPU seconds of one question, of the first one, and the most memory."""
+    places = pa.array(np.random.default_rng(1).integers(0, len(CITIES), PEOPLE))
+    rows = pa.table({"id": np.arange(PEOPLE), "city": pa.array(CITIES).take(places)})
+    with dp.Curator.in_memory() as curator:
+        keys = {"city": dp.Keys(CITIES)}
+        about = {"unit": "id", "limits": dp.Limits(1, 1), "columns": keys}
+        curator.add("visits", rows, budget=budget, **about)
+        seconds = []
+        for k in range(8):
+            start = time.process_time()
+            curator.sql(BY_CITY, epsilon=0.01 + k / 1000, delta=1e-8)
+            seconds.append(time.process_time() - start)
+        return [min(seconds[1:]), seconds[0], _peak()]
+
+
+def tenths(budget: dp.Budget, people: int = 5000, limit: int = 1000) -> list[float]:
+    """After how many questions one budget stops, and after how many half of the people do."""
+    generator = np.random.default_rng(2)
+    columns = {f"r{i}": generator.integers(0, 10, people) for i in range(20)}
+    rows = pa.table({"id": np.arange(people), **columns})
+    about = {"unit": "id", "limits": dp.Limits(1, 1)}
+    about["columns"] = {name: dp.Bounds(0, 9) for name in columns}
+    with dp.Curator.in_memory() as curator:
+        curator.add("visits", rows, budget=budget, **about)
+        curator.add("ordinary", rows, budget=ORDINARY, **about)
+        price = {"epsilon": 0.125, "delta": 2e-8}
+        bill = curator.cost("SELECT COUNT(*) AS n FROM ordinary", **price)
+        account = curator.budget("ordinary")
+        [cost] = [one for other, one in bill.items() if other.holder == account.holder]
+        stops = account.limit.amount // cost.amount
+        paid = next(iter(curator.cost("SELECT COUNT(*) AS n FROM visits", **price).values()))
+        each = price_units(paid.amount)
+        for k in range(limit):
+            text = f"SELECT COUNT(*) AS n FROM visits WHERE r{k % 20} = {k // 20 % 10}"
+            curator.sql(text, epsilon=0.125 + k * 1e-7, delta=2e-8)
+            accounts = _people(curator)
+            left = accounts.population.limit - accounts.balances.spent
+            if np.mean(left < each) >= 0.5:
+                return [float(stops), k + 1.0]
+        return [float(stops), float(limit)]
+
+
+def rebuild(budget: dp.Budget, charges: int = 10**4, questions: int = 90) -> list[float]:
+    """CPU seconds, seconds and the most memory of folding everything in from the beginning."""
+    generator = np.random.default_rng(3)
+    rows = pa.table({"id": np.arange(PEOPLE), "r": generator.integers(0, 1000, PEOPLE)})
+    with dp.Curator.in_memory() as curator:
+        about = {"unit": "id", "limits": dp.Limits(1, 1), "columns": {"r": dp.Bounds(0, 999)}}
+        curator.add("visits", rows, budget=budget, **about)
+        texts = [
+            f"SELECT COUNT(*) AS n FROM visits WHERE r >= {10 * k} AND r < {10 * k + 100}"
+            for k in range(questions)
+        ]
+        terms = Terms(epsilon=0.02, delta=1e-8)
+        orders = [curator._offer(text, terms, None).order() for text in texts]  # noqa: SLF001 - charged below
+        for k in range(charges):  # the same plans; another text each time, so another charge
+            order = orders[k * 37 % questions]
+            curator.ledger.charge(replace(order, plan=order.plan.replace("{", f'{{"k": {k}, ', 1)))
+        people, engine = _people(curator), curator._data_store.open()  # noqa: SLF001 - see _people
+        began, start = time.monotonic(), time.process_time()
+        people.catch_up(curator.ledger.head().sequence, engine)
+        return [time.process_time() - start, time.monotonic() - began, _peak()]
+
+
+def _people(curator: dp.Curator) -> PersonAccounts:
+    return curator._answer_service.people.of("visits")  # noqa: SLF001 - nobody else sees balances
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    wanted = {"grouped": grouped, "tenths": tenths, "rebuild": rebuild}[sys.argv[1]]
+    print(json.dumps(wanted(OWN if sys.argv[2] == "own" else ORDINARY)))

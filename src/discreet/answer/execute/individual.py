@@ -1,0 +1,169 @@
+"""Who takes part in a question, where every person has a budget of their own.
+
+The engine tells what each person would add (`Shares`); whoever keeps the balances decides, before
+any total is computed, who is left out (`Admission`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from discreet.answer.plan.set_plan import SetPlan
+from discreet.answer.plan.sql_statements import SetStatements
+from discreet.engines.engine import Session
+from discreet.errors import QueryRefused
+from discreet.plan.bounding import NoiseKind
+from discreet.plan.kinds import Kind
+from discreet.plan.statistics import Distinct, Ranks
+from discreet.sql.writer.individual import ACCOUNTS, LEFT_OUT, WHOLE_SHARE
+
+PARTICIPANTS = (
+    "only people whose own budget could pay are counted; intervals speak of these participants, and"
+    " say nothing of whoever was left out"
+)
+"""What every answer says where people have budgets of their own."""
+
+
+class Admission(Protocol):
+    """Decides who takes part in one question, in all of its grouping sets or in none."""
+
+    @property
+    def salt(self) -> str:
+        """Chooses which rows of a person count: the same whenever it is asked of one charge."""
+        ...
+
+    def left_out(self, statements: SetStatements, session: Session) -> pa.Table:
+        """The people that a question is measured without, under the engine's name for them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shares:
+    """What people add to each measurement of a grouping set, relative to the most one may add.
+
+    `places` are accounts, each once; `shares` has a row for each and a column for each measurement.
+    `names` and `hashes` are of those who had none, and have the accounts that come next.
+    """
+
+    places: NDArray[np.int64]
+    shares: NDArray[np.int64]
+    names: pa.Array
+    hashes: NDArray[np.bytes_]
+
+
+def read_shares(
+    statements: SetStatements, session: Session, accounts: pa.Table, kind: Kind, key: str
+) -> Shares:
+    """Ask the engine for the shares of everybody in a grouping set whose people are bounded."""
+    contributions = statements.plan.contributions
+    assert contributions is not None  # noqa: S101 - narrowing: see check_individual
+    session.put(ACCOUNTS, accounts)
+    # Most people have an account: to hash the names of the others takes another look.
+    table = _read(session, statements.shares(contributions))
+    if table is not None and table.column("account").null_count:
+        table = _read(session, statements.shares(contributions, (kind, key)))
+    names, hashes = accounts.column(0).slice(0, 0).combine_chunks(), np.zeros(0, dtype="S32")
+    columns = len(statements.plan.costs)
+    if table is None:
+        nobody = np.zeros((0, columns), dtype=np.int64)
+        return Shares(np.zeros(0, dtype=np.int64), nobody, names, hashes)
+    account = table.column("account").combine_chunks()
+    shares = [table.column(f"q{i}").to_numpy() for i in range(columns)]
+    if not account.null_count:
+        places = account.to_numpy()
+    else:
+        new = pc.is_null(account)
+        found = table.column("p").filter(new).combine_chunks().dictionary_encode()
+        names, which = found.dictionary, found.indices.to_numpy()
+        first = np.empty(len(names), dtype=np.int64)
+        first[which[::-1]] = np.arange(len(which) - 1, -1, -1)
+        hashes = _digits(table.column("h").filter(new).combine_chunks())[first]
+        places = account.fill_null(-1).to_numpy().copy()
+        places[places < 0] = accounts.num_rows + which
+    return Shares(*_by_account(places, shares), names, hashes)
+
+
+def _read(session: Session, text: str) -> pa.Table | None:
+    """All rows of a SELECT; None where there are none, of which an engine may send nothing."""
+    batches = list(session.stream(text))
+    return pa.Table.from_batches(batches) if batches else None
+
+
+def _by_account(
+    places: NDArray[np.int64], shares: list[NDArray[np.int64]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Each account once, with its share of all groups, held to the whole.
+
+    Why: doubles add whole numbers exactly up to 2^53, and above the whole nothing matters.
+    """
+    groups = np.bincount(places)
+    if groups.max(initial=0) <= 1:
+        return places, np.minimum(np.stack(shares, axis=1), WHOLE_SHARE)
+    once = np.flatnonzero(groups)
+    sums = [np.bincount(places, weights=one)[once] for one in shares]
+    return once, np.minimum(np.stack(sums, axis=1), WHOLE_SHARE).astype(np.int64)
+
+
+def _digits(hashes: pa.Array) -> NDArray[np.bytes_]:
+    """Hashes of 32 digits each, none NULL, without an object for each."""
+    fixed = hashes.cast(pa.binary()).cast(pa.binary(32))
+    found: NDArray[np.bytes_] = np.frombuffer(fixed.buffers()[1] or b"", dtype="S32")
+    return found[fixed.offset : fixed.offset + len(fixed)]
+
+
+def leave_out(statements: SetStatements, session: Session, admission: Admission) -> None:
+    """Lend the session the table of those who take no part."""
+    session.put(LEFT_OUT, admission.left_out(statements, session))
+
+
+def check_individual(sets: tuple[SetPlan, ...]) -> None:
+    """Refuse a plan that charges could not be told person by person for.
+
+    Why: `docs/proofs/per-person.md` is about Gaussian noise on totals of bounded people.
+    """
+    for what, why, fix in (reason for one in sets for reason in _reasons(one)):
+        raise QueryRefused(
+            f"{what} where every person has a budget of their own",
+            why=why,
+            fix=fix,
+            code="per-person",
+        )
+
+
+def _reasons(plan: SetPlan) -> Iterator[tuple[str, str, str]]:
+    statistics = [one for strategy in plan.costs for one in strategy.statistics]
+    if plan.finds_keys:
+        yield (
+            "groups that nobody has listed",
+            "finding them takes a delta of everybody at once, also of those who pay nothing else",
+            "list the values of the key: columns={'city': Keys([...])}",
+        )
+    if plan.histograms or plan.contributions is None:
+        yield (
+            "limits that nobody has stated",
+            "choosing them measures everybody first, also those whose budget is used up",
+            "state them with the table: limits=Limits(max_groups=..., max_rows=...)",
+        )
+    if any(isinstance(one, Ranks) for one in statistics):
+        yield (
+            "a quantile",
+            "it is chosen among all values, and no part of its cost is one person's own",
+            "ask for AVG, or for counts of ranges",
+        )
+    if any(isinstance(one, Distinct) for one in statistics):
+        yield (
+            "a count of different values",
+            "what one person adds to it depends on the values of others",
+            "ask for COUNT(*), or for the number of people",
+        )
+    if plan.noise_kind is not NoiseKind.GAUSSIAN:
+        yield (
+            "Laplace noise",
+            "what each person loses adds up in rho, which Gaussian noise costs exactly",
+            "ask for a delta above 0, within accounts that count rho or mu-squared",
+        )

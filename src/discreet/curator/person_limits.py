@@ -1,0 +1,106 @@
+"""Who shares accounts, and how much each person may lose: what the ledger says of it."""
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any, Final
+
+from discreet.curator.canonical_json import digest
+from discreet.curator.ledger import accounts
+from discreet.curator.ledger.charge_index import NEWEST
+from discreet.curator.ledger.entries import Entry
+from discreet.curator.ledger.ledger import Ledger
+from discreet.engines.engine import Engine
+from discreet.errors import InputError, LedgerError
+from discreet.plan.kinds import Kind
+from discreet.privacy.budgets.individual_balances import limit_units
+from discreet.rationals import Real
+from discreet.sql.writer.individual import keyed_person
+
+BUDGET, LIMIT = "people budget", "person limit"
+"""The kinds of entry that say what everybody in a dataset, or one person, may lose."""
+
+_TYPES: Final[dict[Kind, tuple[type, ...]]] = {
+    Kind.BOOLEAN: (bool,),
+    Kind.INTEGER: (int,),
+    Kind.REAL: (int, float),
+    Kind.TEXT: (str,),
+    Kind.DATE: (dt.date,),
+    Kind.TIMESTAMP: (dt.datetime,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """Datasets that hold the same people, and what each of these may lose in all, in units."""
+
+    datasets: tuple[str, ...]
+    limit: int
+
+
+def population_of(ledger: Ledger, dataset: str, key: str) -> Population:
+    """The population of a dataset; LedgerError where accounts could not be found again."""
+    links = links_of(ledger, dataset)
+    members = [one.name for link in links for one in ledger.members(link)]
+    names = tuple(sorted({dataset, *members}))
+    said = [one for one in ledger.noted(BUDGET) if one.facts["dataset"] in names]
+    limits = {int(one.facts["units"]) for one in said}
+    whole = {str(one.facts["dataset"]) for one in said} == set(names) and len(links) <= 1
+    if not whole or len(limits) != 1:
+        raise LedgerError(
+            f"what each person of {dataset} may lose is not known",
+            why="the ledger has no limit for all of its linked datasets, or several",
+            fix="finish adding the dataset, or open an intact copy of the ledger",
+        )
+    if any(one.facts["key"] != digest(key) for one in said):
+        raise LedgerError(
+            f"the accounts of the people of {dataset} cannot be found again",
+            why="they stand under a secret key, and this is another one",
+            fix="put back people.key from an intact copy of the folder",
+        )
+    return Population(names, limits.pop())
+
+
+def links_of(ledger: Ledger, dataset: str) -> list[accounts.Holder]:
+    """The links that a dataset is in."""
+    touched = ledger.touched(dataset, "owner")
+    return [one.holder for one in touched if one.holder.kind == "link"]
+
+
+def limits_after(
+    ledger: Ledger, datasets: tuple[str, ...], *, after: int = 0, until: int = NEWEST
+) -> list[Entry]:
+    """Entries about limits of single people in datasets, in order."""
+    found = ledger.noted(LIMIT, after=after)
+    return [one for one in found if one.facts["dataset"] in datasets and one.sequence <= until]
+
+
+def record_default(ledger: Ledger, dataset: str, rho: Real, key: str, *, by: str) -> None:
+    """Say for ever what everybody in a dataset may lose, unless it is said."""
+    facts = {"dataset": dataset, "key": digest(key), "units": str(limit_units(rho))}
+    if not any(one.facts["dataset"] == dataset for one in ledger.noted(BUDGET)):
+        ledger.record(BUDGET, by=by, facts=facts)
+
+
+def record_limit(
+    ledger: Ledger, dataset: str, hash_: str, units: int, *, by: str, final: bool = False
+) -> None:
+    """Say what one person may lose; after a `final` word nothing changes it again."""
+    facts: dict[str, Any] = {"account": hash_, "dataset": dataset, "units": str(units)}
+    ledger.record(LIMIT, by=by, facts={**facts, "final": True} if final else facts)
+
+
+def hash_person(engine: Engine, unit: Any, kind: Kind, key: str) -> str:
+    """The keyed hash of somebody's name, whether they are in the data or not."""
+    right = isinstance(unit, _TYPES[kind])
+    if not right or (isinstance(unit, bool) and kind is not Kind.BOOLEAN):
+        raise InputError(
+            f"a person named by a {type(unit).__name__}",
+            why=f"people are named by values of kind {kind.value} here",
+            fix="pass the value that stands in the column that names people",
+        )
+    dialect = engine.dialect
+    name = dialect.ordinal(dialect.literal(unit, kind), kind)
+    text = keyed_person(dialect, name, kind, key)
+    with engine.snapshot() as session:
+        rows = [row for batch in session.stream(f"SELECT {text} AS h") for row in batch.to_pylist()]
+    return str(rows[0]["h"])

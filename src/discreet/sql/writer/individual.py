@@ -1,0 +1,96 @@
+"""What each person adds to what is measured, as an engine's SQL: the share of the most one may add.
+
+A share is a whole number of 0 to `WHOLE_SHARE`: the squared l2 norm of all that one person adds to
+the numbers of a measurement, relative to the square of its sensitivity.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from discreet.plan.bounding import FULL
+from discreet.plan.kinds import Kind
+from discreet.plan.schema import PERSON
+from discreet.plan.statistics import People
+
+if TYPE_CHECKING:
+    from discreet.sql.writer.compile import CompiledQuery
+    from discreet.sql.writer.dialect import Dialect
+
+_STEPS: Final = 1 << 20
+"""A part of the sensitivity is rounded up to a multiple of one in so many."""
+
+WHOLE_SHARE: Final = _STEPS**2
+"""The share of somebody who adds as much as anybody may."""
+
+_NARROW: Final = 1 << 41
+"""Sensitivities below this are divided by in 64 bits, which is faster."""
+
+ACCOUNTS, LEFT_OUT = "accounts", "left_out"
+"""Tables of the session: who has which account, and who takes no part in the question."""
+
+
+class MeasuredTotals(NamedTuple):
+    """One measurement: which totals it combines, how, and its sensitivity."""
+
+    places: tuple[int, ...]
+    combinations: tuple[tuple[int, ...], ...]
+    sensitivity: int
+
+
+def render_shares(
+    compiled: "CompiledQuery", measured: Sequence[MeasuredTotals], names: tuple[Kind, str] | None
+) -> str:
+    """One row for each person and group: the account, and shares q0, q1, ... in each measurement.
+
+    With `names`, a kind and a key, it says of people who have no account yet who they are, and a
+    keyed hash of that.
+
+    Guarantee:
+        The sum over a person's groups of q / WHOLE_SHARE, held to 1, is at least the squared norm
+        of what the person adds over the squared sensitivity.
+    Why:
+        Each part is an exact integer, divided by the sensitivity and rounded up, and squares of
+        whole numbers are added exactly. No part, and no norm, is above the sensitivity
+        (`docs/proofs/bounding.md`), so holding them to it takes nothing off.
+    Edge cases:
+        Whoever adds nothing has share 0. No value overflows, whatever is stored.
+    """
+    dialect, person = compiled.dialect, compiled.dialect.identifier(PERSON)
+    parts, squares = [], []
+    for i, one in enumerate(measured):
+        columns = [f"x{i}_{j}" for j in range(len(one.combinations))]
+        parts += [
+            f"{_rounded_up(compiled, one, row)} AS {name}"
+            for name, row in zip(columns, one.combinations, strict=True)
+        ]
+        squares.append(" + ".join(f"{name} * {name}" for name in columns) + f" AS q{i}")
+    pairs = f"SELECT {', '.join([person, *parts])} FROM {compiled.weighted_pairs}"
+    shown, new, name = [*squares, "a.account"], "a.account IS NULL", f"c.{person}"
+    if names is not None:
+        hashed = dialect.only_if(new, keyed_person(dialect, name, *names))
+        shown += [f"{hashed} AS h", f"{dialect.only_if(new, name)} AS p"]
+    join = f"LEFT JOIN {ACCOUNTS} AS a ON a.{person} = {name}"
+    return f"SELECT {', '.join(shown)} FROM ({pairs}) AS c {join}"
+
+
+def _rounded_up(compiled: "CompiledQuery", one: MeasuredTotals, row: tuple[int, ...]) -> str:
+    """One combination of a person's weighted totals in a group, in steps of the sensitivity."""
+    dialect, most = compiled.dialect, one.sensitivity
+    used = [(times, place) for times, place in zip(row, one.places, strict=True) if times]
+    total = " + ".join(f"{times} * {_weighted(compiled, place)}" for times, place in used)
+    held, wide = f"LEAST(ABS({total}), {most})", most >= _NARROW
+    narrow = held if wide else dialect.cast(held, Kind.INTEGER)
+    return dialect.whole_quotient(f"({narrow} * {_STEPS} + {most - 1})", str(most), wide=wide)
+
+
+def _weighted(compiled: "CompiledQuery", place: int) -> str:
+    full = compiled.dialect.literal(FULL, Kind.INTEGER)
+    if isinstance(compiled.statistics[place], People):
+        return f"CASE WHEN q{place} THEN COALESCE(g.w, {full}) ELSE 0 END"
+    return f"s{place} * COALESCE(h.w, {full})"
+
+
+def keyed_person(dialect: "Dialect", text: str, kind: Kind, key: str) -> str:
+    """The keyed hash of a person, as views name them: doubles and times are whole numbers."""
+    known = Kind.INTEGER if kind in (Kind.REAL, Kind.TIMESTAMP) else kind
+    return dialect.keyed_hash(key, [dialect.encoded(text, known)])

@@ -1,0 +1,488 @@
+"""Budgets of people: who takes part, what each has spent, and that nothing else shows it."""
+
+import threading
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as dp
+from discreet.audit.replay import replay
+from discreet.curator import person_accounts
+from discreet.curator.client.remote import Remote
+from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.pricing import Terms
+from discreet.errors import BudgetError, InputError, LedgerError, QueryRefused
+from discreet.privacy.budgets.individual_balances import IndividualBalances, units_as_rho
+from people import BUDGET, CITIES, LOUD, WIDE, add, clinic, exact_costs, refolded, spent
+
+CROWD = [(i, CITIES[i % 2], i % 10) for i in range(100)]
+COUNT = "SELECT COUNT(*) AS n FROM visits"
+BY_CITY = "SELECT city, COUNT(*) AS n FROM visits GROUP BY city"
+
+
+def number(curator, text, **price):
+    return curator.sql(text, **{**LOUD, **price}).table.column("n").to_pylist()
+
+
+def drain(curator, text=COUNT, times=3):
+    """Ask as often as a person can pay for."""
+    return [number(curator, text, epsilon=60 + k / 1000) for k in range(times)]
+
+
+def terms(epsilon=60):
+    return Terms(epsilon=epsilon, delta=1e-5)
+
+
+# --- who takes part -------------------------------------------------------------------------------
+
+
+def test_whoever_cannot_pay_is_left_out_and_nobody_is_told():
+    with clinic(CROWD) as curator:
+        assert drain(curator, COUNT + " WHERE city = 'Haifa'", 4) == [[50], [50], [50], [0]]
+        assert number(curator, BY_CITY) == [50, 0, 0]
+        assert number(curator, COUNT, epsilon=61) == [50]
+
+
+def test_a_question_about_one_city_costs_the_others_nothing():
+    with clinic(CROWD) as curator:
+        number(curator, COUNT + " WHERE city = 'Haifa'")
+        assert set(spent(curator)) == {i for i, city, _ in CROWD if city == "Haifa"}
+
+
+def test_who_adds_less_pays_less():
+    rows = [(1, "Oslo", 0), (2, "Oslo", 0), (2, "Oslo", 1), (3, "Oslo", 0)] + [(3, "Haifa", 0)] * 9
+    with clinic(rows, limits=WIDE) as curator:
+        number(curator, BY_CITY)
+        [entry] = curator.ledger.charges(["visits"], after=0, until=10**6)
+        exact = exact_costs(entry, rows, lambda *_: True)
+        paid = spent(curator)
+        assert exact[1] < exact[2] < exact[3]
+        for person, cost in exact.items():
+            assert cost <= paid[person] <= cost * (1 + Fraction(1, 10**5))
+
+
+def test_all_grouping_sets_have_the_same_participants():
+    with clinic(CROWD) as curator:
+        text = "SELECT city, COUNT(*) AS n FROM visits GROUP BY ROLLUP (city)"
+        first, *_ = (number(curator, text, epsilon=100 + k) for k in range(3))
+        assert sorted(first) == [0, 50, 50, 100]
+        assert sorted(number(curator, text, epsilon=99)) == [0, 0, 0, 0]
+        assert spent(curator) == refolded(curator)
+
+
+def test_the_same_question_again_is_free():
+    with clinic(CROWD) as curator:
+        first = curator.sql(COUNT, **LOUD)
+        before = spent(curator)
+        assert curator.sql(COUNT, **LOUD, analyst="bob") == first
+        assert spent(curator) == before
+
+
+QUESTIONS = {
+    COUNT: lambda _city, _amount: True,
+    BY_CITY: lambda _city, _amount: True,
+    COUNT + " WHERE city = 'Oslo'": lambda city, _amount: city == "Oslo",
+    BY_CITY.replace(" GROUP", " WHERE amount > 4 GROUP"): lambda _city, amount: amount > 4,
+}
+
+
+def model_holds(rows, asked):
+    """Whether, in exact arithmetic, nobody passed the limit and everybody paid what it cost them.
+
+    Participants are read off the balances; the costs are computed from the rows.
+    """
+    with clinic(rows, limits=WIDE) as curator:
+        limit = units_as_rho(curator._answer_service.people.of("visits").population.limit)
+        exact, before = {}, {}
+        for text, epsilon in asked:
+            curator.sql(text, epsilon=epsilon, delta=1e-5)
+            entry = curator.ledger.charges(["visits"], after=0, until=10**6)[-1]
+            paid = spent(curator)
+            for person, cost in exact_costs(entry, rows, QUESTIONS[text]).items():
+                had = before.get(person, Fraction(0))
+                fits = had + cost <= limit * (1 - Fraction(1, 10**4))
+                if fits or paid.get(person, Fraction(0)) > had:
+                    exact[person] = exact.get(person, Fraction(0)) + cost
+            if any(not total <= paid.get(one, 0) <= limit for one, total in exact.items()):
+                return False
+            before = paid
+        return refolded(curator) == before
+
+
+ROWS = st.lists(
+    st.tuples(st.integers(1, 4), st.sampled_from(CITIES), st.integers(0, 9)), min_size=1, max_size=8
+)
+ASKED = st.lists(
+    st.tuples(st.sampled_from(list(QUESTIONS)), st.integers(20, 120)),
+    max_size=5,
+    unique=True,
+)
+
+
+@settings(max_examples=12)
+@given(ROWS, ASKED)
+def test_nobody_passes_their_limit_in_exact_arithmetic(rows, asked):
+    assert model_holds(rows, asked)
+
+
+# --- mutants --------------------------------------------------------------------------------------
+
+
+class Refund(IndividualBalances):
+    """Gives a tenth back."""
+
+    def charge(self, places, costs):
+        admitted = super().charge(places, costs)
+        self._spent[places] -= np.where(admitted, costs // 10, 0)
+        return admitted
+
+
+class SkippedPerson(IndividualBalances):
+    """Forgets to charge the last one."""
+
+    def charge(self, places, costs):
+        before = self._spent[places[-1:]]
+        admitted = super().charge(places, costs)
+        self._spent[places[-1:]] = before
+        return admitted
+
+
+class Midnight(IndividualBalances):
+    """Begins anew every other question."""
+
+    asked = 0
+
+    def charge(self, places, costs):
+        self.asked += 1
+        if self.asked % 2:
+            self._spent[:] = 0
+        return super().charge(places, costs)
+
+
+@pytest.mark.parametrize("mutant", [Refund, SkippedPerson, Midnight])
+def test_a_fault_in_the_balances_is_caught(mutant, monkeypatch):
+    asked = [(BY_CITY, 40), (COUNT, 41), (COUNT, 90)]
+    assert model_holds(CROWD[:5], asked)
+    monkeypatch.setattr(person_accounts, "IndividualBalances", mutant)
+    assert not model_holds(CROWD[:5], asked)
+
+
+# --- non-interference -----------------------------------------------------------------------------
+
+
+def look(rows):
+    """Everything an analyst sees of a long conversation."""
+    with clinic(rows) as curator:
+        analyst = curator.as_analyst("ana")
+        told = []
+        for k in range(5):
+            for text in (COUNT, BY_CITY, "SELECT AVG(amount) AS n FROM visits"):
+                price = {"epsilon": 60 + k / 100, "delta": 1e-5}
+                told += [analyst.sql(text, **price).to_arrow().to_pylist()]
+                told += [repr(analyst.explain(text, **price)), str(analyst.cost(text, **price))]
+        told += [analyst.participation("visits", epsilon=50, delta=1e-5).share]
+        account = analyst.budget("visits")
+        return [*told, account.spent, account.cap]
+
+
+ALICE = [(1000, "Oslo", 9), (1000, "Oslo", 9), (1000, "Haifa", 9)]
+
+
+@pytest.mark.parametrize("others", [[], ALICE[:1]])
+def test_nothing_but_noisy_numbers_tells_whether_somebody_ran_out(others):
+    # Of the first two questions Alice can pay for two, and with one row for more.
+    assert not replay(look, CROWD + ALICE, CROWD + others)
+
+
+def test_a_log_line_or_repr_says_nothing_of_balances(caplog):
+    with clinic(CROWD) as curator:
+        drain(curator, times=4)
+        assert not caplog.records
+        assert repr(curator.statement_for(3)) == "PersonStatement(...)"
+
+
+# --- crashes and neighbours in time ---------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """Stands for a process that ends here."""
+
+
+@pytest.mark.parametrize("step", ["charge", "left_out", "measured", "keep", "complete"])
+def test_a_crash_in_any_step_loses_time_and_no_charge(step, tmp_path, monkeypatch):
+    def die(*_, **__):
+        raise Killed
+
+    with add(dp.Curator(tmp_path / "a"), CROWD) as curator:
+        number(curator, COUNT)
+        with monkeypatch.context() as context:
+            where = {
+                "charge": (curator._answer_service, "collect"),
+                "left_out": (person_accounts.PersonAccounts, "_take"),
+                "measured": (person_accounts.ChargeAdmission, "left_out"),
+                "keep": (Ledger, "keep"),
+                "complete": (Ledger, "complete"),
+            }[step]
+            context.setattr(*where, die)
+            with pytest.raises(Killed):
+                number(curator, BY_CITY)
+    with dp.Curator(tmp_path / "a") as again:
+        assert again.recover(patience=0) == 1
+        assert number(again, BY_CITY) == [50, 50, 0]
+        after = spent(again)
+        assert after == refolded(again)
+        with add(dp.Curator.in_memory(), CROWD) as other:
+            number(other, COUNT)
+            number(other, BY_CITY)
+            assert spent(other) == after
+
+
+def test_a_cancelled_question_stays_charged():
+    with clinic(CROWD) as curator:
+        offer = curator._offer(COUNT, terms(), None)
+        receipt = curator._answer_service.charge(offer)
+        curator.cancel(receipt.sequence)
+        assert len(spent(curator)) == 100
+
+
+def test_a_charge_that_others_overtook_has_the_participants_of_its_turn():
+    with clinic(CROWD) as curator:
+        drain(curator, times=2)
+        first = curator._answer_service.charge(curator._offer(COUNT, terms(60.5), None))
+        assert number(curator, COUNT, epsilon=61) == [0]  # the first took the rest
+        assert curator._answer_service.collect(first).table.column("n").to_pylist() == [100]
+        late = curator._answer_service.charge(curator._offer(COUNT, terms(62), None))
+        number(curator, COUNT, epsilon=63)
+        curator._answer_service.people.of("visits")._left.clear()  # as after very many
+        assert curator._answer_service.collect(late).table.column("n").to_pylist() == [0]
+
+
+def test_questions_asked_at_once_are_charged_in_the_order_of_the_ledger():
+    with clinic(CROWD) as curator:
+        found = []
+        ask = lambda k: found.extend(number(curator, COUNT, epsilon=60 + k / 1000))  # noqa: E731
+        threads = [threading.Thread(target=ask, args=(k,)) for k in range(5)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        assert sorted(found) == [0, 0, 100, 100, 100]
+        assert spent(curator) == refolded(curator)
+
+
+def test_balances_are_the_same_after_the_folder_is_opened_again(tmp_path):
+    with add(dp.Curator(tmp_path / "a"), CROWD) as curator:
+        drain(curator, BY_CITY, 2)
+        before = spent(curator)
+    with dp.Curator(tmp_path / "a") as again:
+        assert spent(again) == before
+        assert [number(again, BY_CITY, epsilon=62 + k) for k in range(2)] == [[50, 50, 0], [0] * 3]
+
+
+def test_without_the_key_of_the_accounts_nothing_is_answered(tmp_path):
+    with add(dp.Curator(tmp_path / "a"), CROWD) as curator:
+        number(curator, COUNT)
+    (tmp_path / "a" / "people.key").write_text("0" * 64)
+    with dp.Curator(tmp_path / "a") as again, pytest.raises(LedgerError, match="another one"):
+        number(again, BY_CITY)
+
+
+def test_rows_that_a_secret_chooses_are_the_same_ones_when_folded_again():
+    rows = [(i % 5, CITIES[i % 3], i % 10) for i in range(60)]
+    text = "SELECT COUNT(*) AS n FROM visits v JOIN more m ON v.id = m.id WHERE v.amount > m.amount"
+    with clinic(rows) as curator:
+        add(curator, rows, "more", budget=None, dataset="visits")
+        number(curator, text)
+        number(curator, text, epsilon=61)
+        assert spent(curator) == refolded(curator)
+
+
+# --- populations ----------------------------------------------------------------------------------
+
+
+def linked(one, other):
+    curator = clinic(one)
+    add(curator, other, "labs")
+    curator.link("patients", ["visits", "labs"])
+    return curator
+
+
+def test_linked_datasets_share_the_balances():
+    with linked(CROWD, [*CROWD[:10], (500, "Oslo", 1)]) as curator:
+        assert drain(curator, "SELECT COUNT(*) AS n FROM labs", 2) == [[11], [11]]
+        assert drain(curator, COUNT, 3) == [[100], [90], [90]]
+        assert number(curator, COUNT, epsilon=66) == [0]
+        assert number(curator, "SELECT COUNT(*) AS n FROM labs", epsilon=66) == [1]
+        assert spent(curator, "labs") == refolded(curator, "visits")
+
+
+def test_only_datasets_that_can_share_accounts_are_linked():
+    with clinic(CROWD) as curator:
+        add(curator, CROWD, "labs")
+        add(curator, CROWD, "ordinary", budget=dp.Budget(epsilon=1, delta=1e-6))
+        add(curator, CROWD, "less", budget=dp.Budget.per_person(epsilon=1, delta=1e-6))
+        for others in ("ordinary", "less"):
+            with pytest.raises(InputError, match="cannot share accounts"):
+                curator.link("patients", ["visits", others])
+        with pytest.raises(InputError, match="cannot share accounts"):
+            curator.link("patients", ["visits", "labs"], dp.Budget(epsilon=9, delta=1e-5))
+        number(curator, COUNT)
+        number(curator, "SELECT COUNT(*) AS n FROM labs")
+        with pytest.raises(InputError, match="cannot share accounts"):
+            curator.link("patients", ["visits", "labs"])
+
+
+# --- one person -----------------------------------------------------------------------------------
+
+
+def test_who_opts_out_is_in_no_later_answer_and_may_come_back():
+    with clinic(CROWD) as curator:
+        curator.limit_person(3, epsilon=0)
+        curator.limit_person(12345, epsilon=0)  # who is not there: nobody is told
+        assert number(curator, COUNT) == [99]
+        curator.limit_person(3, epsilon=70)
+        assert number(curator, COUNT, epsilon=61) == [100]
+        assert number(curator, COUNT, epsilon=62) == [99]
+        assert spent(curator) == refolded(curator)
+        with pytest.raises(InputError, match="above what everybody has"):
+            curator.limit_person(3, epsilon=151)
+        with pytest.raises(InputError, match="kind integer"):
+            curator.limit_person("3", epsilon=1)
+
+
+def test_who_is_removed_leaves_a_tombstone_and_coming_back_refills_nothing():
+    with linked(CROWD, CROWD[50:]) as curator:
+        number(curator, COUNT)
+        curator.remove_person(60, dataset="visits")
+        curator.remove_person(60)
+        assert number(curator, COUNT, epsilon=61) == [99]
+        assert number(curator, "SELECT COUNT(*) AS n FROM labs") == [49]
+        assert curator.statement_for(60).closed
+        with pytest.raises(InputError, match="closed"):
+            curator.limit_person(60, epsilon=9)
+
+
+def test_who_comes_back_in_another_dataset_has_what_they_had():
+    with linked(CROWD, []) as curator:
+        drain(curator, COUNT)
+        add(curator, [(3, "Oslo", 1), (999, "Oslo", 1)], "back", budget=None, dataset="labs")
+        assert number(curator, "SELECT COUNT(*) AS n FROM back") == [1]
+
+
+def test_a_statement_tells_one_person_what_they_were_in():
+    with clinic(CROWD) as curator:
+        drain(curator, COUNT + " WHERE city = 'Haifa'", 4)
+        number(curator, COUNT + " WHERE city = 'Austin'")
+        told, other, nobody = (curator.statement_for(one) for one in (1, 2, 777))
+        assert (len(told.releases), told.left_out) == (3, 1)
+        assert (len(other.releases), other.left_out) == (1, 0)
+        assert told.spent == spent(curator)[1] <= told.rho
+        assert "odds" in str(told)
+        assert "85.7 % of it is used" in str(told)
+        assert told.to_dict()["releases"][0]["asked"].startswith("SELECT")
+        assert "nothing about you" in nobody.odds
+        assert not hasattr(curator.as_analyst("ana"), "statement_for")
+
+
+def test_analysts_buy_the_share_that_still_takes_part():
+    with clinic(CROWD) as curator:
+        analyst = curator.as_analyst("ana")
+        price = {"epsilon": 50, "delta": 1e-5}
+        assert analyst.participation("visits", **price).share == 1
+        drain(curator, COUNT + " WHERE city = 'Haifa'")
+        assert analyst.participation("visits", **price).share == 1  # the same again is free
+        later = analyst.participation("visits", again=1, **price)
+        assert later.low <= 0.5 <= later.high
+        assert later.share == pytest.approx(0.5, abs=0.05)
+        assert "participants" in later.now.statement()
+        assert spent(curator) == refolded(curator)
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+REFUSED = {
+    "quantile": "SELECT MEDIAN(amount) AS n FROM visits",
+    "different values": "SELECT COUNT(DISTINCT amount) AS n FROM visits",
+    "nobody has listed": "SELECT note, COUNT(*) AS n FROM visits GROUP BY note",
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_what_has_no_price_a_person_is_refused_before_any_charge(reason):
+    rows = pa.table({"id": [1, 2], "amount": [1, 2], "note": ["a", "b"]})
+    with dp.Curator.in_memory() as curator:
+        about = {"unit": "id", "limits": dp.Limits(1, 1), "columns": {"amount": dp.Bounds(0, 10)}}
+        curator.add("visits", rows, budget=BUDGET, **about)
+        head = curator.ledger.head()
+        for ask in (curator.sql, curator.explain):
+            with pytest.raises(QueryRefused, match=reason) as refused:
+                ask(REFUSED[reason], **LOUD)
+            assert refused.value.code == "per-person"
+        assert curator.ledger.head() == head
+
+
+def test_other_orders_limits_that_are_chosen_and_joined_answers_are_refused():
+    with clinic(CROWD, limits=None) as curator:
+        head = curator.ledger.head()
+        with pytest.raises(QueryRefused, match="limits that nobody has stated"):
+            curator.sql(COUNT, **LOUD)
+        with pytest.raises(QueryRefused, match="no question"):
+            curator.synthesize("visits", epsilon=1)
+        with pytest.raises(QueryRefused, match="Laplace noise"):
+            curator.sql("SELECT COUNT(DISTINCT id) AS n FROM visits", epsilon=1, delta=0)
+        with pytest.raises(QueryRefused, match="joined with earlier"):
+            curator.remeasure("SELECT COUNT(DISTINCT id) AS n FROM visits", **LOUD)
+        assert curator.ledger.head() == head
+
+
+def test_a_budget_a_person_needs_people_and_is_for_life():
+    with clinic(CROWD) as curator:
+        with pytest.raises(InputError, match="no person can have one"):
+            curator.add("rows", pa.table({"x": [1]}), unit=dp.EachRow(), budget=BUDGET)
+        with pytest.raises(InputError, match="for somebody else"):
+            curator.grant("ana", "visits", BUDGET)
+        with pytest.raises(InputError, match="for life"):
+            curator.raise_budget("visits", dp.Budget(epsilon=9, delta=1e-6), reason="more")
+        assert curator.ledger.verify().ok
+        assert curator.budget("visits").is_per_person
+        assert curator.dummy().budget("visits").is_per_person
+    near = dp.Curator.in_memory(neighbours=dp.Neighbours.CHANGE_ONE)
+    with near, pytest.raises(InputError, match="no person can have one"):
+        add(near, CROWD)
+
+
+def test_an_analyst_with_a_cap_of_their_own_is_held_to_it():
+    with clinic(CROWD) as curator:
+        curator.grant("ana", "visits", dp.Budget(epsilon=75, delta=1e-3))
+        analyst = curator.as_analyst("ana")
+        analyst.sql(COUNT, **LOUD)
+        with pytest.raises(BudgetError):
+            analyst.sql(BY_CITY, **LOUD)
+        curator.grant("eve", "visits", dp.Budget(epsilon=100))
+        with pytest.raises(QueryRefused, match="Laplace noise"):
+            curator.as_analyst("eve").sql(BY_CITY, **LOUD)
+
+
+def test_no_token_reads_the_account_of_one_person():
+    remote = object.__new__(Remote)
+    for call in (remote.statement_for, remote.remove_person):
+        with pytest.raises(InputError, match="one person"):
+            call(3)
+    with pytest.raises(InputError, match="one person"):
+        remote.limit_person(3, epsilon=0)
+
+
+def test_datasets_of_one_kind_of_people_are_found_by_name():
+    with clinic(CROWD) as curator:
+        add(curator, CROWD, "labs")
+        with pytest.raises(InputError, match="one of several"):
+            curator.limit_person(3, epsilon=0)
+        curator.limit_person(3, epsilon=0, dataset="labs")
+        assert number(curator, COUNT) == [100]
+        assert number(curator, "SELECT COUNT(*) AS n FROM labs") == [99]
+        with pytest.raises(InputError, match="there is no dataset"):
+            curator.statement_for(3, dataset="elsewhere")
