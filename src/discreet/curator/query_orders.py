@@ -218,7 +218,7 @@ def plan_query(question: Query, terms: Terms, at: QuoteContext) -> QueryOrder:
     """Plan a question for what it is asked for."""
     query = weigh_columns(question, terms.weights or {})
     about, delta = at.neighbours, delta_for(terms.delta, at.touched)
-    noise_kinds, measure = _laws(at.touched, delta), at.touched[0].measure
+    noise_kinds, measure = noise_kinds_for(at.touched, delta), at.touched[0].measure
     if terms.accuracy is None:
         assert terms.epsilon is not None  # noqa: S101 - narrowing: see Terms
         price = within_reason(Price(terms.epsilon, delta))
@@ -274,7 +274,7 @@ def delta_for(asked: Real | None, touched: Sequence[Account]) -> Fraction:
     return min((cap.delta / SHARE for cap in limits if cap is not None), default=Fraction(0))
 
 
-def _laws(touched: Sequence[Account], delta: Fraction) -> tuple[NoiseKind, ...]:
+def noise_kinds_for(touched: Sequence[Account], delta: Fraction) -> tuple[NoiseKind, ...]:
     """The kinds of noise that all accounts can pay for: epsilon buys Laplace noise alone."""
     pure = any(account.measure == EPSILON for account in touched)
     return (NoiseKind.LAPLACE,) if pure or not delta else tuple(NoiseKind)
