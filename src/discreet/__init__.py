@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from discreet import workload as workload
     from discreet.answer.plan.accuracy import Accuracy
     from discreet.curator.budget import Budget
+    from discreet.curator.census_plan import releases
     from discreet.curator.opening import Curator
     from discreet.errors import DiscreetError
     from discreet.mechanisms import (
@@ -53,6 +54,7 @@ _HOMES = {
     "answer.plan.accuracy": ["Accuracy"],
     "mechanisms.reusable_holdout": ["ReusableHoldout"],
     "curator.budget": ["Budget"],
+    "curator.census_plan": ["releases"],
     "curator.opening": ["Curator"],
     "plan.builder": [
         *("col", "correlation", "count", "count_distinct", "count_people", "covariance", "mean"),
@@ -105,6 +107,7 @@ __all__ = [
     "median",
     "minimum",
     "quantile",
+    "releases",
     "stddev",
     "total",
     "variance",

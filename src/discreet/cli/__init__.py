@@ -26,7 +26,7 @@ from discreet.errors import (
 
 _COMMANDS = (
     *("demo", "init", "add", "describe", "query", "explain", "order", "budget"),
-    *("ledger", "serve", "witness", "synth", "online", "attack", "audit"),
+    *("ledger", "serve", "witness", "synth", "release", "online", "attack", "audit"),
 )
 
 

@@ -59,6 +59,9 @@ _OWNER: Final = "owner"
 COUNT: Final = "count"
 """The column of counts in every released table."""
 
+CHUNK: Final = 1 << 21
+"""Cells of leaves that are drawn, stored and made consistent at once."""
+
 _MOST_TABLES: Final = 1000
 _MOST_CELLS: Final = 1 << 40
 _MOST_PEOPLE: Final = 1 << 50
@@ -88,6 +91,12 @@ class CensusFacts:
     def level_names(self) -> tuple[str, ...]:
         """All levels, from the top down."""
         return (self.top, *self.levels)
+
+    @property
+    def read_tables(self) -> frozenset[str]:
+        """The names of the private table and the geography."""
+        places = [] if self.geography is None else [self.geography.name]
+        return frozenset([self.table.name, *places])
 
     def cells(self, names: tuple[str, ...]) -> int:
         """How many cells one unit has in a table."""
@@ -156,6 +165,7 @@ class CensusOrder(PlannedOrder):
     about: Neighbours
     noise_kind: NoiseKind
     amount: Fraction
+    chunk: int
     kind = "release"
 
     def measurement(self, level: int) -> Measurement:
@@ -188,8 +198,7 @@ class CensusOrder(PlannedOrder):
     @property
     def tables(self) -> frozenset[str]:
         """The private table and the geography."""
-        place = self.facts.geography
-        return frozenset({self.facts.table.name, *([] if place is None else [place.name])})
+        return self.facts.read_tables
 
     @property
     def text(self) -> str:
@@ -200,11 +209,14 @@ class CensusOrder(PlannedOrder):
 
     def decisions(self) -> Mapping[str, Any]:
         """How it will be measured."""
-        return {"version": 1, "noise": self.noise_kind.value, "amount": str(self.amount)}
+        noise, amount = self.noise_kind.value, str(self.amount)
+        return {"version": 1, "noise": noise, "amount": amount, "chunk": self.chunk}
 
     def deviations(self) -> dict[str, float]:
         """The standard deviation of the noise of each count, in rows, by level."""
-        views = [self.measurement(level).view(Rows(None)) for level in range(len(self.facts.shares))]
+        views = [
+            self.measurement(level).view(Rows(None)) for level in range(len(self.facts.shares))
+        ]
         return dict(zip(self.facts.level_names, (one.variance**0.5 for one in views), strict=True))
 
     def explain(self, dialect: Dialect) -> OrderExplanation:
@@ -343,8 +355,7 @@ class UnpricedCensus(UnpricedOrder[CensusOrder]):
     @property
     def tables(self) -> frozenset[str]:
         """The private table and the geography."""
-        any_ = CensusOrder(self.facts, Price(1), Neighbours.ADD_REMOVE, NoiseKind.LAPLACE, _ONE)
-        return any_.tables
+        return self.facts.read_tables
 
     def work(self, bound: Callable[[Query], Work]) -> Work:
         """What reading the rows once can take."""
@@ -363,12 +374,9 @@ class UnpricedCensus(UnpricedOrder[CensusOrder]):
         kinds = noise_kinds_for(at.touched, price.delta)
         kind = NoiseKind.GAUSSIAN if NoiseKind.GAUSSIAN in kinds else NoiseKind.LAPLACE
         amount = amount_for(price.epsilon, price.delta, kind, at.touched[0].measure)
-        order = CensusOrder(self.facts, price, at.neighbours, kind, amount)
+        order = CensusOrder(self.facts, price, at.neighbours, kind, amount, CHUNK)
         order.deviations()  # noise that cannot be made is refused now
         return order
-
-
-_ONE: Final = Fraction(1)
 
 
 class CensusKind(OrderKind):
@@ -398,6 +406,7 @@ class CensusKind(OrderKind):
             Neighbours(stored["neighbours"]),
             NoiseKind(decided["noise"]),
             Fraction(decided["amount"]),
+            decided["chunk"],
         )
 
     def price(self, order: Order) -> Price:
@@ -473,7 +482,10 @@ def _check_levels(table: Table, geography: PublicTable | None, names: tuple[str,
 
 
 def _columns(
-    table: Table, tables: tuple[tuple[str, tuple[str, ...]], ...], levels: tuple[str, ...], bins: Any
+    table: Table,
+    tables: tuple[tuple[str, tuple[str, ...]], ...],
+    levels: tuple[str, ...],
+    bins: Any,
 ) -> tuple[Attribute, ...]:
     """The cells of every column that a table is grouped by."""
     if not all(_is_file_name(name) for name, _ in tables):

@@ -2,17 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
-from discreet.curator.arguments import expect, several
+from discreet.curator.arguments import several
 from discreet.errors import InputError
 from discreet.rationals import Real, rational
-
-_NUMBERS: Final = ("epsilon", "delta")
-_MOST_BYTES: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,22 +17,12 @@ class CensusPlan:
 
     @staticmethod
     def from_yaml(text: str) -> "CensusPlan":
-        """Read a plan; the fields are the arguments of `releases`.
+        """Read a plan; the fields are the arguments of `releases`."""
+        from discreet.curator.census_yaml import read_yaml  # noqa: PLC0415 - for those who use it
 
-        Every value is read as the text it is written as, so that NO is Norway and 1e-6 a number.
-        """
-        try:
-            said = yaml.load(text, Loader=_PlanLoader)  # noqa: S506 - it makes texts alone
-        except (yaml.YAMLError, RecursionError):
-            said = None
-        if not isinstance(said, dict):
-            raise InputError(
-                "a plan that cannot be read",
-                why="it is a YAML mapping in which each name stands once",
-                fix="write table: people, tables: {total: []}, epsilon: 1",
-            )
-        numbers = {"max_rows": _whole, "bins": _wholes, "invariants": _wholes}
-        said = {name: numbers.get(name, _same)(one) for name, one in said.items() if one != ""}
+        said = read_yaml(text)
+        for name in _WHOLE & said.keys():
+            said[name] = _wholes(said[name])
         try:
             return releases(**said)
         except TypeError:
@@ -96,6 +80,7 @@ def releases(
     return CensusPlan({name: one for name, one in said.items() if one is not None})
 
 
+_WHOLE: Final = {"max_rows", "bins", "invariants"}
 _FIELDS: Final = (
     *("tables", "table", "epsilon", "delta", "geography", "levels", "top", "shares"),
     *("invariants", "bins", "max_rows"),
@@ -107,44 +92,9 @@ def _exact(value: Any, name: str) -> str:
     return value if isinstance(value, str) else str(rational(value, name))
 
 
-def read_plan_file(path: Path) -> CensusPlan:
-    """The plan in a YAML file (JSON is YAML too)."""
-    with path.open("rb") as file:
-        content = file.read(_MOST_BYTES + 1)
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        text = ""
-    expect(text, str, "a plan", fix="write YAML")
-    return CensusPlan.from_yaml(text if len(content) <= _MOST_BYTES else "")
-
-
-class _PlanLoader(yaml.BaseLoader):
-    """Texts, lists and mappings in which each name stands once; no aliases, which can grow."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - the parent's
-        found: dict[Any, Any] = super().construct_mapping(node, deep=deep)
-        if len(found) < len(node.value):
-            raise yaml.YAMLError
-        return found
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _whole(value: Any) -> Any:
-    """A whole number where a text is one; what is none is refused where the order is read."""
-    is_number = isinstance(value, str) and value.isascii() and value.isdecimal()
-    return int(value) if is_number and len(value) < 20 else value
-
-
 def _wholes(value: Any) -> Any:
+    """Texts that are whole numbers as such; what is none is refused where the order is read."""
     if isinstance(value, dict):
         return {name: _wholes(one) for name, one in value.items()}
-    return _whole(value)
+    is_number = isinstance(value, str) and value.isascii() and value.isdecimal()
+    return int(value) if is_number and len(value) < 20 else value

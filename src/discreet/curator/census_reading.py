@@ -140,10 +140,17 @@ def read_geography(
     order = [(name, "ascending") for name in facts.levels]
     sorted_ = found.take(pc.sort_indices(found, sort_keys=order)).combine_chunks()
     paths = [_codes(column) for column in sorted_.columns]
+    if np.unique(paths[-1]).size < sorted_.num_rows:  # a row would count in two leaves
+        raise InputError(
+            f"{facts.levels[-1]} names several rows of {facts.geography.name}",
+            why="each leaf is one row, also when its name is held to bounds",
+            fix="describe the column without bounds that are too narrow",
+        )
     return Hierarchy.of(paths), sorted_
 
 
 def _codes(column: pa.ChunkedArray) -> Integers:
     """Equal numbers for equal values, NULL among them."""
     coded = column.combine_chunks().dictionary_encode(null_encoding="encode").indices
-    return coded.to_numpy(zero_copy_only=False).astype(np.int64)
+    codes: Integers = coded.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes

@@ -42,9 +42,6 @@ from discreet.workload.hierarchy import (
     spread,
 )
 
-CHUNK: Final = 1 << 21
-"""Cells of leaves that are drawn, stored and made consistent at once."""
-
 _STEPS: Final = np.dtype("<i8")
 _ROOM: Final = 1 << 62
 
@@ -177,7 +174,7 @@ class CensusRun:
         facts, layouts, first = order.facts, [], 0
         for name, by in facts.tables:
             cells = facts.cells(by)
-            chunks = tuple(tree.chunks(max(1, CHUNK // cells)))
+            chunks = tuple(tree.chunks(max(1, order.chunk // cells)))
             layouts.append(_Layout(name, by, cells, chunks, first))
             first += len(chunks) + bool(tree.depth)
         self.layouts, self.parts = tuple(layouts), first
@@ -225,7 +222,7 @@ class CensusRun:
     def publish(self, store: PartStore, folder: Path) -> dict[tuple[str, str], Path]:
         """Write consistent tables, each whole or not at all."""
         names = self.order.facts.level_names
-        files = {}
+        files: dict[tuple[str, str], Path] = {}
         for at, layout in enumerate(self.layouts):
             paths = [folder / f"{layout.name}-{level}.parquet" for level in names]
             files |= {(layout.name, n): path for n, path in zip(names, paths, strict=True)}
@@ -239,7 +236,7 @@ class CensusRun:
     def _estimates(self, level: int, steps: Integers, cells: int) -> Estimates:
         """Noisy counts in rows, and their variance."""
         law = self.order.measurement(level)
-        values = steps.reshape(-1, cells) * (law.step / FULL)
+        values = steps.reshape(-1, cells).astype(np.float64) * (law.step / FULL)
         return Estimates(values, np.full(len(values), law.view(Rows(None)).variance))
 
     def _upper(self, layout: _Layout, store: PartStore) -> list[Integers]:
@@ -294,22 +291,20 @@ class CensusRun:
     def _write(
         self, path: Path, layout: _Layout, level: int, parts: Iterator[tuple[int, Integers]]
     ) -> None:
-        new, columns = path.with_suffix(".new"), self._columns(layout)
+        new, columns = path.with_suffix(f".{os.getpid()}.new"), self._columns(layout)
         head = next(parts)
-        table = self._table(layout, level, *head, columns)
+        table = self._table(level, *head, columns)
         with pq.ParquetWriter(new, table.schema, compression="zstd") as writer:
             writer.write_table(table)
             for part in parts:
-                writer.write_table(self._table(layout, level, *part, columns))
+                writer.write_table(self._table(level, *part, columns))
         new.replace(path)
 
     def _columns(self, layout: _Layout) -> list[Attribute]:
         by_name = {one.name: one for one in self.order.facts.columns}
         return [by_name[name] for name in layout.by]
 
-    def _table(
-        self, layout: _Layout, level: int, at: int, counts: Integers, columns: list[Attribute]
-    ) -> pa.Table:
+    def _table(self, level: int, at: int, counts: Integers, columns: list[Attribute]) -> pa.Table:
         """Counts beside their units and cells, which repeat: they are written as dictionaries."""
         units, cells = counts.shape
         shown: dict[str, Any] = {}
@@ -344,9 +339,7 @@ def noisy(law: Measurement, exact: Integers) -> Integers:
     return drawn.astype(np.int64)
 
 
-def _fixed(
-    order: CensusOrder, tree: Hierarchy, leaves: pa.Table
-) -> tuple[int, Integers] | None:
+def _fixed(order: CensusOrder, tree: Hierarchy, leaves: pa.Table) -> tuple[int, Integers] | None:
     """The level that has public totals, and the totals in the order of its units."""
     facts = order.facts
     if facts.invariants is None:
@@ -398,9 +391,7 @@ class CensusRuns:
         self._ledger.let_go(charge)
         folder.mkdir(parents=True, exist_ok=True)
         files = run.publish(store, folder)
-        return PublishedTables(
-            charge, CensusRelease.from_bytes(stored), folder, files, meter.bytes
-        )
+        return PublishedTables(charge, CensusRelease.from_bytes(stored), folder, files, meter.bytes)
 
 
 def _started(order: CensusOrder, engine: Engine) -> CensusRun:
@@ -429,4 +420,3 @@ def _busy(charge: int) -> LedgerError:
         why="one at a time does, so that no part is drawn twice",
         fix="wait for it, or run it again when it is gone",
     )
-

@@ -11,8 +11,10 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any, ClassVar, Final, Self
+from weakref import finalize
 
 from discreet.answer.plan.explain import Explanation
 from discreet.answer.present.base_release import BaseRelease
@@ -150,14 +152,17 @@ class Curator(QuestionInterface):
         self._answer_service = AnswerService(self._ledger, self._data_store, self._neighbours)
         self._jobs = Jobs(self._answer_service)
         self._epochs = OnlineEpochs(self._ledger, self._answer_service.reopen)
+        self._scratch: str | None = None
         self._census = CensusRuns(self._ledger, self._answer_service.reopen, self._release_parts)
 
     def _release_parts(self) -> Path:
         """Where the noisy parts of releases are kept; a curator in memory keeps them as long."""
         if self._folder is not None:
             return self._folder.path / "releases"
-        self._scratch = getattr(self, "_scratch", None) or TemporaryDirectory()
-        return Path(self._scratch.name)
+        if self._scratch is None:
+            self._scratch = mkdtemp(prefix="discreet-")
+            finalize(self, rmtree, self._scratch, ignore_errors=True)
+        return Path(self._scratch)
 
     def _sweep(self) -> None:
         """Remove what somebody who was killed left in the folder."""

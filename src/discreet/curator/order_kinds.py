@@ -16,8 +16,7 @@ from discreet.curator.synthesis_orders import SynthesisKind
 from discreet.errors import InputError, LedgerError
 
 KINDS: Final[dict[str, OrderKind]] = {
-    one.name: one
-    for one in (QueryKind(), SynthesisKind(), OnlineKind(), FitKind(), CensusKind())
+    one.name: one for one in (QueryKind(), SynthesisKind(), OnlineKind(), FitKind(), CensusKind())
 }
 """Every kind of order that can be charged, by the name that the ledger stores."""
 

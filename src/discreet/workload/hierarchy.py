@@ -149,9 +149,7 @@ def settle(estimates: Estimates, first: Integers, totals: Integers) -> Integers:
     return round_cumulated(_project(estimates, first, lengths, totals), first, lengths, totals)
 
 
-def _project(
-    estimates: Estimates, first: Integers, lengths: Integers, totals: Integers
-) -> Floats:
+def _project(estimates: Estimates, first: Integers, lengths: Integers, totals: Integers) -> Floats:
     """The nearest values from 0 on: who would be below 0 is 0, and the others are spread again.
 
     Why: of what least squares puts below 0 the projection is 0 (Michelot 1986), so each round takes
@@ -199,7 +197,8 @@ def round_cumulated(
 def settle_totals(values: Floats, totals: Integers | None) -> Integers:
     """Whole numbers from 0 on; cells of each unit add up to its public total, where it has one."""
     if totals is None:
-        return np.rint(np.maximum(values, 0.0)).astype(np.int64)
+        whole: Integers = np.rint(np.maximum(values, 0.0)).astype(np.int64)
+        return whole
     units, cells = values.shape
     flat = Estimates(values.reshape(-1, 1), np.ones(units * cells))
     first = np.arange(0, units * cells, cells)
