@@ -27,7 +27,7 @@ from discreet.workload.domain import Attribute
 from discreet.workload.hierarchy import Hierarchy, Integers
 
 if TYPE_CHECKING:
-    from discreet.curator.census_orders import CensusFacts
+    from discreet.curator.census_facts import CensusFacts
 
 _PLACES = 1 << 62
 

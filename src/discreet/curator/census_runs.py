@@ -6,11 +6,9 @@ Everything after the parts is a function of them: a crash is gone on from where 
 same numbers, under the same charge.
 """
 
-import hashlib
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -20,14 +18,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.answer.plan.measure import Measurement
-from discreet.curator.census_orders import COUNT, CensusOrder, CensusRelease
+from discreet.curator.census_facts import COUNT
+from discreet.curator.census_orders import CensusOrder, CensusRelease
+from discreet.curator.census_parts import PartStore
 from discreet.curator.census_reading import read_geography
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Receipt, State
 from discreet.curator.planned_orders import PlannedOrder
 from discreet.curator.progress import tell
 from discreet.engines.engine import Engine
-from discreet.errors import EngineError, InputError, LedgerError
+from discreet.errors import EngineError, InputError, InvariantBroken, LedgerError
 from discreet.noise.bits import metered
 from discreet.plan.bounding import FULL
 from discreet.plan.statistics import Rows
@@ -42,7 +42,6 @@ from discreet.workload.hierarchy import (
     spread,
 )
 
-_STEPS: Final = np.dtype("<i8")
 _ROOM: Final = 1 << 62
 
 
@@ -92,79 +91,6 @@ class _Layout:
         return range(self.first, self.first + len(self.chunks))
 
 
-class PartStore:
-    """Noisy counts as files, of which the ledger has the digests: steps of the charge.
-
-    Guarantee:
-        A part that was stored is never drawn again: neither one that is a step nor one whose file
-        is whole, which a crash kept from becoming one.
-    """
-
-    def __init__(self, folder: Path, ledger: Ledger, charge: int, by: str) -> None:
-        self._folder, self._ledger, self._charge, self._by = folder, ledger, charge, by
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._known = [json.loads(one) for one in ledger.steps(charge)]
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def draw(self, number: int, noisy: Callable[[], Integers]) -> None:
-        """Store the next part, unless it is stored already."""
-        if number < len(self._known):
-            return
-        if not self._ledger.hold(self._charge):
-            raise _busy(self._charge)
-        digest = self._left_behind(number) or self._write(number, noisy())
-        step = {"part": number, "digest": digest}
-        self._ledger.step(self._charge, number + 1, json.dumps(step).encode(), by=self._by)
-        self._known.append(step)
-
-    def read(self, number: int) -> Integers:
-        """A stored part; LedgerError where it is not the one that was drawn."""
-        digest = self._known[number]["digest"]
-        with suppress(OSError):
-            stored = self._path(number, digest).read_bytes()
-            if hashlib.sha256(stored).hexdigest() == digest:
-                return np.frombuffer(stored, dtype=_STEPS)
-        raise LedgerError(
-            f"part {number} of the release of charge {self._charge} is lost or damaged",
-            why="its noise was drawn once, and is never drawn again",
-            fix="put back the folder of the curator from an intact copy",
-        )
-
-    def _path(self, number: int, digest: str) -> Path:
-        return self._folder / f"{number:06}-{digest}.part"
-
-    def _left_behind(self, number: int) -> str | None:
-        """The digest of a whole file of this part that is no step yet."""
-        for path in sorted(self._folder.glob(f"{number:06}-*.part")):
-            digest = path.stem.partition("-")[2]
-            if hashlib.sha256(path.read_bytes()).hexdigest() == digest:
-                return digest
-        return None
-
-    def _write(self, number: int, noisy: Integers) -> str:
-        stored = np.ascontiguousarray(noisy, dtype=_STEPS).tobytes()
-        digest = hashlib.sha256(stored).hexdigest()
-        write_durably(self._path(number, digest), stored)
-        return digest
-
-
-def write_durably(path: Path, content: bytes) -> None:
-    """Write a file so that it is whole, or not there at all, whenever power fails."""
-    new = path.with_suffix(".new")
-    with new.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
 class CensusRun:
     """One release on its way: `draw` reads data and stores parts, `publish` reads parts alone."""
 
@@ -185,6 +111,7 @@ class CensusRun:
         """Draw every part that is not there yet; private rows are read once."""
         if len(store) == self.parts:
             return
+        self.order.check_spent()
         query, dialect = self.order.facts.query, engine.dialect
         ends = self.tree.leaf_ends
         with engine.snapshot() as session:
@@ -404,7 +331,7 @@ def _own_words() -> Iterator[None]:
     """What fails while data is read fails in our own words: an engine's may quote data."""
     try:
         yield
-    except LedgerError:
+    except (InvariantBroken, LedgerError):
         raise
     except Exception:  # noqa: BLE001 - whatever it is
         raise EngineError(
@@ -412,11 +339,3 @@ def _own_words() -> Iterator[None]:
             why="the engine ran out of time, memory or disk, or came upon something unforeseen",
             fix="run it again: it goes on where it stopped, under the same charge",
         ) from None
-
-
-def _busy(charge: int) -> LedgerError:
-    return LedgerError(
-        f"another worker makes the release of charge {charge}",
-        why="one at a time does, so that no part is drawn twice",
-        fix="wait for it, or run it again when it is gone",
-    )

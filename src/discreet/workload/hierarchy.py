@@ -185,10 +185,11 @@ def round_cumulated(
     """
     running = np.cumsum(values, axis=0)
     before = np.vstack([np.zeros((1, values.shape[1])), running[:-1]])[first]
+    whole: Integers
     whole = np.rint(running - np.repeat(before, lengths, axis=0)).astype(np.int64)
     whole = np.minimum(np.maximum(whole, 0), np.repeat(totals, lengths, axis=0))
     whole[first + lengths - 1] = totals
-    steps = np.empty_like(whole)
+    steps: Integers = np.empty_like(whole)
     steps[0], steps[1:] = whole[0], np.diff(whole, axis=0)
     steps[first] = whole[first]
     return steps
@@ -202,4 +203,5 @@ def settle_totals(values: Floats, totals: Integers | None) -> Integers:
     units, cells = values.shape
     flat = Estimates(values.reshape(-1, 1), np.ones(units * cells))
     first = np.arange(0, units * cells, cells)
-    return settle(flat, first, totals[:, None]).reshape(units, cells)
+    settled: Integers = settle(flat, first, totals[:, None]).reshape(units, cells)
+    return settled

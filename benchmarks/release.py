@@ -1,0 +1,130 @@
+"""A census-style release: CPU, memory and accuracy by size, and the cost model of the docs.
+
+python -m benchmarks release [cells ...]; each size runs in a process of its own.
+"""
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+SIZES = (300_000, 1_000_000, 3_000_000)
+CELLS = 100
+STATES, COUNTIES = 50, 60
+PEOPLE = 10
+"""People a leaf, on average."""
+
+
+def make(folder: Path, cells: int) -> int:
+    """A table of people and a geography with so many cells of leaves; how many people."""
+    leaves = max(cells // CELLS, STATES * COUNTIES)
+    at, dice = np.arange(leaves), np.random.default_rng(2030)
+    county = at * STATES * COUNTIES // leaves
+    geography = {"state": county // COUNTIES, "county": county, "block": at}
+    pq.write_table(pa.table(geography), folder / "places.parquet")
+    sizes = dice.gamma(0.6, PEOPLE / 0.6, leaves)  # most blocks are small, some are large
+    people = int(sizes.sum())
+    block = np.repeat(at, np.bincount(dice.choice(leaves, people, p=sizes / sizes.sum()), minlength=leaves))
+    dice.shuffle(block)
+    race = dice.choice(5, people, p=[0.6, 0.2, 0.1, 0.07, 0.03])
+    rows = {"id": np.arange(people), "block": block, "sex": dice.integers(0, 2, people)}
+    rows |= {"age": dice.integers(0, 100, people), "race": race}
+    pq.write_table(pa.table(rows), folder / "people.parquet")
+    return people
+
+
+def measure(cells: int) -> dict[str, object]:
+    """One release: CPU seconds by stage, peak memory, and the error of each level."""
+    import discreet as dp
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        made_by = [sys.executable, "-m", "benchmarks.release", str(cells), name]
+        made = subprocess.run(made_by, check=True, capture_output=True, text=True)  # its own memory
+        people = int(made.stdout)
+        base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        curator = dp.Curator(folder / "c")
+        few = {"sex": dp.Keys([0, 1]), "age": dp.Bounds(0, 99), "race": dp.Keys(range(5))}
+        curator.add(
+            "people",
+            folder / "people.parquet",
+            unit="id",
+            budget=dp.Budget(epsilon=3, delta=1e-6),
+            columns=few,
+            required=list(few),
+            limits=dp.Limits(1, 1),
+        )
+        curator.add_public("places", folder / "places.parquet", key="block")
+        plan = dp.releases(
+            {"detail": ["sex", "age", "race"]},
+            table="people",
+            geography="places",
+            levels=["state", "county", "block"],
+            bins={"age": 10},
+            epsilon=1,
+            delta=1e-6,
+        )
+        noise = curator.explain_order("release", plan.spec).facts["noise"]
+        start, wall = time.process_time(), time.perf_counter()
+        told = curator.release(plan, folder / "out")
+        facts = {
+            "cells": told.release.cells,
+            "rows": people,
+            "cpu_seconds": round(time.process_time() - start, 1),
+            "seconds": round(time.perf_counter() - wall, 1),
+            "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+            "base_mb": round(base / 1024),
+            "random_bytes": told.random_bytes,
+            "part_bytes": sum(f.stat().st_size for f in (folder / "c" / "releases").rglob("*.part")),
+            "file_bytes": sum(f.stat().st_size for f in (folder / "out").iterdir()),
+            "levels": errors(folder, noise),
+        }
+        curator.close()
+    return facts
+
+
+def errors(folder: Path, noise: dict[str, float]) -> dict[str, dict[str, float]]:
+    """Root mean squared error of each level: ours, its own noise alone, and leaves added up."""
+    sql, found = duckdb.connect(), {}
+    leaves = pq.read_metadata(folder / "places.parquet").num_rows
+    keys = {"nation": "1", "state": "state", "county": "county", "block": "block"}
+    for level, key in keys.items():
+        size, units = sql.execute(
+            f"""
+            WITH exact AS (
+                SELECT {key} AS unit, sex || '/' || (age // 10) || '/' || race AS cell, COUNT(*) AS n
+                FROM '{folder}/people.parquet' JOIN '{folder}/places.parquet' USING (block)
+                GROUP BY 1, 2),
+            told AS (
+                SELECT {key} AS unit, sex || '/' || (split_part(age, ' ', 1)::INT // 10) || '/' || race
+                    AS cell, count AS m FROM '{folder}/out/detail-{level}.parquet')
+            SELECT SUM((m - COALESCE(n, 0))::DOUBLE ** 2) / COUNT(*), COUNT(DISTINCT told.unit)
+            FROM told LEFT JOIN exact USING (unit, cell)"""
+        ).fetchone()
+        summed = noise["block"] / 2 * (leaves / units) ** 0.5  # all of the price, at the leaves
+        found[level] = {
+            "error": round(size**0.5, 2),
+            "alone": noise[level],
+            "leaves_added_up": round(summed, 2),
+        }
+    return found
+
+
+def main(sizes: tuple[int, ...] = SIZES) -> None:
+    """Every size in a process of its own, so that each has its own peak of memory."""
+    for cells in sizes:
+        command = [sys.executable, "-m", "benchmarks.release", str(cells)]
+        print(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
+
+
+if __name__ == "__main__":
+    wanted = int(sys.argv[1])
+    print(make(Path(sys.argv[2]), wanted) if sys.argv[2:] else json.dumps(measure(wanted)))
