@@ -9,12 +9,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+import discreet as dp
 
 SIZES = (300_000, 1_000_000, 3_000_000)
 CELLS = 100
@@ -32,8 +35,7 @@ def make(folder: Path, cells: int) -> int:
     pq.write_table(pa.table(geography), folder / "places.parquet")
     sizes = dice.gamma(0.6, PEOPLE / 0.6, leaves)  # most blocks are small, some are large
     people = int(sizes.sum())
-    block = np.repeat(at, np.bincount(dice.choice(leaves, people, p=sizes / sizes.sum()), minlength=leaves))
-    dice.shuffle(block)
+    block = dice.choice(leaves, people, p=sizes / sizes.sum())
     race = dice.choice(5, people, p=[0.6, 0.2, 0.1, 0.07, 0.03])
     rows = {"id": np.arange(people), "block": block, "sex": dice.integers(0, 2, people)}
     rows |= {"age": dice.integers(0, 100, people), "race": race}
@@ -43,8 +45,6 @@ def make(folder: Path, cells: int) -> int:
 
 def measure(cells: int) -> dict[str, object]:
     """One release: CPU seconds by stage, peak memory, and the error of each level."""
-    import discreet as dp
-
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         made_by = [sys.executable, "-m", "benchmarks.release", str(cells), name]
@@ -83,12 +83,17 @@ def measure(cells: int) -> dict[str, object]:
             "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
             "base_mb": round(base / 1024),
             "random_bytes": told.random_bytes,
-            "part_bytes": sum(f.stat().st_size for f in (folder / "c" / "releases").rglob("*.part")),
-            "file_bytes": sum(f.stat().st_size for f in (folder / "out").iterdir()),
+            "part_bytes": size_of(folder.glob("c/releases/*/*.part")),
+            "file_bytes": size_of(folder.glob("out/*")),
             "levels": errors(folder, noise),
         }
         curator.close()
     return facts
+
+
+def size_of(files: Iterable[Path]) -> int:
+    """Bytes of all of them."""
+    return sum(file.stat().st_size for file in files)
 
 
 def errors(folder: Path, noise: dict[str, float]) -> dict[str, dict[str, float]]:
@@ -100,12 +105,14 @@ def errors(folder: Path, noise: dict[str, float]) -> dict[str, dict[str, float]]
         size, units = sql.execute(
             f"""
             WITH exact AS (
-                SELECT {key} AS unit, sex || '/' || (age // 10) || '/' || race AS cell, COUNT(*) AS n
+                SELECT {key} AS unit, sex || '/' || (age // 10) || '/' || race AS cell,
+                    COUNT(*) AS n
                 FROM '{folder}/people.parquet' JOIN '{folder}/places.parquet' USING (block)
                 GROUP BY 1, 2),
             told AS (
-                SELECT {key} AS unit, sex || '/' || (split_part(age, ' ', 1)::INT // 10) || '/' || race
-                    AS cell, count AS m FROM '{folder}/out/detail-{level}.parquet')
+                SELECT {key} AS unit,
+                    sex || '/' || (split_part(age, ' ', 1)::INT // 10) || '/' || race AS cell,
+                    count AS m FROM '{folder}/out/detail-{level}.parquet')
             SELECT SUM((m - COALESCE(n, 0))::DOUBLE ** 2) / COUNT(*), COUNT(DISTINCT told.unit)
             FROM told LEFT JOIN exact USING (unit, cell)"""
         ).fetchone()

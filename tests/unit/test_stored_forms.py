@@ -183,6 +183,14 @@ ORDERS = {
         "features": ["amount"],
         "target": "amount",
     },
+    "release": {
+        "table": "visits",
+        "tables": [["all", []], ["by_city", ["city", "amount"]]],
+        "epsilon": "1",
+        "delta": "1e-6",
+        "bins": {"amount": 4},
+        "invariants": {"nation": 20},
+    },
 }
 """An order of each kind that is no question."""
 

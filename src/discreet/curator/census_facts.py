@@ -107,7 +107,9 @@ def read_facts(said: Mapping[str, Any], schema: Schema) -> CensusFacts:
     _check_levels(table, geography, (top, *levels))
     tables = tuple((name, tuple(several(by, "columns"))) for name, by in said["tables"])
     columns = _columns(table, tables, levels, said.get("bins") or BINS)
-    stated = (table.limits.max_groups or 1) * (table.limits.max_rows or 1)
+    most = said.get("max_rows")
+    if most is None:
+        most = (table.limits.max_groups or 1) * (table.limits.max_rows or 1)
     facts = CensusFacts(
         table,
         geography,
@@ -115,7 +117,7 @@ def read_facts(said: Mapping[str, Any], schema: Schema) -> CensusFacts:
         top,
         columns,
         tables,
-        whole(said.get("max_rows") or stated, "max_rows", at_least=1),
+        whole(most, "max_rows", at_least=1),
         _shares(said.get("shares") or {}, (top, *levels)),
         _invariants(said.get("invariants") or {}, (top, *levels)),
     )

@@ -116,8 +116,8 @@ class CensusOrder(PlannedOrder):
 
     @property
     def guarantees(self) -> tuple[Charged, ...]:
-        """One for each level: all tables there."""
-        return tuple(self._paid(self.amount * share) for share in self.facts.shares)
+        """One: all counts of all tables and levels together."""
+        return (self._paid(self.amount),)
 
     def charge(self, measure: Measure) -> Charge:
         """What all of it costs in a measure."""
@@ -194,7 +194,7 @@ class CensusOrder(PlannedOrder):
         """What was bought; its numbers are drawn by `census_runs`, under this charge."""
         plan = json.dumps([json.loads(self.text), dict(self.decisions())], sort_keys=True)
         return CensusRelease(
-            plan, tuple(json.loads(measured)), self.price, self._paid(self.amount), self.notes()
+            plan, tuple(json.loads(measured)), self.price, self.guarantees[0], self.notes()
         )
 
 

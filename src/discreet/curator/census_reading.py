@@ -140,12 +140,6 @@ def read_geography(
     order = [(name, "ascending") for name in facts.levels]
     sorted_ = found.take(pc.sort_indices(found, sort_keys=order)).combine_chunks()
     paths = [_codes(column) for column in sorted_.columns]
-    if np.unique(paths[-1]).size < sorted_.num_rows:  # a row would count in two leaves
-        raise InputError(
-            f"{facts.levels[-1]} names several rows of {facts.geography.name}",
-            why="each leaf is one row, also when its name is held to bounds",
-            fix="describe the column without bounds that are too narrow",
-        )
     return Hierarchy.of(paths), sorted_
 
 
