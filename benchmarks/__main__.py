@@ -15,6 +15,7 @@ ALL = (
     "limits",
     "local",
     "synthesis",
+    "release",
     "workload",
     "learning",
 )

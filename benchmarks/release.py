@@ -1,6 +1,7 @@
 """A census-style release: CPU, memory and accuracy by size, and the cost model of the docs.
 
-python -m benchmarks release [cells ...]; each size runs in a process of its own.
+python -m benchmarks release; each size runs in a process of its own. One size by itself:
+python -m benchmarks.release CELLS PEOPLE_A_LEAF
 """
 
 import json
@@ -11,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -19,21 +21,22 @@ import pyarrow.parquet as pq
 
 import discreet as dp
 
-SIZES = (300_000, 1_000_000, 3_000_000)
+SIZES = ((1_000_000, 10), (3_000_000, 10), (10_000_000, 10), (1_000_000, 100), (3_000_000, 100))
+HELD_OUT = (5_000_000, 40)
+"""Cells of leaves, and people a leaf; the last size checks the model that the others make."""
+
 CELLS = 100
 STATES, COUNTIES = 50, 60
-PEOPLE = 10
-"""People a leaf, on average."""
 
 
-def make(folder: Path, cells: int) -> int:
+def make(folder: Path, cells: int, people_a_leaf: int) -> int:
     """A table of people and a geography with so many cells of leaves; how many people."""
     leaves = max(cells // CELLS, STATES * COUNTIES)
     at, dice = np.arange(leaves), np.random.default_rng(2030)
     county = at * STATES * COUNTIES // leaves
     geography = {"state": county // COUNTIES, "county": county, "block": at}
     pq.write_table(pa.table(geography), folder / "places.parquet")
-    sizes = dice.gamma(0.6, PEOPLE / 0.6, leaves)  # most blocks are small, some are large
+    sizes = dice.gamma(0.6, people_a_leaf / 0.6, leaves)  # most blocks are small, some are large
     people = int(sizes.sum())
     block = dice.choice(leaves, people, p=sizes / sizes.sum())
     race = dice.choice(5, people, p=[0.6, 0.2, 0.1, 0.07, 0.03])
@@ -43,11 +46,11 @@ def make(folder: Path, cells: int) -> int:
     return people
 
 
-def measure(cells: int) -> dict[str, object]:
+def measure(cells: int, people_a_leaf: int) -> dict[str, Any]:
     """One release: CPU seconds by stage, peak memory, and the error of each level."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        made_by = [sys.executable, "-m", "benchmarks.release", str(cells), name]
+        made_by = [sys.executable, "-m", "benchmarks.release", str(cells), str(people_a_leaf), name]
         made = subprocess.run(made_by, check=True, capture_output=True, text=True)  # its own memory
         people = int(made.stdout)
         base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -125,13 +128,26 @@ def errors(folder: Path, noise: dict[str, float]) -> dict[str, dict[str, float]]
     return found
 
 
-def main(sizes: tuple[int, ...] = SIZES) -> None:
+def main() -> None:
     """Every size in a process of its own, so that each has its own peak of memory."""
-    for cells in sizes:
-        command = [sys.executable, "-m", "benchmarks.release", str(cells)]
-        print(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
+    found = []
+    for size in (*SIZES, HELD_OUT):
+        command = [sys.executable, "-m", "benchmarks.release", *map(str, size)]
+        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        print(told.strip())
+        found.append(json.loads(told))
+    facts = np.array([[one["cells"], one["rows"], one["cpu_seconds"]] for one in found])
+    relative = facts[:-1, :2] / facts[:-1, 2:]  # so that every size counts alike
+    each_cell, each_row = np.linalg.lstsq(relative, np.ones(len(relative)), rcond=None)[0]
+    cells, rows, seconds = facts[-1]
+    guess = each_cell * cells + each_row * rows
+    print(f"CPU seconds = {each_cell:.2e} cells + {each_row:.2e} rows")
+    print(f"held out: {guess:.1f} s by the model, {seconds:.1f} s measured")
+    for cells, rows in ((3.3e8, 3.3e7), (3e9, 3.1e8), (3e9, 1e12)):
+        hours = (each_cell * cells + each_row * rows) / 3600
+        print(f"{cells:.1e} cells, {rows:.1e} rows: {hours:,.2f} hours of CPU")
 
 
 if __name__ == "__main__":
-    wanted = int(sys.argv[1])
-    print(make(Path(sys.argv[2]), wanted) if sys.argv[2:] else json.dumps(measure(wanted)))
+    wanted = int(sys.argv[1]), int(sys.argv[2])
+    print(make(Path(sys.argv[3]), *wanted) if sys.argv[3:] else json.dumps(measure(*wanted)))
