@@ -116,7 +116,9 @@ class CensusRun:
         ends = self.tree.leaf_ends
         with engine.snapshot() as session:
             leaf = self.leaves.column(-1).combine_chunks() if self.tree.depth else None
+            tell("reading rows", 0, 1)
             query.prepare(session, dialect, leaf)
+            tell("reading rows", 1, 1)
             for layout in self.layouts:
                 if layout.first + len(layout.chunks) + bool(self.tree.depth) <= len(store):
                     continue

@@ -129,6 +129,13 @@ def test_a_release_without_a_geography_is_one_level(curator, tmp_path):
         made.read("all", "state")
 
 
+def test_a_geography_may_have_one_level(curator, tmp_path):
+    made = curator.release(plan(levels=["block"]), tmp_path)
+    blocks, nation = made.read("total", "block"), made.read("total", "nation")
+    assert made.release.sizes == (1, 30)
+    assert pc.sum(blocks.column("count")).as_py() == nation.to_pylist()[0]["count"]
+
+
 def test_rows_that_are_protected_by_themselves_have_whole_noise(tmp_path):
     with census(dp.Curator.in_memory(), unit=dp.EachRow(), limits=None) as curator:
         order = curator._offer_order("release", plan().spec, None).planned
@@ -400,7 +407,7 @@ def test_progress_is_told_in_parts(curator, tmp_path):
         curator.release(plan(), tmp_path)
     noise = [(done, total) for what, done, total in told if what == "noise"]
     assert noise == [(n + 1, noise[-1][1]) for n in range(noise[-1][1])]
-    assert {what for what, *_ in told} == {"noise", "consistency", "tables"}
+    assert {what for what, *_ in told} == {"reading rows", "noise", "consistency", "tables"}
 
 
 # --- what it claims -----------------------------------------------------------------------------
