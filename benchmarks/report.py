@@ -132,7 +132,9 @@ def of_synthesis() -> Iterator[Line]:
     made = synthesis.make(rows)
     seconds = time.process_time() - begun
     alone = synthesis.independent_error(rows)
-    yield Line("error, over columns drawn apart", synthesis.model_error(rows, made), "none", alone)
+    yield Line(
+        "error, over columns drawn apart", synthesis.model_error(rows, made), "columns apart", alone
+    )
     yield Line("CPU seconds", seconds)
 
 
