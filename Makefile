@@ -3,7 +3,8 @@
 # make audit  the long runs: fresh entropy, more samples
 # make coverage  every branch of the trusted base; make mutants: changes to its core that tests must notice
 # make portable  the tests as other machines would run them
-# make bench  side by side with peers, in their own environment under .bench/
+# make bench  docs/benchmarks.md: side by side with peers, in environments of their own under .bench/
+# make bench-quick  the same in three minutes
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -12,7 +13,7 @@ RUN := $(BIN)/python
 # Tests start hundreds of processes: none of them should compile the whole package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check audit coverage mutants portable bench unpinned lock figures screenshots clean
+.PHONY: demo test check audit coverage mutants portable bench bench-quick unpinned lock figures screenshots clean
 
 demo: .venv/run
 	@$(BIN)/discreet demo
@@ -53,8 +54,11 @@ unpinned:
 	.venv-unpinned/bin/python -m pip install -q -e . --group test
 	.venv-unpinned/bin/python -m pytest -n 2 -q
 
-bench: .venv/run
-	$(BIN)/python -m benchmarks
+bench: .venv/test
+	$(BIN)/python -m benchmarks report
+
+bench-quick: .venv/test
+	$(BIN)/python -m benchmarks report --quick
 
 figures: .venv/test
 	$(RUN) docs/figures/private_count.py

@@ -1,4 +1,4 @@
-"""Run the benchmarks named on the command line, or all of them."""
+"""Run the benchmarks named on the command line, or all; `report` writes docs/benchmarks.md."""
 
 import importlib
 import sys
@@ -16,12 +16,16 @@ ALL = (
     "limits",
     "local",
     "synthesis",
+    "release",
     "workload",
     "learning",
     "people",
 )
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["report"]:
+        importlib.import_module("benchmarks.report").main(sys.argv[2:])
+        sys.exit()
     for name in sys.argv[1:] or ALL:
         print(f"== {name}")
         importlib.import_module(f"benchmarks.{name}").main()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from discreet import workload as workload
     from discreet.answer.plan.accuracy import Accuracy
     from discreet.curator.budget import Budget
+    from discreet.curator.census_plan import releases
     from discreet.curator.opening import Curator
     from discreet.errors import (
         AccessError,
@@ -80,6 +81,7 @@ _HOMES = {
     "answer.plan.accuracy": ["Accuracy"],
     "mechanisms.reusable_holdout": ["ReusableHoldout"],
     "curator.budget": ["Budget"],
+    "curator.census_plan": ["releases"],
     "curator.opening": ["Curator"],
     "plan.builder": [
         *("col", "correlation", "count", "count_distinct", "count_people", "covariance", "mean"),
@@ -158,6 +160,7 @@ __all__ = [
     "minimum",
     "optimal_epsilon",
     "quantile",
+    "releases",
     "stddev",
     "total",
     "variance",

@@ -193,6 +193,14 @@ ORDERS = {
         "delta": "1e-6",
     },
     "participation": {"table": "visits", "epsilon": "1", "delta": "1e-6", "again": 2},
+    "release": {
+        "table": "visits",
+        "tables": [["all", []], ["by_city", ["city", "amount"]]],
+        "epsilon": "1",
+        "delta": "1e-6",
+        "bins": {"amount": 4},
+        "invariants": {"nation": 20},
+    },
 }
 """An order of each kind that is no question."""
 

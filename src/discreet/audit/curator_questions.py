@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from discreet.audit.evidence import Evidence, Point
 from discreet.audit.replay import replay
 from discreet.audit.report import Audit
 from discreet.curator.budget import Budget
+from discreet.curator.census_plan import releases
 from discreet.curator.opening import Curator
 from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.plan.schema import Bounds
@@ -48,9 +50,12 @@ class CuratorQuestion:
             budget, bounds = Budget(epsilon=5, delta=self.delta), {"value": Bounds(0, 10)}
             curator.add("visits", visits, unit="person", budget=budget, columns=bounds)
             curator.add("bills", bills, unit="person", dataset="visits", columns=bounds)
-            answer = curator.sql(self.text, epsilon=self.epsilon)
-            rows: list[dict[str, Any]] = answer.to_arrow().to_pylist()
-            return rows
+            return self._answer(curator)
+
+    def _answer(self, curator: Curator) -> list[dict[str, Any]]:
+        answer = curator.sql(self.text, epsilon=self.epsilon)
+        rows: list[dict[str, Any]] = answer.to_arrow().to_pylist()
+        return rows
 
     @property
     def claim(self) -> Claim:
@@ -64,6 +69,21 @@ class CuratorQuestion:
     def _draw(self, tables: Tables, runs: int) -> np.ndarray[Any, Any]:
         rows = [[value for row in self.ask(tables) for value in row.values()] for _ in range(runs)]
         return np.array(rows, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class CuratorRelease(CuratorQuestion):
+    """A release of the visits by value and by half of all values, made consistent."""
+
+    def _answer(self, curator: Curator) -> list[dict[str, Any]]:
+        places = pa.table({"value": range(10), "half": [value // 5 for value in range(10)]})
+        curator.add_public("places", places, key="value")
+        where: dict[str, Any] = {"geography": "places", "levels": ["half", "value"]}
+        price: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta}
+        plan = releases([[]], table="visits", max_rows=3, **where, **price)
+        with TemporaryDirectory() as folder:
+            made = curator.release(plan, folder)
+            return [row for one in made.files for row in made.read(*one).to_pylist()]
 
 
 def _table(rows: Rows) -> pa.Table:
@@ -80,6 +100,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
             "SELECT COUNT(*) AS n, SUM(b.value) AS total FROM visits v "
             "JOIN bills b ON v.person = b.person"
         ),
+        "curator-release": CuratorRelease("a release of visits by value"),
     }
 )
 """Names as the command line takes them."""

@@ -11,7 +11,11 @@ import datetime as dt
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any, ClassVar, Final, Self
+from weakref import finalize
 
 from discreet.answer.plan.explain import Explanation
 from discreet.answer.present.base_release import BaseRelease
@@ -21,6 +25,8 @@ from discreet.curator.arguments import about_columns, about_table, expect, place
 from discreet.curator.async_session import AsyncSession
 from discreet.curator.budget import Budget
 from discreet.curator.canonical_json import named
+from discreet.curator.census_plan import CensusPlan
+from discreet.curator.census_runs import CensusRuns, PublishedTables
 from discreet.curator.data.data_store import ColumnDeclarations, DataStore, unknown
 from discreet.curator.data.folder import Folder, is_curator, open_folder
 from discreet.curator.data.intake import Incoming
@@ -159,6 +165,17 @@ class Curator(QuestionInterface):
         self._epochs = OnlineEpochs(self._ledger, self._answer_service.reopen)
         service = self._answer_service
         self._streams = Streams(self._ledger, self._data_store, service.reread, service.check_data)
+        self._scratch: str | None = None
+        self._census = CensusRuns(self._ledger, self._answer_service.reopen, self._release_parts)
+
+    def _release_parts(self) -> Path:
+        """Where the noisy parts of releases are kept; a curator in memory keeps them as long."""
+        if self._folder is not None:
+            return self._folder.path / "releases"
+        if self._scratch is None:
+            self._scratch = mkdtemp(prefix="discreet-")
+            finalize(self, rmtree, self._scratch, ignore_errors=True)
+        return Path(self._scratch)
 
     def _sweep(self) -> None:
         """Remove what somebody who was killed left in the folder."""
@@ -498,6 +515,20 @@ class Curator(QuestionInterface):
     ) -> dict[Account, Charge]:
         """What each account would be charged for an order not placed before; touches no data."""
         return self._offer_order(kind, spec, analyst).bill()
+
+    def release(
+        self, plan: CensusPlan, to: str | os.PathLike[str], *, request: str | None = None
+    ) -> PublishedTables:
+        """Release many tables at all levels of a geography, as Parquet files in the folder `to`.
+
+        Charged first. Run again after a crash it goes on where it stopped, with the same noise
+        and under the same charge; run again at any time it writes the same tables, for nothing.
+        """
+        expect(plan, CensusPlan, "the plan of a release", fix="make one with discreet.releases")
+        offer = self._offer_order("release", plan.spec, None)
+        self._census.survey(offer.planned, self._data_store.open())
+        self._answered(offer, request)
+        return self._census.run(self._charge_of("release", plan.spec, None), Path(to))
 
     def _charge_of(self, kind: str, spec: Mapping[str, Any], analyst: str | None) -> int:
         found = self._ledger.find_question(self._offer_order(kind, spec, analyst).order())

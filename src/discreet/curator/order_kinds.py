@@ -6,6 +6,7 @@ client know orders, and not what kinds there are.
 
 from typing import Final
 
+from discreet.curator.census_orders import CensusKind
 from discreet.curator.fit_orders import FitKind
 from discreet.curator.ledger.orders import Order
 from discreet.curator.online_orders import OnlineKind
@@ -20,7 +21,7 @@ KINDS: Final[dict[str, OrderKind]] = {
     one.name: one
     for one in (
         *(QueryKind(), SynthesisKind(), OnlineKind(), FitKind(), StreamKind()),
-        ParticipationKind(),
+        *(ParticipationKind(), CensusKind()),
     )
 }
 """Every kind of order that can be charged, by the name that the ledger stores."""

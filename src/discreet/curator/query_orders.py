@@ -227,7 +227,7 @@ def plan_query(question: Query, terms: Terms, at: QuoteContext) -> QueryOrder:
     query = weigh_columns(question, terms.weights or {})
     about, delta = at.neighbours, delta_for(terms.delta, at.touched)
     people = any(one.is_per_person for one in at.touched)
-    noise_kinds, measure = _laws(at.touched, delta), at.touched[0].measure
+    noise_kinds, measure = noise_kinds_for(at.touched, delta), at.touched[0].measure
     if people and NoiseKind.GAUSSIAN in noise_kinds:
         noise_kinds = (NoiseKind.GAUSSIAN,)
     if terms.accuracy is None:
@@ -289,7 +289,7 @@ def delta_for(asked: Real | None, touched: Sequence[Account]) -> Fraction:
     return min((delta / SHARE for delta in (*caps, *each)), default=Fraction(0))
 
 
-def _laws(touched: Sequence[Account], delta: Fraction) -> tuple[NoiseKind, ...]:
+def noise_kinds_for(touched: Sequence[Account], delta: Fraction) -> tuple[NoiseKind, ...]:
     """The kinds of noise that all accounts can pay for: epsilon buys Laplace noise alone."""
     pure = any(account.measure == EPSILON for account in touched)
     return (NoiseKind.LAPLACE,) if pure or not delta else tuple(NoiseKind)

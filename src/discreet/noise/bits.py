@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -84,10 +85,58 @@ _replacement: ContextVar[Callable[[], BitSource] | None] = ContextVar("_replacem
 
 def open_source(draws: int) -> BitSource:
     """Open the source of one request for about this many draws."""
-    opener = _replacement.get()
+    opener, meter = _replacement.get(), _meter.get()
     if opener is not None:
-        return opener()
-    return SystemBits() if draws < FEW else Keystream(os.urandom(32))
+        source = opener()
+    else:
+        source = SystemBits() if draws < FEW else Keystream(os.urandom(32))
+    return source if meter is None else MeteredBits(source, meter)
+
+
+@dataclass(slots=True)
+class Meter:
+    """How many random bytes were drawn."""
+
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredBits:
+    """Another source, whose bytes are counted."""
+
+    source: BitSource
+    meter: Meter
+
+    def word(self) -> int:
+        """One word."""
+        self.meter.bytes += 8
+        return self.source.word()
+
+    def words(self, count: int) -> Words:
+        """`count` words."""
+        self.meter.bytes += 8 * count
+        return self.source.words(count)
+
+
+_meter: ContextVar[Meter | None] = ContextVar("_meter", default=None)
+
+
+@contextmanager
+def metered() -> Iterator[Meter]:
+    """Count the random bytes that requests in this context draw.
+
+    Example:
+        >>> with metered() as meter:
+        ...     _ = open_source(100).words(100)
+        >>> meter.bytes
+        800
+    """
+    meter = Meter()
+    token = _meter.set(meter)
+    try:
+        yield meter
+    finally:
+        _meter.reset(token)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import pytest
 
 import discreet
 from discreet import noise
-from discreet.noise.bits import FEW, Keystream, SystemBits, open_source, replaced
+from discreet.noise.bits import FEW, Keystream, SystemBits, metered, open_source, replaced
 
 SRC = Path(discreet.__file__).parent
 
@@ -123,3 +123,16 @@ def test_no_release_path_uses_a_generator_made_for_simulation(path):
 
     assert not imported & {"random", "numpy.random"}
     assert not attributes & {"np.random", "numpy.random"}
+
+
+def test_the_bytes_of_all_requests_in_a_context_are_counted():
+    with metered() as meter:
+        noise.discrete_laplace(10, size=1000)
+        many = meter.bytes
+        noise.discrete_laplace(10)
+    assert 8 * 1000 <= many < meter.bytes
+    noise.discrete_laplace(10, size=1000)
+    with metered() as other, replaced(lambda: Keystream(bytes(32))):
+        assert open_source(100).words(3).shape == (3,)
+        assert open_source(1).word() == Keystream(bytes(32)).word()
+    assert other.bytes == 32

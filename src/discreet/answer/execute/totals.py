@@ -5,7 +5,7 @@ slice are all that is held of those, however many groups there are.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,15 +97,15 @@ def _joined(
 
 
 def dense(
-    stream: Iterator[pa.RecordBatch], groups: int, columns: int
+    stream: Iterator[pa.RecordBatch], groups: int, columns: int, ends: Iterable[int] | None = None
 ) -> Iterator[NDArray[np.int64]]:
     """Columns by place, in rising order, as slices in which every place has a number; 0 if none.
 
-    How many slices there are depends on the number of places alone.
+    How many slices there are depends on the number of places alone, or on where they are to end.
     """
     rows: list[NDArray[np.int64]] = []
-    for first in range(0, groups, SLICE):
-        end = min(first + SLICE, groups)
+    first = 0
+    for end in ends or (min(at + SLICE, groups) for at in range(0, groups, SLICE)):
         slice_ = np.zeros((columns, end - first), dtype=np.int64)
         while rows or (rows := _next(stream)):
             cut = int(np.searchsorted(rows[0], end))
@@ -115,6 +115,7 @@ def dense(
             if rows:
                 break
         yield slice_
+        first = end
 
 
 def _next(stream: Iterator[pa.RecordBatch]) -> list[NDArray[np.int64]]:

@@ -1,6 +1,7 @@
 """A curator behind a server: the same methods, the same values, the same errors."""
 
 import datetime as dt
+import os
 import secrets
 import tempfile
 import time
@@ -16,6 +17,8 @@ from discreet.answer.present.release import Release, as_table
 from discreet.curator.arguments import several
 from discreet.curator.async_session import AsyncSession
 from discreet.curator.budget import Budget
+from discreet.curator.census_plan import CensusPlan
+from discreet.curator.census_runs import PublishedTables
 from discreet.curator.client import declarations, wire
 from discreet.curator.client.explanation_json import read_explanation
 from discreet.curator.client.remote_ledger import (
@@ -283,6 +286,13 @@ class Remote(Curator, schemes=("http", "https")):
     def recover(self, *, patience: float | None = None) -> int:
         """Refuse: the server finishes what is charged by itself."""
         _refuse("what a crash interrupted", "asking again: the server finishes what is charged")
+
+    def release(
+        self, plan: CensusPlan, to: str | os.PathLike[str], *, request: str | None = None
+    ) -> PublishedTables:
+        """Refuse: the tables are written where the data is."""
+        del plan, to, request
+        _refuse("a release of tables", "`discreet release` where the server runs")
 
     def max_table_rows(self, table: str) -> int:
         """Refuse: the server estimates times itself."""

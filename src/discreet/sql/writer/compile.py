@@ -186,11 +186,15 @@ class CompiledQuery:
         `people` is how many people (rows, where each is protected by itself) a group has. Groups
         are in the order of their keys.
         """
+        order = ", ".join(f"{i + 1} NULLS LAST" for i in range(len(self.keys)))
+        return f"{self.unordered_totals} ORDER BY {order}" if self.keys else self.unordered_totals
+
+    @cached_property
+    def unordered_totals(self) -> str:
+        """The same in any order."""
         sums = [f"{text} AS {name}" for name, text in self._saturated().items()]
         columns = ", ".join([*self.keys, "people", *sums])
-        order = ", ".join(f"{i + 1} NULLS LAST" for i in range(len(self.keys)))
-        text = f"SELECT {columns} FROM ({self._sums()}) AS t"
-        return f"{text} ORDER BY {order}" if self.keys else text
+        return f"SELECT {columns} FROM ({self._sums()}) AS t"
 
     def _saturated(self) -> dict[str, str]:
         """Each total in 64 bits: moving two sums to the end moves them no further apart."""

@@ -40,6 +40,13 @@ def test_every_place_has_a_number_however_rows_are_cut(monkeypatch, places, size
     assert whole.tolist() == [expected, [10 * p for p in expected]]
 
 
+@pytest.mark.parametrize("size", [1, 100])
+def test_slices_end_where_they_are_told_to(size):
+    slices = list(dense(batches([0, 2, 3, 9], size=size), 10, 2, [3, 4, 10]))
+
+    assert [one[0].tolist() for one in slices] == [[0, 0, 2], [3], [0, 0, 0, 0, 0, 9]]
+
+
 def test_batches_without_rows_are_passed_over():
     nothing = pa.RecordBatch.from_pydict(
         {"place": pa.array([], pa.int64()), "n": pa.array([], pa.int64())}
