@@ -39,11 +39,12 @@ class Looks(Attends):
     """At something else, with masks, and tells where."""
 
     def forward(self, x):
-        hidden = torch.arange(6) < torch.arange(len(x))[:, None] % 3
+        hidden = torch.zeros(x.shape[:2], dtype=torch.bool)
+        hidden[:, -1] = x[:, -1, 0] > 0
         later = torch.ones(6, 6).triu(1).bool()
         out, where = self.inner(x, x.flip(1), x, key_padding_mask=hidden, attn_mask=later)
         seen = self.inner(x, x, x, hidden, need_weights=False, attn_mask=later)[0]
-        return torch.nan_to_num(out) + where.sum(2, keepdim=True) + torch.nan_to_num(seen)
+        return out + where.sum(2, keepdim=True) + seen
 
 
 class Bare(nn.Module):

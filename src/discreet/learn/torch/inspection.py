@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from discreet.errors import InputError
-from discreet.learn.torch.layers import PersonGradient, rule_of
+from discreet.learn.torch.layers import PersonGradient
 from discreet.learn.torch.person_gradients import PersonGradients
 
 _CLOSE: Final = 1e-3
@@ -41,7 +41,8 @@ def inspect(
         run as a whole under vmap. Values of `inputs` are not read, only their shapes and types.
     """
     refuse_layers(model)
-    probes = [_made_up(inputs, targets, rows) for rows in (2, 3)]
+    device = next(model.parameters()).device
+    probes = [_made_up(inputs, targets, rows, device) for rows in (2, 3)]
     with _no_dropout(model):
         _check_rows(model, losses, probes[1])
         listener, wrong = PersonGradients(model, units_of(model)), ""
@@ -118,19 +119,21 @@ def _no_dropout(model: nn.Module) -> Iterator[None]:
 Probe = tuple[tuple[Tensor, ...], Tensor | None]
 
 
-def _made_up(inputs: tuple[Tensor, ...], targets: Tensor | None, rows: int) -> Probe:
-    made = tuple(_numbers(one, rows) for one in inputs)
-    return made, None if targets is None else _numbers(targets, rows)
+def _made_up(
+    inputs: tuple[Tensor, ...], targets: Tensor | None, rows: int, device: torch.device
+) -> Probe:
+    made = tuple(_numbers(one, rows).to(device) for one in inputs)
+    return made, None if targets is None else _numbers(targets, rows).to(device)
 
 
 def _numbers(like: Tensor, rows: int) -> Tensor:
-    shape = rows, *like.shape[1:]
-    count = torch.arange(shape.numel() if isinstance(shape, torch.Size) else torch.Size(shape).numel())
+    shape = torch.Size((rows, *like.shape[1:]))
+    count = torch.arange(shape.numel())
     if like.is_floating_point():
-        made = torch.sin(1.7 * count.double() + 0.3).to(like.dtype)
+        made = torch.sin(1.7 * count.double() + 0.3)
     else:
-        made = (count * 7 // 3 % 2).to(like.dtype)
-    return made.reshape(shape)
+        made = count * 7 // 3 % 2
+    return made.to(like.dtype).reshape(shape)
 
 
 def _check_rows(model: nn.Module, losses: Losses, probe: Probe) -> None:
@@ -190,9 +193,7 @@ def _lengths(one: Any, other: Any, at: Any) -> tuple[int, int]:
 
 def _differs(listener: PersonGradients, losses: Losses, probe: Probe) -> str:
     """The name of a parameter whose gradients do not add up to torch's own, if there is one."""
-    own = {}
-    for name, gradient in listener.of(lambda: losses(*probe).sum(), 3, 1, nullcontext).items():
-        own[name] = gradient
+    own = listener.of(lambda: losses(*probe).sum(), 3, 1, nullcontext)
     parameters = listener.parameters
     with torch.enable_grad():
         torchs = torch.autograd.grad(
@@ -210,6 +211,3 @@ def _agree(own: PersonGradient | None, theirs: Tensor | None) -> bool:
     ours = own.weighted_sum(torch.ones(3, device=theirs.device))
     scale = theirs.abs().max() + 1e-6
     return bool((ours.to(theirs) - theirs).abs().max() <= _CLOSE * scale)
-
-
-__all__ = ["inspect", "refuse_layers", "rule_of", "units_of"]

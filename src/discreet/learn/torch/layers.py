@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-_FEW: Final = 4
+_FEW: Final = 8
 """Ghost norms where positions are fewer than the root of a layer's size over this."""
 
 _LOST: Final = 2.0**-17
@@ -64,8 +64,10 @@ class PersonMatrix(PersonGradient):
 
     def weighted_sum(self, weights: Tensor) -> Tensor:
         """A vector times a matrix."""
-        flat = self.grads.flatten(1)
-        return _product(weights[None].to(flat.dtype), flat).view(self.grads.shape[1:])
+        flat, shape = self.grads.flatten(1), self.grads.shape[1:]
+        if flat.dtype in (torch.float16, torch.bfloat16):
+            return _product(weights[None].to(flat.dtype), flat).view(shape)
+        return torch.mv(flat.T, weights.to(flat.dtype)).view(shape)
 
     def instantiated(self) -> PersonMatrix:
         """Itself."""
@@ -82,7 +84,7 @@ class OuterProducts(PersonGradient):
     def norm_squares(self) -> Tensor:
         """Inner products of positions, and a share of the largest they could cancel from."""
         a, g = self.inputs, self.slopes
-        alike = _products(a, a.transpose(1, 2)) * _products(g, g.transpose(1, 2))
+        alike = _product(a, a.transpose(1, 2)) * _product(g, g.transpose(1, 2))
         largest = _squares(a) * _squares(g)
         return alike.sum((1, 2)).clamp(min=0) + _LOST * largest
 
@@ -108,7 +110,7 @@ class LookupSlopes(PersonGradient):
         """Inner products of positions that looked up the same."""
         g = self.slopes
         same = self.places[:, :, None] == self.places[:, None, :]
-        alike = _products(g, g.transpose(1, 2)) * same
+        alike = _product(g, g.transpose(1, 2)) * same
         return alike.sum((1, 2)).clamp(min=0) + _LOST * _squares(g)
 
     def weighted_sum(self, weights: Tensor) -> Tensor:
@@ -126,21 +128,18 @@ class LookupSlopes(PersonGradient):
 
 
 def _product(left: Tensor, right: Tensor) -> Tensor:
-    """A matrix product that is not rounded below float32: a sum over people would lose digits."""
-    if left.dtype in (torch.float16, torch.bfloat16):
-        if left.is_cuda:
-            return torch.mm(left, right, out_dtype=torch.float32)
-        return left.float() @ right.float()
-    return left @ right
+    """A matrix product, or one of each of P pairs, that is not rounded below float32.
 
-
-def _products(left: Tensor, right: Tensor) -> Tensor:
-    """The same of P matrices; inner products of positions cancel, so they keep their digits."""
-    if left.dtype in (torch.float16, torch.bfloat16):
-        if left.is_cuda:
-            return torch.bmm(left, right, out_dtype=torch.float32)
-        return torch.bmm(left.float(), right.float())
-    return torch.bmm(left, right)
+    A sum over people would lose digits otherwise, and inner products of positions cancel.
+    """
+    several = left.dim() == 3
+    if left.dtype not in (torch.float16, torch.bfloat16):
+        return left @ right
+    if left.is_cuda and several:
+        return torch.bmm(left, right, out_dtype=torch.float32)
+    if left.is_cuda:
+        return torch.mm(left, right, out_dtype=torch.float32)
+    return left.float() @ right.float()
 
 
 def _squares(one: Tensor) -> Tensor:

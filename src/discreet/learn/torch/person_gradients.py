@@ -87,7 +87,8 @@ class PersonGradients:
         self._names = {id(p): n for n, p in self.parameters.items()}
         self._found: dict[str, PersonGradient] = {}
         self._uses: Counter[str] = Counter()
-        self._anchor = torch.zeros((), requires_grad=True)
+        device = next(model.parameters()).device
+        self._anchor = torch.zeros((), device=device, requires_grad=True)
         self._attended: set[nn.Module] = set()
         self._open, self._people, self._rows = False, 0, 0
 
@@ -172,8 +173,7 @@ class PersonGradients:
         self._uses.update(self._names[id(p)] for p in parameters if id(p) in self._names)
         for at, one in enumerate(several):
             if torch.is_tensor(one) and one.is_floating_point():
-                anchor = self._anchor.to(one.device)
-                joined = one if one.requires_grad else _Joined.apply(one, anchor)  # type: ignore[no-untyped-call] # torch's own
+                joined = one if one.requires_grad else _Joined.apply(one, self._anchor)  # type: ignore[no-untyped-call] # torch's own
                 joined.register_hook(self._arrived(call, at))
                 several[at] = joined
         return type(out)(several) if isinstance(out, (tuple, list)) else several[0]

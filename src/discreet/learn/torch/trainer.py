@@ -135,10 +135,8 @@ class Trainer:
             )
         inputs = tuple(map(_tensor, X)) if isinstance(X, tuple) else (_tensor(X),)
         targets = None if y is None else _tensor(y)
-        like = tuple(one.new_empty((0, *one.shape[1:]), device=self.device) for one in inputs)
-        wanted = None if targets is None else targets.new_empty((0, *targets.shape[1:]))
         self.model.train()
-        gradients = inspect(self.model, self._losses, like, wanted)
+        gradients = inspect(self.model, self._losses, inputs, targets)
         self._ledger = TrainingLedger(self.checkpoint, self._facts())
         seats = self._resume()
         sampler = PeopleSampler(
