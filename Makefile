@@ -8,6 +8,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 RUN := $(BIN)/python
+TORCH := torch>=2.6,<2.14
 
 # Tests start hundreds of processes: none of them should compile the whole package again.
 export PYTHONDONTWRITEBYTECODE :=
@@ -83,7 +84,7 @@ lock:
 # torch comes from a range, without hashes: whichever build a machine or a registry has, for CPU or GPU.
 .venv/test: .venv/bin/python requirements/test.lock pyproject.toml
 	$(RUN) -m pip install -q --no-compile --require-hashes -r requirements/test.lock
-	$(RUN) -m pip install -q --no-compile 'torch>=2.6'
+	$(RUN) -m pip install -q --no-compile '$(TORCH)'
 	$(RUN) -m pip install -q --no-deps --no-build-isolation -e .
 	@touch .venv/run $@
 

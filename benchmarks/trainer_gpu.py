@@ -6,8 +6,8 @@ Run it from the repository's root on a machine with a GPU, torch and numpy:
 
 `.gpu-deps` is a folder of unpacked wheels for that machine's Python: gmpy2, cryptography, cffi and
 pycparser. FOLDER holds those of Opacus and what it needs (opacus, opt_einsum). scikit-learn and
-scipy are not needed: the package that holds the estimators is stepped over. It prints one JSON line a
-method, with milliseconds and peak memory of one step: `--people` sequences of `--length` tokens.
+scipy are not needed: the package that holds the estimators is stepped over. It prints one JSON line
+a method, with milliseconds and peak memory of one step: `--people` sequences of `--length` tokens.
 """
 
 import argparse
@@ -107,7 +107,7 @@ def ours(model, x, given):
     )
     gradients = inspect(model, trainer._losses, (x,), x)  # noqa: SLF001 - one step is measured
     sampler = PeopleSampler((x.cpu(),), x.cpu(), None, rows=1, at_once=given.at_once)
-    sampler.sample = lambda step, rate: np.arange(given.people)
+    sampler.sample = lambda *_: np.arange(given.people)
     makers = WordMaker(trainer.device)
 
     def step():
@@ -237,13 +237,17 @@ def main():
         try:
             found = measure(make, given, device)
         except Exception as wrong:  # noqa: BLE001 - a peer that does not run is said so
-            print(json.dumps({"method": make.__name__, "failed": f"{type(wrong).__name__}: {wrong}"}))
+            print(
+                json.dumps({"method": make.__name__, "failed": f"{type(wrong).__name__}: {wrong}"})
+            )
             continue
         finally:
             if device.type == "cuda":
                 torch.cuda.empty_cache()
         base = base or found["milliseconds"]
-        print(json.dumps({**found, "over plain": round(found["milliseconds"] / base, 3)}), flush=True)
+        print(
+            json.dumps({**found, "over plain": round(found["milliseconds"] / base, 3)}), flush=True
+        )
 
 
 if __name__ == "__main__":

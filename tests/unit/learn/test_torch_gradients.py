@@ -240,3 +240,16 @@ def test_a_ghost_norm_that_cancels_is_not_below_the_norm():
     exact = torch.bmm(slopes.double().transpose(1, 2), inputs.double()).square().sum()
 
     assert pair.norm_squares()[0] >= exact
+
+
+@pytest.mark.parametrize("name", ["transformer block", "conv2d", "shared and tied"])
+def test_sums_of_floats_differ_by_far_less_than_what_is_allowed_for(name):
+    model, inputs = made(name)
+    targets = torch.arange(len(inputs)) % 3
+    people = list(range(len(inputs)))
+    turned = [*people[3:], *people[:3]]
+
+    whole = ours(trainer_of(model, clip=0.5, at_once=5), inputs, targets, people)
+    other = ours(trainer_of(model, clip=0.5, at_once=7), inputs[turned], targets[turned], people)
+
+    assert (whole - other).norm() < 2.0**-14 * 0.5  # 2^-11 is allowed for

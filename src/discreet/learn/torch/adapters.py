@@ -1,6 +1,4 @@
-"""Low-rank adapters: train a small correction of each linear layer, and leave the layer as it is."""
-
-from __future__ import annotations
+"""Low-rank adapters: train a small correction of each linear layer, and leave the layer alone."""
 
 from collections.abc import Sequence
 from typing import cast

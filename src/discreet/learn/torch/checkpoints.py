@@ -1,7 +1,5 @@
 """A training run in a folder: which steps were paid for, and the state to go on from."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -17,8 +17,6 @@ Bits come from `noise.bits`, AES keyed by the operating system, on every device;
 are made by other threads while it computes, and copied.
 """
 
-from __future__ import annotations
-
 import math
 from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
@@ -44,8 +42,8 @@ class GradientNoise(RoundedGaussian):
     """Whole numbers in a torch tensor plus rounded Gaussian noise, where the tensor is.
 
     Guarantee:
-        As `RoundedGaussian`: mu = sensitivity/sigma exactly, for inputs that are `sensitivity` apart
-        in l2; sigma is a whole number.
+        As `RoundedGaussian`: mu = sensitivity/sigma exactly, for inputs that are `sensitivity`
+        apart in l2; sigma is a whole number.
     """
 
     __slots__ = ()

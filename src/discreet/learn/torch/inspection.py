@@ -4,8 +4,6 @@ All questions are asked of made-up rows that have the shape of the real ones, so
 happens for public reasons.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, Final
@@ -15,7 +13,7 @@ from torch import Tensor, nn
 
 from discreet.errors import InputError
 from discreet.learn.torch.layers import PersonGradient
-from discreet.learn.torch.person_gradients import PersonGradients
+from discreet.learn.torch.person_gradients import LayerCall, PersonGradients
 
 _CLOSE: Final = 1e-3
 """How near to torch's own gradient ours must be on made-up rows, relatively."""
@@ -129,10 +127,8 @@ def _made_up(
 def _numbers(like: Tensor, rows: int) -> Tensor:
     shape = torch.Size((rows, *like.shape[1:]))
     count = torch.arange(shape.numel())
-    if like.is_floating_point():
-        made = torch.sin(1.7 * count.double() + 0.3)
-    else:
-        made = count * 7 // 3 % 2
+    waves, bits = torch.sin(1.7 * count.double() + 0.3), count * 7 // 3 % 2
+    made = waves if like.is_floating_point() else bits
     return made.to(like.dtype).reshape(shape)
 
 
@@ -163,7 +159,7 @@ def _check_rows(model: nn.Module, losses: Losses, probe: Probe) -> None:
 
 def _learn_layout(listener: PersonGradients, losses: Losses, probes: list[Probe]) -> str:
     """Find out which tensors have rows first; the name of a unit whose rows are not first."""
-    seen = []
+    seen: list[list[LayerCall]] = []
     for again in (False, True):
         seen = []
         for rows, (inputs, targets) in zip((2, 3), probes, strict=True):
@@ -187,8 +183,9 @@ def _learn_layout(listener: PersonGradients, losses: Losses, probes: list[Probe]
     return f"{short[0].name} ({type(short[0].unit).__name__})" if short else ""
 
 
-def _lengths(one: Any, other: Any, at: Any) -> tuple[int, int]:
-    return tuple((*call.shapes.get(at, ()), 0)[0] for call in (one, other))  # type: ignore[return-value]
+def _lengths(one: LayerCall, other: LayerCall, at: Any) -> tuple[int, int]:
+    first, second = ((*call.shapes.get(at, ()), 0)[0] for call in (one, other))
+    return first, second
 
 
 def _differs(listener: PersonGradients, losses: Losses, probe: Probe) -> str:

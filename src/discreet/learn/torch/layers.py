@@ -13,8 +13,6 @@ References: Goodfellow 2015 (norms without gradients); Li, Tramer, Liang, Hashim
 norms); Bu, Wang, Zha, Karypis 2023 (book-keeping: one backward pass).
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,10 +26,10 @@ _FEW: Final = 8
 """Ghost norms where positions are fewer than the root of a layer's size over this."""
 
 _LOST: Final = 2.0**-17
-"""What rounding may hide of a ghost norm's square, as a share of its largest: see `norm_squares`."""
+"""What rounding may hide of a ghost norm's square, as a share of the largest it could be."""
 
 _SMALL_CONVOLUTION: Final = 1 << 22
-"""Multiplications of one person below which a convolution is batched rather than looped on a CPU."""
+"""Products of one person below which a convolution is batched rather than looped on a CPU."""
 
 
 class PersonGradient(ABC):
@@ -46,7 +44,7 @@ class PersonGradient(ABC):
         """The sum over people of weight times gradient, in float32 at least."""
 
     @abstractmethod
-    def instantiated(self) -> PersonMatrix:
+    def instantiated(self) -> "PersonMatrix":
         """The gradients themselves."""
 
 
@@ -69,7 +67,7 @@ class PersonMatrix(PersonGradient):
             return _product(weights[None].to(flat.dtype), flat).view(shape)
         return torch.mv(flat.T, weights.to(flat.dtype)).view(shape)
 
-    def instantiated(self) -> PersonMatrix:
+    def instantiated(self) -> "PersonMatrix":
         """Itself."""
         return self
 
@@ -93,7 +91,7 @@ class OuterProducts(PersonGradient):
         scaled = self.slopes * weights.to(self.slopes.dtype)[:, None, None]
         return _product(scaled.flatten(0, 1).T, self.inputs.flatten(0, 1))
 
-    def instantiated(self) -> PersonMatrix:
+    def instantiated(self) -> "PersonMatrix":
         """One matrix product a person."""
         return PersonMatrix(torch.bmm(self.slopes.transpose(1, 2), self.inputs))
 
@@ -117,9 +115,11 @@ class LookupSlopes(PersonGradient):
         """Scattered into the table."""
         g = self.slopes.to(torch.promote_types(self.slopes.dtype, torch.float32))
         table = g.new_zeros(self.size, g.shape[-1])
-        return table.index_add_(0, self.places.flatten(), (g * weights[:, None, None]).flatten(0, 1))
+        return table.index_add_(
+            0, self.places.flatten(), (g * weights[:, None, None]).flatten(0, 1)
+        )
 
-    def instantiated(self) -> PersonMatrix:
+    def instantiated(self) -> "PersonMatrix":
         """A table for each person."""
         people, _, width = self.slopes.shape
         tables = self.slopes.new_zeros(people, self.size, width)
@@ -200,14 +200,14 @@ def _normalisation(layer: Any, x: Tensor, g: Tensor, people: int) -> Found:
     x, g = x.float(), g.float()
     if isinstance(layer, nn.GroupNorm):
         plain = functional.group_norm(x, layer.num_groups, None, None, layer.eps)
-        places = people, -1, layer.num_channels, g.shape[2:].numel()
+        places: tuple[int, ...] = (people, -1, layer.num_channels, g.shape[2:].numel())
         spread: tuple[int, ...] = (1, 3)
     else:
         if isinstance(layer, nn.LayerNorm):
             plain = functional.layer_norm(x, layer.normalized_shape, None, None, layer.eps)
         else:
             plain = functional.rms_norm(x, layer.normalized_shape, None, layer.eps)
-        places = people, -1, *layer.normalized_shape  # type: ignore[assignment]
+        places = (people, -1, *layer.normalized_shape)
         spread = (1,)
     found: Found = {"weight": PersonMatrix((g * plain).reshape(places).sum(spread))}
     if getattr(layer, "bias", None) is not None:

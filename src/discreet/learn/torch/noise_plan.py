@@ -1,20 +1,24 @@
 """How much noise a training run needs: all of it settled before any data is looked at."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.privacy import CalibrationStep, Composed, GaussianNoise, Guarantee, Subsampled
+from discreet.privacy import (
+    CalibrationStep,
+    Composed,
+    GaussianNoise,
+    Guarantee,
+    Subsampled,
+    compose,
+)
 from discreet.privacy import calibrate as calibrate_noise
-from discreet.privacy import compose
 from discreet.rationals import Real, positive, whole
 
 _FINE: Final = 11
@@ -73,11 +77,10 @@ class NoisePlan:
         """How many steps there are: `epochs` times people over batch, rounded up."""
         return math.ceil(self.epochs * self.people / self.batch)
 
-    @cached_property
+    @property
     def mu(self) -> Fraction:
         """Sensitivity over standard deviation, of one release."""
-        step = CalibrationStep(self._release, count=-(-self.steps // self.band))
-        return calibrate_noise([step], epsilon=self.epsilon, delta=self.delta).parameters[0]
+        return _calibrated(self)
 
     @property
     def multiplier(self) -> float:
@@ -97,6 +100,12 @@ class NoisePlan:
         """The first column of the banded matrix that noise is correlated by, in whole numbers."""
         exact = [math.comb(2 * j, j) / 4**j for j in range(self.band)]
         return np.array([round(c * 2**_COEFFICIENT) if self.band > 1 else 1 for c in exact])
+
+
+@lru_cache(maxsize=64)
+def _calibrated(plan: NoisePlan) -> Fraction:
+    step = CalibrationStep(plan._release, count=-(-plan.steps // plan.band))  # noqa: SLF001 - own
+    return calibrate_noise([step], epsilon=plan.epsilon, delta=plan.delta).parameters[0]
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,6 @@ no sum over a batch. A layer with a rule (`layers`) turns slopes into gradients 
 module that owns parameters is run again for each person under `torch.vmap`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -132,7 +130,7 @@ class PersonGradients:
         for name, unit in attentions:
             unit.forward = self._attention(name, unit)  # type: ignore[method-assign]
         for one in self.parameters.values():
-            one.requires_grad_(False)
+            one.requires_grad_(requires_grad=False)
         self._open = True
         try:
             with torch.enable_grad():
@@ -144,7 +142,7 @@ class PersonGradients:
             for hook in hooks:
                 hook.remove()
             for one in self.parameters.values():
-                one.requires_grad_(True)
+                one.requires_grad_(requires_grad=True)
 
     def _expand(self, unit: nn.Module, args: tuple[Any, ...]) -> Any:
         """Places that all rows share (positions, say), written down for each row."""
@@ -160,7 +158,9 @@ class PersonGradients:
                 return None
             rule = rule_of(unit)
             known = None if rule is None else partial(rule, unit)
-            call = LayerCall(name, unit, known, {**dict(enumerate(args)), **kwargs})
+            inputs: dict[int | str, Any] = dict(enumerate(args))
+            inputs.update(kwargs)
+            call = LayerCall(name, unit, known, inputs)
             return self._follow(call, out, [p for _, p in unit.named_parameters()])
 
         return hook
@@ -197,7 +197,8 @@ class PersonGradients:
             layer = SimpleNamespace(weight=weight, bias=bias)
 
             def rule(x: Tensor, slope: Tensor, people: int) -> Found:
-                return {f"{prefix}{n}": one for n, one in linear_rule(layer, x, slope, people).items()}
+                found = linear_rule(layer, x, slope, people)
+                return {f"{prefix}{n}": one for n, one in found.items()}
 
             call = LayerCall(f"{name}.{prefix}", unit, rule, {0: x})
             used = [one for one in (weight, bias) if one is not None]
@@ -205,7 +206,8 @@ class PersonGradients:
 
         def forward(query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Any:
             told = dict(zip(_ATTENTION, args, strict=False)) | kwargs
-            plain = query is key is value and query.dim() == 3 and not told.get("need_weights", True)
+            plain = query is key is value and query.dim() == 3
+            plain = plain and not told.get("need_weights", True)
             if not (plain and unit.bias_k is None and not unit.add_zero_attn and self._open):
                 return usual(query, key, value, *args, **kwargs)
             self._attended.add(unit)
@@ -215,7 +217,8 @@ class PersonGradients:
             parts = joined.view(shape).permute(2, 0, 3, 1, 4)
             drop = unit.dropout if unit.training else 0.0
             mask = _mask(told, rows, unit.num_heads, query)
-            out = functional.scaled_dot_product_attention(*parts, attn_mask=mask, dropout_p=drop)
+            q, k, v = parts
+            out = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=drop)
             flat = out.transpose(1, 2).reshape(rows, places, width)
             return linear(flat, unit.out_proj.weight, unit.out_proj.bias, "out_proj."), None
 
@@ -230,9 +233,10 @@ class PersonGradients:
             if self._uses[whole] > 1:  # gradients of a shared parameter add up before their norm
                 grads = gradient.instantiated().grads
                 other = self._found.get(whole)
-                grads = grads if other is None else grads + other.instantiated().grads
-                gradient = PersonMatrix(grads)
-            self._found[whole] = gradient
+                both = grads if other is None else grads + other.instantiated().grads
+                self._found[whole] = PersonMatrix(both)
+            else:
+                self._found[whole] = gradient
 
     def _by_person(self, number: int, call: LayerCall) -> Found:
         """Run a unit again for each person, and differentiate."""

@@ -6,8 +6,6 @@ nothing. So shapes say nothing of the data, an empty sample is an ordinary one, 
 larger than a batch is several (virtual batches, whose sums add up before there is any noise).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -36,7 +34,7 @@ class PeopleBatch:
     people: int
     rows: int
 
-    def without(self, gone: Tensor) -> PeopleBatch:
+    def without(self, gone: Tensor) -> "PeopleBatch":
         """The same with some people's slots emptied."""
         slots = gone.repeat_interleave(self.rows)
 
@@ -87,7 +85,9 @@ class PeopleSampler:
         self.counts = np.bincount(codes)
         self.starts = np.concatenate([[0], np.cumsum(self.counts)])
         self.places = places
-        self.seats = _block_of(len(self.counts), lambda n: below(places, n)) if seats is None else seats
+        self.seats = (
+            _block_of(len(self.counts), lambda n: below(places, n)) if seats is None else seats
+        )
 
     def sample(self, step: int, rate: Fraction) -> NDArray[Any]:
         """The people of one step."""

@@ -1,15 +1,12 @@
 """The trainer: sampler, clipping, noise and accountant in one object that cannot be taken apart."""
 
-from __future__ import annotations
-
 import copy
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 import numpy as np
 import torch
@@ -126,7 +123,7 @@ class Trainer:
         return self.plan.guarantee(self._ledger.spent)
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:  # noqa: N803 - sklearn's
-        """Train on rows; `X` is a tensor or a tuple of tensors, `groups` names each row's person."""
+        """Train on rows; `X` is a tensor or a tuple of tensors, `groups` names people."""
         if self._step:
             raise InputError(
                 "a trainer that was fitted",
@@ -238,7 +235,7 @@ class Trainer:
         return each.flatten(1).mean(1) if each.dim() > 1 else each
 
     def _release(self, sums: Tensor, makers: WordMaker) -> Tensor:
-        """Noisy sums; with a band, of sums that were joined with earlier ones, taken apart again."""
+        """Noisy sums; with a band, of sums joined with earlier ones, taken apart again."""
         words = makers.make(len(sums))
         factors = self.plan.coefficients.tolist()
         if len(factors) == 1:
@@ -301,7 +298,7 @@ class Trainer:
     def _bar(self) -> Iterator[Callable[[int], None]]:
         """A progress bar with epsilon so far; never a loss, which is private."""
         if not self.progress:
-            yield lambda spent: None
+            yield lambda _: None
             return
         from rich.console import Console  # noqa: PLC0415 - where it is used
         from rich.progress import Progress  # noqa: PLC0415
@@ -325,8 +322,9 @@ def _adam(parameters: Any) -> torch.optim.Optimizer:
 def _one_a_row(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """A loss of torch, told not to reduce."""
     if isinstance(loss, nn.Module) and hasattr(loss, "reduction"):
-        loss = copy.copy(loss)
-        loss.reduction = "none"  # type: ignore[assignment] # torch's own
+        each: Any = copy.copy(loss)
+        each.reduction = "none"
+        return cast("Callable[..., Tensor]", each)
     return loss
 
 
@@ -335,6 +333,3 @@ def _tensor(data: Any) -> Tensor:
         return data.detach()
     array = np.asarray(data)
     return torch.from_numpy(array.astype(np.float32) if array.dtype == np.float64 else array)
-
-
-
