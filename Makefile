@@ -9,6 +9,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 RUN := $(BIN)/python
+TORCH := torch>=2.6,<2.14
 
 # Tests start hundreds of processes: none of them should compile the whole package again.
 export PYTHONDONTWRITEBYTECODE :=
@@ -51,7 +52,7 @@ unpinned:
 	rm -rf .venv-unpinned
 	$(PYTHON) -m venv .venv-unpinned
 	.venv-unpinned/bin/python -m pip install -q --upgrade pip
-	.venv-unpinned/bin/python -m pip install -q -e . --group test
+	.venv-unpinned/bin/python -m pip install -q -e . --group test 'torch>=2.6'
 	.venv-unpinned/bin/python -m pytest -n 2 -q
 
 bench: .venv/test
@@ -86,8 +87,10 @@ lock:
 	@touch $@
 
 # The lock of the tests holds all of the other; modules are compiled when first imported, as most never are.
+# torch comes from a range, without hashes: whichever build a machine or a registry has, for CPU or GPU.
 .venv/test: .venv/bin/python requirements/test.lock pyproject.toml
 	$(RUN) -m pip install -q --no-compile --require-hashes -r requirements/test.lock
+	$(RUN) -m pip install -q --no-compile '$(TORCH)'
 	$(RUN) -m pip install -q --no-deps --no-build-isolation -e .
 	@touch .venv/run $@
 

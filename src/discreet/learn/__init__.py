@@ -11,6 +11,8 @@ estimator computes from noisy sums is post-processing.
 2
 """
 
+from importlib import import_module
+
 from discreet.errors import InputError
 
 try:
@@ -76,3 +78,9 @@ __all__ = [
     "private_classes",
     "tune",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name == "torch":  # an extra, imported where it is used
+        return import_module("discreet.learn.torch")
+    raise AttributeError(f"module 'discreet.learn' has no attribute {name!r}")

@@ -147,7 +147,8 @@ def exact_dot(rows: Floats, columns: Floats) -> Floats:
     return np.asarray(total * 2.0**-40)
 
 
-def _rows_per_person(groups: Any) -> NDArray[np.int64]:
+def person_codes(groups: Any) -> NDArray[np.int64]:
+    """The number of each row's person, from 0 on; rows with the same name are one person's."""
     array = items_of(groups)
     if array.ndim != 1:
         raise InputError(
@@ -157,8 +158,14 @@ def _rows_per_person(groups: Any) -> NDArray[np.int64]:
         codes: dict[Any, int] = {}
         named = [name_of(item) for item in array.tolist()]
         array = np.array([codes.setdefault(item, len(codes)) for item in named], dtype=np.int64)
-    _, inverse, counts = np.unique(array, return_inverse=True, return_counts=True)
-    return np.asarray(counts[inverse] if len(array) else np.zeros(0, dtype=np.int64))
+    found: NDArray[np.int64] = np.unique(array, return_inverse=True)[1].astype(np.int64)
+    return found
+
+
+def _rows_per_person(groups: Any) -> NDArray[np.int64]:
+    codes = person_codes(groups)
+    found: NDArray[np.int64] = np.bincount(codes)[codes] if len(codes) else codes
+    return found
 
 
 def _slices(x: Floats, y: Floats, weight: Floats) -> Callable[[], Iterator[Chunk]]:

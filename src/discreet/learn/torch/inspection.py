@@ -1,0 +1,210 @@
+"""Look at a model before any data: which layers are heard, and what is refused by name.
+
+All questions are asked of made-up rows that have the shape of the real ones, so that every refusal
+happens for public reasons.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+
+from discreet.errors import InputError
+from discreet.learn.torch.layers import PersonGradient
+from discreet.learn.torch.person_gradients import LayerCall, PersonGradients
+
+_CLOSE: Final = 1e-3
+"""How near to torch's own gradient ours must be on made-up rows, relatively."""
+
+_MIXING: Final = (nn.modules.batchnorm._BatchNorm, nn.SyncBatchNorm)  # noqa: SLF001 - all sizes
+_RANDOM: Final = (nn.RReLU, nn.FractionalMaxPool2d, nn.FractionalMaxPool3d)
+_DROPOUT: Final = nn.modules.dropout._DropoutNd  # noqa: SLF001 - the public ones share it
+
+Losses = Callable[..., Tensor]
+"""One loss a row, from a model's inputs and targets."""
+
+
+def inspect(
+    model: nn.Module, losses: Losses, inputs: tuple[Tensor, ...], targets: Tensor | None
+) -> PersonGradients:
+    """How to get each person's gradient; InputError for what mixes people, by the layer's name.
+
+    Guarantee:
+        On made-up rows, no row's loss depends on another row, no buffer changes, and people's
+        gradients add up to torch's own.
+    Edge cases:
+        A model whose parameters are used outside of its layers, or that hides rows from a layer, is
+        run as a whole under vmap. Values of `inputs` are not read, only their shapes and types.
+    """
+    refuse_layers(model)
+    device = next(model.parameters()).device
+    probes = [_made_up(inputs, targets, rows, device) for rows in (2, 3)]
+    with _no_dropout(model):
+        _check_rows(model, losses, probes[1])
+        listener, wrong = PersonGradients(model, units_of(model)), ""
+        for whole in (False, True):
+            if whole:
+                listener = PersonGradients(model, {"": model})
+            wrong = _learn_layout(listener, losses, probes) or _differs(listener, losses, probes[1])
+            if not wrong:
+                return listener
+    raise InputError(
+        f"{wrong} cannot be trained person by person",
+        why="its gradients do not add up to the model's, even when the model is run by person",
+        fix="compute with rows as the first dimension, from layers that are called as modules",
+    )
+
+
+def units_of(module: nn.Module, name: str = "") -> dict[str, nn.Module]:
+    """The modules that are heard: layers with a rule, and others that own parameters."""
+    own = any(p.requires_grad for p in module.parameters(recurse=False))
+    if own:
+        return {name: module}
+    inner = [(f"{name}.{n}" if name else n, child) for n, child in module.named_children()]
+    return {key: unit for n, child in inner for key, unit in units_of(child, n).items()}
+
+
+def refuse_layers(model: nn.Module) -> None:
+    """Refuse layers that mix people, draw what cannot be repeated, or keep what they saw."""
+    for name, layer in model.named_modules():
+        what = f"{name or 'the model'} ({type(layer).__name__})"
+        if isinstance(layer, _MIXING):
+            raise InputError(
+                f"{what} mixes people",
+                why="a batch norm computes each row from all rows, so no person can be clipped",
+                fix="use GroupNorm, LayerNorm or RMSNorm",
+            )
+        if getattr(layer, "track_running_stats", False):
+            raise InputError(
+                f"{what} keeps statistics of the rows",
+                why="they would be part of the model without any noise",
+                fix="pass track_running_stats=False",
+            )
+        if isinstance(layer, _RANDOM):
+            raise InputError(
+                f"{what} draws random numbers",
+                why="a person's gradient could not be computed again with the same ones",
+                fix="use a layer without, or Dropout",
+            )
+        if isinstance(layer, nn.MultiheadAttention) and not layer.batch_first:
+            raise InputError(
+                f"{what} takes positions before rows",
+                why="people are told apart by the first dimension",
+                fix="pass batch_first=True",
+            )
+    if not any(p.requires_grad for p in model.parameters()):
+        raise InputError(
+            "a model without trainable parameters",
+            why="there is nothing to learn",
+            fix="set requires_grad on some",
+        )
+
+
+@contextmanager
+def _no_dropout(model: nn.Module) -> Iterator[None]:
+    drops = [one for one in model.modules() if isinstance(one, _DROPOUT) and one.training]
+    for one in drops:
+        one.eval()
+    try:
+        yield
+    finally:
+        for one in drops:
+            one.train()
+
+
+Probe = tuple[tuple[Tensor, ...], Tensor | None]
+
+
+def _made_up(
+    inputs: tuple[Tensor, ...], targets: Tensor | None, rows: int, device: torch.device
+) -> Probe:
+    made = tuple(_numbers(one, rows).to(device) for one in inputs)
+    return made, None if targets is None else _numbers(targets, rows).to(device)
+
+
+def _numbers(like: Tensor, rows: int) -> Tensor:
+    shape = torch.Size((rows, *like.shape[1:]))
+    count = torch.arange(shape.numel())
+    waves, bits = torch.sin(1.7 * count.double() + 0.3), count * 7 // 3 % 2
+    made = waves if like.is_floating_point() else bits
+    return made.to(like.dtype).reshape(shape)
+
+
+def _check_rows(model: nn.Module, losses: Losses, probe: Probe) -> None:
+    """Refuse what a row of made-up numbers does to the losses of others, or to buffers."""
+    inputs, targets = probe
+    before = {name: one.clone() for name, one in model.named_buffers()}
+    with torch.no_grad():
+        first = losses(inputs, targets)
+        other = [one.clone() for one in inputs]
+        for one in other:
+            one[1] = one[1] * 0 if one.is_floating_point() else 1 - one[1]
+        second = losses(tuple(other), targets)
+    if not torch.allclose(first[::2], second[::2], rtol=1e-4, atol=1e-6, equal_nan=True):
+        raise InputError(
+            "a row's loss that depends on other rows, or on chance",
+            why="a person's gradient must be their own",
+            fix="look for operations over the first dimension, and for random numbers",
+        )
+    for name, one in model.named_buffers():
+        if not torch.equal(one, before[name]):
+            raise InputError(
+                f"the buffer {name} that changes",
+                why="it would keep what it saw without any noise",
+                fix="remove it from the layer",
+            )
+
+
+def _learn_layout(listener: PersonGradients, losses: Losses, probes: list[Probe]) -> str:
+    """Find out which tensors have rows first; the name of a unit whose rows are not first."""
+    seen: list[list[LayerCall]] = []
+    for again in (False, True):
+        seen = []
+        for rows, (inputs, targets) in zip((2, 3), probes, strict=True):
+            with listener._listening():  # noqa: SLF001 - the two belong together
+                listener.calls, listener._rows = [], rows  # noqa: SLF001
+                losses(inputs, targets)
+                seen.append(listener.calls)
+        short = [
+            one
+            for one, other in zip(*seen, strict=True)
+            if _lengths(one, other, "output 0") != (2, 3)
+        ]
+        shared = {one.name for one in short if isinstance(one.unit, nn.Embedding)}
+        if again or not shared:
+            break
+        listener.expanded = shared
+    listener.batched = [
+        {at for at in one.shapes if _lengths(one, other, at) == (2, 3)}
+        for one, other in zip(*seen, strict=True)
+    ]
+    return f"{short[0].name} ({type(short[0].unit).__name__})" if short else ""
+
+
+def _lengths(one: LayerCall, other: LayerCall, at: Any) -> tuple[int, int]:
+    first, second = ((*call.shapes.get(at, ()), 0)[0] for call in (one, other))
+    return first, second
+
+
+def _differs(listener: PersonGradients, losses: Losses, probe: Probe) -> str:
+    """The name of a parameter whose gradients do not add up to torch's own, if there is one."""
+    own = listener.of(lambda: losses(*probe).sum(), 3, 1, nullcontext)
+    parameters = listener.parameters
+    with torch.enable_grad():
+        torchs = torch.autograd.grad(
+            losses(*probe).sum(), list(parameters.values()), allow_unused=True
+        )
+    for name, theirs in zip(parameters, torchs, strict=True):
+        if not _agree(own.get(name), theirs):
+            return f"the parameter {name}"
+    return ""
+
+
+def _agree(own: PersonGradient | None, theirs: Tensor | None) -> bool:
+    if own is None or theirs is None:
+        return own is None and (theirs is None or not theirs.any())
+    ours = own.weighted_sum(torch.ones(3, device=theirs.device))
+    scale = theirs.abs().max() + 1e-6
+    return bool((ours.to(theirs) - theirs).abs().max() <= _CLOSE * scale)

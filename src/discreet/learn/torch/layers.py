@@ -1,0 +1,242 @@
+"""The gradient of every person in a layer, from what went in and the slope of what came out.
+
+A person has `rows` slots in a batch, so a batch of P people is P x rows long and every tensor of it
+can be read as P blocks. Three forms of the same thing, whichever is cheapest:
+
+* `PersonMatrix`: instantiated, P gradients one under another. Norms and sums read them once each.
+* `OuterProducts`: a sum over positions of slope times input. Its norm needs the inner products of
+  positions alone (ghost norm), and its weighted sum one matrix product (book-keeping), so no
+  person's gradient is ever written down. Cheaper where positions are few.
+* `LookupSlopes`: the same for an embedding, whose input is a number of a row.
+
+References: Goodfellow 2015 (norms without gradients); Li, Tramer, Liang, Hashimoto 2022 (ghost
+norms); Bu, Wang, Zha, Karypis 2023 (book-keeping: one backward pass).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+_FEW: Final = 8
+"""Ghost norms where positions are fewer than the root of a layer's size over this."""
+
+_LOST: Final = 2.0**-17
+"""What rounding may hide of a ghost norm's square, as a share of the largest it could be."""
+
+_SMALL_CONVOLUTION: Final = 1 << 22
+"""Products of one person below which a convolution is batched rather than looped on a CPU."""
+
+
+class PersonGradient(ABC):
+    """One parameter's gradient for every person of a batch."""
+
+    @abstractmethod
+    def norm_squares(self) -> Tensor:
+        """The squared l2 norm of each person's gradient, not below it but for the last digits."""
+
+    @abstractmethod
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        """The sum over people of weight times gradient, in float32 at least."""
+
+    @abstractmethod
+    def instantiated(self) -> "PersonMatrix":
+        """The gradients themselves."""
+
+
+@dataclass(frozen=True)
+class PersonMatrix(PersonGradient):
+    """Gradients one under another: P x the parameter's shape."""
+
+    grads: Tensor
+
+    def norm_squares(self) -> Tensor:
+        """Read off."""
+        flat = self.grads.flatten(1)
+        kind = torch.promote_types(flat.dtype, torch.float32)
+        return torch.linalg.vector_norm(flat, dim=1, dtype=kind).square()
+
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        """A vector times a matrix."""
+        flat, shape = self.grads.flatten(1), self.grads.shape[1:]
+        if flat.dtype in (torch.float16, torch.bfloat16):
+            return _product(weights[None].to(flat.dtype), flat).view(shape)
+        return torch.mv(flat.T, weights.to(flat.dtype)).view(shape)
+
+    def instantiated(self) -> "PersonMatrix":
+        """Itself."""
+        return self
+
+
+@dataclass(frozen=True)
+class OuterProducts(PersonGradient):
+    """Slopes (P x T x p) times inputs (P x T x d), summed over T: a linear layer's gradient."""
+
+    inputs: Tensor
+    slopes: Tensor
+
+    def norm_squares(self) -> Tensor:
+        """Inner products of positions, and a share of the largest they could cancel from."""
+        a, g = self.inputs, self.slopes
+        alike = _product(a, a.transpose(1, 2)) * _product(g, g.transpose(1, 2))
+        largest = _squares(a) * _squares(g)
+        return alike.sum((1, 2)).clamp(min=0) + _LOST * largest
+
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        """One matrix product over all people and positions."""
+        scaled = self.slopes * weights.to(self.slopes.dtype)[:, None, None]
+        return _product(scaled.flatten(0, 1).T, self.inputs.flatten(0, 1))
+
+    def instantiated(self) -> "PersonMatrix":
+        """One matrix product a person."""
+        return PersonMatrix(torch.bmm(self.slopes.transpose(1, 2), self.inputs))
+
+
+@dataclass(frozen=True)
+class LookupSlopes(PersonGradient):
+    """Slopes (P x T x d) of looked-up vectors, by their place (P x T) in a table of `size`."""
+
+    places: Tensor
+    slopes: Tensor
+    size: int
+
+    def norm_squares(self) -> Tensor:
+        """Inner products of positions that looked up the same."""
+        g = self.slopes
+        same = self.places[:, :, None] == self.places[:, None, :]
+        alike = _product(g, g.transpose(1, 2)) * same
+        return alike.sum((1, 2)).clamp(min=0) + _LOST * _squares(g)
+
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        """Scattered into the table."""
+        g = self.slopes.to(torch.promote_types(self.slopes.dtype, torch.float32))
+        table = g.new_zeros(self.size, g.shape[-1])
+        return table.index_add_(
+            0, self.places.flatten(), (g * weights[:, None, None]).flatten(0, 1)
+        )
+
+    def instantiated(self) -> "PersonMatrix":
+        """A table for each person."""
+        people, _, width = self.slopes.shape
+        tables = self.slopes.new_zeros(people, self.size, width)
+        where = self.places[:, :, None].expand_as(self.slopes)
+        return PersonMatrix(tables.scatter_add_(1, where, self.slopes))
+
+
+def _product(left: Tensor, right: Tensor) -> Tensor:
+    """A matrix product, or one of each of P pairs, that is not rounded below float32.
+
+    A sum over people would lose digits otherwise, and inner products of positions cancel.
+    """
+    several = left.dim() == 3
+    if left.dtype not in (torch.float16, torch.bfloat16):
+        return left @ right
+    if left.is_cuda and several:
+        return torch.bmm(left, right, out_dtype=torch.float32)
+    if left.is_cuda:
+        return torch.mm(left, right, out_dtype=torch.float32)
+    return left.float() @ right.float()
+
+
+def _squares(one: Tensor) -> Tensor:
+    kind = torch.promote_types(one.dtype, torch.float32)
+    return torch.linalg.vector_norm(one.flatten(1), dim=1, dtype=kind).square()
+
+
+# --- one rule a layer ---------------------------------------------------------------------------
+
+Found = dict[str, PersonGradient]
+"""What a layer's call gave, by the name of its parameter."""
+
+
+def linear_rule(layer: Any, x: Tensor, g: Tensor, people: int) -> Found:
+    """A weight and perhaps a bias, used on every position of every row."""
+    slopes = g.reshape(people, -1, g.shape[-1])
+    pairs = OuterProducts(x.to(g.dtype).reshape(people, -1, x.shape[-1]), slopes)
+    few = (_FEW * slopes.shape[1]) ** 2 <= layer.weight.numel()
+    found: Found = {"weight": pairs if few else pairs.instantiated()}
+    if layer.bias is not None:
+        found["bias"] = PersonMatrix(slopes.sum(1))
+    return found
+
+
+def _embedding(layer: Any, x: Tensor, g: Tensor, people: int) -> Found:
+    places, slopes = x.reshape(people, -1), g.reshape(people, -1, g.shape[-1])
+    if layer.padding_idx is not None:
+        slopes = slopes.masked_fill((places == layer.padding_idx)[:, :, None], 0)
+    return {"weight": LookupSlopes(places, slopes, layer.num_embeddings)}
+
+
+def _convolution(layer: Any, x: Tensor, g: Tensor, people: int) -> Found:
+    ends = [0] * len(layer.stride)
+    shape = layer.stride, layer.padding, layer.dilation, False, ends, layer.groups
+    weight = layer.weight.to(g.dtype)
+
+    def alone(inputs: Tensor, slopes: Tensor) -> Tensor:
+        both = torch.ops.aten.convolution_backward(
+            slopes, inputs, weight, None, *shape, [False, True, False]
+        )
+        answer: Tensor = both[1]
+        return answer
+
+    xs, gs = (one.reshape(people, -1, *one.shape[1:]) for one in (x.to(g.dtype), g))
+    work = layer.weight.numel() * g.shape[2:].numel() * xs.shape[1]
+    if g.is_cuda or work < _SMALL_CONVOLUTION:
+        grads = torch.vmap(alone)(xs, gs)
+    else:
+        grads = torch.stack([alone(*one) for one in zip(xs, gs, strict=True)])
+    found: Found = {"weight": PersonMatrix(grads)}
+    if layer.bias is not None:
+        found["bias"] = PersonMatrix(gs.flatten(3).sum((1, 3)))
+    return found
+
+
+def _normalisation(layer: Any, x: Tensor, g: Tensor, people: int) -> Found:
+    """Layers that normalise each row by itself, then scale and shift."""
+    x, g = x.float(), g.float()
+    if isinstance(layer, nn.GroupNorm):
+        plain = functional.group_norm(x, layer.num_groups, None, None, layer.eps)
+        places: tuple[int, ...] = (people, -1, layer.num_channels, g.shape[2:].numel())
+        spread: tuple[int, ...] = (1, 3)
+    else:
+        if isinstance(layer, nn.LayerNorm):
+            plain = functional.layer_norm(x, layer.normalized_shape, None, None, layer.eps)
+        else:
+            plain = functional.rms_norm(x, layer.normalized_shape, None, layer.eps)
+        places = (people, -1, *layer.normalized_shape)
+        spread = (1,)
+    found: Found = {"weight": PersonMatrix((g * plain).reshape(places).sum(spread))}
+    if getattr(layer, "bias", None) is not None:
+        found["bias"] = PersonMatrix(g.reshape(places).sum(spread))
+    return found
+
+
+Rule = Callable[[Any, Tensor, Tensor, int], Found]
+
+RULES: Final[dict[type[nn.Module], Rule]] = {
+    nn.Linear: linear_rule,
+    nn.Embedding: _embedding,
+    nn.Conv1d: _convolution,
+    nn.Conv2d: _convolution,
+    nn.Conv3d: _convolution,
+    nn.LayerNorm: _normalisation,
+    nn.RMSNorm: _normalisation,
+    nn.GroupNorm: _normalisation,
+}
+"""Layers with a rule of their own; subclasses may compute something else and have none."""
+
+
+def rule_of(layer: nn.Module) -> Rule | None:
+    """The rule of a layer, where it computes what the rule says."""
+    rule = RULES.get(type(layer))
+    plain = getattr(layer, "weight", None) is not None and "weight" in layer._parameters  # noqa: SLF001 - a parametrised weight is no parameter
+    if isinstance(layer, nn.modules.conv._ConvNd):  # noqa: SLF001 - torch names no public base
+        plain = plain and layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
+    if isinstance(layer, nn.Embedding):
+        plain = plain and layer.max_norm is None and not layer.scale_grad_by_freq
+        plain = plain and not layer.sparse
+    return rule if plain else None

@@ -1,0 +1,326 @@
+"""Listen to one forward and one backward pass, and give each person's gradient of every parameter.
+
+Parameters do not ask for gradients meanwhile, so torch computes the slopes of layers' outputs and
+no sum over a batch. A layer with a rule (`layers`) turns slopes into gradients at once; any other
+module that owns parameters is run again for each person under `torch.vmap`.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from discreet.errors import InputError, InvariantBroken
+from discreet.learn.torch.layers import Found, PersonGradient, PersonMatrix, linear_rule, rule_of
+
+
+class _Joined(torch.autograd.Function):
+    """An output that no trainable input led to, as part of the graph: its slope is asked for."""
+
+    @staticmethod
+    def forward(ctx: Any, out: Tensor, anchor: Tensor) -> Tensor:
+        """The output itself."""
+        del anchor
+        ctx.mark_dirty(out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Any) -> Any:
+        """Nothing further back."""
+        del ctx, slopes
+        return None, None
+
+
+@dataclass(slots=True)
+class LayerCall:
+    """One call of a unit: what went in, and the slopes of what came out, once they are known.
+
+    With a `rule`, it is a layer's, which knows gradients from input and slope alone.
+    """
+
+    name: str
+    unit: nn.Module
+    rule: Callable[[Tensor, Tensor, int], Found] | None
+    inputs: dict[int | str, Any]
+    versions: list[int] = field(default_factory=list)
+    outputs: list[tuple[int, ...]] = field(default_factory=list)
+    slopes: dict[int, Tensor] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.versions = self.now
+
+    @property
+    def now(self) -> list[int]:
+        """How often each input was changed in place."""
+        return [one._version for one in self.inputs.values() if torch.is_tensor(one)]  # noqa: SLF001 - torch has no public name
+
+    @property
+    def shapes(self) -> dict[Any, tuple[int, ...]]:
+        """Shapes of what went in, and of what came out."""
+        went = {at: tuple(one.shape) for at, one in self.inputs.items() if torch.is_tensor(one)}
+        return went | {f"output {at}": shape for at, shape in enumerate(self.outputs)}
+
+
+class PersonGradients:
+    """Gradients of the trainable parameters of a model, person by person.
+
+    `batched` says of each call of a unit, in their order, which of its inputs have rows first; it
+    is what an inspection found. None: all tensors that are as long as the batch.
+    """
+
+    def __init__(self, model: nn.Module, units: Mapping[str, nn.Module]) -> None:
+        self.model, self.units = model, units
+        self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
+        self.batched: list[set[Any]] | None = None
+        self.expanded: set[str] = set()
+        self.calls: list[LayerCall] = []
+        self._names = {id(p): n for n, p in self.parameters.items()}
+        self._found: dict[str, PersonGradient] = {}
+        self._uses: Counter[str] = Counter()
+        device = next(model.parameters()).device
+        self._anchor = torch.zeros((), device=device, requires_grad=True)
+        self._attended: set[nn.Module] = set()
+        self._open, self._people, self._rows = False, 0, 0
+
+    def of(
+        self,
+        loss: Callable[[], Tensor],
+        people: int,
+        rows: int,
+        precision: Callable[[], AbstractContextManager[Any]],
+    ) -> dict[str, PersonGradient]:
+        """Gradients of a scalar loss whose model ran on `people` times `rows` slots."""
+        self._found, self.calls, self._uses = {}, [], Counter()
+        self._people, self._rows = people, people * rows
+        with self._listening():
+            with precision():
+                total = loss()
+            self._open = False
+            total.backward()  # type: ignore[no-untyped-call] # torch's own
+        for at, call in enumerate(self.calls):
+            if call.rule is None and call.slopes:
+                with precision():
+                    self._add(call, self._by_person(at, call))
+        found, self._found = self._found, {}
+        return found
+
+    @contextmanager
+    def _listening(self) -> Iterator[None]:
+        """Hear every call of a unit; parameters ask for no gradient meanwhile."""
+        hooks = [
+            unit.register_forward_hook(self._heard(name), with_kwargs=True)
+            for name, unit in self.units.items()
+        ]
+        hooks += [
+            self.units[name].register_forward_pre_hook(self._expand) for name in self.expanded
+        ]
+        attentions = [
+            (name, unit)
+            for name, unit in self.units.items()
+            if type(unit) is nn.MultiheadAttention and unit.in_proj_weight is not None
+        ]
+        for name, unit in attentions:
+            unit.forward = self._attention(name, unit)  # type: ignore[method-assign]
+        for one in self.parameters.values():
+            one.requires_grad_(requires_grad=False)
+        self._open = True
+        try:
+            with torch.enable_grad():
+                yield
+        finally:
+            self._open = False
+            for _, unit in attentions:
+                del unit.forward
+            for hook in hooks:
+                hook.remove()
+            for one in self.parameters.values():
+                one.requires_grad_(requires_grad=True)
+
+    def _expand(self, unit: nn.Module, args: tuple[Any, ...]) -> Any:
+        """Places that all rows share (positions, say), written down for each row."""
+        del unit
+        places = args[0]
+        lead = places if places.dim() > 1 and places.shape[0] == 1 else places[None]
+        return (lead.expand(self._rows, *lead.shape[1:]), *args[1:])
+
+    def _heard(self, name: str) -> Callable[..., Any]:
+        def hook(unit: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+            if not self._open or unit in self._attended:
+                self._attended.discard(unit)
+                return None
+            rule = rule_of(unit)
+            known = None if rule is None else partial(rule, unit)
+            inputs: dict[int | str, Any] = dict(enumerate(args))
+            inputs.update(kwargs)
+            call = LayerCall(name, unit, known, inputs)
+            return self._follow(call, out, [p for _, p in unit.named_parameters()])
+
+        return hook
+
+    def _follow(self, call: LayerCall, out: Any, parameters: list[nn.Parameter]) -> Any:
+        """Ask for the slopes of what came out of a call, which uses these parameters."""
+        several = list(out) if isinstance(out, (tuple, list)) else [out]
+        call.outputs = [tuple(one.shape) if torch.is_tensor(one) else () for one in several]
+        self.calls.append(call)
+        self._uses.update(self._names[id(p)] for p in parameters if id(p) in self._names)
+        for at, one in enumerate(several):
+            if torch.is_tensor(one) and one.is_floating_point():
+                joined = one if one.requires_grad else _Joined.apply(one, self._anchor)  # type: ignore[no-untyped-call] # torch's own
+                joined.register_hook(self._arrived(call, at))
+                several[at] = joined
+        return type(out)(several) if isinstance(out, (tuple, list)) else several[0]
+
+    def _arrived(self, call: LayerCall, at: int) -> Callable[[Tensor], None]:
+        def hook(slope: Tensor) -> None:
+            call.slopes[at] = slope
+            if call.rule is not None:
+                (x,) = (one for one in call.inputs.values() if torch.is_tensor(one))
+                _unchanged(call)
+                self._add(call, call.rule(x.detach(), slope, self._people))
+                call.inputs, call.slopes = {}, {}
+
+        return hook
+
+    def _attention(self, name: str, unit: nn.MultiheadAttention) -> Callable[..., Any]:
+        """Self-attention as two linear layers that are heard; any other kind as it is."""
+        usual = unit.forward
+
+        def linear(x: Tensor, weight: Any, bias: Any, prefix: str) -> Any:
+            layer = SimpleNamespace(weight=weight, bias=bias)
+
+            def rule(x: Tensor, slope: Tensor, people: int) -> Found:
+                found = linear_rule(layer, x, slope, people)
+                return {f"{prefix}{n}": one for n, one in found.items()}
+
+            call = LayerCall(f"{name}.{prefix}", unit, rule, {0: x})
+            used = [one for one in (weight, bias) if one is not None]
+            return self._follow(call, functional.linear(x, weight, bias), used)
+
+        def forward(query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Any:
+            told = dict(zip(_ATTENTION, args, strict=False)) | kwargs
+            plain = query is key is value and query.dim() == 3
+            plain = plain and not told.get("need_weights", True)
+            if not (plain and unit.bias_k is None and not unit.add_zero_attn and self._open):
+                return usual(query, key, value, *args, **kwargs)
+            self._attended.add(unit)
+            rows, places, width = query.shape
+            shape = rows, places, 3, unit.num_heads, unit.head_dim
+            joined = linear(query, unit.in_proj_weight, unit.in_proj_bias, "in_proj_")
+            parts = joined.view(shape).permute(2, 0, 3, 1, 4)
+            drop = unit.dropout if unit.training else 0.0
+            mask = _mask(told, rows, unit.num_heads, query)
+            q, k, v = parts
+            out = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=drop)
+            flat = out.transpose(1, 2).reshape(rows, places, width)
+            return linear(flat, unit.out_proj.weight, unit.out_proj.bias, "out_proj."), None
+
+        return forward
+
+    def _add(self, call: LayerCall, found: Found) -> None:
+        owned = dict(call.unit.named_parameters())
+        for name, gradient in found.items():
+            whole = self._names.get(id(owned[name]))
+            if whole is None:
+                continue
+            if self._uses[whole] > 1:  # gradients of a shared parameter add up before their norm
+                grads = gradient.instantiated().grads
+                other = self._found.get(whole)
+                both = grads if other is None else grads + other.instantiated().grads
+                self._found[whole] = PersonMatrix(both)
+            else:
+                self._found[whole] = gradient
+
+    def _by_person(self, number: int, call: LayerCall) -> Found:
+        """Run a unit again for each person, and differentiate."""
+        _unchanged(call)
+        unit, people = call.unit, self._people
+        own = dict(unit.named_parameters())
+        rest = {n: p.detach() for n, p in own.items() if id(p) not in self._names}
+        mine = {n: p.detach() for n, p in own.items() if id(p) in self._names}
+
+        def blocks(one: Tensor) -> Tensor:
+            return one.detach().reshape(people, -1, *one.shape[1:])
+
+        moving = self._moving(number, call)
+        batched = {at: blocks(call.inputs[at]) for at in moving}
+        slopes = {at: blocks(one) for at, one in call.slopes.items()}
+
+        def value(ours: Any, inputs: Any, slopes: Any) -> Tensor:
+            given = {**call.inputs, **inputs}
+            args = tuple(given[at] for at in given if isinstance(at, int))
+            kwargs = {at: one for at, one in given.items() if isinstance(at, str)}
+            out = torch.func.functional_call(unit, {**rest, **ours}, args, kwargs)
+            several = out if isinstance(out, (tuple, list)) else [out]
+            return torch.stack([(several[at] * g).sum() for at, g in slopes.items()]).sum()
+
+        try:
+            each = torch.vmap(torch.func.grad(value), in_dims=(None, 0, 0), randomness="error")
+            with sdpa_kernel(SDPBackend.MATH):
+                grads = each(mine, batched, slopes)
+        except (RuntimeError, NotImplementedError, ValueError) as wrong:
+            raise _not_by_person(call, wrong) from None
+        return {name: PersonMatrix(one) for name, one in grads.items()}
+
+    def _moving(self, number: int, call: LayerCall) -> list[Any]:
+        """Which inputs have rows first."""
+        tensors = [at for at, one in call.inputs.items() if torch.is_tensor(one)]
+        if self.batched is None:
+            return [at for at in tensors if call.inputs[at].shape[:1] == (self._rows,)]
+        if number >= len(self.batched):
+            raise _other_calls()
+        return [at for at in tensors if at in self.batched[number]]
+
+
+_ATTENTION: Final = "key_padding_mask", "need_weights", "attn_mask", "average_attn_weights"
+"""Arguments of attention by their place, after query, key and value."""
+
+
+def _mask(told: Mapping[str, Any], rows: int, heads: int, like: Tensor) -> Tensor | None:
+    """Both masks of an attention as one that is added."""
+    found: Tensor | None = None
+    for name in ("attn_mask", "key_padding_mask"):
+        mask = told.get(name)
+        if mask is None:
+            continue
+        if mask.dtype is torch.bool:
+            mask = torch.zeros_like(mask, dtype=like.dtype).masked_fill_(mask, float("-inf"))
+        if name == "key_padding_mask":
+            mask = mask[:, None, None, :]
+        elif mask.dim() == 3:
+            mask = mask.view(rows, heads, *mask.shape[1:])
+        found = mask if found is None else found + mask
+    return found
+
+
+def _unchanged(call: LayerCall) -> None:
+    if call.now != call.versions:
+        raise InputError(
+            f"the input of {call.name} ({type(call.unit).__name__}) is changed in place",
+            why="a person's gradient is made of what went in",
+            fix="use operations that are not in place (inplace=False) before it",
+        )
+
+
+def _not_by_person(call: LayerCall, wrong: Exception) -> InputError:
+    random = "randomness" in str(wrong)
+    return InputError(
+        f"{call.name or 'the model'} ({type(call.unit).__name__}) cannot run person by person",
+        why="it draws random numbers inside" if random else f"torch.vmap: {type(wrong).__name__}",
+        fix="set its dropout to 0, or build it of layers that have a rule",
+    )
+
+
+def _other_calls() -> InvariantBroken:
+    return InvariantBroken(
+        "the model calls other layers than when it was inspected",
+        why="which tensors have rows first was found out then",
+        fix="use a model that calls the same layers for every input",
+    )

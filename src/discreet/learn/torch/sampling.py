@@ -1,0 +1,129 @@
+"""Which people take part in a step, and their rows in batches of one shape.
+
+Every person tosses a coin of their own each step (Poisson sampling). A batch has room for a fixed
+number of people with a fixed number of rows each; what is free is filled with zeros that weigh
+nothing. So shapes say nothing of the data, an empty sample is an ordinary one, and a sample that is
+larger than a batch is several (virtual batches, whose sums add up before there is any noise).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from discreet.errors import InputError
+from discreet.learn.rows import person_codes
+from discreet.noise import below, bernoulli
+
+_TOSSED: Final = 1 << 12
+"""Coins are tossed for so many people at a time, whether they exist or not."""
+
+
+@dataclass(frozen=True)
+class PeopleBatch:
+    """Some people's rows: `people` times `rows` slots, and what each slot weighs."""
+
+    inputs: tuple[Tensor, ...]
+    targets: Tensor | None
+    weights: Tensor
+    people: int
+    rows: int
+
+    def without(self, gone: Tensor) -> "PeopleBatch":
+        """The same with some people's slots emptied."""
+        slots = gone.repeat_interleave(self.rows)
+
+        def kept(one: Tensor) -> Tensor:
+            return one.masked_fill(slots.view(-1, *[1] * (one.dim() - 1)), 0)
+
+        targets = None if self.targets is None else kept(self.targets)
+        inputs = tuple(kept(one) for one in self.inputs)
+        return PeopleBatch(inputs, targets, kept(self.weights), self.people, self.rows)
+
+
+class PeopleSampler:
+    """Poisson samples of people, as batches of at most `at_once` people with `rows` rows each.
+
+    Guarantee:
+        Each person is in each sample independently, with probability `rate` exactly. What a person
+        adds to a batch depends on their own rows and coins alone: of more than `rows` rows, as many
+        neighbours from a random place on; a row weighs one over the rows taken.
+    Edge cases:
+        Rows without a name are one person's together. No people at all give no batches. With
+        `groups` > 1 a person has one place at random among so many steps, for good, and the same
+        coin is tossed at that step alone (banded noise).
+    """
+
+    def __init__(
+        self,
+        inputs: tuple[Tensor, ...],
+        targets: Tensor | None,
+        people: Any,
+        *,
+        rows: int,
+        at_once: int,
+        places: int = 1,
+        seats: NDArray[Any] | None = None,
+    ) -> None:
+        self.inputs, self.targets, self.rows, self.at_once = inputs, targets, rows, at_once
+        count = len(inputs[0])
+        codes = np.arange(count) if people is None else person_codes(people)
+        if len(codes) != count or any(
+            len(one) != count for one in (*inputs, *([] if targets is None else [targets]))
+        ):
+            raise InputError(
+                "inputs, targets and people differ in length",
+                why="each row has one of each",
+                fix="pass one a row",
+            )
+        self.order = np.argsort(codes, kind="stable")
+        self.counts = np.bincount(codes)
+        self.starts = np.concatenate([[0], np.cumsum(self.counts)])
+        self.places = places
+        self.seats = (
+            _block_of(len(self.counts), lambda n: below(places, n)) if seats is None else seats
+        )
+
+    def sample(self, step: int, rate: Fraction) -> NDArray[Any]:
+        """The people of one step."""
+        tossed = _block_of(len(self.counts), lambda n: bernoulli(rate, n))
+        here = self.seats[: len(self.counts)] == step % self.places
+        return np.flatnonzero(np.asarray(tossed, dtype=bool) & here)
+
+    def batches(self, sampled: NDArray[Any], device: torch.device) -> Iterator[PeopleBatch]:
+        """Their rows, in batches of one shape."""
+        first = _block_of(len(self.counts), lambda n: below(1 << 32, n)) if self.rows else None
+        for at in range(0, len(sampled), self.at_once):
+            yield self._batch(sampled[at : at + self.at_once], first, device)
+
+    def _batch(self, some: NDArray[Any], first: Any, device: torch.device) -> PeopleBatch:
+        counts, places = self.counts[some], np.arange(self.rows)
+        free = counts[:, None] <= places
+        begin = np.where(counts > self.rows, first[some] % counts, 0)
+        at = self.starts[some][:, None] + (begin[:, None] + places) % counts[:, None]
+        slots = torch.full((self.at_once, self.rows), -1, dtype=torch.int64)
+        slots[: len(some)] = torch.from_numpy(np.where(free, -1, self.order[at]))
+        weights = torch.zeros(self.at_once, self.rows)
+        taken = np.minimum(counts, self.rows)[:, None]
+        weights[: len(some)] = torch.from_numpy(np.where(free, 0, 1 / taken)).float()
+        flat = slots.flatten()
+
+        def rows_of(one: Tensor) -> Tensor:
+            taken = one[flat.clamp(min=0)]
+            empty = (flat < 0).view(-1, *[1] * (one.dim() - 1))
+            return taken.masked_fill_(empty, 0).to(device)
+
+        targets = None if self.targets is None else rows_of(self.targets)
+        inputs = tuple(rows_of(one) for one in self.inputs)
+        weights = weights.flatten().to(device)
+        return PeopleBatch(inputs, targets, weights, self.at_once, self.rows)
+
+
+def _block_of(people: int, draw: Any) -> Any:
+    """Draws for all people, and as many more as make blocks full."""
+    return np.asarray(draw(-(-max(people, 1) // _TOSSED) * _TOSSED))[:people]

@@ -1,0 +1,335 @@
+"""The trainer: sampler, clipping, noise and accountant in one object that cannot be taken apart."""
+
+import copy
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Self, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from discreet.errors import BudgetError, InputError
+from discreet.learn.torch.checkpoints import TrainingLedger
+from discreet.learn.torch.grid_noise import GradientNoise, WordMaker
+from discreet.learn.torch.inspection import inspect, refuse_layers
+from discreet.learn.torch.layers import PersonGradient
+from discreet.learn.torch.noise_plan import GradientGrid, NoisePlan
+from discreet.learn.torch.person_gradients import PersonGradients
+from discreet.learn.torch.sampling import PeopleBatch, PeopleSampler
+from discreet.privacy import Guarantee
+from discreet.rationals import Real, positive, whole
+
+_LARGEST: Final = 1 << 51
+"""Sums beyond this many steps are cut: cutting brings two vectors no further apart."""
+
+_LOW: Final = 1 - 2.0**-8 - 2.0**-12
+"""Weights and slopes of 8 bits are rounded up by less than this much together."""
+
+_AT_ONCE: Final = 128
+_NUMBERS: Final = {"cpu": 1 << 26, "cuda": 1 << 32}
+"""How many numbers of instantiated gradients a device holds."""
+
+_SHOWN: Final = 20
+
+
+class Trainer:
+    """Train a torch model with differential privacy for every person (DP-SGD).
+
+    Each step takes a secret Poisson sample of people, computes each person's mean gradient over
+    their rows, clips it to `clip` in l2, sums, adds Gaussian noise, divides by `batch`, and hands
+    the result to an optimizer.
+
+    Guarantee:
+        All steps together, and so the model after every step, are (epsilon, delta)-differentially
+        private: `guarantee_`, tight, for the steps that were begun.
+    Neighbours:
+        One person more or less with all their rows: `groups` in `fit`; each row is a person
+        without. `people`, about how many there are, is a public number.
+    Why:
+        Noise meets whole numbers on a public grid (`GradientGrid`) and is exact (`GradientNoise`).
+        What a person moves those whole numbers by is *proved* with `exact=True`, given that their
+        own gradient does not depend on others in the batch: each clipped gradient is rounded to the
+        grid and whole numbers are added up. Without, sums of floats are rounded once, and what
+        floats may differ by on neighbours is *argued* to be below 2^-11 of the clip, which the
+        sensitivity includes. See docs/training.md.
+    Edge cases:
+        An empty sample is noise alone. A person whose gradient is not finite adds nothing. Layers
+        that mix people or keep statistics are refused by name, before any data is looked at.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        loss: Callable[..., Tensor],
+        *,
+        epsilon: Real,
+        delta: Real,
+        epochs: Real,
+        batch: int,
+        people: int | None = None,
+        clip: Real = 1,
+        optimizer: Callable[[Any], torch.optim.Optimizer] | None = None,
+        schedule: Callable[[Any], Any] | None = None,
+        max_rows_per_unit: int = 1,
+        at_once: int | None = None,
+        band: int = 1,
+        precision: torch.dtype = torch.float32,
+        exact: bool = False,
+        checkpoint: str | Path | None = None,
+        every: int = 100,
+        progress: bool = False,
+    ) -> None:
+        if people is None:
+            raise InputError(
+                "people is missing",
+                why="counted from the data, it would give away who is in it",
+                fix="pass people=, about how many there are, as a public or a noisy number",
+            )
+        self.plan = NoisePlan(epsilon, delta, people, batch, epochs, band)  # type: ignore[arg-type] # read there
+        refuse_layers(model)
+        self.model, self.loss = model, _one_a_row(loss)
+        first = next(model.parameters())
+        self.device = first.device
+        trained = [p for p in model.parameters() if p.requires_grad]
+        self.grid = GradientGrid(positive(clip, "clip"), sum(p.numel() for p in trained))
+        self.optimizer = (optimizer or _adam)(trained)
+        self.schedule = None if schedule is None else schedule(self.optimizer)
+        self.rows = whole(max_rows_per_unit, "max_rows_per_unit", at_least=1)
+        room = _NUMBERS.get(self.device.type, 1 << 26) // self.grid.dimension
+        most = at_once or max(8, min(_AT_ONCE, batch // 4, room))
+        self.at_once = whole(most, "at_once", at_least=1)
+        self.precision, self.exact = precision, exact
+        self.checkpoint, self.every, self.progress = checkpoint, every, progress
+        self._step, self._ledger = 0, TrainingLedger(None, {})
+        self._sums: list[Tensor] = []
+        self._told: list[Tensor] = []
+        if exact and precision is not torch.float32:
+            raise InputError("exact low precision", why="it is neither", fix="choose one")
+
+    @cached_property
+    def noise(self) -> GradientNoise:
+        """The mechanism of every step."""
+        moved, sigma = self.grid.sigma(self.plan.mu, self.plan.coefficients)
+        return GradientNoise(sensitivity=moved, sigma=sigma, dimension=self.grid.dimension)
+
+    @property
+    def guarantee_(self) -> Guarantee:
+        """What all steps that were begun give away."""
+        return self.plan.guarantee(self._ledger.spent)
+
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:  # noqa: N803 - sklearn's
+        """Train on rows; `X` is a tensor or a tuple of tensors, `groups` names people."""
+        if self._step:
+            raise InputError(
+                "a trainer that was fitted",
+                why="another fit would spend again",
+                fix="make a new trainer, and count both",
+            )
+        inputs = tuple(map(_tensor, X)) if isinstance(X, tuple) else (_tensor(X),)
+        targets = None if y is None else _tensor(y)
+        self.model.train()
+        gradients = inspect(self.model, self._losses, inputs, targets)
+        self._ledger = TrainingLedger(self.checkpoint, self._facts())
+        seats = self._resume()
+        sampler = PeopleSampler(
+            inputs,
+            targets,
+            groups,
+            rows=self.rows,
+            at_once=self.at_once,
+            places=self.plan.band,
+            seats=seats,
+        )
+        self._train(sampler, gradients)
+        return self
+
+    def _train(self, sampler: PeopleSampler, gradients: PersonGradients) -> None:
+        makers = WordMaker(self.device)
+        with self._bar() as show:
+            while self._ledger.spent < self.plan.steps:
+                if self._ledger.charge() > self.plan.steps:
+                    raise BudgetError(
+                        "one step more than planned",
+                        why="another run in the same folder took the last",
+                        fix="use its model",
+                        asked=1.0,
+                        left=0.0,
+                    )
+                makers.prepare(self.grid.dimension)
+                self._take_step(sampler, gradients, makers)
+                self._step += 1
+                if self._step % self.every == 0 or self._ledger.spent >= self.plan.steps:
+                    self._ledger.save(self._state(sampler.seats))
+                show(self._ledger.spent)
+
+    def _take_step(
+        self, sampler: PeopleSampler, gradients: PersonGradients, makers: WordMaker
+    ) -> None:
+        sampled = sampler.sample(self._step, self.plan.rate)
+        total = torch.zeros(self.grid.dimension, dtype=torch.float64, device=self.device)
+        for batch in sampler.batches(sampled, self.device):
+            self.add_clipped(batch, gradients, total)
+        whole_steps = total.round_().clamp_(-_LARGEST, _LARGEST).to(torch.int64)
+        told = self._release(whole_steps, makers)
+        told.mul_(2.0**self.grid.exponent / self.plan.batch)
+        at = 0
+        for one in gradients.parameters.values():
+            one.grad = told[at : at + one.numel()].view(one.shape).to(one)
+            at += one.numel()
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        if self.schedule is not None:
+            self.schedule.step()
+
+    def add_clipped(self, batch: PeopleBatch, gradients: PersonGradients, total: Tensor) -> None:
+        """Add the clipped gradients of some people to a sum, in steps of the grid."""
+        found, norms = self._found(batch, gradients)
+        if not bool(norms.isfinite().all()):
+            found, norms = self._found(batch.without(~norms.isfinite()), gradients)
+            if not bool(norms.isfinite().all()):  # the model itself is not finite any more
+                return
+        clip = float(self.grid.clip)
+        weights = clip / norms.clamp(min=clip)
+        weights = weights if self.precision is torch.float32 else weights * _LOW
+        scale, at = 2.0**-self.grid.exponent, 0
+        for name, one in gradients.parameters.items():
+            part = total[at : at + one.numel()]
+            at += one.numel()
+            if name in found and self.exact:
+                each = found[name].instantiated().grads.flatten(1).double()
+                part += each.mul_(weights[:, None] * scale).round_().sum(0)
+            elif name in found:
+                told = found[name].weighted_sum(weights.float())
+                part.add_(told.flatten(), alpha=scale)
+
+    def _found(
+        self, batch: PeopleBatch, gradients: PersonGradients
+    ) -> tuple[dict[str, PersonGradient], Tensor]:
+        def loss() -> Tensor:
+            return (self._losses(batch.inputs, batch.targets) * batch.weights).sum()
+
+        found = gradients.of(loss, batch.people, batch.rows, self._autocast)
+        squares = torch.zeros(batch.people, dtype=torch.float64, device=self.device)
+        for one in found.values():
+            if self.exact:
+                squares += one.instantiated().grads.flatten(1).double().square_().sum(1)
+            else:
+                squares += one.norm_squares()
+        return found, squares.sqrt_()
+
+    def _losses(self, inputs: tuple[Tensor, ...], targets: Tensor | None) -> Tensor:
+        """One loss a row."""
+        out = self.model(*inputs)
+        each = self.loss(out) if targets is None else self.loss(out, targets)
+        if each.dim() < 1 or len(each) != len(inputs[0]):
+            raise InputError(
+                "a loss that is not one a row",
+                why="a person's gradient is that of their own rows",
+                fix='pass a loss with reduction="none"',
+            )
+        return each.flatten(1).mean(1) if each.dim() > 1 else each
+
+    def _release(self, sums: Tensor, makers: WordMaker) -> Tensor:
+        """Noisy sums; with a band, of sums joined with earlier ones, taken apart again."""
+        words = makers.make(len(sums))
+        factors = self.plan.coefficients.tolist()
+        if len(factors) == 1:
+            return self.noise.release(sums, words).double()
+        joined = sums * factors[0]
+        for factor, earlier in zip(factors[1:], self._sums, strict=False):
+            joined += factor * earlier
+        told = self.noise.release(joined, words).double()
+        for factor, earlier in zip(factors[1:], self._told, strict=False):
+            told -= factor * earlier
+        told /= factors[0]
+        self._sums = [sums, *self._sums][: len(factors) - 1]
+        self._told = [told.clone(), *self._told][: len(factors) - 1]
+        return told
+
+    def _autocast(self) -> AbstractContextManager[Any]:
+        if self.precision is torch.float32:
+            return nullcontext()
+        return torch.autocast(self.device.type, dtype=self.precision)
+
+    # --- a run that goes on -------------------------------------------------------------------
+
+    def _facts(self) -> dict[str, Any]:
+        shapes = [list(p.shape) for p in self.model.parameters() if p.requires_grad]
+        told = {name: str(getattr(self.plan, name)) for name in self.plan.__dataclass_fields__}
+        return {**told, "clip": str(self.grid.clip), "shapes": shapes, "rows": self.rows}
+
+    def _state(self, seats: NDArray[Any]) -> dict[str, Any]:
+        return {
+            "step": self._step,
+            "spent": self._ledger.spent,
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "schedule": None if self.schedule is None else self.schedule.state_dict(),
+            "seats": torch.from_numpy(np.asarray(seats, dtype=np.int64)),
+            "sums": self._sums,
+            "told": self._told,
+        }
+
+    def _resume(self) -> NDArray[Any] | None:
+        """Go on from a state that was kept; the seats that people have in it."""
+        state = self._ledger.load(self.device)
+        saved = 0 if state is None else state["spent"]
+        if self.plan.band > 1 and self._ledger.spent > saved:
+            raise InputError(
+                "a run with banded noise that lost a step",
+                why="a person could take part more often than the band allows",
+                fix="pass every=1, and start anew in another folder",
+            )
+        if state is None:
+            return None
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        if self.schedule is not None:
+            self.schedule.load_state_dict(state["schedule"])
+        self._step, self._sums, self._told = state["step"], state["sums"], state["told"]
+        return np.asarray(state["seats"].cpu()) if self.plan.band > 1 else None
+
+    @contextmanager
+    def _bar(self) -> Iterator[Callable[[int], None]]:
+        """A progress bar with epsilon so far; never a loss, which is private."""
+        if not self.progress:
+            yield lambda _: None
+            return
+        from rich.console import Console  # noqa: PLC0415 - where it is used
+        from rich.progress import Progress  # noqa: PLC0415
+
+        with Progress(console=Console(file=sys.stderr)) as bar:
+            task = bar.add_task("epsilon 0", total=self.plan.steps)
+
+            def show(spent: int) -> None:
+                bar.update(task, completed=spent)
+                if spent % max(1, self.plan.steps // _SHOWN) == 0 or spent == self.plan.steps:
+                    so_far = self.plan.guarantee(spent).epsilon(self.plan.delta).upper
+                    bar.update(task, description=f"epsilon {so_far:.3f}")
+
+            yield show
+
+
+def _adam(parameters: Any) -> torch.optim.Optimizer:
+    return torch.optim.Adam(parameters, lr=1e-3)
+
+
+def _one_a_row(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A loss of torch, told not to reduce."""
+    if isinstance(loss, nn.Module) and hasattr(loss, "reduction"):
+        each: Any = copy.copy(loss)
+        each.reduction = "none"
+        return cast("Callable[..., Tensor]", each)
+    return loss
+
+
+def _tensor(data: Any) -> Tensor:
+    if torch.is_tensor(data):
+        return data.detach()
+    array = np.asarray(data)
+    return torch.from_numpy(array.astype(np.float32) if array.dtype == np.float64 else array)
