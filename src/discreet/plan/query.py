@@ -9,8 +9,9 @@ from fractions import Fraction
 from discreet.errors import InputError
 from discreet.plan.expressions import Expression
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.relations import LARGEST, Named, Relation, columns_of, expect
+from discreet.plan.relations import LARGEST, Named, Relation, columns_of
 from discreet.plan.schema import Limits, distinct
+from discreet.plan.summaries import expect
 from discreet.plan.typing import infer
 from discreet.rationals import Real, positive, whole
 

@@ -13,10 +13,10 @@ from sqlglot import exp
 
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.expressions import Call, Column, Expression, Function, Literal
-from discreet.plan.kinds import Type
+from discreet.plan.kinds import Range, Type
 from discreet.plan.query import Aggregate, AggregateFunction, check, released_kind
-from discreet.plan.relations import PersonAggregate, Summary, summary_type
 from discreet.plan.row_counts import hold_counts
+from discreet.plan.summaries import PersonAggregate, Summary, summary_type
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_level
 from discreet.sql.reader.names import PERSON, Visible
@@ -67,7 +67,7 @@ class Aggregates:
         self,
         reader: ExpressionReader,
         columns: Sequence[Visible],
-        counts: Mapping[str, int | None],
+        counts: Mapping[str, Range | None],
         *,
         per_person: bool,
     ) -> None:
@@ -144,18 +144,22 @@ class Aggregates:
         return hold_counts(bare, self._counts)
 
     def _uncounted(self, node: Node, error: InputError) -> Refusal:
-        """A count of one person's rows without limits, and the same question with one."""
+        """A count or sum of one person's rows without limits, and the same question with one."""
         measured = node.this if isinstance(node, exp.Filter) else node
         counts = set(map(Column, self._counts))
         columns = (c for c in measured.find_all(exp.Column) if self._reader.checked(c) in counts)
-        start, end = self._syntax.place(next(columns))
-        text = self._syntax.text
+        column = next(columns)
+        start, end = self._syntax.place(column)
+        of = self._reader.types[self._reader.checked(column).name]  # type: ignore[union-attr]
+        text, inner = self._syntax.text, self._syntax.text[start:end]
+        most = f"LEAST({inner}, 50)" if not of.nullable else f"LEAST({inner}, 1000)"
+        most = f"GREATEST({most}, -1000)" if of.range is None else most
         return Refusal(
             "unbounded_count",
-            f"{error.what}: a count of one person's rows",
+            f"{error.what}: a {'sum' if of.nullable else 'count'} of one person's rows",
             "one person could have any number of rows, and no limits on them are stated",
-            "say how many rows of one person may count, as in "
-            f"{text[:start]}LEAST({text[start:end]}, 50){text[end:]}",
+            "say how much of one person may count, as in "
+            f"{text[:start]}{most}{text[end:]}",
         )
 
     def _summary(self, asked: AggregateCall, name: str, node: Node) -> PersonAggregate:
