@@ -206,9 +206,12 @@ def matched(choose, below):
 
 
 def beside(choose, below):
-    """Beside other rows of the same person, under a condition."""
+    """Beside two other rows of the same person, under a condition; so nobody has too many."""
     on, condition = met(choose)
-    wide = JoinPerson(below, others(choose), on, choose.one(list(Keep)), condition)
+    turn = WindowColumn("turn", WindowFunction.ROW_NUMBER, order=(RowOrder(Column("other q")),))
+    few = Call(Function.LESS, (Column("turn"), Literal(3, Kind.INTEGER)))
+    two = FilterRows(PersonWindow(others(choose), (turn,)), few)
+    wide = JoinPerson(below, two, on, choose.one(list(Keep)), condition)
     return Project(wide, replaced({"p": Column("other p"), "k": Column("other k")}))
 
 

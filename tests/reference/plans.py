@@ -91,9 +91,9 @@ def join_public(join, tables, salt):
 
 def join_person(join, tables, salt):
     found = []
-    for left, matches in meeting(join, tables, salt):
-        if not matches and join.keep is Keep.ALL:
-            matches = [dict.fromkeys(columns_of(join.right))]
+    for left, there in meeting(join, tables, salt):
+        alone = not there and join.keep is Keep.ALL
+        matches = [dict.fromkeys(columns_of(join.right))] if alone else there
         found += [{**right, **left} for right in matches]
     return found
 
@@ -173,7 +173,9 @@ def with_windows(relation, tables, salt):
     found = [dict(row) for row in rows]
     for column in relation.columns:
         parts = [lambda row: row[PERSON], *(meaning(one, scope) for one in column.partition)]
-        for places in grouped(range(len(rows)), [lambda at, p=p: p(rows[at]) for p in parts]).values():
+        for places in grouped(
+            range(len(rows)), [lambda at, p=p: p(rows[at]) for p in parts]
+        ).values():
             for at, value in window_values(column, places, rows, scope):
                 found[at][column.name] = value
     return found
@@ -185,7 +187,9 @@ def window_values(column, places, rows, scope):
     every = lambda at: (order(rows[at]), [Place(rows[at][name]) for name in scope])  # noqa: E731
     places = sorted(places, key=every)
     value = meaning(column.argument, scope) if column.argument is not None else None
-    first = [i for i, at in enumerate(places) if not i or order(rows[at]) != order(rows[places[i - 1]])]
+    first = [
+        i for i, at in enumerate(places) if not i or order(rows[at]) != order(rows[places[i - 1]])
+    ]
     for i, at in enumerate(places):
         peers = [j for j, other in enumerate(places) if order(rows[other]) == order(rows[at])]
         low, high = 0, len(places) - 1

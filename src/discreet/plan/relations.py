@@ -161,8 +161,8 @@ class MatchPerson(_Node):
     EXISTS, IN, SEMI, ANTI, INTERSECT and EXCEPT are this and a condition on the new column `name`.
     Rows meet as in `JoinPerson`.
 
-    Stability: rows stay one for one, and the new value of a row is a function of that row and of its
-    owner's rows on the right. Whoever is added or removed takes nobody else's rows along, nor
+    Stability: rows stay one for one, and the new value of a row is a function of that row and of
+    its owner's rows on the right. Whoever is added or removed takes nobody else's rows along, nor
     changes them. Without a `condition` every row counts; with one, both sides keep at most
     `join_caps` rows of a person, since each row has to be looked at beside each.
     """
@@ -210,8 +210,8 @@ class PersonWindow(_Node):
     """Each row, and values of the rows of the same person before, after and around it.
 
     Stability: rows stay one for one, and the new values of a row are functions of its owner's rows
-    in an order that those alone decide (`needs_every_order`). So whoever is added or removed changes
-    nobody else's rows, and the same person has the same rows whoever else is there.
+    in an order that those alone decide (`needs_every_order`). So whoever is added or removed
+    changes nobody else's rows, and the same person has the same rows whoever else is there.
     """
 
     input: "Relation"
@@ -488,16 +488,14 @@ def _names_person(expression: Expression, relation: Relation) -> bool:
     match relation:
         case Scan(table):
             return isinstance(table.unit, Person) and table.unit.column == expression.name
-        case FilterRows() | JoinPublic() | JoinPerson() | MatchPerson() | MatchPublic() | PersonWindow():
-            below = inputs_of(relation)[0]
-            return expression.name in columns_of(below) and _names_person(expression, below)
         case Project(below, columns) | PerPerson(below, columns, _):
             same = (one.expression for one in columns if one.name == expression.name)
             return any(_names_person(one, below) for one in same)
         case Union():
             return False
-        case _:
-            assert_never(relation)
+        case _:  # rows beside which there are more columns
+            below = inputs_of(relation)[0]
+            return expression.name in columns_of(below) and _names_person(expression, below)
 
 
 def same_people(left: Relation, right: Relation) -> None:

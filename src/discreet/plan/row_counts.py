@@ -1,4 +1,4 @@
-"""Counts and sums of one person's rows, which have no bounds but those that the owner's limits give.
+"""Counts and sums of one person's rows, which have no bounds but those that limits give.
 
 `AVG(n)` over a subquery that counts each person's rows is answered as `AVG(LEAST(n, rows))` where
 the table states `rows`: whoever has more counts for so many, as in every other answer about it. A
@@ -15,7 +15,6 @@ from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.relations import (
     FilterRows,
     JoinPerson,
-    JoinPublic,
     MatchPerson,
     MatchPublic,
     PerPerson,
@@ -80,13 +79,13 @@ def _stated(relation: Relation) -> int | None:
     match relation:
         case Scan(table):
             return table.limits.max_rows
-        case FilterRows() | Project() | JoinPublic() | MatchPerson() | MatchPublic() | PersonWindow():
-            return _stated(inputs_of(relation)[0])
         case Union(left, right):
             both = (_stated(left), _stated(right))
             return None if None in both else sum(rows or 0 for rows in both)
         case JoinPerson() | PerPerson():
             return None
+        case _:  # no more rows than below
+            return _stated(inputs_of(relation)[0])
 
 
 def hold_counts(aggregate: Aggregate, counts: Mapping[str, Range | None]) -> Aggregate:
@@ -114,8 +113,4 @@ def held_counts(query: Query) -> Mapping[str, Range]:
     counts = row_counts(query.relation)
     held = {name: _held(Column(name), counts) for name in counts}
     arguments = {argument for one in query.aggregates for argument in one.arguments}
-    return {
-        name: of
-        for name, of in counts.items()
-        if of is not None and held[name] in arguments
-    }
+    return {name: of for name, of in counts.items() if of is not None and held[name] in arguments}

@@ -1,8 +1,8 @@
 """What is computed of one person's rows: summaries of them, and windows beside each of them.
 
-Every value here is a function of the rows of one person (and of a value of their keys) as a set with
-repetitions: whichever order an engine reads them in, it is the same. Rows that a window has to put
-in an order, and that its ORDER BY leaves equal, are ordered by all their columns; rows that are
+Every value here is a function of the rows of one person (and of a value of their keys) as a set
+with repetitions: whichever order an engine reads them in, it is the same. Rows that a window has to
+put in an order, and that its ORDER BY leaves equal, are ordered by all their columns; rows that are
 equal in those can stand for one another.
 """
 
@@ -168,9 +168,7 @@ def window_type(column: WindowColumn, scope: Mapping[str, Type]) -> Type:
         infer(one, scope)
     _check_window(column)
     if isinstance(column.function, Summary):
-        summed = PersonAggregate(
-            column.name, column.function, column.argument, column.where
-        )
+        summed = PersonAggregate(column.name, column.function, column.argument, column.where)
         return summary_type(summed, scope)
     if column.function in NUMBERED:
         return Type(Kind.INTEGER, nullable=False, range=Range(1, _SOME.high))

@@ -338,7 +338,9 @@ _HASHED: Final = {Kind.REAL: 1000}
 _CHOSEN: Final = {Summary.MIN, Summary.MAX, Summary.FIRST}
 _SORTED: Final = (Summary.MEDIAN, Summary.FIRST, Summary.VARIANCE, Summary.VARIANCE_POP)
 _SUMMARY: Final = {
-    **{Summary.COUNT_DISTINCT: 200, Summary.MIN: 60, Summary.MAX: 60},
+    Summary.COUNT_DISTINCT: 200,
+    Summary.MIN: 60,
+    Summary.MAX: 60,
     **dict.fromkeys(_SORTED, 1500),
 }
 """Steps of a row for one summary of a person; others take 30."""
