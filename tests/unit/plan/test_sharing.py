@@ -9,7 +9,7 @@ import pytest
 from clinic import CLINIC
 from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.errors import InputError, QueryRefused
-from discreet.plan import canonical, relations
+from discreet.plan import canonical, relations, summaries
 from discreet.plan.expressions import Call, Column, Function, Literal
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import MOST_AGGREGATES, MOST_KEYS
