@@ -173,7 +173,9 @@ def people(choose, depth):
     plain = f"SELECT {person} FROM {table} WHERE {choose.one(CONDITIONS[table])}"
     if depth <= 0:
         return plain
-    counted = f"SELECT {person} FROM {table} GROUP BY {person} HAVING COUNT(*) > {choose.one([1, 3])}"
+    counted = (
+        f"SELECT {person} FROM {table} GROUP BY {person} HAVING COUNT(*) > {choose.one([1, 3])}"
+    )
     sets = choose.one(["UNION", "INTERSECT", "EXCEPT", "UNION ALL"])
     both = f"{people(choose, depth - 1)} {sets} {people(choose, depth - 1)}"
     return choose.one([plain, counted, both])

@@ -9,6 +9,7 @@ import datetime as dt
 import hashlib
 import math
 import struct
+from dataclasses import replace
 from fractions import Fraction
 
 from discreet.plan.kinds import Kind, Range, Type
@@ -311,11 +312,11 @@ def variance(values, of, what):
     mean = added(values, of, Summary.MEAN)
     widest = Range(0.0, math.nextafter(float(of.range.width), math.inf) ** 2)
     off = [(float(value) - mean) * (float(value) - mean) for value in values]
-    total = added(off, Type(Kind.REAL, range=widest), Summary.SUM)
+    total = added(off, Type(Kind.REAL, range=widest), Summary.SUM, 2**20)
     return max(0.0, min(variance_range(of, what).high, total / number))
 
 
-def added(values, of, what):
+def added(values, of, what, finer=1):
     """A sum or mean: of INTEGER, or of REAL on the grid of its range."""
     if of.kind.value == "integer":
         whole = sum(values)
@@ -323,6 +324,7 @@ def added(values, of, what):
             return max(-(2**63), min(2**63 - 1, whole))
         return float(whole) / len(values)
     fine = grid(of.range.low, of.range.high, whole=False)
+    fine = replace(fine, step=fine.step / finer, reach=fine.reach * finer)
     steps = float(sum(on_grid(value, fine) for value in values))
     if what is Summary.SUM:
         return fine.centre * len(values) + steps * fine.step

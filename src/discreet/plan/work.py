@@ -49,7 +49,7 @@ from discreet.plan.relations import (
 )
 from discreet.plan.remembered import remember
 from discreet.plan.statistics import Distinct, Ranks, Statistic, needed
-from discreet.plan.summaries import Summary
+from discreet.plan.summaries import Summary, WindowColumn
 from discreet.plan.texts import (
     LONGEST_CONCAT,
     longest_stored,
@@ -300,7 +300,8 @@ class _Plan:
                 hashed = sum(_HASHED.get(of.kind, 200) for of in columns_of(node).values())
                 return 1000 + hashed + 8 * texts
             case PersonWindow(below, windows):  # sorted by, 16 comparisons a row
-                return len(windows) * (500 + 100 * len(columns_of(below)) + 8 * texts)
+                each = 500 + 100 * len(columns_of(below)) + 8 * texts
+                return len(windows) * each + sum(2 * _looked_at(one) for one in windows)
             case PerPerson(_, _, aggregates):
                 return texts + sum(_SUMMARY.get(one.summary, 30) for one in aggregates)
         return 0
@@ -358,6 +359,14 @@ _BULK: Final = {
     "PerPerson": (200, "a subquery per person"),
 }
 """Steps that each row of a relation takes, besides its expressions; measured, twice over."""
+
+
+def _looked_at(window: WindowColumn) -> int:
+    """Rows that an engine may look at again for each row: those of a frame whose start moves."""
+    low, high = window.frame or (None, None)
+    if low is None:
+        return 0
+    return MOST_ROWS_EACH if high is None else high - low + 1
 
 
 def _stored(columns: Mapping[str, Type]) -> dict[str, int]:

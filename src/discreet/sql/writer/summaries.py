@@ -1,17 +1,18 @@
 """One person's rows added up, and windows over them, as an engine's SELECT.
 
 What a summary needs of each row (its place in an order, how far it is from the mean) is a column of
-a SELECT below, under a name that is longer than every other.
+a SELECT below, under a name that no other begins with.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import assert_never
 
 from discreet.plan.expressions import Expression, Function
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.relations import PerPerson, PersonWindow, columns_of
 from discreet.plan.schema import PERSON
-from discreet.plan.statistics import grid
+from discreet.plan.statistics import Grid, grid
 from discreet.plan.summaries import (
     NUMBERED,
     PersonAggregate,
@@ -56,7 +57,9 @@ class _Writer:
         self.source = source
         self.dialect = dialect
         self.partition: list[str] = []
-        self._stem = "_" * (1 + max(map(len, [PERSON, *scope])))
+        self._stem = "w"
+        while any(name.lower().startswith(self._stem) for name in scope):
+            self._stem += "_"
         self._count = 0
 
     def text(self, expression: Expression) -> str:
@@ -104,14 +107,13 @@ class _Writer:
         held = real if one.where is None else self.dialect.only_if(self.text(one.where), real)
         return self._add(held)[0]
 
-    def _whole(self, text: str, of: Type) -> str:
+    def _whole(self, text: str, of: Type, finer: int = 1) -> str:
         """A number as the integer that is added up."""
         if of.kind is Kind.INTEGER:
             return text
-        assert of.range is not None  # noqa: S101 - narrowing: summary_type refused it
-        return on_grid(text, grid(of.range.low, of.range.high, whole=False), self.dialect)
+        return on_grid(text, _grid(of, finer), self.dialect)
 
-    def _added(self, summary: Summary, of: Type, added: str, counted: str) -> str:
+    def _added(self, summary: Summary, of: Type, added: str, counted: str, finer: int = 1) -> str:
         """A sum or mean that no order of rows can change: of integers, or of those on a grid."""
         dialect, real = self.dialect, self.dialect.real
         count = dialect.as_double(counted)
@@ -120,7 +122,7 @@ class _Writer:
                 return saturated(added, dialect)
             return real(Function.DIVIDE, dialect.as_double(added), count)
         assert of.range is not None  # noqa: S101 - narrowing: summary_type refused it
-        fine = grid(of.range.low, of.range.high, whole=False)
+        fine = _grid(of, finer)
         centre = dialect.double(fine.centre)
         away = real(Function.MULTIPLY, dialect.as_double(added), dialect.double(fine.step))
         if summary is Summary.MEAN:
@@ -162,8 +164,8 @@ class _Writer:
         mean = self._added(Summary.MEAN, of, raw, count)
         (off,) = self._add(real(Function.SUBTRACT, value, mean))
         square = Type(Kind.REAL, range=of.range and type(of.range)(0.0, squares(of)))
-        each = self._whole(real(Function.MULTIPLY, off, off), square)
-        whole = self._added(Summary.SUM, square, dialect.sum(each), f"COUNT({off})")
+        each = self._whole(real(Function.MULTIPLY, off, off), square, _SQUARES)
+        whole = self._added(Summary.SUM, square, dialect.sum(each), f"COUNT({off})", _SQUARES)
         less, fewest = (1.0, 2) if one.summary is Summary.VARIANCE else (0.0, 1)
         number = real(Function.SUBTRACT, dialect.as_double(f"COUNT({off})"), dialect.double(less))
         found = real(Function.DIVIDE, whole, number)
@@ -224,6 +226,17 @@ class _Writer:
             low, high = _place(one.frame[0], "PRECEDING"), _place(one.frame[1], "FOLLOWING")
             frame = f" ROWS BETWEEN {low} AND {high}"
         return f"{self._over(', '.join(order))[:-1]}{frame})"
+
+
+_SQUARES = 1 << 20
+"""The grid of squares is so much finer: small deviations have very small ones."""
+
+
+def _grid(of: Type, finer: int) -> Grid:
+    """The grid on which numbers are added up."""
+    assert of.range is not None  # noqa: S101 - narrowing: summary_type refused it
+    found = grid(of.range.low, of.range.high, whole=False)
+    return replace(found, step=found.step / finer, reach=found.reach * finer)
 
 
 def _place(rows: int | None, side: str) -> str:
