@@ -3,6 +3,8 @@
 The rows that are counted are those of the plan; the same text is asked of DuckDB itself.
 """
 
+# ruff: noqa: S608 - the questions are made here, of fixed parts
+
 from functools import cache
 
 import duckdb
@@ -23,6 +25,7 @@ from reference.growth import Seeded
 from reference.people_questions import arrow, grow, stored
 
 PEOPLE = 14
+TIED = Schema({"visits": CLINIC.tables["visits"]})
 SCHEMA = Schema({n: CLINIC.tables[n] for n in ("visits", "patients", "tests", "cities")})
 
 
@@ -96,12 +99,20 @@ def approximately(value):
 
 def asked(choose):
     """A question that is answered; few are not, each for a reason."""
-    while True:
+    found = None
+    while found is None:
         text = grow(choose)
-        try:
-            return text, read(text, SCHEMA)
-        except QueryRefused as error:
-            assert error.code in {"unbounded_count", "too_slow"}, (text, error)
+        found = answered(text)
+    return text, found
+
+
+def answered(text):
+    try:
+        return read(text, SCHEMA)
+    except QueryRefused as error:
+        if error.code not in {"unbounded_count", "too_slow"}:
+            raise
+        return None
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -119,6 +130,54 @@ def test_very_many_questions_about_people_mean_what_duckdb_understands(seed):
     for _ in range(250):
         text, _ = asked(choose)
         assert disagreement(text) is None, text
+
+
+PLANTED = {
+    "SELECT COUNT(*) FROM patients WHERE id IN (SELECT patient FROM tests)": (
+        "r.hit IS NOT NULL",
+        "TRUE",
+    ),
+    """SELECT COUNT(*) FROM visits a WHERE NOT EXISTS (SELECT 1 FROM visits b
+    WHERE b.patient_id = a.patient_id AND b.day > a.day)""": ("FALSE", "TRUE"),
+    """SELECT COUNT(*) FROM (SELECT age - LAG(age) OVER (PARTITION BY patient_id ORDER BY visit_id)
+    AS w FROM visits) WHERE w > 0""": ("LAG(", "LEAD("),
+    """SELECT SUM(age) FROM (SELECT * FROM visits QUALIFY ROW_NUMBER() OVER (PARTITION BY patient_id
+    ORDER BY visit_id DESC) = 1)""": (" DESC", ""),
+    "SELECT SUM(v) FROM (SELECT patient_id, MEDIAN(age) AS v FROM visits GROUP BY 1)": (
+        "0.5e0",
+        "0.6e0",
+    ),
+}
+
+
+@pytest.mark.parametrize("text", PLANTED, ids=[right for right, _ in PLANTED.values()])
+def test_a_fault_in_the_statement_is_caught(monkeypatch, text):
+    right = render_relation
+
+    def faulty(*given):
+        return right(*given).replace(*PLANTED[text])
+
+    assert disagreement(text) is None
+    monkeypatch.setitem(counted.__globals__, "render_relation", faulty)
+    assert disagreement(text) is not None
+
+
+def test_rows_that_tie_are_told_apart_by_their_content():
+    """Whatever order rows are stored in, the same ones come first."""
+    turn = "ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY city)"
+    query = read(f"SELECT COUNT(*) FROM (SELECT age * {turn} AS n FROM visits)", TIED)
+    rows = arrow(stored(PEOPLE, "people questions"))["visits"]
+    found = set()
+    for order in (range(rows.num_rows), reversed(range(rows.num_rows))):
+        engine = DuckDBEngine()
+        engine.store("visits", rows.take(list(order)))
+        engine.open(TIED)
+        with engine.snapshot() as session:
+            text = render_relation(query.relation, engine.dialect, SECRET)
+            (batch,) = session.stream(f'SELECT SUM("n") AS s FROM ({text}) AS z')
+        found.add(batch["s"][0].as_py())
+        engine.close()
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("law", list(NoiseKind))

@@ -14,7 +14,8 @@ from reference.growth import Seeded
 
 PEOPLE = {"visits": "patient_id", "patients": "id", "tests": "patient"}
 CONDITIONS = {
-    "visits": ["urgent", "NOT urgent", "age > 40", "city = 'Haifa'", "cost < 300", "day >= '2023-01-01'",
+    "visits": ["urgent", "NOT urgent", "age > 40", "city = 'Haifa'", "cost < 300",
+               "day >= '2023-01-01'",
                "city IN (SELECT name FROM cities WHERE population > 50)", "age IS NULL"],
     "patients": ["sex = 'f'", "income > 30000", "born IS NULL", "sex IS NOT NULL"],
     "tests": ["value > 4", "value IS NULL", "visit_id % 2 = 0"],
@@ -47,7 +48,8 @@ WINDOWS = [
 ]
 SUMMARIES = [
     *("COUNT(*)", "COUNT(DISTINCT city)", "SUM(age)", "MIN(visit_id)", "MAX(age)", "MEDIAN(age)"),
-    *("MEDIAN(cost)", "CAST(AVG(cost) AS BIGINT)", "COUNT(*) FILTER (WHERE urgent)", "VAR_POP(age)"),
+    *("MEDIAN(cost)", "CAST(AVG(cost) AS BIGINT)", "COUNT(*) FILTER (WHERE urgent)"),
+    "VAR_POP(age)",
     *("STDDEV(age)", "ARG_MIN(age, visit_id)", "ARG_MAX(age, visit_id)", "FIRST(age ORDER BY {o})"),
     *("LAST(age ORDER BY visit_id)", "CASE WHEN BOOL_OR(urgent) THEN 1 END", "COUNT(DISTINCT age)"),
     *("CASE WHEN BOOL_AND(urgent) THEN 2 ELSE 1 END", "MAX(day) - MIN(day)", "YEAR(MIN(day))"),
@@ -75,7 +77,8 @@ def stored(people, seed):
             day = dt.date(2022, 1, 1) + dt.timedelta(days=choose.one(range(1000)))
             add("visits", visit, person, choose.one(["Austin", "Haifa", None]),
                 choose.one([None, *range(20, 80, 7)]), choose.one(range(1, 1000, 13)) / 2, day,
-                dt.datetime.combine(day, dt.time()), choose.one([True, False, None]), "x")  # fmt: skip
+                dt.datetime.combine(day, dt.time()),
+                choose.one([True, False, None]), "x")  # fmt: skip
             for _ in range(choose.one([0, 0, 1, 2]) if known else 0):  # a test has an owner there
                 add("tests", person, visit, choose.one([None, 0.5, 2.0, 4.5, 9.0]))
     add("cities", "Haifa", "north", 100)
@@ -187,7 +190,7 @@ def joined(choose):
     a, b, later = choose.one(LATER)
     on = f"a.{PEOPLE[a]} = b.{PEOPLE[b]}"
     theta = choose.one(["", f" AND {later.format(a='a', b='b')}"])
-    theta += choose.one(["", f" AND {own(choose, b, 'b', 1)}"]) if how not in {"FULL"} else ""
+    theta += choose.one(["", f" AND {own(choose, b, 'b', 1)}"]) if how != "FULL" else ""
     if how == "set":
         sides = [
             f"SELECT {PEOPLE[t]}{', city' if 'visits' == t == a == b else ''} FROM {t} "
@@ -203,7 +206,8 @@ def joined(choose):
         return f"SELECT COUNT(*) FROM {a} a {how} JOIN {b} b ON {on}{theta}"
     theta = theta if "IN (" not in theta else ""
     missing = f"COUNT(*) FILTER (WHERE b.{PEOPLE[b]} IS NULL)"
-    return f"SELECT COUNT(*), {missing}, COUNT(a.{PEOPLE[a]}) FROM {a} a {how} JOIN {b} b ON {on}{theta}"
+    head = f"SELECT COUNT(*), {missing}, COUNT(a.{PEOPLE[a]})"
+    return f"{head} FROM {a} a {how} JOIN {b} b ON {on}{theta}"
 
 
 def windowed(choose):
@@ -233,11 +237,11 @@ def summed(choose):
     key = choose.one(["", "", ", urgent"])
     having = choose.one(["", "", " HAVING COUNT(*) > 2"])
     inner = f"SELECT patient_id, {text} AS v FROM visits{where} GROUP BY patient_id{key}{having}"
-    clamped = "LEAST(GREATEST(v, -50), 5000)"
+    clamped, many = "LEAST(GREATEST(v, -50), 5000)", f"SELECT * FROM ({inner}) WHERE v > 2"
     return choose.one(
         [
             f"SELECT COUNT(*), COUNT(v), SUM({clamped}) FROM ({inner})",
             f"SELECT COUNT(*) FROM ({inner}) WHERE v > {choose.one([1.31, 20.31, 42.31])}",
-            f"SELECT COUNT(*) FROM patients WHERE id IN (SELECT patient_id FROM ({inner}) WHERE v > 2)",
+            f"SELECT COUNT(*) FROM patients WHERE id IN (SELECT patient_id FROM ({many}))",
         ]
     )

@@ -14,13 +14,13 @@ from sqlglot import exp
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.expressions import Call, Column, Expression, Function, Literal
 from discreet.plan.kinds import Range, Type
-from discreet.plan.query import Aggregate, AggregateFunction, check, released_kind
+from discreet.plan.query import Aggregate, AggregateFunction, check, released_kind, summary_of
 from discreet.plan.row_counts import hold_counts
 from discreet.plan.summaries import PersonAggregate, RowOrder, Summary, summary_type
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_level
 from discreet.sql.reader.names import PERSON, Visible
-from discreet.sql.reader.person_aggregates import PERSON_ONLY, summary_of
+from discreet.sql.reader.person_aggregates import PERSON_ONLY
 from discreet.sql.reader.refusals import FUNCTIONS as INSTEAD
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.syntax import Node, Syntax

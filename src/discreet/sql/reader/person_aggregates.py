@@ -1,13 +1,11 @@
 """Aggregates of one person's rows that no answer about many people has."""
 
 from collections.abc import Callable
-from fractions import Fraction
 from typing import TypeAlias
 
 from sqlglot import exp
 
 from discreet.plan.expressions import Call, Expression, Function
-from discreet.plan.query import AggregateFunction
 from discreet.plan.summaries import RowOrder, Summary
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.refusals import Refusal
@@ -16,29 +14,6 @@ from discreet.sql.reader.windows import boolean, row_orders
 
 Asked: TypeAlias = tuple[Summary, Expression, Expression | None, tuple[RowOrder, ...]]
 Rule: TypeAlias = Callable[[ExpressionReader, Node, Expression | None], Asked]
-
-
-def summary_of(
-    measure: AggregateFunction | Summary, level: Fraction | None, *, sample: bool
-) -> Summary | None:
-    """What an aggregate is called where it is about one person's rows; None where it is nothing."""
-    if isinstance(measure, Summary):
-        return measure
-    if measure is AggregateFunction.QUANTILE:
-        return Summary.MEDIAN if level == Fraction(1, 2) else None
-    if measure is AggregateFunction.VARIANCE:
-        return Summary.VARIANCE if sample else Summary.VARIANCE_POP
-    return _SUMMARIES.get(measure)
-
-
-_SUMMARIES = {
-    AggregateFunction.COUNT: Summary.COUNT,
-    AggregateFunction.COUNT_DISTINCT: Summary.COUNT_DISTINCT,
-    AggregateFunction.SUM: Summary.SUM,
-    AggregateFunction.MEAN: Summary.MEAN,
-    AggregateFunction.MIN: Summary.MIN,
-    AggregateFunction.MAX: Summary.MAX,
-}
 
 
 def _logical(summary: Summary) -> Rule:
