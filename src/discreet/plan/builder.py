@@ -377,6 +377,15 @@ OTHER = "other."
 Ask: TypeAlias = Callable[..., Any]
 
 
+def _as_other(
+    relation: Relation, on: Iterable[str]
+) -> tuple[Relation, tuple[tuple[Expression, Expression], ...]]:
+    """The rows under other names, and the pairs of columns that have to be equal."""
+    names = columns_of(relation)
+    renamed = Project(relation, tuple(Named(OTHER + name, Column(name)) for name in names))
+    return renamed, tuple((Column(name), Column(OTHER + name)) for name in on)
+
+
 @dataclass(frozen=True, slots=True)
 class From:
     """Private rows, on the way to a question; every step is a new one."""
@@ -416,7 +425,7 @@ class From:
 
         `where` is a condition on both rows; columns there are called `col("other.day")`.
         """
-        there, pairs = other._as_other(on)
+        there, pairs = _as_other(other.relation, on)
         condition = None if where is None else _condition(where)
         wide = MatchPerson(self.relation, there, pairs, OTHER, condition)
         mark = Column(OTHER) if some else Call(Function.NOT, (Column(OTHER),))
@@ -427,7 +436,7 @@ class From:
         self, other: "From", *on: str, where: Expr | None = None, keep: Keep | str = Keep.MATCHED
     ) -> "From":
         """Each row beside the same person's rows there; their columns are called "other.day"."""
-        there, pairs = other._as_other(on)
+        there, pairs = _as_other(other.relation, on)
         condition = None if where is None else _condition(where)
         fields = (pairs, member(Keep, keep), condition)
         return replace(self, relation=JoinPerson(self.relation, there, *fields))
@@ -435,14 +444,6 @@ class From:
     def union(self, other: "From") -> "From":
         """The rows of both, columns by position."""
         return replace(self, relation=Union(self.relation, other.relation))
-
-    def _as_other(
-        self, on: Iterable[str]
-    ) -> tuple[Relation, tuple[tuple[Expression, Expression], ...]]:
-        """The rows under other names, and the pairs of columns that have to be equal."""
-        names = columns_of(self.relation)
-        renamed = Project(self.relation, tuple(Named(OTHER + n, Column(n)) for n in names))
-        return renamed, tuple((Column(name), Column(OTHER + name)) for name in on)
 
     def group_by(self, *names: str, **keys: Expr | str) -> "From":
         """One answer for each value of some columns or expressions."""
