@@ -24,6 +24,7 @@ EQUALITIES = [("visits", "tests", "visit_id", "visit_id"), ("visits", "visits", 
 LATER = [
     ("visits", "visits", "{b}.day > {a}.day"),
     ("visits", "visits", "{b}.visit_id <> {a}.visit_id AND {b}.cost >= {a}.cost"),
+    ("visits", "visits", "{b}.visit_id = {a}.visit_id + 1"),
     ("visits", "tests", "{b}.value * 100 > {a}.cost"),
     ("patients", "visits", "{b}.cost * 100 > {a}.income"),
     ("patients", "tests", "{a}.sex = 'f' AND {b}.value > 2"),
@@ -219,6 +220,9 @@ def windowed(choose):
     if choose.one([True, False, False]):
         order = choose.one(ORDERS)
         inner += f" QUALIFY ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY {order}) <= 3"
+    elif choose.one([True, False, False]):
+        inner = f"SELECT DISTINCT ON (patient_id) patient_id, urgent, age AS w FROM visits{where}"
+        inner += f" ORDER BY patient_id, {choose.one(ORDERS)}"
     few = f"w {choose.one(['<', '>', '='])} {choose.one([1, 2, 3, 30])}"
     clamped = "LEAST(GREATEST(w, -50), 500)"
     return choose.one(

@@ -30,6 +30,8 @@ from discreet.plan.summaries import PersonAggregate, Summary
 from discreet.plan.typing import infer
 
 _COUNTS = {Summary.COUNT, Summary.COUNT_DISTINCT, Summary.SUM}
+LARGEST_SUM = 1 << 62
+"""Sums that may be larger have no bounds worth stating."""
 _BOUNDLESS = {
     AggregateFunction.COUNT,
     AggregateFunction.COUNT_PEOPLE,
@@ -70,8 +72,12 @@ def _range(one: PersonAggregate, below: Relation, rows: int | None) -> Range | N
     """What so many rows can add up to."""
     if rows is None or one.summary is not Summary.SUM or one.argument is None:
         return None if rows is None else Range(0, rows)
-    of = infer(one.argument, columns_of(below)).range
-    return None if of is None else _SumRange(min(0, rows * of.low), max(0, rows * of.high))
+    of = infer(one.argument, columns_of(below))
+    if of.range is None:
+        return None
+    ends = [min(0, rows * of.range.low), max(0, rows * of.range.high)]
+    low, high = (float(end) if of.kind is Kind.REAL else int(end) for end in ends)
+    return _SumRange(low, high) if max(-low, high) < LARGEST_SUM else None
 
 
 def _stated(relation: Relation) -> int | None:

@@ -29,7 +29,7 @@ from discreet.plan.relations import (
     columns_of,
 )
 from discreet.plan.schema import PublicTable
-from discreet.plan.typing import parts_of
+from discreet.plan.typing import infer, parts_of
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.names import PERSON, NamedRelation, Visible, fresh, resolve
 from discreet.sql.reader.refusals import Refusal
@@ -313,11 +313,16 @@ class RowJoin:
         rest: list[Condition] = []
         for condition in self.conditions:
             pair = self._pair(condition.expression)
-            if pair is None:
+            if pair is None or not (self._alike(*pair) or self._same_person(*pair)):
                 rest.append(condition)
             else:
                 pairs.append(pair)
         return pairs, rest
+
+    def _alike(self, left: Expression, right: Expression) -> bool:
+        """Whether values are of one kind; others are compared as numbers, row by row."""
+        public = isinstance(self.right, Public)
+        return public or infer(left, self.types).kind is infer(right, self.types).kind
 
     def _pair(self, expression: Expression) -> tuple[Expression, Expression] | None:
         """Both sides of an equality, if one is over the left and one over the right."""
@@ -436,7 +441,10 @@ def public_condition(syntax: Syntax, public: Public, where: Sequence[Node]) -> E
     def meaning(node: exp.Column) -> Expression:
         return Column(resolve(syntax, node, public.columns).column)
 
-    reader = ExpressionReader(syntax, public.table.columns, meaning)
+    def nested(node: Node) -> Expression:
+        raise syntax.refuse(node, _PUBLIC_MATCH)
+
+    reader = ExpressionReader(syntax, public.table.columns, meaning, look=nested)
     return _all([Condition(reader.checked(bare(syntax, node)), node) for node in where])
 
 

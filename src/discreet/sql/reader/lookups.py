@@ -108,8 +108,9 @@ class Lookups:
         source, rest = self.tables.sources(select)
         where = rest if rest is not None else self._where(select)
         join = RowJoin(self.syntax, NamedRelation(self.relation, self.columns), source, node)
-        name = self.fresh("exists", list(join.types))
         join.conditions = self._conditions(join, where, select)
+        theirs = () if isinstance(join.right, Public) else columns_of(join.right.relation)
+        name = self.fresh("exists", list(join.types), list(theirs))
         self.relation, condition = join.matched(name)
         self.types[name] = columns_of(self.relation)[name]
         return condition
@@ -148,6 +149,8 @@ class Lookups:
 
     def _in(self, node: Node) -> Expression:
         operand, query = self.syntax.part(node, "this"), self.syntax.part(node, "query")
+        if isinstance(operand, exp.Tuple) or self._is_correlated(query):
+            raise self.syntax.refuse(node, _IN_ROWS)
         public = self.tables.public_select(query)
         if public is not None:
             return self._in_public(node, operand, *public)
@@ -164,6 +167,13 @@ class Lookups:
         on = () if PERSON in same else ((value, Column(other)),)
         self.build(node, MatchPerson, right, on, name)
         return Column(name)
+
+    def _is_correlated(self, query: Node) -> bool:
+        """Whether a subquery names a table of the question around it, and none of its own."""
+        own = {table.alias_or_name.lower() for table in query.find_all(exp.Table, exp.Subquery)}
+        around = {column.source.lower() for column in self.columns}
+        named = {column.table.lower() for column in query.find_all(exp.Column)}
+        return bool(named & (around - own))
 
     def _in_public(self, node: Node, operand: Node, select: Node, public: Public) -> Expression:
         """NULL where it is neither known to be in the list nor known not to be, as in SQL."""
@@ -223,6 +233,12 @@ _IN_PEOPLE = Refusal(
     "whether a row counts would depend on other people's rows",
     "compare the columns that name the person, as in id IN (SELECT person FROM ...), or put "
     "conditions on both rows in EXISTS (SELECT 1 FROM ... WHERE person = id AND ...)",
+)
+_IN_ROWS = Refusal(
+    "subquery",
+    "IN of several values, or over a subquery that names columns of the question around it",
+    "IN compares one value with those of a question that stands by itself",
+    "write EXISTS (SELECT 1 FROM ... WHERE person = id AND ...) with all conditions in WHERE",
 )
 _IN_COLUMN = Refusal(
     "subquery",

@@ -219,7 +219,10 @@ CLAUSES = {
         "unknown_column", "a schema stands before a column", fix="name table.column"
     ),
     ("Distinct", "on"): Refusal(
-        "distinct", "DISTINCT ON picks rows", ROW_OUTPUT.why, "group by the column"
+        "distinct",
+        "DISTINCT ON without ORDER BY",
+        "which row it keeps would be anything",
+        "add ORDER BY, the columns of DISTINCT ON first",
     ),
     ("Union", "by_name"): Refusal(
         "set_operation", "UNION BY NAME is used", fix="list the columns of both sides in one order"

@@ -23,6 +23,7 @@ from discreet.sql.reader.refusals import ROW_OUTPUT, Refusal
 from discreet.sql.reader.released_values import Answer
 from discreet.sql.reader.select_list import Item, name_items, read_items
 from discreet.sql.reader.syntax import Node
+from discreet.sql.reader.windows import pick_first
 
 if TYPE_CHECKING:
     from discreet.sql.reader.from_clause import RelationReader
@@ -105,7 +106,7 @@ class SelectReader:
             if group is not None or aggregated:
                 raise self.syntax.refuse(self.select, _DISTINCT_ANSWER)
             if distinct.args.get("on") is not None:
-                raise self.syntax.refuse_clause(distinct, "on")
+                return None  # rows, of which `_pick` keeps the first ones
             return reader.of_items(self.items)
         if group is not None:
             return reader.read(group)
@@ -136,13 +137,24 @@ class SelectReader:
         node = self.syntax.part(clause, "this")
         self.lookups.build(node, FilterRows, reader.checked(node))
 
+    def _pick(self, ordered: Node) -> None:
+        """DISTINCT ON (person, ...) ... ORDER BY: the first row of each value."""
+        distinct = self.select.args["distinct"]
+        keys = self.syntax.part(self.syntax.part(distinct, "on"), "expressions")
+        self.syntax.part(self.select, "order")
+        pick_first(self.lookups, distinct, keys, ordered)
+
     def _plain_rows(self) -> NamedRelation:
         reader = self.lookups.reader("SELECT", windows=True)
         expressions = [item.read(reader) for item in self.items]
         if self.whole:
             raise self.syntax.refuse(self.items[0].node, ROW_OUTPUT)
         self._qualify(expressions)
-        for part, refusal in (("limit", LIMIT), ("offset", LIMIT), ("order", ORDER)):
+        refused = {"limit": LIMIT, "offset": LIMIT, "order": ORDER}
+        if self.select.args.get("distinct") is not None and self.select.args.get("order"):
+            self._pick(self.select.args["order"])
+            del refused["order"]
+        for part, refusal in refused.items():
             if self.select.args.get(part) is not None:
                 raise self.syntax.refuse(self.select.args[part], refusal)
         names = name_items(self.syntax, self.items, [None] * len(self.items))

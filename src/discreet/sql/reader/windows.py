@@ -7,7 +7,7 @@ from sqlglot import exp
 from discreet.errors import InputError
 from discreet.plan.expressions import Call, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind
-from discreet.plan.relations import PersonWindow
+from discreet.plan.relations import FilterRows, PersonWindow
 from discreet.plan.summaries import RowOrder, Summary, WindowColumn, WindowFunction, expect
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_whole
@@ -49,6 +49,31 @@ _SUMMED: dict[type[Node], Summary] = {
 def read_window(rows: "Lookups", node: Node, select: Node) -> Expression:
     """The column of a window's value, which the rows have from now on."""
     return _Window(rows, node, select).read()
+
+
+def pick_first(rows: "Lookups", node: Node, keys: list[Node], order: Node) -> None:
+    """Only the first row of each value of some keys, one of which names the person."""
+    reader = rows.reader("DISTINCT ON")
+    by = row_orders(reader, order)
+    partition = _parted(rows, node, [reader.checked(key) for key in keys])
+    name = rows.fresh("turn")
+    window = WindowColumn(name, WindowFunction.ROW_NUMBER, None, partition, by)
+    rows.build(node, PersonWindow, (window,))
+    first = Call(Function.EQUAL, (Column(name), Literal(1, Kind.INTEGER)))
+    rows.build(node, FilterRows, first)
+
+
+def _parted(rows: "Lookups", node: Node, found: list[Expression]) -> tuple[Expression, ...]:
+    """The further parts of a person's rows; one of those found has to name the person."""
+    visible = {Column(c.column): c for c in rows.columns}
+    named = (visible[one] for one in found if isinstance(one, Column) and one in visible)
+    owners = [one for one in named if one.owns]
+    if not owners:
+        person = next((c.name for c in rows.columns if PERSON in c.identities), None)
+        fix = f"add PARTITION BY {person}" if person else WINDOW.fix
+        raise rows.syntax.refuse(node, Refusal(WINDOW.code, WINDOW.what, WINDOW.why, fix))
+    whole = {Column(one.column) for one in owners if PERSON in one.identities}
+    return tuple(one for one in found if one not in whole)
 
 
 class _Window:
@@ -94,19 +119,8 @@ class _Window:
         return given[0] if given else None
 
     def _partition(self) -> tuple[Expression, ...]:
-        """The further parts of PARTITION BY; one of them has to name the person."""
-        found = [self.reader.checked(one) for one in self._part("partition_by") or ()]
-        visible = {Column(c.column): c for c in self.rows.columns}
-        owners = [visible[one] for one in found if one in visible and visible[one].owns]
-        if not owners:
-            raise self.syntax.refuse(self.node, self._no_person())
-        whole = {Column(one.column) for one in owners if PERSON in one.identities}
-        return tuple(one for one in found if one not in whole)
-
-    def _no_person(self) -> Refusal:
-        person = next((c.name for c in self.rows.columns if PERSON in c.identities), None)
-        fix = f"add PARTITION BY {person}" if person else WINDOW.fix
-        return Refusal(WINDOW.code, WINDOW.what, WINDOW.why, fix)
+        parts = [self.reader.checked(one) for one in self._part("partition_by") or ()]
+        return _parted(self.rows, self.node, parts)
 
     def _order(self) -> tuple[RowOrder, ...]:
         order = self._part("order")
