@@ -55,6 +55,16 @@ QUESTIONS = [
     SELECT person, age FROM visits)""",
     "SELECT street, COUNT(*), SUM(amount), COUNT(DISTINCT person) FROM visits GROUP BY street",
     "SELECT width_bucket(amount, 0, 80, 4), MEDIAN(age), COUNT(*) FROM visits GROUP BY 1",
+    """SELECT city, COUNT(*), SUM(age) FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE
+    w.person = v.person AND w.age > v.age) AND person NOT IN (SELECT person FROM visits WHERE
+    street = 'b') GROUP BY city""",
+    """SELECT COUNT(*), SUM(LEAST(n, 9)), AVG(gap) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY
+    person ORDER BY age) AS n, age - LAG(age) OVER (PARTITION BY person ORDER BY amount) AS gap
+    FROM visits)""",
+    """SELECT COUNT(*), COUNT(a.city) FROM visits a FULL JOIN (SELECT * FROM visits WHERE age > 9) b
+    ON a.person = b.person AND a.street = b.street""",
+    """SELECT first, AVG(m), AVG(s) FROM (SELECT person, FIRST(city ORDER BY age) AS first,
+    MEDIAN(amount) AS m, STDDEV(age) AS s FROM visits GROUP BY person) GROUP BY first""",
 ]
 
 

@@ -17,16 +17,24 @@ from discreet.plan.relations import (
     JoinPerson,
     JoinPublic,
     Keep,
+    MatchPerson,
+    MatchPublic,
     Named,
     PerPerson,
-    PersonAggregate,
+    PersonWindow,
     Project,
     Scan,
-    Summary,
     Union,
     columns_of,
 )
 from discreet.plan.schema import PERSON, EachRow, Limits, Person, PublicTable, Schema, Table
+from discreet.plan.summaries import (
+    PersonAggregate,
+    RowOrder,
+    Summary,
+    WindowColumn,
+    WindowFunction,
+)
 from discreet.plan.typing import infer
 from reference.growth import COLUMNS, Seeded, grow, stored_values
 from reference.interpreter import read
@@ -101,7 +109,8 @@ def grow_relation(choose, depth, table=POISON):
     below = grow_relation(choose, depth - 1, table)
     makers = [filtered, filtered, projected, labelled]
     if table is POISON:
-        makers += [united, joined, joined]
+        makers += [united, joined, matched, windowed, beside]
+    makers.append(listed)
     return choose.one(makers)(choose, below)
 
 
@@ -143,7 +152,9 @@ def joined(choose, below):
     where = choose.one([None, grow(choose, Kind.BOOLEAN, 1)])
     adding, value = choose.one([Summary.SUM, Summary.MEAN]), choose.one(["p", "q", "n"])
     counted = choose.one([Summary.COUNT, Summary.COUNT_DISTINCT])
-    extreme = choose.one([Summary.MIN, Summary.MAX])
+    extreme = choose.one([Summary.MIN, Summary.MAX, Summary.FIRST])
+    spread = choose.one([Summary.MEDIAN, Summary.VARIANCE, Summary.VARIANCE_POP])
+    by = (row_order(choose),) if extreme is Summary.FIRST else ()
     people = PerPerson(
         choose.one([Scan(POISON), filtered(choose, Scan(POISON))]),
         (Named("their key", choose.one([Column("b"), Column("k")])),) * choose.one([0, 1]),
@@ -151,7 +162,8 @@ def joined(choose, below):
             PersonAggregate("their count", counted, Column(choose.one(sorted(COLUMNS))), where),
             PersonAggregate("their rows", Summary.COUNT),
             PersonAggregate("their sum", adding, Column(value), where),
-            PersonAggregate("their date", extreme, Column(choose.one(["d", "e"])), where),
+            PersonAggregate("their date", extreme, Column(choose.one(["d", "e"])), where, by),
+            PersonAggregate("their spread", spread, Column(choose.one(["p", "q"])), where),
         ),
     )
     wide = JoinPerson(below, people, (), choose.one(list(Keep)))
@@ -160,6 +172,80 @@ def joined(choose, below):
         total = Column("their sum")
     most = Call(Function.LEAST, (Column("their rows"), Literal(9, Kind.INTEGER)))
     here = {"n": Column("their count"), "q": most, "x": total, "d": Column("their date")}
+    return Project(wide, replaced({**here, choose.one(["r", "p"]): Column("their spread")}))
+
+
+def row_order(choose):
+    name = choose.one(["x", "p", "n", "q", "b", "t", "d", "s"])
+    return RowOrder(Column(name), choose.one([False, True]), choose.one([False, True]))
+
+
+def others(choose):
+    """Rows of the same people under other names."""
+    rows = choose.one([Scan(POISON), filtered(choose, Scan(POISON))])
+    return Project(rows, tuple(Named(f"other {name}", Column(name)) for name in OWNED))
+
+
+def met(choose):
+    """Equal values and a condition, under which rows meet."""
+    name = choose.one(["b", "k", "q", "x", "t"])
+    on = ((Column(name), Column(f"other {name}")),) * choose.one([0, 1])
+    later = Call(Function.LESS, (Column(choose.one(["q", "n"])), Column("other q")))
+    return on, choose.one([None, later])
+
+
+def matched(choose, below):
+    """Whether the same person has another row."""
+    on, condition = met(choose)
+    wide = MatchPerson(below, others(choose), on, "met", condition)
+    mark = Call(Function.AND, (Column("met"), Column("b")))
+    kept = Call(Function.NOT, (Column("met"),))
+    return choose.one(
+        [Project(wide, replaced({"b": mark})), Project(FilterRows(wide, kept), EVERYTHING)]
+    )
+
+
+def beside(choose, below):
+    """Beside two other rows of the same person, under a condition; so nobody has too many."""
+    on, condition = met(choose)
+    turn = WindowColumn("turn", WindowFunction.ROW_NUMBER, order=(RowOrder(Column("other q")),))
+    few = Call(Function.LESS, (Column("turn"), Literal(3, Kind.INTEGER)))
+    two = FilterRows(PersonWindow(others(choose), (turn,)), few)
+    wide = JoinPerson(below, two, on, choose.one(list(Keep)), condition)
+    return Project(wide, replaced({"p": Column("other p"), "k": Column("other k")}))
+
+
+def listed(choose, below):
+    """Whether a public table holds a value."""
+    on = choose.one([((Column("q"), "code"),), ((Column("k"), "name"),), ()])
+    large = Call(Function.LESS, (Column("size"), Literal(2, Kind.INTEGER)))
+    wide = MatchPublic(below, LABELS, on, "met", choose.one([None, large]))
+    return Project(wide, replaced({"b": Column("met")}))
+
+
+def windowed(choose, below):
+    """Values of the rows of the same person before, after and around each."""
+    order = tuple(row_order(choose) for _ in range(choose.one([1, 1, 2])))
+    part = choose.one([(), (), (Column("b"),)])
+    where = choose.one([None, grow(choose, Kind.BOOLEAN, 1)])
+    frame = choose.one([None, (None, None), (-2, 0), (-1, 1), (None, -1), (1, None)])
+    numbered = choose.one([f for f in WindowFunction if f.value.endswith(("rank", "number"))])
+    moved = choose.one([WindowFunction.LAG, WindowFunction.LEAD, WindowFunction.FIRST_VALUE])
+    added = choose.one([Summary.SUM, Summary.MEAN])
+    other = choose.one([Summary.MIN, Summary.MAX])
+    last = WindowFunction.LAST_VALUE if frame else WindowFunction.FIRST_VALUE
+    default = choose.one([None, Literal(7, Kind.INTEGER)])
+    default = None if moved is WindowFunction.FIRST_VALUE else default
+    columns = (
+        WindowColumn("w n", numbered, None, part, order),
+        WindowColumn("w q", moved, Column("q"), part, order, None, choose.one([0, 1, 2]), default),
+        WindowColumn("w x", added, Column("p"), part, order, where, frame=frame),
+        WindowColumn("w d", other, Column("d"), part, order, where, frame=frame),
+        WindowColumn("w k", last, Column("k"), part, order, frame=frame),
+        WindowColumn("w m", Summary.COUNT, None, part, order, where, frame=frame),
+    )
+    wide = PersonWindow(below, columns)
+    here = {name: Column(f"w {name}") for name in ("n", "q", "x", "d", "k", "m")}
     return Project(wide, replaced(here))
 
 

@@ -16,7 +16,10 @@ from discreet.plan.relations import (
     FilterRows,
     JoinPerson,
     JoinPublic,
+    MatchPerson,
+    MatchPublic,
     PerPerson,
+    PersonWindow,
     Project,
     Scan,
     Union,
@@ -62,10 +65,20 @@ def relation_lines(relation) -> list[str]:
             )
             head = f"{keep.value} join public {table.name} on {keys} giving {shown}"
             return [*relation_lines(below), head]
-        case JoinPerson(left, right, on, keep):
-            keys = "".join(f" and {expression_text(a)} = {expression_text(b)}" for a, b in on)
+        case JoinPerson(left, right, _, keep):
             inner = ["  " + line for line in relation_lines(right)]
-            return [*relation_lines(left), f"{keep.value} join same person{keys}", *inner]
+            head = f"{keep.value} join same person{meet_text(relation)}"
+            return [*relation_lines(left), head, *inner]
+        case MatchPerson(left, right, _, name):
+            inner = ["  " + line for line in relation_lines(right)]
+            head = f"{name} := same person{meet_text(relation)} in"
+            return [*relation_lines(left), head, *inner]
+        case MatchPublic(below, table, on, name, condition):
+            keys = " and ".join(f"{expression_text(a)} = {b}" for a, b in on) or "any"
+            where = "" if condition is None else f" where {expression_text(condition)}"
+            return [*relation_lines(below), f"{name} := {keys} in public {table.name}{where}"]
+        case PersonWindow(below, columns):
+            return [*relation_lines(below), *map(window_text, columns)]
         case PerPerson(below, keys, aggregates):
             parts = [*map(named, keys), *map(summary_text, aggregates)]
             return [*relation_lines(below), f"per person {', '.join(parts)}"]
@@ -73,6 +86,30 @@ def relation_lines(relation) -> list[str]:
             inner = ["  " + line for line in relation_lines(right)]
             return [*relation_lines(left), "union all", *inner]
     raise TypeError(relation)
+
+
+def meet_text(join) -> str:
+    keys = [f"{expression_text(a)} = {expression_text(b)}" for a, b in join.on]
+    keys += [] if join.condition is None else [expression_text(join.condition)]
+    return "".join(f" and {key}" for key in keys)
+
+
+def order_text(orders) -> str:
+    return ", ".join(
+        expression_text(o.expression) + " desc" * o.descending + " nulls first" * o.nulls_first
+        for o in orders
+    )
+
+
+def window_text(column) -> str:
+    inner = "" if column.argument is None else expression_text(column.argument)
+    inner += f", {column.offset}" * (column.function.name in {"LAG", "LEAD"})
+    inner += "" if column.default is None else f", {expression_text(column.default)}"
+    text = f"window {column.name} := {column.function.name}({inner})"
+    text += "" if column.where is None else f" where {expression_text(column.where)}"
+    text += "".join(f" by {expression_text(one)}" for one in column.partition)
+    text += f" order {order_text(column.order)}" if column.order else ""
+    return text + ("" if column.frame is None else f" rows {column.frame}")
 
 
 def named(column) -> str:
@@ -83,7 +120,8 @@ def named(column) -> str:
 def summary_text(aggregate) -> str:
     inner = "*" if aggregate.argument is None else expression_text(aggregate.argument)
     where = "" if aggregate.where is None else f" where {expression_text(aggregate.where)}"
-    return f"{aggregate.name} := {aggregate.summary.name}({inner}){where}"
+    by = f" order {order_text(aggregate.by)}" if aggregate.by else ""
+    return f"{aggregate.name} := {aggregate.summary.name}({inner}){by}{where}"
 
 
 def aggregate_line(aggregate) -> str:

@@ -30,9 +30,28 @@ from discreet.plan.expressions import (
     Unit,
 )
 from discreet.plan.kinds import Kind, Value
-from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey
-from discreet.plan.relations import FilterRows, Named, Project, Relation, columns_of
+from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey, summary_of
+from discreet.plan.relations import (
+    FilterRows,
+    JoinPerson,
+    Keep,
+    MatchPerson,
+    Named,
+    PerPerson,
+    PersonWindow,
+    Project,
+    Relation,
+    Union,
+    columns_of,
+)
 from discreet.plan.schema import Limits
+from discreet.plan.summaries import (
+    PersonAggregate,
+    RowOrder,
+    Summary,
+    WindowColumn,
+    WindowFunction,
+)
 from discreet.rationals import Real, positive, rational, whole
 
 Operand: TypeAlias = "Value | Expr"
@@ -295,9 +314,76 @@ def _column(of: Expr | str) -> Expression:
     raise odd("a column", of, 'its name, or an expression such as col("age") // 10')
 
 
+# --- one person's rows --------------------------------------------------------------------------
+
+By: TypeAlias = "Expr | str | RowOrder"
+_SQUARED = {AggregateFunction.STDDEV: AggregateFunction.VARIANCE}
+
+
+def descending(of: Expr | str) -> RowOrder:
+    """From the greatest to the least, in an order of rows."""
+    return RowOrder(_column(of), descending=True)
+
+
+def _orders(by: Iterable[By]) -> tuple[RowOrder, ...]:
+    return tuple(one if isinstance(one, RowOrder) else RowOrder(_column(one)) for one in by)
+
+
+def first(of: Expr | str, *by: By) -> PersonAggregate:
+    """The value of a person's first row in an order, for `per_person`."""
+    return PersonAggregate("", Summary.FIRST, _column(of), by=_orders(by))
+
+
+def row_number(*by: By) -> WindowColumn:
+    """The place of a row among its owner's, from 1, for `with_windows`."""
+    return WindowColumn("", WindowFunction.ROW_NUMBER, order=_orders(by))
+
+
+def lag(of: Expr | str, *by: By, offset: int = 1) -> WindowColumn:
+    """The value of the same person's row so many rows before; after, if it is negative."""
+    function = WindowFunction.LAG if offset >= 0 else WindowFunction.LEAD
+    return WindowColumn("", function, _column(of), order=_orders(by), offset=abs(offset))
+
+
+def running(agg: "Agg", *by: By, rows: tuple[int | None, int | None] | None = None) -> WindowColumn:
+    """An aggregate of the same person's rows up to each, or of `rows` around it."""
+    one = _summary("", agg)
+    return WindowColumn(
+        "", one.summary, one.argument, order=_orders(by), where=one.where, frame=rows
+    )
+
+
+def _summary(name: str, of: "Agg | PersonAggregate") -> PersonAggregate:
+    if isinstance(of, PersonAggregate):
+        return replace(of, name=name)
+    if not isinstance(of, Agg):
+        raise odd("an aggregate", of, "one of those here, as in n=count()")
+    measure = _SQUARED.get(of.measure, of.measure)
+    summary = summary_of(measure, of.level, sample=of.sample)
+    if summary is None:
+        raise InputError(
+            f"{of.measure.value} of each person's rows",
+            why="it is made for groups of many people",
+            fix="use count, total, mean, median, variance, minimum, maximum or first",
+        )
+    return PersonAggregate(name, summary, of.arguments[0] if of.arguments else None, of.where)
+
+
 # --- questions ----------------------------------------------------------------------------------
 
+OTHER = "other."
+"""What stands before the names of the columns of a second table, so that all are different."""
+
 Ask: TypeAlias = Callable[..., Any]
+
+
+def _as_other(
+    relation: Relation, on: Iterable[str]
+) -> tuple[Relation, tuple[tuple[Expression, Expression], ...]]:
+    """The rows under other names, and the pairs of columns that have to be equal."""
+    names = columns_of(relation)
+    renamed = Project(relation, tuple(Named(OTHER + name, Column(name)) for name in names))
+    return renamed, tuple((Column(name), Column(OTHER + name)) for name in on)
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +403,47 @@ class From:
         old = [Named(n, Column(n)) for n in columns_of(self.relation) if n not in columns]
         new = [Named(n, _column(expr)) for n, expr in columns.items()]
         return replace(self, relation=Project(self.relation, tuple(old + new)))
+
+    def per_person(self, *names: str, **summaries: Agg | PersonAggregate) -> "From":
+        """One row a person (and a value of some columns), with summaries of that person's rows."""
+        keys = tuple(Named(name, Column(name)) for name in names)
+        made = tuple(_summary(name, one) for name, one in summaries.items())
+        people = replace(self, relation=PerPerson(self.relation, keys, made))
+        squared = [n for n, one in summaries.items() if getattr(one, "measure", None) in _SQUARED]
+        roots = {name: _call(Function.SQRT, col(name)) for name in squared}
+        return people.with_columns(**roots) if roots else people
+
+    def with_windows(self, **windows: WindowColumn) -> "From":
+        """Further columns, of the same person's rows before, after and around each."""
+        named = tuple(replace(column, name=name) for name, column in windows.items())
+        return replace(self, relation=PersonWindow(self.relation, named))
+
+    def matching(
+        self, other: "From", *on: str, where: Expr | None = None, some: bool = True
+    ) -> "From":
+        """Only rows whose owner has a row there (or none) that is equal in some columns.
+
+        `where` is a condition on both rows; columns there are called `col("other.day")`.
+        """
+        there, pairs = _as_other(other.relation, on)
+        condition = None if where is None else _condition(where)
+        wide = MatchPerson(self.relation, there, pairs, OTHER, condition)
+        mark = Column(OTHER) if some else Call(Function.NOT, (Column(OTHER),))
+        kept = tuple(Named(name, Column(name)) for name in columns_of(self.relation))
+        return replace(self, relation=Project(FilterRows(wide, mark), kept))
+
+    def join(
+        self, other: "From", *on: str, where: Expr | None = None, keep: Keep | str = Keep.MATCHED
+    ) -> "From":
+        """Each row beside the same person's rows there; their columns are called "other.day"."""
+        there, pairs = _as_other(other.relation, on)
+        condition = None if where is None else _condition(where)
+        fields = (pairs, member(Keep, keep), condition)
+        return replace(self, relation=JoinPerson(self.relation, there, *fields))
+
+    def union(self, other: "From") -> "From":
+        """The rows of both, columns by position."""
+        return replace(self, relation=Union(self.relation, other.relation))
 
     def group_by(self, *names: str, **keys: Expr | str) -> "From":
         """One answer for each value of some columns or expressions."""

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from discreet.errors import InputError
-from discreet.plan import expressions, kinds, query, relations
+from discreet.plan import expressions, kinds, query, relations, summaries
 from discreet.plan import schema as schemas
 from discreet.plan.query import Query
 from discreet.plan.relations import nodes_of
@@ -55,8 +55,14 @@ _NODES: Final[Mapping[str, type]] = MappingProxyType(
         "Keep": relations.Keep,
         "JoinPublic": relations.JoinPublic,
         "JoinPerson": relations.JoinPerson,
-        "Summary": relations.Summary,
-        "PersonAggregate": relations.PersonAggregate,
+        "MatchPublic": relations.MatchPublic,
+        "MatchPerson": relations.MatchPerson,
+        "RowOrder": summaries.RowOrder,
+        "WindowFunction": summaries.WindowFunction,
+        "WindowColumn": summaries.WindowColumn,
+        "PersonWindow": relations.PersonWindow,
+        "Summary": summaries.Summary,
+        "PersonAggregate": summaries.PersonAggregate,
         "PerPerson": relations.PerPerson,
         "Union": relations.Union,
         "Person": schemas.Person,

@@ -9,8 +9,9 @@ from fractions import Fraction
 from discreet.errors import InputError
 from discreet.plan.expressions import Expression
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.relations import LARGEST, Named, Relation, columns_of, expect, unit_of
+from discreet.plan.relations import LARGEST, Named, Relation, columns_of, unit_of
 from discreet.plan.schema import Limits, PersonPeriod, distinct
+from discreet.plan.summaries import Summary, expect
 from discreet.plan.typing import infer
 from discreet.rationals import Real, positive, whole
 
@@ -310,3 +311,26 @@ def _check_level(aggregate: Aggregate) -> None:
         why="that of a quantile is a share of the values, and nothing else has one",
         fix="pass a level from 0 to 1 to a quantile alone",
     )
+
+
+def summary_of(
+    measure: AggregateFunction | Summary, level: Fraction | None, *, sample: bool
+) -> Summary | None:
+    """What an aggregate is called where it is about one person's rows; None where it is nothing."""
+    if isinstance(measure, Summary):
+        return measure
+    if measure is AggregateFunction.QUANTILE:
+        return Summary.MEDIAN if level == Fraction(1, 2) else None
+    if measure is AggregateFunction.VARIANCE:
+        return Summary.VARIANCE if sample else Summary.VARIANCE_POP
+    return _SUMMARIES.get(measure)
+
+
+_SUMMARIES = {
+    AggregateFunction.COUNT: Summary.COUNT,
+    AggregateFunction.COUNT_DISTINCT: Summary.COUNT_DISTINCT,
+    AggregateFunction.SUM: Summary.SUM,
+    AggregateFunction.MEAN: Summary.MEAN,
+    AggregateFunction.MIN: Summary.MIN,
+    AggregateFunction.MAX: Summary.MAX,
+}

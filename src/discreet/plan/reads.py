@@ -19,8 +19,10 @@ from discreet.plan.relations import (
     FilterRows,
     JoinPerson,
     JoinPublic,
+    MatchPerson,
+    MatchPublic,
     PerPerson,
-    PersonAggregate,
+    PersonWindow,
     Project,
     Relation,
     Scan,
@@ -29,6 +31,7 @@ from discreet.plan.relations import (
     nodes_of,
 )
 from discreet.plan.schema import Table
+from discreet.plan.summaries import expressions_in
 
 Read: TypeAlias = tuple[Table, str]
 """A private table and one of its columns."""
@@ -51,9 +54,10 @@ def reads(query: Query) -> list[Read]:
 
 
 def fetched(query: Query) -> list[Read]:
-    """The same, with the columns by which rows are hashed before they enter a join: all of them."""
+    """The same, with the columns by which rows are hashed or ordered: all of them."""
     order, _ = nodes_of(query.relation)
-    joins = {id(node) for node in order if isinstance(node, JoinPerson)}
+    kinds = JoinPerson | MatchPerson | PersonWindow
+    joins = {id(node) for node in order if isinstance(node, kinds)}
     return _reads(
         query, {id(node): set(columns_of(node) if id(node) in joins else ()) for node in order}
     )
@@ -111,13 +115,19 @@ def _wants(relation: Relation, names: set[str]) -> list[tuple[Relation, set[str]
             return [(below, _all(c.expression for c in columns if c.name in names))]
         case JoinPublic(below, _, on, _, _):
             return [(below, names | _all(on))]
-        case JoinPerson(left, right, on, _):
+        case JoinPerson(left, right, on, _, condition) | MatchPerson(left, right, on, _, condition):
+            names = names if condition is None else names | mentions(condition)
             here = names | _all(pair[0] for pair in on)
             return [(left, here), (right, names | _all(pair[1] for pair in on))]
+        case MatchPublic(below, _, on):
+            return [(below, names | _all(here for here, _ in on))]
+        case PersonWindow(below, columns):
+            windows = (c.expressions() for c in columns if c.name in names)
+            return [(below, names | {n for parts in windows for n in _all(parts)})]
         case PerPerson(below, keys, aggregates):
             grouped = _all(key.expression for key in keys)
-            summed = {n for a in aggregates if a.name in names for n in _of_aggregate(a)}
-            return [(below, grouped | summed)]
+            summed = (expressions_in(a) for a in aggregates if a.name in names)
+            return [(below, grouped | {n for parts in summed for n in _all(parts)})]
         case Union(left, right):
             places = [i for i, name in enumerate(columns_of(left)) if name in names]
             across = list(columns_of(right))
@@ -126,10 +136,6 @@ def _wants(relation: Relation, names: set[str]) -> list[tuple[Relation, set[str]
             assert_never(relation)
 
 
-def _of_aggregate(aggregate: Aggregate | PersonAggregate) -> set[str]:
-    if isinstance(aggregate, Aggregate):
-        arguments = aggregate.arguments
-    else:
-        arguments = () if aggregate.argument is None else (aggregate.argument,)
+def _of_aggregate(aggregate: Aggregate) -> set[str]:
     where = () if aggregate.where is None else (aggregate.where,)
-    return _all([*arguments, *where])
+    return _all([*aggregate.arguments, *where])

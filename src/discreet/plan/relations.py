@@ -14,8 +14,16 @@ from typing import TypeAlias, assert_never
 
 from discreet.errors import InputError
 from discreet.plan.expressions import Column, Expression
-from discreet.plan.kinds import Kind, Range, Type
+from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import EachRow, Person, PersonPeriod, PublicTable, Table, distinct
+from discreet.plan.summaries import (
+    PersonAggregate,
+    WindowColumn,
+    expect,
+    expressions_in,
+    summary_type,
+    window_type,
+)
 from discreet.plan.typing import DEEPEST, infer
 
 LARGEST = 1 << 14
@@ -130,42 +138,99 @@ class JoinPublic(_Node):
 class JoinPerson(_Node):
     """Each row beside every row of the same person on the right for which `on` is equal.
 
-    Columns of both sides must have different names. Under `Keep.ALL` columns of the right may be
-    NULL. Each side keeps at most `join_caps` rows of a person, which a keyed hash chooses.
+    `condition` has to be true too; it is over the columns of both sides, which must have different
+    names. Under `Keep.ALL` columns of the right may be NULL. Each side keeps at most `join_caps`
+    rows of a person, which a keyed hash chooses.
     """
 
     left: "Relation"
     right: "Relation"
     on: tuple[tuple[Expression, Expression], ...]
     keep: Keep
+    condition: Expression | None = field(default=None, metadata={"written": "where it is one"})
 
     def __post_init__(self) -> None:
-        same_people(self.left, self.right)
-        distinct([*columns_of(self.left), *columns_of(self.right)])
-        for left, right in self.on:
-            _meet(infer(left, columns_of(self.left)), infer(right, columns_of(self.right)))
+        _check_sides(self)
         _settle(self)
 
 
-class Summary(Enum):
-    """What can be said of one person's rows; NULL values are passed over, as in SQL."""
+@dataclass(frozen=True, slots=True)
+class MatchPerson(_Node):
+    """Each row on the left, and whether the same person has a row on the right that meets it.
 
-    COUNT = "count"  # rows, or values that are not NULL
-    COUNT_DISTINCT = "count distinct"
-    SUM = "sum"
-    MEAN = "avg"
-    MIN = "min"
-    MAX = "max"
+    EXISTS, IN, SEMI, ANTI, INTERSECT and EXCEPT are this and a condition on the new column `name`.
+    Rows meet as in `JoinPerson`.
+
+    Stability: rows stay one for one, and the new value of a row is a function of that row and of
+    its owner's rows on the right. Whoever is added or removed takes nobody else's rows along, nor
+    changes them. Without a `condition` every row counts; with one, both sides keep at most
+    `join_caps` rows of a person, since each row has to be looked at beside each.
+    """
+
+    left: "Relation"
+    right: "Relation"
+    on: tuple[tuple[Expression, Expression], ...]
+    name: str
+    condition: Expression | None = None
+
+    def __post_init__(self) -> None:
+        _check_sides(self)
+        distinct([*columns_of(self.left), *columns_of(self.right), self.name])
+        _settle(self)
 
 
 @dataclass(frozen=True, slots=True)
-class PersonAggregate:
-    """A summary of one person's rows: of `argument`, or of the rows themselves."""
+class MatchPublic(_Node):
+    """Each row, and whether a row of a public table meets it, in the new column `name`.
 
+    `on` are values here and the columns there that equal them, which need not be a key; `condition`
+    is over the table's columns alone.
+
+    Stability: rows stay one for one, and the new value is a function of a row and of public facts.
+    """
+
+    input: "Relation"
+    table: PublicTable
+    on: tuple[tuple[Expression, str], ...]
     name: str
-    summary: Summary
-    argument: Expression | None = None
-    where: Expression | None = None
+    condition: Expression | None = None
+
+    def __post_init__(self) -> None:
+        scope = columns_of(self.input)
+        distinct([*scope, self.name])
+        for expression, there in self.on:
+            _meet(infer(expression, scope), infer(Column(there), self.table.columns))
+        if self.condition is not None:
+            expect(self.condition, self.table.columns, Kind.BOOLEAN, "a condition")
+        _settle(self)
+
+
+@dataclass(frozen=True, slots=True)
+class PersonWindow(_Node):
+    """Each row, and values of the rows of the same person before, after and around it.
+
+    Stability: rows stay one for one, and the new values of a row are functions of its owner's rows
+    in an order that those alone decide (`needs_every_order`). So whoever is added or removed
+    changes nobody else's rows, and the same person has the same rows whoever else is there.
+    """
+
+    input: "Relation"
+    columns: tuple[WindowColumn, ...]
+
+    def __post_init__(self) -> None:
+        _check_grouped(self.input)
+        distinct([*columns_of(self.input), *(column.name for column in self.columns)])
+        _settle(self)
+
+
+def _check_sides(join: "JoinPerson | MatchPerson") -> None:
+    left, right = columns_of(join.left), columns_of(join.right)
+    same_people(join.left, join.right)
+    distinct([*left, *right])
+    for here, there in join.on:
+        _meet(infer(here, left), infer(there, right))
+    if join.condition is not None:
+        expect(join.condition, {**left, **right}, Kind.BOOLEAN, "a condition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,14 +246,18 @@ class PerPerson(_Node):
     aggregates: tuple[PersonAggregate, ...]
 
     def __post_init__(self) -> None:
-        if unit_of(self.input) != "person":
-            raise InputError(
-                "a subquery is grouped by person and the table protects single rows or periods",
-                why="rows that are protected by themselves have no person in common",
-                fix="declare the column that names the person as the table's unit",
-            )
+        _check_grouped(self.input)
         distinct([*(key.name for key in self.keys), *(a.name for a in self.aggregates)])
         _settle(self)
+
+
+def _check_grouped(below: "Relation") -> None:
+    if unit_of(below) != "person":
+        raise InputError(
+            "rows are grouped by person and the table protects single rows or periods",
+            why="rows that are protected by themselves have no person in common",
+            fix="declare the column that names the person as the table's unit",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +272,18 @@ class Union(_Node):
         _settle(self)
 
 
-Relation: TypeAlias = Scan | FilterRows | Project | JoinPublic | JoinPerson | PerPerson | Union
+Relation: TypeAlias = (
+    Scan
+    | FilterRows
+    | Project
+    | JoinPublic
+    | JoinPerson
+    | MatchPublic
+    | MatchPerson
+    | PersonWindow
+    | PerPerson
+    | Union
+)
 
 
 def _meet(here: Type, there: Type) -> None:
@@ -240,11 +320,14 @@ def has_one_row_each(relation: Relation) -> bool:
     return relation.facts.one_row_each
 
 
-def join_caps(join: JoinPerson) -> tuple[int | None, int | None]:
-    """The rows of one person that each side of a join keeps; None where nobody has more than one.
+def join_caps(join: JoinPerson | MatchPerson) -> tuple[int | None, int | None]:
+    """The rows of one person that each side of a join keeps; None where it is all of them.
 
-    Guarantee: the product of what both sides keep of a person is at most `MOST_JOINED`.
+    Guarantee: the product of what both sides keep of a person is at most `MOST_JOINED`, where rows
+    of both sides are put beside each other.
     """
+    if isinstance(join, MatchPerson) and join.condition is None:
+        return None, None
     single = has_one_row_each(join.left), has_one_row_each(join.right)
     most = MOST_JOINED if any(single) else math.isqrt(MOST_JOINED)
     return None if single[0] else most, None if single[1] else most
@@ -255,12 +338,10 @@ def inputs_of(relation: Relation) -> "tuple[Relation, ...]":
     match relation:
         case Scan():
             return ()
-        case FilterRows(below, _) | Project(below, _) | PerPerson(below, _, _):
-            return (below,)
-        case JoinPublic(below, _, _, _, _):
-            return (below,)
-        case JoinPerson(left, right, _, _) | Union(left, right):
-            return (left, right)
+        case JoinPerson() | MatchPerson() | Union():
+            return (relation.left, relation.right)
+        case FilterRows() | Project() | PerPerson() | JoinPublic() | MatchPublic() | PersonWindow():
+            return (relation.input,)
         case _:
             assert_never(relation)
 
@@ -276,12 +357,17 @@ def expressions_of(relation: Relation) -> Iterator[Expression]:
             yield from (column.expression for column in columns)
         case JoinPublic(_, _, on, _, _):
             yield from on
-        case JoinPerson(_, _, on, _):
+        case JoinPerson(_, _, on, _, condition) | MatchPerson(_, _, on, _, condition):
             yield from (side for pair in on for side in pair)
+            yield from () if condition is None else (condition,)
+        case MatchPublic(_, _, on, _, condition):
+            yield from (here for here, _ in on)
+            yield from () if condition is None else (condition,)
+        case PersonWindow(_, columns):
+            yield from (one for column in columns for one in column.expressions())
         case PerPerson(_, keys, aggregates):
             yield from (key.expression for key in keys)
-            for aggregate in aggregates:
-                yield from (e for e in (aggregate.argument, aggregate.where) if e is not None)
+            yield from (one for aggregate in aggregates for one in expressions_in(aggregate))
         case _:
             assert_never(relation)
 
@@ -349,6 +435,12 @@ def _columns(relation: Relation) -> Mapping[str, Type]:
             return {**columns_of(below), **_kept(joined, keep)}
         case JoinPerson(left, right, _, keep):
             return {**columns_of(left), **_kept(columns_of(right), keep)}
+        case MatchPerson() | MatchPublic():
+            found = Type(Kind.BOOLEAN, nullable=False)
+            return {**columns_of(inputs_of(relation)[0]), relation.name: found}
+        case PersonWindow(below, windows):
+            scope = columns_of(below)
+            return {**scope, **{one.name: window_type(one, scope) for one in windows}}
         case PerPerson(below, keys, aggregates):
             scope = columns_of(below)
             grouped = {key.name: infer(key.expression, scope) for key in keys}
@@ -384,49 +476,10 @@ def _single(relation: Relation) -> bool:
             return False
         case PerPerson(below, keys, _):
             return all(_names_person(key.expression, below) for key in keys)
+        case MatchPerson(left):
+            return has_one_row_each(left)
         case _:
             return all(map(has_one_row_each, inputs_of(relation)))
-
-
-def summary_type(aggregate: PersonAggregate, scope: Mapping[str, Type]) -> Type:
-    """The type of a summary of one person's rows."""
-    if aggregate.where is not None:
-        expect(aggregate.where, scope, Kind.BOOLEAN, "a condition")
-    some = Range(0, (1 << 63) - 1)
-    if aggregate.summary is Summary.COUNT:
-        return Type(Kind.INTEGER, nullable=False, range=some)
-    if aggregate.argument is None:
-        raise InputError(
-            f"{aggregate.summary.value} without an argument",
-            why="only rows can be counted without one",
-            fix="name the column",
-        )
-    of = infer(aggregate.argument, scope)
-    match aggregate.summary:
-        case Summary.COUNT_DISTINCT:
-            return Type(Kind.INTEGER, nullable=False, range=some)
-        case Summary.MIN | Summary.MAX:
-            return Type(of.kind, nullable=True, range=of.range)
-        case Summary.MEAN:
-            _addable(of, aggregate)
-            return Type(Kind.REAL, nullable=True, range=of.range)
-        case Summary.SUM:
-            _addable(of, aggregate)
-            return Type(of.kind, nullable=True)
-        case _:
-            assert_never(aggregate.summary)
-
-
-def expect(expression: Expression, scope: Mapping[str, Type], kind: Kind, role: str) -> Type:
-    """Infer a type that has to be of one kind."""
-    found = infer(expression, scope)
-    if found.kind is kind:
-        return found
-    raise InputError(
-        f"{role} is {found.kind.value}",
-        why=f"it has to be {kind.value}",
-        fix="compare the value with something",
-    )
 
 
 def _names_person(expression: Expression, relation: Relation) -> bool:
@@ -436,15 +489,14 @@ def _names_person(expression: Expression, relation: Relation) -> bool:
     match relation:
         case Scan(table):
             return isinstance(table.unit, Person) and table.unit.column == expression.name
-        case FilterRows(below, _) | JoinPublic(below, _, _, _, _) | JoinPerson(below, _, _, _):
-            return expression.name in columns_of(below) and _names_person(expression, below)
         case Project(below, columns) | PerPerson(below, columns, _):
             same = (one.expression for one in columns if one.name == expression.name)
             return any(_names_person(one, below) for one in same)
         case Union():
             return False
-        case _:
-            assert_never(relation)
+        case _:  # rows beside which there are more columns
+            below = inputs_of(relation)[0]
+            return expression.name in columns_of(below) and _names_person(expression, below)
 
 
 def same_people(left: Relation, right: Relation) -> None:
@@ -455,17 +507,6 @@ def same_people(left: Relation, right: Relation) -> None:
         "two tables are combined and one of them protects single rows or periods",
         why="only rows of the same person can be brought together",
         fix="declare the column that names the person as the unit of both tables",
-    )
-
-
-def _addable(of: Type, aggregate: PersonAggregate) -> None:
-    if of.kind is Kind.INTEGER or (of.kind is Kind.REAL and of.range is not None):
-        return
-    why = "only numbers add up" if of.kind is not Kind.REAL else "exact sums of REAL need bounds"
-    raise InputError(
-        f"{aggregate.summary.value} of a {of.kind.value} value",
-        why=why,
-        fix="declare Bounds for the column, or clamp it with LEAST and GREATEST",
     )
 
 
@@ -489,6 +530,9 @@ def _united(left: Mapping[str, Type], right: Mapping[str, Type]) -> dict[str, Ty
 
 
 def _either(first: Type, second: Type) -> Type:
+    for one, other in ((first, second), (second, first)):
+        if one.keys == (None,):  # NULL alone widens nothing
+            return other.may_be_null()
     hull = first.range.hull(second.range) if first.range and second.range else None
     keys = tuple(dict.fromkeys(first.keys + second.keys)) if first.keys and second.keys else None
     return Type(first.kind, first.nullable or second.nullable, hull, keys)

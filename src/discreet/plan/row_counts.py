@@ -1,29 +1,37 @@
-"""Counts of one person's rows, which have no bounds but the rows that the owner's limits state.
+"""Counts and sums of one person's rows, which have no bounds but those that limits give.
 
 `AVG(n)` over a subquery that counts each person's rows is answered as `AVG(LEAST(n, rows))` where
-the table states `rows`: whoever has more counts for so many, as in every other answer about it.
-Conditions and groups see the count as it is.
+the table states `rows`: whoever has more counts for so many, as in every other answer about it. A
+sum of values with bounds is held to what so many rows can add up to. Conditions and groups see
+both as they are.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from discreet.plan.expressions import Call, Column, Expression, Function, Literal
-from discreet.plan.kinds import Kind
+from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
+from discreet.plan.kinds import Kind, Range
 from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.relations import (
     FilterRows,
     JoinPerson,
-    JoinPublic,
+    MatchPerson,
+    MatchPublic,
     PerPerson,
+    PersonWindow,
     Project,
     Relation,
     Scan,
-    Summary,
     Union,
+    columns_of,
+    inputs_of,
 )
+from discreet.plan.summaries import PersonAggregate, Summary
+from discreet.plan.typing import infer
 
-_COUNTS = {Summary.COUNT, Summary.COUNT_DISTINCT}
+_COUNTS = {Summary.COUNT, Summary.COUNT_DISTINCT, Summary.SUM}
+LARGEST_SUM = 1 << 62
+"""Sums that may be larger have no bounds worth stating."""
 _BOUNDLESS = {
     AggregateFunction.COUNT,
     AggregateFunction.COUNT_PEOPLE,
@@ -31,17 +39,19 @@ _BOUNDLESS = {
 }
 
 
-def row_counts(relation: Relation) -> Mapping[str, int | None]:
-    """The columns that count one person's rows, and how many rows limits state; None where none do.
+def row_counts(relation: Relation) -> Mapping[str, Range | None]:
+    """The columns that count or add up one person's rows, and their range within the limits.
 
-    A sum of two counts, or a count of rows that a join of private tables multiplies, is none.
+    None where no limits are stated. A sum of two counts, or a count of rows that a join of private
+    tables multiplies, has none.
     """
     match relation:
         case PerPerson(below, _, aggregates):
             rows = _stated(below)
-            return {one.name: rows for one in aggregates if one.summary in _COUNTS}
-        case FilterRows(below, _):
-            return row_counts(below)
+            ranges = ((one.name, one.summary, _range(one, below, rows)) for one in aggregates)
+            return {name: of for name, summary, of in ranges if summary in _COUNTS}
+        case FilterRows() | MatchPerson() | MatchPublic() | PersonWindow():
+            return row_counts(inputs_of(relation)[0])
         case Project(below, columns):
             known = row_counts(below)
             kept = ((one.name, one.expression) for one in columns)
@@ -53,41 +63,60 @@ def row_counts(relation: Relation) -> Mapping[str, int | None]:
     return {}
 
 
+@dataclass(frozen=True, slots=True)
+class _SumRange(Range):
+    """The range of a sum, which may be NULL too."""
+
+
+def _range(one: PersonAggregate, below: Relation, rows: int | None) -> Range | None:
+    """What so many rows can add up to."""
+    if rows is None or one.summary is not Summary.SUM or one.argument is None:
+        return None if rows is None else Range(0, rows)
+    of = infer(one.argument, columns_of(below))
+    if of.range is None:
+        return None
+    ends = [min(0, rows * of.range.low), max(0, rows * of.range.high)]
+    low, high = (float(end) if of.kind is Kind.REAL else int(end) for end in ends)
+    return _SumRange(low, high) if max(-low, high) < LARGEST_SUM else None
+
+
 def _stated(relation: Relation) -> int | None:
     """The rows of one person in a relation, as far as limits state them."""
     match relation:
         case Scan(table):
             return table.limits.max_rows
-        case FilterRows(below, _) | Project(below, _) | JoinPublic(below):
-            return _stated(below)
         case Union(left, right):
             both = (_stated(left), _stated(right))
             return None if None in both else sum(rows or 0 for rows in both)
         case JoinPerson() | PerPerson():
             return None
+        case _:  # no more rows than below
+            return _stated(inputs_of(relation)[0])
 
 
-def hold_counts(aggregate: Aggregate, counts: Mapping[str, int | None]) -> Aggregate:
-    """The aggregate, with the counts that it needs bounds of held to the rows that are stated."""
+def hold_counts(aggregate: Aggregate, counts: Mapping[str, Range | None]) -> Aggregate:
+    """The aggregate, with the counts and sums that it needs bounds of held to the limits."""
     if aggregate.measure in _BOUNDLESS:
         return aggregate
     return replace(aggregate, arguments=tuple(_held(one, counts) for one in aggregate.arguments))
 
 
-def _held(argument: Expression, counts: Mapping[str, int | None]) -> Expression:
-    rows = counts.get(argument.name) if isinstance(argument, Column) else None
-    if rows is None:
+def _held(argument: Expression, counts: Mapping[str, Range | None]) -> Expression:
+    """LEAST passes over NULL, which a sum of no values stays."""
+    of = counts.get(argument.name) if isinstance(argument, Column) else None
+    if of is None:
         return argument
-    return Call(Function.LEAST, (argument, Literal(rows, Kind.INTEGER)))
+    kind = Kind.INTEGER if isinstance(of.high, int) and isinstance(of.low, int) else Kind.REAL
+    least: Expression = Call(Function.LEAST, (argument, Literal(of.high, kind)))
+    if not isinstance(of, _SumRange):
+        return least
+    least = Call(Function.GREATEST, (least, Literal(of.low, kind)))
+    return Case(((Call(Function.IS_NULL, (argument,)), Literal(None, kind)),), least)
 
 
-def held_counts(query: Query) -> Mapping[str, int]:
-    """The counts that are held to the rows that limits state."""
+def held_counts(query: Query) -> Mapping[str, Range]:
+    """The counts and sums that are held to what limits state."""
     counts = row_counts(query.relation)
     held = {name: _held(Column(name), counts) for name in counts}
     arguments = {argument for one in query.aggregates for argument in one.arguments}
-    return {
-        name: counts[name] or 0
-        for name, argument in held.items()
-        if argument != Column(name) and argument in arguments
-    }
+    return {name: of for name, of in counts.items() if of is not None and held[name] in arguments}

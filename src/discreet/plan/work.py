@@ -32,11 +32,13 @@ from discreet.plan.relations import (
     FilterRows,
     JoinPerson,
     JoinPublic,
+    MatchPerson,
+    MatchPublic,
     PerPerson,
+    PersonWindow,
     Project,
     Relation,
     Scan,
-    Summary,
     Union,
     columns_of,
     expressions_of,
@@ -47,6 +49,7 @@ from discreet.plan.relations import (
 )
 from discreet.plan.remembered import remember
 from discreet.plan.statistics import Distinct, Ranks, Statistic, needed
+from discreet.plan.summaries import Summary, WindowColumn
 from discreet.plan.texts import (
     LONGEST_CONCAT,
     longest_stored,
@@ -196,6 +199,10 @@ class _Plan:
                 return _Size(first.rows + second.rows, usual, each)
             case JoinPerson():
                 return self._joined(node, *below)
+            case MatchPerson(left, _, _, _, condition) if condition is not None:
+                # The work is that of a join, and the rows are no more than on the left.
+                pairs = self._joined(node, *below)
+                return _Size(self.sizes[id(left)].rows, below[0].usual, pairs.each)
             case PerPerson():
                 (one,) = below
                 if has_one_row_each(node):
@@ -204,7 +211,7 @@ class _Plan:
             case _:
                 return below[0]
 
-    def _joined(self, join: JoinPerson, left: _Size, right: _Size) -> _Size:
+    def _joined(self, join: JoinPerson | MatchPerson, left: _Size, right: _Size) -> _Size:
         caps = [cap or 1 for cap in join_caps(join)]
         people = max(left.rows / left.usual, right.rows / right.usual)
         usual = min(left.usual, caps[0]) * min(right.usual, caps[1])
@@ -224,10 +231,14 @@ class _Plan:
                 found = {**below[0], **{here: there.get(name, 0) for here, name in columns}}
             case JoinPerson():
                 found = {**below[0], **below[1]}
+            case PersonWindow(_, windows):
+                texts = {w.name: longest(w.argument, below[0]) for w in windows if w.argument}
+                defaults = {w.name: longest(w.default, {}) for w in windows if w.default}
+                found = below[0] | {n: max(t, defaults.get(n, 0)) for n, t in texts.items()}
             case PerPerson(_, keys, aggregates):
                 found = {key.name: longest(key.expression, below[0]) for key in keys}
                 for one in aggregates:
-                    if one.summary in {Summary.MIN, Summary.MAX} and one.argument is not None:
+                    if one.summary in _CHOSEN and one.argument is not None:
                         found[one.name] = longest(one.argument, below[0])
             case Union():
                 pairs = zip(columns_of(node), columns_of(node.right), strict=True)
@@ -235,7 +246,7 @@ class _Plan:
                     name: max(below[0].get(name, 0), below[1].get(other, 0))
                     for name, other in pairs
                 }
-            case FilterRows():
+            case FilterRows() | MatchPerson() | MatchPublic():
                 return below[0]
         return found
 
@@ -264,7 +275,7 @@ class _Plan:
             size, texts = self.sizes[id(below)], self.texts[id(below)]
             for expression in expressions_of(node):
                 known = columns_of(below)
-                if isinstance(node, JoinPerson) and not _over(expression, known):
+                if isinstance(node, JoinPerson | MatchPerson) and not _over(expression, known):
                     continue
                 yield from _priced(expression, texts, size, passes)
         ordinary, what = _BULK[type(node).__name__]
@@ -285,9 +296,12 @@ class _Plan:
         """Steps for what a row carries, and before a join is hashed and sorted by."""
         texts = sum(self.texts[id(node)].values())
         match node:
-            case JoinPerson():
+            case JoinPerson() | MatchPerson():
                 hashed = sum(_HASHED.get(of.kind, 200) for of in columns_of(node).values())
                 return 1000 + hashed + 8 * texts
+            case PersonWindow(below, windows):  # sorted by, 16 comparisons a row
+                each = 500 + 100 * len(columns_of(below)) + 8 * texts
+                return len(windows) * each + sum(2 * _looked_at(one) for one in windows)
             case PerPerson(_, _, aggregates):
                 return texts + sum(_SUMMARY.get(one.summary, 30) for one in aggregates)
         return 0
@@ -322,7 +336,14 @@ _CUT: Final = 2
 _HASHED: Final = {Kind.REAL: 1000}
 """Steps to write a value of one column as a text, and hash it; others take 200."""
 
-_SUMMARY: Final = {Summary.COUNT_DISTINCT: 200, Summary.MIN: 60, Summary.MAX: 60}
+_CHOSEN: Final = {Summary.MIN, Summary.MAX, Summary.FIRST}
+_SORTED: Final = (Summary.MEDIAN, Summary.FIRST, Summary.VARIANCE, Summary.VARIANCE_POP)
+_SUMMARY: Final = {
+    Summary.COUNT_DISTINCT: 200,
+    Summary.MIN: 60,
+    Summary.MAX: 60,
+    **dict.fromkeys(_SORTED, 1500),
+}
 """Steps of a row for one summary of a person; others take 30."""
 
 _BULK: Final = {
@@ -332,9 +353,20 @@ _BULK: Final = {
     "Union": (20, "UNION ALL"),
     "JoinPublic": (80, "a join"),
     "JoinPerson": (120, "a join"),
+    "MatchPublic": (100, "a subquery in a condition"),
+    "MatchPerson": (150, "a subquery in a condition"),
+    "PersonWindow": (400, "a window"),
     "PerPerson": (200, "a subquery per person"),
 }
 """Steps that each row of a relation takes, besides its expressions; measured, twice over."""
+
+
+def _looked_at(window: WindowColumn) -> int:
+    """Rows that an engine may look at again for each row: those of a frame whose start moves."""
+    low, high = window.frame or (None, None)
+    if low is None:
+        return 0
+    return MOST_ROWS_EACH if high is None else high - low + 1
 
 
 def _stored(columns: Mapping[str, Type]) -> dict[str, int]:

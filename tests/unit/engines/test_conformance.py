@@ -30,10 +30,10 @@ from discreet.plan.relations import (
     PerPerson,
     Project,
     Scan,
-    Summary,
     Union,
 )
 from discreet.plan.statistics import Distinct, People, Ranks, Rows, Total, needed
+from discreet.plan.summaries import Summary
 from discreet.sql.reader.read import read
 from discreet.sql.writer.compile import CompiledQuery
 from postgres_engine import PostgresEngine

@@ -14,16 +14,25 @@ from discreet.plan.builder import (
     count,
     count_distinct,
     count_people,
+    descending,
+    first,
+    lag,
+    maximum,
     mean,
     median,
     quantile,
+    row_number,
+    running,
+    stddev,
     total,
     variance,
 )
 from discreet.plan.relations import Scan
 from discreet.sql.reader.read import read
+from plan_text import plan_text
 
 VISITS = From(Scan(CLINIC.tables["visits"]))
+PATIENTS = From(Scan(CLINIC.tables["patients"]))
 
 SAME = [
     ("SELECT COUNT(*) AS n FROM visits", VISITS.agg(n=count())),
@@ -116,3 +125,63 @@ def test_numbers_of_numpy_are_numbers():
     assert built == VISITS.where(col("age") > 18).agg(n=count()).limit(3).query()
     assert canonical.read(canonical.write(built), CLINIC) == built
     assert (col("cost") > np.float32(0.1)).expression == (col("cost") > 0.1).expression
+
+
+ABOUT_PEOPLE = [
+    (
+        PATIENTS.matching(VISITS.where(col("urgent"))).agg(n=count()),
+        ["other. := same person in", "filter other."],
+    ),
+    (
+        VISITS.matching(VISITS, "city", where=col("other.day") > col("day"), some=False).agg(
+            n=count()
+        ),
+        ["same person and city = other.city and (other.day > day) in", "filter NOT(other.)"],
+    ),
+    (
+        PATIENTS.join(VISITS, where=col("other.cost") > col("income"), keep="left").agg(n=count()),
+        ["left join same person and (other.cost > income)"],
+    ),
+    (
+        VISITS.per_person("city", n=count(), c=first("city", "day"), s=stddev("age"))
+        .where(col("n") > 2)
+        .agg(m=mean("s")),
+        [
+            "per person city, n := COUNT(*), c := FIRST(city) order day, s := VARIANCE(age)",
+            "s := SQRT(s)",
+        ],
+    ),
+    (
+        VISITS.with_windows(
+            turn=row_number(descending("day")),
+            before=lag("age", "day"),
+            spent=running(total("cost"), "day", rows=(-2, 0)),
+        )
+        .where(col("turn") == 1)
+        .agg(n=count()),
+        [
+            "window turn := ROW_NUMBER() order day desc",
+            "window before := LAG(age, 1) order day",
+            "window spent := SUM(cost) order day rows (-2, 0)",
+        ],
+    ),
+    (VISITS.union(VISITS).agg(n=count()), ["union all"]),
+]
+
+
+@pytest.mark.parametrize(("question", "lines"), ABOUT_PEOPLE, ids=range(len(ABOUT_PEOPLE)))
+def test_python_asks_about_the_rows_of_one_person_too(question, lines):
+    text = plan_text(question.query())
+
+    assert [line for line in lines if line not in text] == []
+    assert canonical.read(canonical.write(question.query()), CLINIC) == question.query()
+
+
+def test_an_aggregate_that_no_person_has_is_refused():
+    with pytest.raises(InputError, match="of each person's rows"):
+        VISITS.per_person(q=quantile("age", 0.9))
+    with pytest.raises(InputError, match="an aggregate"):
+        VISITS.per_person(q=3)
+    with pytest.raises(InputError, match="over a window"):
+        VISITS.with_windows(q=running(median("age"), "day"))
+    assert VISITS.per_person(m=maximum("age")).agg(n=count())

@@ -26,12 +26,11 @@ from discreet.plan.relations import (
     Keep,
     Named,
     PerPerson,
-    PersonAggregate,
     Project,
     Scan,
-    Summary,
     Union,
 )
+from discreet.plan.summaries import PersonAggregate, Summary
 
 A, B, C = (Column(name) for name in "abc")
 YES = Literal(value=True, kind=Kind.BOOLEAN)

@@ -1,5 +1,7 @@
 """Relations: whose rows they are, how many one person has at most, and what cannot be combined."""
 
+import math
+
 import pytest
 
 from discreet.errors import InputError
@@ -13,16 +15,15 @@ from discreet.plan.relations import (
     Keep,
     Named,
     PerPerson,
-    PersonAggregate,
     Project,
     Scan,
-    Summary,
     Union,
     columns_of,
     has_one_row_each,
     join_caps,
     summary_type,
 )
+from discreet.plan.summaries import PersonAggregate, Summary
 from visits import EachRow, schema
 
 VISITS, CITIES = schema().tables["visits"], schema().tables["cities"]
@@ -81,8 +82,10 @@ def test_a_condition_is_true_or_false():
         (Summary.MIN, "amount", Kind.REAL, Range(0, 100)),
         (Summary.MAX, "street", Kind.TEXT, None),
         (Summary.MEAN, "amount", Kind.REAL, Range(0, 100)),
-        (Summary.SUM, "amount", Kind.REAL, None),
+        (Summary.SUM, "amount", Kind.REAL, Range(0, math.inf)),
         (Summary.SUM, "person", Kind.INTEGER, None),
+        (Summary.MEDIAN, "amount", Kind.REAL, Range(0, 100)),
+        (Summary.VARIANCE_POP, "amount", Kind.REAL, Range(0, math.nextafter(100, 101) ** 2 / 4)),
     ],
 )
 def test_a_summary_of_a_persons_rows_has_a_type(summary, column, kind, range_):

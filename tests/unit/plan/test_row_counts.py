@@ -46,6 +46,42 @@ def test_conditions_groups_and_bounds_that_are_asked_for_stay_as_they_are(questi
     assert plan_text(read(question, STATED)) == plan_text(read(question, CLINIC))
 
 
+SUMS = "SELECT patient_id, SUM({}) AS t FROM visits GROUP BY patient_id"
+
+
+@pytest.mark.parametrize(
+    ("of", "held"),
+    [
+        ("age", "case[IS_NULL(t) -> None:INTEGER; else GREATEST(LEAST(t, 600), 0)]"),
+        ("cost", "case[IS_NULL(t) -> None:INTEGER; else GREATEST(LEAST(t, 5000), 0)]"),
+        ("age - 60", "case[IS_NULL(t) -> None:INTEGER; else GREATEST(LEAST(t, 300), -300)]"),
+    ],
+)
+def test_a_sum_of_a_persons_rows_is_held_to_what_so_many_rows_add_up_to(of, held):
+    asked = read(OUTER.format("AVG(t)", SUMS.format(of)), STATED)
+
+    assert f"MEAN({held})" in plan_text(asked).replace(".0", "").replace("REAL", "INTEGER")
+
+
+@pytest.mark.parametrize(
+    ("of", "bound"),
+    [("cost", "LEAST(t, 1000)"), ("age - 60", "GREATEST(LEAST(t, 1000), -1000)")],
+)
+def test_a_sum_without_limits_is_refused_with_the_question_that_works(of, bound):
+    with pytest.raises(QueryRefused, match="a sum of one person's rows") as refused:
+        read(OUTER.format("AVG(t)", SUMS.format(of)), CLINIC)
+    instead = OUTER.format(f"AVG({bound})", SUMS.format(of))
+
+    assert refused.value.fix.endswith(instead)
+    assert read(instead, CLINIC)
+
+
+def test_what_limits_prove_needs_no_bounds():
+    assert read(OUTER.format("AVG(n)", COUNTS.replace("*", "DISTINCT urgent")), CLINIC)
+    assert read(OUTER.format("AVG(n)", COUNTS.replace("*", "DISTINCT age")), CLINIC)
+    assert read(OUTER.format("AVG(LEAST(t, 300))", SUMS.format("cost")), CLINIC)
+
+
 def test_rows_of_two_tables_add_up_and_a_join_of_private_rows_has_no_limit():
     both = "SELECT patient_id FROM visits UNION ALL SELECT patient_id FROM visits"
     asked = read(
@@ -95,3 +131,16 @@ def test_the_answer_says_how_many_rows_of_a_person_it_counts():
     assert said in answer.notes
     assert said in " ".join(answer.statement().split())
     assert said in " ".join(str(curator.explain(text, epsilon=1)).split())
+
+
+def test_the_answer_says_what_a_sum_of_one_person_is_held_to():
+    curator = dp.Curator.in_memory()
+    rows = pa.table({"id": [i % 500 for i in range(2000)], "x": [1.0] * 2000})
+    bounds = {"x": dp.Bounds(0, 2)}
+    budget = dp.Budget(epsilon=100, delta=1e-6)
+    curator.add("visits", rows, unit="id", budget=budget, limits=Limits(1, 5), columns=bounds)
+    text = "SELECT AVG(t) AS m FROM (SELECT id, SUM(x) AS t FROM visits GROUP BY id)"
+    answer = curator.sql(text, epsilon=50)
+
+    assert answer.table["m"].to_pylist() == [pytest.approx(4, abs=0.05)]
+    assert "t of one person is held to 0 .. 10, as the limits state" in answer.notes

@@ -9,7 +9,7 @@ import pytest
 from clinic import CLINIC
 from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.errors import InputError, QueryRefused
-from discreet.plan import canonical, relations
+from discreet.plan import canonical, relations, summaries
 from discreet.plan.expressions import Call, Column, Function, Literal
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import MOST_AGGREGATES, MOST_KEYS
@@ -129,7 +129,7 @@ def test_more_aggregates_or_keys_than_can_be_planned_are_refused():
 
 def test_the_bounds_of_joins_multiply_to_what_one_join_may_give():
     scan = Scan(VISITS)
-    one = relations.PerPerson(scan, (), (relations.PersonAggregate("n", relations.Summary.COUNT),))
+    one = relations.PerPerson(scan, (), (summaries.PersonAggregate("n", summaries.Summary.COUNT),))
     other = relations.Project(scan, (relations.Named("y", Column("x")),))
     caps = [
         relations.join_caps(relations.JoinPerson(*sides, (), relations.Keep.MATCHED))

@@ -10,7 +10,14 @@ from discreet.plan.calendar import moment
 from discreet.plan.kinds import Kind, Range
 from discreet.plan.query import AggregateFunction, Query, groupings, level_of
 from discreet.plan.reads import mentions, reads
-from discreet.plan.relations import JoinPerson, join_caps, nodes_of, tables_of, unit_of
+from discreet.plan.relations import (
+    JoinPerson,
+    MatchPerson,
+    join_caps,
+    nodes_of,
+    tables_of,
+    unit_of,
+)
 from discreet.plan.row_counts import held_counts
 from discreet.plan.schema import EachRow, KeyPath, Person, PersonPeriod, Table
 
@@ -93,17 +100,20 @@ def left_out(query: Query) -> list[str]:
 
 
 def _counted_rows(query: Query) -> list[str]:
-    """That counts of one person's rows are held to the limits."""
+    """That counts and sums of one person's rows are held to the limits."""
     return [
-        f"{name} counts at most {counted(rows, 'row')} of one person, as the limits state"
-        for name, rows in held_counts(query).items()
+        f"{name} counts at most {counted(int(of.high), 'row')} of one person, as the limits state"
+        if type(of) is Range
+        else f"{name} of one person is held to {range_words(of, Kind.REAL)}, as the limits state"
+        for name, of in held_counts(query).items()
     ]
 
 
 def _joined(query: Query) -> list[str]:
     """That joins keep a public number of rows a person, where the question has one."""
     nodes, _ = nodes_of(query.relation)
-    caps = [cap for node in nodes if isinstance(node, JoinPerson) for cap in join_caps(node) if cap]
+    joins = [node for node in nodes if isinstance(node, JoinPerson | MatchPerson)]
+    caps = [cap for node in joins for cap in join_caps(node) if cap]
     if not caps:
         return []
     return [

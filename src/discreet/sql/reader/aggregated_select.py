@@ -48,7 +48,7 @@ class AggregatedSelect:
         counts = row_counts(select.relation)
         self.aggregates = Aggregates(select.reader, select.columns, counts, per_person=per_person)
         self.reader = ExpressionReader(
-            self.syntax, self.aggregates.types, select.meaning, self._ask
+            self.syntax, self.aggregates.types, select.meaning, self._ask, look=select.rows.look
         )
         self.items: list[tuple[str, Expression, Node]] = []
         self.keys = list(groups.keys)

@@ -6,20 +6,21 @@ person's rows (`PersonAggregate`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sqlglot import exp
 
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.expressions import Call, Column, Expression, Function, Literal
-from discreet.plan.kinds import Type
-from discreet.plan.query import Aggregate, AggregateFunction, check, released_kind
-from discreet.plan.relations import PersonAggregate, Summary, summary_type
+from discreet.plan.kinds import Range, Type
+from discreet.plan.query import Aggregate, AggregateFunction, check, released_kind, summary_of
 from discreet.plan.row_counts import hold_counts
+from discreet.plan.summaries import PersonAggregate, RowOrder, Summary, summary_type
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_level
 from discreet.sql.reader.names import PERSON, Visible
+from discreet.sql.reader.person_aggregates import PERSON_ONLY
 from discreet.sql.reader.refusals import FUNCTIONS as INSTEAD
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.syntax import Node, Syntax
@@ -29,11 +30,12 @@ from discreet.sql.reader.syntax import Node, Syntax
 class AggregateCall:
     """One aggregate, before it has a name."""
 
-    measure: AggregateFunction
+    measure: AggregateFunction | Summary
     arguments: tuple[Expression, ...] = ()
     where: Expression | None = None
     level: Fraction | None = None
     sample: bool = True
+    by: tuple[RowOrder, ...] = ()
 
     def name(self, columns: Mapping[str, str]) -> str:
         """A name for it where the question gives none: avg_age, p90_age, count."""
@@ -44,10 +46,10 @@ class AggregateCall:
     def _stem(self) -> str:
         if self.level is not None:
             return "median" if self.level == Fraction(1, 2) else f"p{percent(self.level)}"
-        return _STEMS.get(self.measure, self.measure.value)
+        return _STEMS.get(self.measure, str(self.measure.value))
 
 
-_STEMS = {
+_STEMS: dict[AggregateFunction | Summary, str] = {
     AggregateFunction.COUNT_PEOPLE: "count_people",
     AggregateFunction.COUNT_DISTINCT: "count_distinct",
     AggregateFunction.COVARIANCE: "covar",
@@ -67,7 +69,7 @@ class Aggregates:
         self,
         reader: ExpressionReader,
         columns: Sequence[Visible],
-        counts: Mapping[str, int | None],
+        counts: Mapping[str, Range | None],
         *,
         per_person: bool,
     ) -> None:
@@ -119,6 +121,9 @@ class Aggregates:
         return self._reader.syntax
 
     def _column(self, asked: AggregateCall, node: Node) -> Expression:
+        if self._per_person and asked.measure is AggregateFunction.STDDEV:
+            squared = self._column(replace(asked, measure=AggregateFunction.VARIANCE), node)
+            return self._reader.call(node, Function.SQRT, squared)
         if asked not in self._asked:
             column = Column(f"\0{len(self._asked)}")
             self._asked[asked], self._columns[asked] = node, column
@@ -138,32 +143,36 @@ class Aggregates:
         return Type(released_kind(release))
 
     def _release(self, asked: AggregateCall, name: str) -> Aggregate:
+        assert isinstance(asked.measure, AggregateFunction)  # noqa: S101 - `_read` refused others
         bare = Aggregate(
             name, asked.measure, asked.arguments, asked.where, asked.level, asked.sample
         )
         return hold_counts(bare, self._counts)
 
     def _uncounted(self, node: Node, error: InputError) -> Refusal:
-        """A count of one person's rows without limits, and the same question with one."""
+        """A count or sum of one person's rows without limits, and the same question with one."""
         measured = node.this if isinstance(node, exp.Filter) else node
         counts = set(map(Column, self._counts))
         columns = (c for c in measured.find_all(exp.Column) if self._reader.checked(c) in counts)
-        start, end = self._syntax.place(next(columns))
-        text = self._syntax.text
+        column = next(columns)
+        start, end = self._syntax.place(column)
+        of = self._reader.types[self._reader.checked(column).name]  # type: ignore[union-attr]
+        text, inner = self._syntax.text, self._syntax.text[start:end]
+        most = f"LEAST({inner}, 50)" if not of.nullable else f"LEAST({inner}, 1000)"
+        most = f"GREATEST({most}, -1000)" if of.range is None else most
         return Refusal(
             "unbounded_count",
-            f"{error.what}: a count of one person's rows",
+            f"{error.what}: a {'sum' if of.nullable else 'count'} of one person's rows",
             "one person could have any number of rows, and no limits on them are stated",
-            "say how many rows of one person may count, as in "
-            f"{text[:start]}LEAST({text[start:end]}, 50){text[end:]}",
+            f"say how much of one person may count, as in {text[:start]}{most}{text[end:]}",
         )
 
     def _summary(self, asked: AggregateCall, name: str, node: Node) -> PersonAggregate:
-        summary = _SUMMARIES.get(asked.measure)
+        summary = summary_of(asked.measure, asked.level, sample=asked.sample)
         if summary is None:
             raise self._syntax.refuse(node, _PER_PERSON)
         argument = asked.arguments[0] if asked.arguments else None
-        return PersonAggregate(name, summary, argument, asked.where)
+        return PersonAggregate(name, summary, argument, asked.where, asked.by)
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -178,6 +187,9 @@ class Aggregates:
         if kind in _SINGLES:
             measure, sample = _SINGLES[kind]
             return [AggregateCall(measure, (self._argument(node),), where, sample=sample)]
+        if self._per_person and kind in PERSON_ONLY:
+            summary, argument, where, by = PERSON_ONLY[kind](self._reader, node, where)
+            return [AggregateCall(summary, (argument,), where, by=by)]
         raise self._unknown(node)
 
     def filtered(self, node: Node, where: Expression | None) -> list[AggregateCall]:
@@ -306,18 +318,11 @@ _PAIRS: dict[type[Node], tuple[AggregateFunction, bool]] = {
     exp.CovarPop: (AggregateFunction.COVARIANCE, False),
     exp.Corr: (AggregateFunction.CORRELATION, True),
 }
-_SUMMARIES = {
-    AggregateFunction.COUNT: Summary.COUNT,
-    AggregateFunction.COUNT_DISTINCT: Summary.COUNT_DISTINCT,
-    AggregateFunction.SUM: Summary.SUM,
-    AggregateFunction.MEAN: Summary.MEAN,
-    AggregateFunction.MIN: Summary.MIN,
-    AggregateFunction.MAX: Summary.MAX,
-}
 _PER_PERSON = Refusal(
     "per_person_aggregate",
     "this aggregate is asked of each person's rows",
-    "per person there are COUNT, COUNT(DISTINCT x), SUM, AVG, MIN and MAX",
+    "per person there are COUNT, COUNT(DISTINCT x), SUM, AVG, MIN, MAX, MEDIAN, STDDEV, VARIANCE, "
+    "BOOL_OR, BOOL_AND, ARG_MIN, ARG_MAX, ANY_VALUE, FIRST and LAST in an order",
     "use one of them in the subquery, or aggregate in the outer question",
 )
 _LIST = Refusal(

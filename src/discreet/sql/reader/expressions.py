@@ -39,8 +39,8 @@ AGGREGATES = (exp.AggFunc, exp.Filter, exp.WithinGroup)
 class ExpressionReader:
     """Reads expressions over columns of known types.
 
-    `resolve` says what a name means, `ask` what an aggregate does; None refuses aggregates, since
-    they stand in `clause`.
+    `resolve` says what a name means, `ask` what an aggregate does, `look` what a subquery or window
+    does; None refuses them, since they stand in `clause`.
     """
 
     syntax: Syntax
@@ -48,6 +48,7 @@ class ExpressionReader:
     resolve: Resolve
     ask: Ask | None = None
     clause: str = "WHERE"
+    look: Ask | None = None
 
     def read(self, node: Node | None) -> Expression:
         """The expression that a node means."""
@@ -55,6 +56,10 @@ class ExpressionReader:
             raise self.syntax.refuse(None, _MISSING)
         if isinstance(node, AGGREGATES):
             return self._aggregate(node)
+        if self.look is not None and looks_up(node):
+            return self.syntax.remember(self.look(node), node)
+        if isinstance(node, exp.IgnoreNulls) and isinstance(node.this, exp.AnyValue):
+            return self.read(self.syntax.part(node, "this"))  # how the parser reads ANY_VALUE
         rule = RULES.get(type(node)) or FUNCTIONS.get(type(node))
         if rule is None:
             raise self.unknown(node)
@@ -176,7 +181,22 @@ Rule: TypeAlias = Callable[[ExpressionReader, Node], Expression]
 def has_aggregate(node: Node) -> bool:
     """Whether an aggregate stands anywhere in an expression, outside of subqueries."""
     found = node.walk(prune=lambda part: isinstance(part, exp.Query))
-    return any(isinstance(part, AGGREGATES) for part in found)
+    return any(isinstance(part, AGGREGATES) and not _is_windowed(part) for part in found)
+
+
+def _is_windowed(node: Node) -> bool:
+    """Whether a function is what a window computes, and no aggregate."""
+    above = node.parent
+    if isinstance(above, exp.Filter | exp.IgnoreNulls | exp.RespectNulls) and node is above.this:
+        return _is_windowed(above)
+    return isinstance(above, exp.Window) and node is above.this
+
+
+def looks_up(node: Node) -> bool:
+    """Whether a node asks about other rows: a subquery, or a window."""
+    if isinstance(node, exp.In):
+        return node.args.get("query") is not None
+    return isinstance(node, exp.Window | exp.Exists)
 
 
 def function_name(syntax: Syntax, node: Node) -> str:

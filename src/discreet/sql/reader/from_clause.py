@@ -6,14 +6,16 @@ from typing import TypeVar
 from sqlglot import exp
 
 from discreet.errors import InputError, QueryRefused
-from discreet.plan.relations import Scan, Union
+from discreet.plan.relations import Scan
 from discreet.plan.schema import PublicTable, Schema
-from discreet.sql.reader.joins import Public, join
+from discreet.sql.reader.joins import Public, is_loose, join
+from discreet.sql.reader.lookups import names_one
 from discreet.sql.reader.names import NamedRelation, Visible, check_name, nearest, scan_columns
 from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, SET_OPERATION, Refusal
 from discreet.sql.reader.released_values import Answer, read_over
 from discreet.sql.reader.select import SelectReader
-from discreet.sql.reader.syntax import Node, Syntax, Word
+from discreet.sql.reader.set_operations import combine
+from discreet.sql.reader.syntax import Node, Syntax, Word, conjuncts
 
 Source = TypeVar(
     "Source", NamedRelation, Public, Answer, NamedRelation | Answer, NamedRelation | Public | Answer
@@ -43,76 +45,157 @@ class RelationReader:
                 return inner.select(node, whole=whole)
             case exp.Subquery():
                 return inner.read(self.syntax.part(node, "this"), whole=whole)
-            case exp.Union():
-                return inner.union(node)
-            case exp.Except() | exp.Intersect():
-                raise self.syntax.refuse(node, SET_OPERATION)
+            case exp.Union() | exp.Except() | exp.Intersect():
+                return inner.combined(node)
             case exp.Table():
                 raise self.syntax.refuse_clause(node, "joins")
         raise self.syntax.refuse(node, NODES.get(type(node).__name__, ROW_OUTPUT))
 
     def select(self, node: Node, *, whole: bool) -> NamedRelation | Answer:
         """One SELECT."""
-        source = self._from(node)
+        source, where = self._from(node)
         if isinstance(source, Answer):
             return read_over(self.syntax, node, source)
-        return SelectReader(self.syntax, node, source, whole=whole).read()
+        if isinstance(source, Public):
+            raise self.syntax.refuse(node.args["from_"], _PUBLIC_ONLY)
+        return SelectReader(self, node, source, where, whole=whole).read()
 
-    def union(self, node: Node) -> NamedRelation:
-        """UNION ALL: columns by position, named by the left."""
-        if self.syntax.part(node, "distinct") is not False:
-            raise self.syntax.refuse(node, SET_OPERATION)
-        left = self._side(self.syntax.part(node, "this"))
-        right = self._side(self.syntax.part(node, "expression"))
+    def combined(self, node: Node) -> NamedRelation:
+        """UNION, INTERSECT or EXCEPT: columns by position, named by the left."""
+        left = self.rows(self.syntax.part(node, "this"), _UNION_OF_ANSWERS)
+        right = self.rows(self.syntax.part(node, "expression"), _UNION_OF_ANSWERS)
         if len(left.columns) != len(right.columns):
             raise self.syntax.refuse(node, _UNEQUAL)
+        distinct = self.syntax.part(node, "distinct")
+        if distinct is False and not isinstance(node, exp.Union):
+            raise self.syntax.refuse(node, _ALL)
         try:
-            relation = Union(left.relation, right.relation)
+            return combine(left, right, type(node) if distinct is not False else None)
         except InputError as error:
             raise self.syntax.blame(node, error) from None
-        pairs = zip(left.columns, right.columns, strict=True)
-        return NamedRelation(relation, tuple(_either(a, b) for a, b in pairs))
+        except LookupError:
+            raise self.syntax.refuse(node, SET_OPERATION) from None
 
-    def _side(self, node: Node) -> NamedRelation:
+    def rows(self, node: Node, otherwise: Refusal) -> NamedRelation:
+        """A subquery that has to give rows."""
         found = self.read(node)
         if isinstance(found, Answer):
-            raise self.syntax.refuse(node, _UNION_OF_ANSWERS)
+            raise self.syntax.refuse(node, otherwise)
         return found
+
+    def sources(self, select: Node) -> tuple[NamedRelation | Public, list[Node] | None]:
+        """The FROM of a subquery inside a condition, and what it has left of WHERE."""
+        inner = self._with(select)
+        found, where = inner._from(select)  # noqa: SLF001 - another one of us
+        if isinstance(found, Answer):
+            raise self.syntax.refuse(select, _ANSWER_JOINED)
+        return found, where
+
+    def public_select(self, node: Node) -> tuple[Node, Public] | None:
+        """A SELECT from a public table alone, and the table; None where it is none."""
+        while isinstance(node, exp.Subquery) and node.args.get("with_") is None:
+            node = self.syntax.part(node, "this")
+        plain = isinstance(node, exp.Select) and not node.args.get("joins")
+        clause = node.args.get("from_") if plain and node.args.get("with_") is None else None
+        if clause is None or not isinstance(clause.this, exp.Table):
+            return None
+        found = self._source(self.syntax.part(clause, "this"), 1)
+        if not isinstance(found, Public):
+            return None
+        self.syntax.part(node, "from_")
+        distinct = self.syntax.part(node, "distinct")
+        for part in ("group", "having", "limit", "offset", "order", "qualify"):
+            if node.args.get(part) is not None or (distinct is not None and distinct.args):
+                raise self.syntax.refuse(node, _PUBLIC_LIST)
+        return node, found
 
     # --- FROM ------------------------------------------------------------------------------------
 
-    def _from(self, node: Node) -> NamedRelation | Answer:
+    def _from(self, node: Node) -> tuple[NamedRelation | Public | Answer, list[Node] | None]:
+        """The rows of FROM, and what is left of WHERE where conditions of it have joined tables."""
         clause = self.syntax.part(node, "from_")
         if clause is None:
             raise self.syntax.refuse(node, _NO_FROM)
         first = self._source(self.syntax.part(clause, "this"), 1)
-        joins = node.args.get("joins")
-        if isinstance(first, Answer) and not joins:
-            return first
+        joins = node.args.get("joins") or []
         if isinstance(first, Answer):
-            return read_over(self.syntax, node, first)  # which refuses joins
+            return (read_over(self.syntax, node, first) if joins else first), None  # or refuses
+        self.syntax.parts(node, "joins")
+        where = self._conjuncts(node) if any(map(is_loose, joins)) else None
+        if where is not None and any(self._keeps_right(one) for one in joins):
+            raise self.syntax.refuse(node, _COMMA_OUTER)
+        waiting: list[tuple[NamedRelation | Public, Node]] = []
+        names = [first.columns[0].source]
+        for number, one in enumerate(joins, start=2):
+            right = self._source(self.syntax.part(one, "this"), number)
+            if isinstance(right, Answer):
+                raise self.syntax.refuse(one, _ANSWER_JOINED)
+            names.append(self._new_name(names, right, one))
+            waiting.append((right, one))
         source: NamedRelation | Public = first
-        for number, one in enumerate(self.syntax.parts(node, "joins"), start=2):
-            source = self._joined(source, one, number)
+        while waiting:
+            at = self._next(source, waiting, where)
+            right, one = waiting.pop(at)
+            used = self._joining(source, right, where or []) if is_loose(one) else []
+            source = join(self.syntax, source, right, one, used)
+            where = where if where is None else [c for c in where if c not in used]
         if isinstance(source, Public):
-            raise self.syntax.refuse(clause, _PUBLIC_ONLY)
-        return source
+            return source, where
+        place = {name: at for at, name in enumerate(["(using)", *names])}
+        ordered = sorted(source.columns, key=lambda column: place[column.source])
+        return replace(source, columns=tuple(ordered)), where
 
-    def _joined(self, left: NamedRelation | Public, node: Node, number: int) -> NamedRelation:
-        right = self._source(self.syntax.part(node, "this"), number)
-        if isinstance(right, Answer):
-            raise self.syntax.refuse(node, _ANSWER_JOINED)
-        known = {column.source.lower() for column in left.columns}
-        again = [c.source for c in right.columns if c.source.lower() in known]
-        if again:
-            what = Refusal(
-                "duplicate_name",
-                f"two tables in FROM are called {again[0]}",
-                "a name has to mean one of them",
-                "give one another name with AS",
-            )
-            raise self.syntax.refuse(node, what)
-        return join(self.syntax, left, right, node)
+    def _next(
+        self,
+        source: NamedRelation | Public,
+        waiting: list[tuple[NamedRelation | Public, Node]],
+        where: list[Node] | None,
+    ) -> int:
+        """The first table that can be joined now; those of inner joins may come in any order."""
+        for at, (right, one) in enumerate(waiting):
+            both_public = isinstance(source, Public) and isinstance(right, Public)
+            loose = is_loose(one)
+            if not both_public and (not loose or self._joining(source, right, where or [])):
+                return at
+            if one.args.get("side") or str(one.args.get("kind") or "") in {"SEMI", "ANTI"}:
+                return 0
+        return 0
+
+    def _joining(
+        self, left: NamedRelation | Public, right: NamedRelation | Public, where: list[Node]
+    ) -> list[Node]:
+        """The conditions that name columns of both tables, and of no other."""
+        found = []
+        for condition in where:
+            columns = list(condition.find_all(exp.Column))
+            sides = [[names_one(self.syntax, c, s.columns) for s in (left, right)] for c in columns]
+            nested = condition.find(exp.Query, exp.Window) is not None
+            if nested or not all(map(any, sides)):
+                continue
+            if any(one and not other for one, other in sides) and any(o for _, o in sides):
+                found.append(condition)
+        return found
+
+    def _conjuncts(self, node: Node) -> list[Node]:
+        where = self.syntax.part(node, "where")
+        if where is None:
+            return []
+        return list(conjuncts(self.syntax, self.syntax.part(where, "this"), exp.And))
+
+    def _keeps_right(self, node: Node) -> bool:
+        return str(node.args.get("side") or "").upper() in {"RIGHT", "FULL"}
+
+    def _new_name(self, names: list[str], right: NamedRelation | Public, node: Node) -> str:
+        name = right.columns[0].source
+        if name.lower() not in {one.lower() for one in names}:
+            return name
+        what = Refusal(
+            "duplicate_name",
+            f"two tables in FROM are called {name}",
+            "a name has to mean one of them",
+            "give one another name with AS",
+        )
+        raise self.syntax.refuse(node, what)
 
     def _source(self, node: Node, number: int) -> NamedRelation | Public | Answer:
         """A table, a name from WITH, or a subquery, under its alias."""
@@ -219,12 +302,6 @@ def _column_names(found: NamedRelation | Public | Answer) -> tuple[str, ...]:
     return found.names if isinstance(found, Answer) else tuple(c.name for c in found.columns)
 
 
-def _either(left: Visible, right: Visible) -> Visible:
-    """A column of a union: it identifies whom both sides do."""
-    both = left.identities & right.identities
-    return Visible(left.name, left.column, "", both, left.absent or right.absent)
-
-
 _UNION_OUTPUT = Refusal(
     "set_operation",
     "the question is a UNION ALL of rows",
@@ -237,9 +314,27 @@ _UNION_OF_ANSWERS = Refusal(
     "each of them is priced by itself",
     "ask two questions, or use GROUPING SETS",
 )
+_ALL = Refusal(
+    "set_operation",
+    "INTERSECT ALL or EXCEPT ALL",
+    "rows are kept or left out whole, and not by how often they stand",
+    "leave ALL out",
+)
+_COMMA_OUTER = Refusal(
+    "join",
+    "a comma in FROM beside a RIGHT or FULL join",
+    "engines join what is on the right of the comma first",
+    "write JOIN ... ON for every table",
+)
+_PUBLIC_LIST = Refusal(
+    "subquery",
+    "IN over a public table that is grouped, ordered or cut",
+    "only its rows and a condition on them are looked at",
+    "write IN (SELECT column FROM table WHERE ...)",
+)
 _UNEQUAL = Refusal(
     "set_operation",
-    "UNION ALL of different numbers of columns",
+    "UNION, INTERSECT or EXCEPT of different numbers of columns",
     "columns are matched by position",
     "select as many values on both sides",
 )

@@ -2,7 +2,9 @@
 
 A condition is taken apart into its conjuncts. What a join of the plan cannot hold stays a filter
 above it where that has the same meaning (inner joins), or below it on the right side (left joins);
-the rest is refused. A join that does not name the person is never narrowed to one that does.
+the rest is refused. A join that does not name the person is never narrowed to one that does. FULL
+joins are a left join and the rows on the right that meet none; SEMI and ANTI joins ask whether a
+row meets one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,23 +13,27 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from discreet.errors import InputError
-from discreet.plan.expressions import Call, Column, Expression, Function
-from discreet.plan.kinds import Type
+from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
+from discreet.plan.kinds import Kind, Type
 from discreet.plan.relations import (
     FilterRows,
     JoinPerson,
     JoinPublic,
     Keep,
+    MatchPerson,
+    MatchPublic,
     Named,
     Project,
     Relation,
+    Union,
     columns_of,
 )
 from discreet.plan.schema import PublicTable
-from discreet.plan.typing import parts_of
+from discreet.plan.typing import infer, parts_of
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.names import PERSON, NamedRelation, Visible, fresh, resolve
 from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.released_values import Lift
 from discreet.sql.reader.syntax import Node, Syntax, conjuncts
 
 
@@ -48,20 +54,31 @@ class Condition:
 
 
 def join(
-    syntax: Syntax, left: NamedRelation | Public, right: NamedRelation | Public, node: Node
+    syntax: Syntax,
+    left: NamedRelation | Public,
+    right: NamedRelation | Public,
+    node: Node,
+    where: Sequence[Node] = (),
 ) -> NamedRelation:
-    """The rows of a join, with the columns of both sides in the order of the text."""
-    kind = _kind(syntax, node)
+    """The rows of a join, with the columns of both sides in the order of the text.
+
+    `where` are the conditions of WHERE that join tables after a comma.
+    """
+    kind = _kind(syntax, node, loose=bool(where))
     match left, right:
+        case NamedRelation(), _ if kind in {"SEMI", "ANTI"}:
+            return RowJoin(syntax, left, right, node).picked(some=kind == "SEMI")
+        case NamedRelation(), NamedRelation() if kind == "FULL":
+            joined = RowJoin(syntax, left, right, node, Keep.ALL).full()
         case NamedRelation(), NamedRelation() if kind == "RIGHT":
-            joined = _Join(syntax, right, left, node, Keep.ALL).private()
+            joined = RowJoin(syntax, right, left, node, Keep.ALL).private()
         case NamedRelation(), NamedRelation():
-            joined = _Join(syntax, left, right, node, _KEEP[kind]).private()
-        case NamedRelation(), Public() if kind != "RIGHT":
-            joined = _Join(syntax, left, right, node, _KEEP[kind]).public()
-        case Public(), NamedRelation() if kind != "LEFT":
+            joined = RowJoin(syntax, left, right, node, _KEEP[kind], where).private()
+        case NamedRelation(), Public() if kind in _KEEP:
+            joined = RowJoin(syntax, left, right, node, _KEEP[kind], where).public()
+        case Public(), NamedRelation() if kind in {"INNER", "RIGHT"}:
             keep = Keep.ALL if kind == "RIGHT" else Keep.MATCHED
-            joined = _Join(syntax, right, left, node, keep).public()
+            joined = RowJoin(syntax, right, left, node, keep, where).public()
         case _:
             raise syntax.refuse(node, _PUBLIC_FIRST)
     return _in_order(joined, left)
@@ -74,22 +91,30 @@ def _in_order(joined: NamedRelation, left: NamedRelation | Public) -> NamedRelat
     return NamedRelation(joined.relation, tuple(ordered))
 
 
-def _kind(syntax: Syntax, node: Node) -> str:
-    """INNER, LEFT or RIGHT; others are refused."""
+def _kind(syntax: Syntax, node: Node, *, loose: bool) -> str:
+    """INNER, LEFT, RIGHT, FULL, SEMI or ANTI; others are refused."""
     side = str(syntax.part(node, "side") or "").upper()
     kind = str(syntax.part(node, "kind") or "").upper()
     if node.args.get("method"):
         raise syntax.refuse_clause(node, "method")
-    if node.args.get("on") is None and not node.args.get("using"):
+    if node.args.get("on") is None and not node.args.get("using") and not loose:
         raise syntax.refuse(node, _CROSS)
-    if side == "" and kind in {"", "INNER"}:
+    if side == "" and kind in {"", "INNER", "CROSS"}:
         return "INNER"
-    if side in {"LEFT", "RIGHT"} and kind in {"", "OUTER"}:
+    if side in {"LEFT", "RIGHT", "FULL"} and kind in {"", "OUTER"}:
         return side
-    raise syntax.refuse(node, _FULL if side == "FULL" else _SEMI)
+    if side in {"", "LEFT"} and kind in {"SEMI", "ANTI"}:
+        return kind
+    raise syntax.refuse(node, _SPECIAL)
 
 
-class _Join:
+def is_loose(node: Node) -> bool:
+    """Whether tables stand side by side, and WHERE says which rows meet."""
+    bare = not any(node.args.get(part) for part in ("on", "using", "method", "side"))
+    return bare and str(node.args.get("kind") or "").upper() in {"", "CROSS"}
+
+
+class RowJoin:
     """One join: rows on the left, rows or a public table on the right (sides as in the plan)."""
 
     def __init__(
@@ -98,7 +123,8 @@ class _Join:
         left: NamedRelation,
         right: NamedRelation | Public,
         node: Node,
-        keep: Keep,
+        keep: Keep = Keep.MATCHED,
+        where: Sequence[Node] = (),
     ) -> None:
         self.syntax = syntax
         self.left = left
@@ -108,7 +134,7 @@ class _Join:
         self.own = frozenset(columns_of(left.relation))
         self.types: dict[str, Type] = {**columns_of(left.relation), **_types(self.right)}
         self.hidden: set[str] = set()
-        self.conditions = list(self._conditions())
+        self.conditions = list(self._conditions(where)) if isinstance(node, exp.Join) else []
 
     def private(self) -> NamedRelation:
         """A join of private rows: the same person, and further equalities."""
@@ -119,12 +145,104 @@ class _Join:
         if not any(self._same_person(a, b) for a, b in pairs):
             raise self.syntax.refuse(self.node, self._no_person())
         on = tuple(pair for pair in pairs if not self._implied(*pair))
-        below, above = self._filters(rest)
-        relation: Relation = right.relation
-        for condition in below:
+        if self.keep is Keep.MATCHED:
+            joined = self._build(JoinPerson, self.left.relation, right.relation, on, self.keep)
+            return self._above(joined, rest)
+        theirs = [one for one in rest if self._side(one.expression) == "right"]
+        others = [one for one in rest if one not in theirs]
+        relation = self._filtered(right.relation, theirs)
+        fields = (self.left.relation, relation, on, self.keep, _all(others))
+        return self._above(self._build(JoinPerson, *fields), ())
+
+    def full(self) -> NamedRelation:
+        """A left join, and below it the rows on the right that meet none on the left."""
+        right = self.right
+        if not isinstance(right, NamedRelation):  # pragma: no cover - `join` sends rows
+            raise TypeError
+        pairs, rest = self._pairs()
+        if not any(self._same_person(a, b) for a, b in pairs):
+            raise self.syntax.refuse(self.node, self._no_person())
+        on = tuple(pair for pair in pairs if not self._implied(*pair))
+        condition, name = _all(rest), fresh("met", {one.lower() for one in self.types})
+        joined = self._build(
+            JoinPerson, self.left.relation, right.relation, on, Keep.ALL, condition
+        )
+        back = tuple((there, here) for here, there in on)
+        alone = self._build(MatchPerson, right.relation, self.left.relation, back, name, condition)
+        alone = self._build(FilterRows, alone, Call(Function.NOT, (Column(name),)))
+        nulls = [
+            Named(c, Literal(None, of.kind)) for c, of in columns_of(self.left.relation).items()
+        ]
+        kept = [Named(c, Column(c)) for c in columns_of(right.relation)]
+        united = self._build(Union, joined, self._build(Project, alone, (*nulls, *kept)))
+        return self._merged(self._above(united, ()))
+
+    def _merged(self, joined: NamedRelation) -> NamedRelation:
+        """USING (x) after a FULL join: the value of either side, under the bare name."""
+        columns = [replace(c, absent=True) for c in joined.columns]
+        relation, merged = joined.relation, list[Visible]()
+        for left, right in self.using:
+            name = fresh(left.name, {one.lower() for one in columns_of(relation)})
+            either = Call(Function.COALESCE, (Column(left.column), Column(right.column)))
+            old = tuple(Named(c, Column(c)) for c in columns_of(relation))
+            relation = self._build(Project, relation, (*old, Named(name, either)))
+            both = left.identities & right.identities
+            absent = left.absent or right.absent
+            merged.append(Visible(left.name, name, "(using)", both, absent))
+        hidden = {c.column for pair in self.using for c in pair}
+        shown = [replace(c, hidden=c.hidden or c.column in hidden) for c in columns]
+        return NamedRelation(relation, (*merged, *shown))
+
+    def picked(self, *, some: bool) -> NamedRelation:
+        """The rows on the left that meet some on the right, or none."""
+        name = fresh("met", {one.lower() for one in self.types})
+        relation, condition = self.matched(name)
+        condition = condition if some else Call(Function.NOT, (condition,))
+        return NamedRelation(self._build(FilterRows, relation, condition), self.left.columns)
+
+    def matched(self, name: str) -> tuple[Relation, Expression]:
+        """The rows on the left with a new column, and the condition that they meet some."""
+        pairs, rest = self._pairs()
+        sides = {id(one): self._side(one.expression) for one in rest}
+        theirs = [one for one in rest if sides[id(one)] == "right"]
+        both = [one for one in rest if sides[id(one)] == "both"]
+        right = self.right
+        if isinstance(right, Public):
+            relation = self._matched_public(name, right, pairs, theirs, both)
+        else:
+            if not any(self._same_person(a, b) for a, b in pairs):
+                raise self.syntax.refuse(self.node, self._no_person())
+            on = tuple(pair for pair in pairs if not self._implied(*pair))
+            there = self._filtered(right.relation, theirs)
+            fields = (self.left.relation, there, on, name, _all(both))
+            relation = self._build(MatchPerson, *fields)
+        no = Literal(value=False, kind=Kind.BOOLEAN)
+        mine = [one.expression for one in rest if one not in theirs and one not in both]
+        parts: list[Expression] = [Column(name)]
+        parts += (Call(Function.COALESCE, (one, no)) for one in mine)
+        return relation, parts[0] if len(parts) == 1 else Call(Function.AND, tuple(parts))
+
+    def _matched_public(
+        self,
+        name: str,
+        right: Public,
+        pairs: Sequence[tuple[Expression, Expression]],
+        theirs: Sequence[Condition],
+        both: Sequence[Condition],
+    ) -> Relation:
+        if both or not all(isinstance(there, Column) for _, there in pairs):
+            raise self.syntax.refuse(both[0].node if both else self.node, _PUBLIC_MATCH)
+        here = (column.column for column in right.columns)
+        stored = dict(zip(here, right.table.columns, strict=True))
+        lift = Lift(self.syntax, {Column(old): new for old, new in stored.items()}, ())
+        condition = _all([replace(c, expression=lift.lift(c.expression, c.node)) for c in theirs])
+        on = tuple((a, stored[b.name]) for a, b in pairs if isinstance(b, Column))
+        return self._build(MatchPublic, self.left.relation, right.table, on, name, condition)
+
+    def _filtered(self, relation: Relation, conditions: Sequence[Condition]) -> Relation:
+        for condition in conditions:
             relation = self._build(FilterRows, relation, condition.expression)
-        joined = self._build(JoinPerson, self.left.relation, relation, on, self.keep)
-        return self._above(joined, above)
+        return relation
 
     def public(self) -> NamedRelation:
         """A join with a public table: its whole key, and further conditions above."""
@@ -144,35 +262,45 @@ class _Join:
                 rest.append(condition)
         if len(keys) < len(right.table.key):
             raise self.syntax.refuse(self.node, _needs_key(right.table))
-        if rest and self.keep is Keep.ALL:
-            raise self.syntax.refuse(rest[0].node, _LEFT_CONDITION)
         on = tuple(keys[key] for key in right.table.key)
         columns = tuple(stored.items())
         joined = self._build(JoinPublic, self.left.relation, right.table, on, self.keep, columns)
-        return self._above(joined, rest)
+        holds_too = _all(rest) if self.keep is Keep.ALL else None
+        if holds_too is None:
+            return self._above(joined, rest)
+        # A row meets at most one row of the table: where the rest does not hold, it meets none.
+        types = columns_of(joined)
+        values = {
+            here: Case(((holds_too, Column(here)),), Literal(None, types[here].kind))
+            for here in stored
+        }
+        named = tuple(Named(name, values.get(name, Column(name))) for name in types)
+        return self._above(self._build(Project, joined, named), ())
 
     # --- conditions ------------------------------------------------------------------------------
 
-    def _conditions(self) -> Iterator[Condition]:
+    def _conditions(self, where: Sequence[Node]) -> Iterator[Condition]:
+        self.using: list[tuple[Visible, Visible]] = []
         for identifier in self.syntax.parts(self.node, "using"):
             yield self._using(identifier)
         on = self.syntax.part(self.node, "on")
-        if on is None:
-            return
+        parts = [] if on is None else list(conjuncts(self.syntax, bare(self.syntax, on), exp.And))
         columns = (*self.left.columns, *self.right.columns)
 
         def meaning(node: exp.Column) -> Expression:
             return Column(resolve(self.syntax, node, columns).column)
 
         reader = ExpressionReader(self.syntax, self.types, meaning, clause="ON")
-        for node in conjuncts(self.syntax, _bare(self.syntax, on), exp.And):
-            yield Condition(reader.checked(_bare(self.syntax, node)), node)
+        for node in (*parts, *where):
+            yield Condition(reader.checked(bare(self.syntax, node)), node)
 
     def _using(self, identifier: Node) -> Condition:
         """USING (x): equal on both sides, and afterwards one column."""
         name = exp.Column(this=identifier.copy())
         self.syntax.word(identifier)
-        sides = [resolve(self.syntax, name, s.columns).column for s in (self.left, self.right)]
+        visible = [resolve(self.syntax, name, s.columns) for s in (self.left, self.right)]
+        sides = [one.column for one in visible]
+        self.using.append((visible[0], visible[1]))
         self.hidden.add(sides[1])
         equal = Call(Function.EQUAL, (Column(sides[0]), Column(sides[1])))
         reader = ExpressionReader(self.syntax, self.types, _no_names)
@@ -185,11 +313,16 @@ class _Join:
         rest: list[Condition] = []
         for condition in self.conditions:
             pair = self._pair(condition.expression)
-            if pair is None:
+            if pair is None or not (self._alike(*pair) or self._same_person(*pair)):
                 rest.append(condition)
             else:
                 pairs.append(pair)
         return pairs, rest
+
+    def _alike(self, left: Expression, right: Expression) -> bool:
+        """Whether values are of one kind; others are compared as numbers, row by row."""
+        public = isinstance(self.right, Public)
+        return public or infer(left, self.types).kind is infer(right, self.types).kind
 
     def _pair(self, expression: Expression) -> tuple[Expression, Expression] | None:
         """Both sides of an equality, if one is over the left and one over the right."""
@@ -209,15 +342,6 @@ class _Join:
         if used <= self.own:
             return "left"
         return "both" if used & self.own else "right"
-
-    def _filters(self, rest: Sequence[Condition]) -> tuple[list[Condition], list[Condition]]:
-        """Conditions to apply to the right side before a left join, or after an inner one."""
-        if self.keep is Keep.MATCHED:
-            return [], list(rest)
-        for condition in rest:
-            if self._side(condition.expression) != "right":
-                raise self.syntax.refuse(condition.node, _LEFT_CONDITION)
-        return list(rest), []
 
     def _same_person(self, left: Expression, right: Expression) -> bool:
         first, second = self._visible(left), self._visible(right)
@@ -239,8 +363,7 @@ class _Join:
     # --- results ---------------------------------------------------------------------------------
 
     def _above(self, joined: Relation, conditions: Sequence[Condition]) -> NamedRelation:
-        for condition in conditions:
-            joined = self._build(FilterRows, joined, condition.expression)
+        joined = self._filtered(joined, conditions)
         outer = self.keep is Keep.ALL
         there = tuple(
             replace(c, absent=c.absent or outer, hidden=c.hidden or c.column in self.hidden)
@@ -299,7 +422,34 @@ def _columns(expression: Expression) -> Iterator[str]:
         yield from _columns(part)
 
 
-def _bare(syntax: Syntax, node: Node) -> Node:
+def _all(conditions: Sequence[Condition]) -> Expression | None:
+    parts = tuple(one.expression for one in conditions)
+    return (parts[0] if len(parts) == 1 else Call(Function.AND, parts)) if parts else None
+
+
+def holds(node: Node) -> bool:
+    """Whether a condition keeps rows for which it is true, so that NULL and false are one."""
+    above = node.parent
+    while isinstance(above, exp.And | exp.Paren):
+        above = above.parent
+    return isinstance(above, exp.Where)
+
+
+def public_condition(syntax: Syntax, public: Public, where: Sequence[Node]) -> Expression | None:
+    """The conditions on a public table, over its stored columns."""
+
+    def meaning(node: exp.Column) -> Expression:
+        return Column(resolve(syntax, node, public.columns).column)
+
+    def nested(node: Node) -> Expression:
+        raise syntax.refuse(node, _PUBLIC_MATCH)
+
+    reader = ExpressionReader(syntax, public.table.columns, meaning, look=nested)
+    return _all([Condition(reader.checked(bare(syntax, node)), node) for node in where])
+
+
+def bare(syntax: Syntax, node: Node) -> Node:
+    """A node without the parentheses around it."""
     while isinstance(node, exp.Paren):
         node = syntax.part(node, "this")
     return node
@@ -325,27 +475,22 @@ _CROSS = Refusal(
     "every row would meet everybody's rows",
     "join on the column that names the person, or on the key of a public table",
 )
-_FULL = Refusal(
+_SPECIAL = Refusal(
     "join",
-    "a FULL join",
-    "it is not among the joins that are answered",
-    "use a LEFT join, or UNION ALL of both tables",
+    "a join that is not among those that are answered",
+    "its rows would not be told by the person and a condition",
+    "use JOIN, LEFT, RIGHT, FULL, SEMI or ANTI JOIN",
 )
-_SEMI = Refusal(
+_PUBLIC_MATCH = Refusal(
     "join",
-    "a SEMI, ANTI or other special join",
-    "it is not among the joins that are answered",
-    "use a LEFT join and test its columns with IS NULL",
+    "a row is compared with rows of a public table by more than equal columns",
+    "each row would have to be tested with every row of the table",
+    "compare with = column, and put conditions on the table's own columns",
 )
 _PUBLIC_FIRST = Refusal(
     "join",
-    "a join that keeps all rows of a public table, or joins two public tables",
-    "a row of the answer's table has to belong to a person",
-    "begin FROM with the private table, and join public tables to it",
-)
-_LEFT_CONDITION = Refusal(
-    "join",
-    "a LEFT join with a condition on the left side, or one that is no equality",
-    "it would have to be tested while joining",
-    "move the condition to WHERE, or into a subquery on the right side",
+    "a join that keeps all rows of a public table, or joins two public tables alone",
+    "rows that belong to nobody would be counted among people's",
+    "begin FROM with the private table, and join public tables to it; groups that nobody is in are "
+    "answered where the owner has declared their Keys",
 )

@@ -56,15 +56,15 @@ ROW_OUTPUT = Refusal(
 )
 WINDOW = Refusal(
     "window",
-    "a window function is asked for",
-    "it gives a value for each row, and rows are somebody's",
-    "aggregate with GROUP BY; totals over groups come from ROLLUP",
+    "a window function over the rows of many people",
+    "the value beside a row would depend on other people's rows",
+    "put the column that names the person in PARTITION BY",
 )
 _SUBQUERY = Refusal(
     "subquery",
     "a subquery stands inside an expression",
     "rows would depend on other people's rows",
-    "join on the column that names the person, or ask a question of its own",
+    "write id IN (SELECT person ...), EXISTS, or a join on the column that names the person",
 )
 _COLLECTION = Refusal(
     "collection",
@@ -98,9 +98,9 @@ _NOW = Refusal(
 )
 SET_OPERATION = Refusal(
     "set_operation",
-    "UNION, INTERSECT and EXCEPT compare the rows of different people",
+    "UNION, INTERSECT or EXCEPT of rows that do not name the same person in one column",
     "a row of one person would hide or keep that of another",
-    "use UNION ALL inside FROM, and aggregate over it",
+    "select the column that names the person on both sides, or use UNION ALL",
 )
 _LATERAL = Refusal(
     "lateral",
@@ -219,7 +219,10 @@ CLAUSES = {
         "unknown_column", "a schema stands before a column", fix="name table.column"
     ),
     ("Distinct", "on"): Refusal(
-        "distinct", "DISTINCT ON picks rows", ROW_OUTPUT.why, "group by the column"
+        "distinct",
+        "DISTINCT ON without ORDER BY",
+        "which row it keeps would be anything",
+        "add ORDER BY, the columns of DISTINCT ON first",
     ),
     ("Union", "by_name"): Refusal(
         "set_operation", "UNION BY NAME is used", fix="list the columns of both sides in one order"

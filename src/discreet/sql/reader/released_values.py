@@ -24,7 +24,8 @@ from discreet.plan.expressions import (
 )
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Query, SortKey, released_columns
-from discreet.plan.relations import Named, expect
+from discreet.plan.relations import Named
+from discreet.plan.summaries import expect
 from discreet.sql.reader.expressions import ExpressionReader, has_aggregate
 from discreet.sql.reader.literals import read_whole
 from discreet.sql.reader.names import Visible, bare_word, resolve

@@ -8,7 +8,7 @@ A whole question has to be an answer; FROM takes rows, or one answer alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from sqlglot import exp
 
@@ -16,27 +16,45 @@ from discreet.errors import InputError
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import FilterRows, Named, Project, Relation, columns_of
 from discreet.sql.reader.aggregated_select import LIMIT, ORDER, AggregatedSelect
-from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.group_by import GroupReader, Groups
-from discreet.sql.reader.names import NamedRelation, Visible, resolve
+from discreet.sql.reader.lookups import Lookups
+from discreet.sql.reader.names import NamedRelation, Visible, bare_word, lookup, resolve
 from discreet.sql.reader.refusals import ROW_OUTPUT, Refusal
 from discreet.sql.reader.released_values import Answer
 from discreet.sql.reader.select_list import Item, name_items, read_items
-from discreet.sql.reader.syntax import Node, Syntax
+from discreet.sql.reader.syntax import Node
+from discreet.sql.reader.windows import pick_first
+
+if TYPE_CHECKING:
+    from discreet.sql.reader.from_clause import RelationReader
 
 
 class SelectReader:
     """Reads one SELECT over the rows of its FROM."""
 
-    def __init__(self, syntax: Syntax, select: Node, rows: NamedRelation, *, whole: bool) -> None:
-        self.syntax = syntax
+    def __init__(
+        self,
+        tables: "RelationReader",
+        select: Node,
+        rows: NamedRelation,
+        where: list[Node] | None,
+        *,
+        whole: bool,
+    ) -> None:
+        self.syntax = syntax = tables.syntax
         self.select = select
         self.whole = whole
         self.columns = rows.columns
-        self.relation = self._filtered(rows)
-        self.reader = self._row_reader(self.relation, "an aggregate")
-        self.rows = self._row_reader(self.relation, "GROUP BY")
+        self.lookups = Lookups(tables, rows, select)
+        self._filter(where)
+        self.reader = self.lookups.reader("an aggregate")
+        self.rows = self.lookups.reader("GROUP BY")
         self.items = read_items(syntax, select, self.columns)
+
+    @property
+    def relation(self) -> Relation:
+        """The rows, with the columns that subqueries and windows have added so far."""
+        return self.lookups.relation
 
     def read(self) -> NamedRelation | Answer:
         """Rows or an answer."""
@@ -69,16 +87,13 @@ class SelectReader:
             return relation
         return self.build(node, Project, relation, tuple(Named(n, e) for n, e in columns))
 
-    def _row_reader(self, relation: Relation, clause: str) -> ExpressionReader:
-        return ExpressionReader(self.syntax, columns_of(relation), self.meaning, clause=clause)
-
-    def _filtered(self, rows: NamedRelation) -> Relation:
+    def _filter(self, rest: list[Node] | None) -> None:
+        """WHERE, or what joins have left of it."""
         where = self.syntax.part(self.select, "where")
-        if where is None:
-            return rows.relation
-        node = self.syntax.part(where, "this")
-        condition = self._row_reader(rows.relation, "WHERE").checked(node)
-        return self.build(node, FilterRows, rows.relation, condition)
+        whole = [] if where is None else [self.syntax.part(where, "this")]
+        for node in whole if rest is None else rest:
+            condition = self.lookups.reader("WHERE").checked(node)
+            self.lookups.build(node, FilterRows, condition)
 
     def _groups(self) -> Groups | None:
         """The groups of the question; None where rows are asked for."""
@@ -91,7 +106,7 @@ class SelectReader:
             if group is not None or aggregated:
                 raise self.syntax.refuse(self.select, _DISTINCT_ANSWER)
             if distinct.args.get("on") is not None:
-                raise self.syntax.refuse_clause(distinct, "on")
+                return None  # rows, of which `_pick` keeps the first ones
             return reader.of_items(self.items)
         if group is not None:
             return reader.read(group)
@@ -100,13 +115,46 @@ class SelectReader:
     def _read_key(self, item: Item) -> Expression:
         if item.aggregates:
             raise self.syntax.refuse(item.node, _AGGREGATE_KEY)
-        return item.read(self.rows)
+        distinct = self.select.args.get("group") is None  # which is after windows
+        return item.read(self.lookups.reader("DISTINCT", windows=True) if distinct else self.rows)
+
+    def _qualify(self, expressions: Sequence[Expression]) -> None:
+        """QUALIFY: a condition on windows, and on what they are called."""
+        clause = self.syntax.part(self.select, "qualify")
+        if clause is None:
+            return
+        named = {i.alias: e for i, e in zip(self.items, expressions, strict=True) if i.alias}
+
+        def meaning(node: exp.Column) -> Expression:
+            word = bare_word(self.syntax, node)
+            if word is not None and not lookup(self.syntax, node, self.columns)[0]:
+                for alias, expression in named.items():
+                    if word.names(alias):
+                        return expression
+            return self.meaning(node)
+
+        reader = self.lookups.reader("QUALIFY", (), meaning, windows=True)
+        node = self.syntax.part(clause, "this")
+        self.lookups.build(node, FilterRows, reader.checked(node))
+
+    def _pick(self, ordered: Node) -> None:
+        """DISTINCT ON (person, ...) ... ORDER BY: the first row of each value."""
+        distinct = self.select.args["distinct"]
+        keys = self.syntax.part(self.syntax.part(distinct, "on"), "expressions")
+        self.syntax.part(self.select, "order")
+        pick_first(self.lookups, distinct, keys, ordered)
 
     def _plain_rows(self) -> NamedRelation:
-        expressions = [item.read(self.rows) for item in self.items]
+        reader = self.lookups.reader("SELECT", windows=True)
+        expressions = [item.read(reader) for item in self.items]
         if self.whole:
             raise self.syntax.refuse(self.items[0].node, ROW_OUTPUT)
-        for part, refusal in (("limit", LIMIT), ("offset", LIMIT), ("order", ORDER)):
+        self._qualify(expressions)
+        refused = {"limit": LIMIT, "offset": LIMIT, "order": ORDER}
+        if self.select.args.get("distinct") is not None and self.select.args.get("order"):
+            self._pick(self.select.args["order"])
+            del refused["order"]
+        for part, refusal in refused.items():
             if self.select.args.get(part) is not None:
                 raise self.syntax.refuse(self.select.args[part], refusal)
         names = name_items(self.syntax, self.items, [None] * len(self.items))

@@ -8,19 +8,20 @@ once, under a name of WITH.
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
-from discreet.plan.expressions import Column, Expression, Function
-from discreet.plan.kinds import Kind, Type
+from discreet.plan.expressions import Column
+from discreet.plan.kinds import Kind
 from discreet.plan.relations import (
     FilterRows,
     JoinPerson,
     JoinPublic,
     Keep,
+    MatchPerson,
+    MatchPublic,
     PerPerson,
-    PersonAggregate,
+    PersonWindow,
     Project,
     Relation,
     Scan,
-    Summary,
     Union,
     columns_of,
     inputs_of,
@@ -29,12 +30,10 @@ from discreet.plan.relations import (
     unit_of,
 )
 from discreet.plan.schema import PERSON, EachRow
-from discreet.plan.statistics import grid
 from discreet.plan.texts import LONGEST_TEXT
-from discreet.plan.typing import infer
 from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.integers import on_grid, saturated
 from discreet.sql.writer.stored_view import view_name
+from discreet.sql.writer.summaries import render_per_person, render_windows
 
 
 def render_relation(relation: Relation, dialect: Dialect, salt: str) -> str:
@@ -69,8 +68,14 @@ def _render(relation: Relation, sources: Sequence[str], dialect: Dialect, salt: 
             return _join_public(relation, sources[0], dialect)
         case JoinPerson():
             return _join_person(relation, sources, dialect, salt)
+        case MatchPublic():
+            return _match_public(relation, sources[0], dialect)
+        case MatchPerson():
+            return _match_person(relation, sources, dialect, salt)
+        case PersonWindow():
+            return render_windows(relation, sources[0], dialect)
         case PerPerson():
-            return _per_person(relation, sources[0], dialect)
+            return render_per_person(relation, sources[0], dialect)
         case Union(left, right):
             return _union(left, right, sources, dialect)
         case _:
@@ -101,24 +106,87 @@ def _join_public(join: JoinPublic, source: str, dialect: Dialect) -> str:
 
 
 def _join_person(join: JoinPerson, sources: Sequence[str], dialect: Dialect, salt: str) -> str:
-    name = dialect.identifier
+    columns = ["l.*", *(f"r.{dialect.identifier(column)}" for column in columns_of(join.right))]
+    kind = "JOIN" if join.keep is Keep.MATCHED else "LEFT JOIN"
+    one, other = _sides(join, sources, dialect, salt)
+    return (
+        f"SELECT {', '.join(columns)} FROM {one} AS l {kind} {other} AS r ON {_meet(join, dialect)}"
+    )
+
+
+def _meet(join: JoinPerson | MatchPerson, dialect: Dialect) -> str:
+    """When rows of both sides meet; no two of their columns have one name."""
+    person = dialect.identifier(PERSON)
     left, right = columns_of(join.left), columns_of(join.right)
-    conditions = [f"l.{name(PERSON)} = r.{name(PERSON)}"]
+    conditions = [f"l.{person} = r.{person}"]
     conditions += [
         f"{dialect.render(a, left, prefix='l')} = {dialect.render(b, right, prefix='r')}"
         for a, b in join.on
     ]
-    columns = ["l.*", *(f"r.{name(column)}" for column in right)]
-    kind = "JOIN" if join.keep is Keep.MATCHED else "LEFT JOIN"
+    if join.condition is not None:
+        conditions.append(dialect.render(join.condition, {**left, **right}))
+    return " AND ".join(conditions)
+
+
+def _sides(
+    join: JoinPerson | MatchPerson, sources: Sequence[str], dialect: Dialect, salt: str
+) -> list[str]:
+    """The sources of both sides, with so many rows a person as may meet."""
     sides = zip(sources, (join.left, join.right), join_caps(join), strict=True)
-    one, other = (
+    return [
         source if cap is None else _capped(source, relation, cap, dialect, salt)
         for source, relation, cap in sides
+    ]
+
+
+def _match_public(match: MatchPublic, source: str, dialect: Dialect) -> str:
+    """A left join with the different values there, of which a row meets at most one."""
+    scope, name = columns_of(match.input), dialect.identifier
+    there = list(dict.fromkeys(column for _, column in match.on))
+    listed = ["1 AS hit", *(f"{name(column)} AS c{i}" for i, column in enumerate(there))]
+    where = ""
+    if match.condition is not None:
+        where = f" WHERE {dialect.render(match.condition, match.table.columns)}"
+    others = (
+        f"(SELECT DISTINCT {', '.join(listed)} FROM {view_name(match.table.name, dialect)}{where})"
     )
+    conditions = [
+        f"{dialect.render(here, scope, prefix='l')} = r.c{there.index(column)}"
+        for here, column in match.on
+    ]
+    return _marked(match.name, source, others, conditions or ["TRUE"], dialect)
+
+
+def _marked(
+    column: str, source: str, others: str, conditions: Sequence[str], dialect: Dialect
+) -> str:
     return (
-        f"SELECT {', '.join(columns)} FROM {one} AS l {kind} {other} AS r "
-        f"ON {' AND '.join(conditions)}"
+        f"SELECT l.*, r.hit IS NOT NULL AS {dialect.identifier(column)} FROM {source} AS l "
+        f"LEFT JOIN {others} AS r ON {' AND '.join(conditions)}"
     )
+
+
+def _match_person(match: MatchPerson, sources: Sequence[str], dialect: Dialect, salt: str) -> str:
+    """As with a public table; under a condition, the rows that meet one and those that do not."""
+    left, right, name = columns_of(match.left), columns_of(match.right), dialect.identifier
+    person = name(PERSON)
+    one, other = _sides(match, sources, dialect, salt)
+    if match.condition is None:
+        there = [f"{dialect.render(b, right)} AS c{i}" for i, (_, b) in enumerate(match.on)]
+        others = f"(SELECT DISTINCT {', '.join([f'{person} AS hit', *there])} FROM {other} AS s)"
+        here = [dialect.render(a, left, prefix="l") for a, _ in match.on]
+        conditions = [f"l.{person} = r.hit", *(f"{a} = r.c{i}" for i, a in enumerate(here))]
+        return _marked(match.name, one, others, conditions, dialect)
+    mine = dialect.named("mine", f"SELECT * FROM {one} AS s", once=True)
+    theirs = dialect.named("theirs", f"SELECT * FROM {other} AS s", once=True)
+    meet = _meet(match, dialect)
+    columns = ", ".join(f"l.{name(column)}" for column in (PERSON, *left))
+    met, unmet = (
+        f"SELECT {columns}, {str(some).upper()} AS {name(match.name)} "
+        f"FROM {dialect.matching('mine AS l', 'theirs AS r', meet, some=some)}"
+        for some in (True, False)
+    )
+    return f"WITH {mine}, {theirs} {met} UNION ALL {unmet}"
 
 
 def _capped(source: str, relation: Relation, most: int, dialect: Dialect, salt: str) -> str:
@@ -184,66 +252,3 @@ def _union(left: Relation, right: Relation, sources: Sequence[str], dialect: Dia
         f"SELECT {', '.join(top)} FROM {sources[0]} AS s UNION ALL "
         f"SELECT {', '.join(bottom)} FROM {sources[1]} AS s"
     )
-
-
-def _per_person(relation: PerPerson, source: str, dialect: Dialect) -> str:
-    scope = columns_of(relation.input)
-    name = dialect.identifier
-    keys = [f"{dialect.render(k.expression, scope)} AS {name(k.name)}" for k in relation.keys]
-    summaries = [
-        f"{_summary(aggregate, scope, dialect)} AS {name(aggregate.name)}"
-        for aggregate in relation.aggregates
-    ]
-    columns = [*_person(relation, dialect), *keys, *summaries]
-    positions = ", ".join(str(i + 1) for i in range(1 + len(keys)))
-    return f"SELECT {', '.join(columns)} FROM {source} AS s GROUP BY {positions}"
-
-
-def _summary(aggregate: PersonAggregate, scope: Mapping[str, Type], dialect: Dialect) -> str:
-    argument = "*" if aggregate.argument is None else dialect.render(aggregate.argument, scope)
-    where = ""
-    if aggregate.where is not None:
-        where = f" FILTER (WHERE {dialect.render(aggregate.where, scope)})"
-    match aggregate.summary:
-        case Summary.COUNT:
-            return f"COUNT({argument}){where}"
-        case Summary.COUNT_DISTINCT:
-            return f"COUNT(DISTINCT {argument}){where}"
-        case Summary.MIN | Summary.MAX:
-            assert aggregate.argument is not None  # noqa: S101 - narrowing: summary_type refused it
-            kind = infer(aggregate.argument, scope).kind
-            return dialect.extreme(aggregate.summary.value, argument, kind, where)
-        case Summary.SUM | Summary.MEAN:
-            assert aggregate.argument is not None  # noqa: S101 - narrowing: summary_type refused it
-            return _exact_sum(aggregate, aggregate.argument, scope, where, dialect)
-        case _:
-            assert_never(aggregate.summary)
-
-
-def _exact_sum(
-    aggregate: PersonAggregate,
-    argument: Expression,
-    scope: Mapping[str, Type],
-    where: str,
-    dialect: Dialect,
-) -> str:
-    """A sum that no order of rows can change: of integers, or of integers on a grid."""
-    of = infer(argument, scope)
-    text = dialect.render(argument, scope)
-    count, real = dialect.as_double(f"COUNT({text}){where}"), dialect.real
-    if of.kind is Kind.INTEGER:
-        summed = dialect.sum(text, where)
-        if aggregate.summary is Summary.SUM:
-            return saturated(summed, dialect)
-        return real(Function.DIVIDE, dialect.as_double(summed), count)
-    assert of.range is not None  # noqa: S101 - narrowing: summary_type refused it
-    fine = grid(of.range.low, of.range.high, whole=False)
-    steps = dialect.as_double(dialect.sum(on_grid(text, fine, dialect), where))
-    centre = dialect.double(fine.centre)
-    away = real(Function.MULTIPLY, steps, dialect.double(fine.step))
-    if aggregate.summary is Summary.MEAN:
-        # Rounding to the grid may lead out of the range by a step, which types do not know of.
-        low, high = dialect.double(of.range.low), dialect.double(of.range.high)
-        mean = real(Function.ADD, centre, real(Function.DIVIDE, away, count))
-        return dialect.choose([(f"{mean} < {low}", low), (f"{mean} > {high}", high)], mean)
-    return real(Function.ADD, real(Function.MULTIPLY, centre, count), away)

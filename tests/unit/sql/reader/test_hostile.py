@@ -163,7 +163,10 @@ def test_what_is_no_text_is_bad_input(text):
             "COUNT(DISTINCT CAST(age AS VARCHAR) || '/' || CAST(city AS VARCHAR))",
         ),
         ("SELECT COUNT(*) FROM visits WHERE DATE_DIFF('week', day, seen) = 1", "DATE_DIFF('day', "),
-        ("SELECT COUNT(*) FROM visits SEMI JOIN patients ON patient_id = id", "IS NULL"),
+        (
+            "SELECT COUNT(*) FROM visits SEMI JOIN patients ON city = sex",
+            "patient_id = patients.id",
+        ),
         ("SELECT SUM(visit_id) FROM visits", "LEAST(GREATEST("),
     ],
 )
@@ -171,8 +174,8 @@ def test_what_a_hint_says_to_ask_instead_is_answered(refused, instead):
     working = {
         "COUNT(DISTINCT": f"SELECT {instead} FROM visits",
         "DATE_DIFF": "SELECT COUNT(*) FROM visits WHERE DATE_DIFF('day', day, seen) = 1",
-        "SEMI": "SELECT COUNT(*) FROM visits LEFT JOIN patients ON patient_id = id"
-        " WHERE id IS NOT NULL",
+        "SEMI": "SELECT COUNT(*) FROM visits SEMI JOIN patients"
+        " ON city = sex AND visits.patient_id = patients.id",
         "SUM": "SELECT SUM(LEAST(GREATEST(visit_id, 0), 100)) FROM visits",
     }
     with pytest.raises(QueryRefused) as caught:

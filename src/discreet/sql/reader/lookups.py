@@ -1,0 +1,254 @@
+"""What a SELECT asks about other rows: EXISTS, IN (SELECT ...) and windows, each a new column.
+
+The rows of the SELECT get a column for each of them (`MatchPerson`, `MatchPublic`,
+`PersonWindow`), and the expression names that column. So they can stand wherever a condition or a
+value can; they are about rows of the same person or of a public table, or refused.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from discreet.errors import InputError
+from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
+from discreet.plan.kinds import Kind, Type
+from discreet.plan.relations import MatchPerson, MatchPublic, Named, Project, Relation, columns_of
+from discreet.sql.reader.expressions import ExpressionReader
+from discreet.sql.reader.joins import Condition, Public, RowJoin, bare, holds, public_condition
+from discreet.sql.reader.names import PERSON, NamedRelation, Visible, fresh, lookup, resolve
+from discreet.sql.reader.refusals import NODES, Refusal
+from discreet.sql.reader.syntax import Node, Syntax, conjuncts
+from discreet.sql.reader.windows import read_window
+
+if TYPE_CHECKING:
+    from discreet.sql.reader.from_clause import RelationReader
+
+
+class Lookups:
+    """The rows of one SELECT, with the columns that its conditions and values have asked for."""
+
+    def __init__(self, tables: "RelationReader", rows: NamedRelation, select: Node) -> None:
+        self.tables = tables
+        self.syntax: Syntax = tables.syntax
+        self.columns = rows.columns
+        self.relation = rows.relation
+        self.types: dict[str, Type] = dict(columns_of(rows.relation))
+        self._select = select
+        self._found: dict[int, tuple[Node, Expression]] = {}
+
+    def reader(
+        self,
+        clause: str,
+        outer: Sequence[Visible] = (),
+        resolve_name: Callable[[exp.Column], Expression] | None = None,
+        *,
+        windows: bool = False,
+    ) -> ExpressionReader:
+        """A reader of expressions over the rows; names that they lack are those of `outer`."""
+
+        def meaning(node: exp.Column) -> Expression:
+            known = [c for c in (self.columns, outer) if c and names_one(self.syntax, node, c)]
+            return Column(resolve(self.syntax, node, known[0] if known else self.columns).column)
+
+        look = self.ask if windows else self.find
+        names = resolve_name or meaning
+        return ExpressionReader(self.syntax, self.types, names, clause=clause, look=look)
+
+    def build(self, node: Node, kind: Callable[..., Relation], *fields: object) -> None:
+        """The rows below another relation from now on."""
+        try:
+            self.relation = kind(self.relation, *fields)
+        except InputError as error:
+            raise self.syntax.blame(node, error) from None
+        self.types.update(columns_of(self.relation))
+
+    def ask(self, node: Node) -> Expression:
+        """A window or a subquery."""
+        if not isinstance(node, exp.Window):
+            return self.find(node)
+        return self._once(node, lambda: read_window(self, node, self._select))
+
+    def find(self, node: Node) -> Expression:
+        """A subquery inside an expression, or a window that is known already."""
+        match node:
+            case exp.Exists():
+                return self._once(node, lambda: self._exists(node))
+            case exp.In():
+                return self._once(node, lambda: self._in(node))
+            case exp.Window() if id(node) in self._found:
+                return self._found[id(node)][1]
+            case exp.Window():
+                raise self.syntax.refuse(node, _WINDOW_PLACE)
+        raise self.syntax.refuse(node, NODES["Subquery"])
+
+    def _once(self, node: Node, read: Callable[[], Expression]) -> Expression:
+        """What a node means; a key that is selected too is one and the same column."""
+        if id(node) not in self._found:
+            self._found[id(node)] = node, read()
+        return self._found[id(node)][1]
+
+    def fresh(self, name: str, *others: Sequence[str]) -> str:
+        """A name that neither the rows nor others have."""
+        taken = {one.lower() for names in (self.types, *others) for one in names}
+        return fresh(name, taken)
+
+    # --- EXISTS ----------------------------------------------------------------------------------
+
+    def _exists(self, node: Node) -> Expression:
+        select = self.syntax.part(node, "this")
+        while isinstance(select, exp.Subquery):
+            select = self.syntax.part(select, "this")
+        if not isinstance(select, exp.Select):
+            raise self.syntax.refuse(node, _EXISTS_SHAPE)
+        for part in ("group", "having", "qualify", "limit", "offset", "order", "distinct"):
+            if select.args.get(part) is not None:
+                raise self.syntax.refuse(select.args[part], _EXISTS_SHAPE)
+        self._check_items(select)
+        source, rest = self.tables.sources(select)
+        where = rest if rest is not None else self._where(select)
+        join = RowJoin(self.syntax, NamedRelation(self.relation, self.columns), source, node)
+        join.conditions = self._conditions(join, where, select)
+        theirs = () if isinstance(join.right, Public) else columns_of(join.right.relation)
+        name = self.fresh("exists", list(join.types), list(theirs))
+        self.relation, condition = join.matched(name)
+        self.types[name] = columns_of(self.relation)[name]
+        return condition
+
+    def _conditions(self, join: RowJoin, where: Sequence[Node], select: Node) -> list[Condition]:
+        """The conditions of a subquery: over its own columns, and over those of the rows here."""
+        columns = (*join.right.columns, *self.columns)
+        if isinstance(join.right, Public):
+            inner = Lookups(self.tables, NamedRelation(self.relation, columns), select)
+            inner.columns = join.right.columns
+        else:
+            inner = Lookups(self.tables, join.right, select)
+        inner.types.update(join.types)
+        reader = inner.reader("WHERE", self.columns)
+        found = [Condition(reader.checked(bare(self.syntax, node)), node) for node in where]
+        if isinstance(join.right, NamedRelation):
+            join.right = NamedRelation(inner.relation, join.right.columns)
+        return found
+
+    def _where(self, select: Node) -> list[Node]:
+        where = self.syntax.part(select, "where")
+        if where is None:
+            return []
+        return list(conjuncts(self.syntax, self.syntax.part(where, "this"), exp.And))
+
+    def _check_items(self, select: Node) -> None:
+        """What EXISTS selects means nothing; constants, * and columns are passed over."""
+        for item in self.syntax.parts(select, "expressions"):
+            if not isinstance(item, exp.Star | exp.Literal | exp.Column | exp.Boolean | exp.Null):
+                raise self.syntax.refuse(item, _EXISTS_SHAPE)
+            for part in item.walk():
+                for name in part.args:
+                    self.syntax.part(part, name)
+
+    # --- IN --------------------------------------------------------------------------------------
+
+    def _in(self, node: Node) -> Expression:
+        operand, query = self.syntax.part(node, "this"), self.syntax.part(node, "query")
+        if isinstance(operand, exp.Tuple) or self._is_correlated(query):
+            raise self.syntax.refuse(node, _IN_ROWS)
+        public = self.tables.public_select(query)
+        if public is not None:
+            return self._in_public(node, operand, *public)
+        value = self.reader("IN").checked(operand)
+        found = self.tables.rows(query, _IN_ANSWER)
+        here = next((c for c in self.columns if Column(c.column) == value), None)
+        (there, *more) = found.columns
+        same = here is not None and here.identities & there.identities
+        if more or here is None or not same or not (here.owns and there.owns):
+            raise self.syntax.refuse(node, _IN_PEOPLE)
+        name = self.fresh("in")
+        other = fresh(f"{name} {there.name}", {one.lower() for one in (*self.types, name)})
+        right = Project(found.relation, (Named(other, Column(there.column)),))
+        on = () if PERSON in same else ((value, Column(other)),)
+        self.build(node, MatchPerson, right, on, name)
+        return Column(name)
+
+    def _is_correlated(self, query: Node) -> bool:
+        """Whether a subquery names a table of the question around it, and none of its own."""
+        own = {table.alias_or_name.lower() for table in query.find_all(exp.Table, exp.Subquery)}
+        around = {column.source.lower() for column in self.columns}
+        named = {column.table.lower() for column in query.find_all(exp.Column)}
+        return bool(named & (around - own))
+
+    def _in_public(self, node: Node, operand: Node, select: Node, public: Public) -> Expression:
+        """NULL where it is neither known to be in the list nor known not to be, as in SQL."""
+        value = self.reader("IN").checked(operand)
+        condition = public_condition(self.syntax, public, self._where(select))
+        items = self.syntax.parts(select, "expressions")
+        if len(items) != 1 or not isinstance(items[0], exp.Column):
+            raise self.syntax.refuse(node, _IN_COLUMN)
+        column = resolve(self.syntax, items[0], public.columns).column
+        name = self.fresh("in")
+        self.build(node, MatchPublic, public.table, ((value, column),), name, condition)
+        mark: Expression = Column(name)
+        if holds(node):
+            return mark
+        unknown: list[Expression] = []
+        if self.types_of(value).nullable:
+            some = self.fresh("any")
+            self.build(node, MatchPublic, public.table, (), some, condition)
+            unknown.append(Call(Function.AND, (Call(Function.IS_NULL, (value,)), Column(some))))
+        if public.table.columns[column].nullable:
+            missing = Call(Function.IS_NULL, (Column(column),))
+            both = missing if condition is None else Call(Function.AND, (condition, missing))
+            null = self.fresh("null")
+            self.build(node, MatchPublic, public.table, (), null, both)
+            unknown.append(Column(null))
+        if not unknown:
+            return mark
+        either = unknown[0] if len(unknown) == 1 else Call(Function.OR, tuple(unknown))
+        truth, nothing = Literal(value=True, kind=Kind.BOOLEAN), Literal(None, Kind.BOOLEAN)
+        return Case(((mark, truth), (either, nothing)), Literal(value=False, kind=Kind.BOOLEAN))
+
+    def types_of(self, expression: Expression) -> Type:
+        """The type of an expression over the rows."""
+        return self.reader("IN").check(expression, self._select)
+
+
+def names_one(syntax: Syntax, node: exp.Column, columns: Sequence[Visible]) -> bool:
+    """Whether a name means a column among these."""
+    return bool(lookup(syntax, node, columns)[0])
+
+
+_EXISTS_SHAPE = Refusal(
+    "subquery",
+    "EXISTS of more than SELECT, FROM and WHERE",
+    "only whether a row of the same person is there is asked",
+    "group in a subquery of FROM: id IN (SELECT person FROM ... GROUP BY person HAVING ...)",
+)
+_IN_ANSWER = Refusal(
+    "subquery",
+    "IN over groups of many people",
+    "rows would depend on other people's rows",
+    "group the subquery by the column that names the person, or ask for the groups first",
+)
+_IN_PEOPLE = Refusal(
+    "subquery",
+    "IN (SELECT ...) that is not about the same person on both sides",
+    "whether a row counts would depend on other people's rows",
+    "compare the columns that name the person, as in id IN (SELECT person FROM ...), or put "
+    "conditions on both rows in EXISTS (SELECT 1 FROM ... WHERE person = id AND ...)",
+)
+_IN_ROWS = Refusal(
+    "subquery",
+    "IN of several values, or over a subquery that names columns of the question around it",
+    "IN compares one value with those of a question that stands by itself",
+    "write EXISTS (SELECT 1 FROM ... WHERE person = id AND ...) with all conditions in WHERE",
+)
+_IN_COLUMN = Refusal(
+    "subquery",
+    "IN over a public table that does not select one of its columns",
+    "values are compared with a column",
+    "select one column, or use EXISTS",
+)
+_WINDOW_PLACE = Refusal(
+    "window",
+    "a window function stands in a condition or a key",
+    "it is computed after rows are filtered and grouped",
+    "select it under a name in a subquery, and use the name; or write QUALIFY",
+)

@@ -1,0 +1,202 @@
+"""Questions about people as sets and each person's history mean what DuckDB would understand.
+
+The rows that are counted are those of the plan; the same text is asked of DuckDB itself.
+"""
+
+# ruff: noqa: S608 - the questions are made here, of fixed parts
+
+from functools import cache
+
+import duckdb
+import pytest
+
+from clinic import CLINIC
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.errors import QueryRefused
+from discreet.plan.bounding import ContributionBounds, NoiseKind
+from discreet.plan.query import AggregateFunction
+from discreet.plan.relations import columns_of
+from discreet.plan.schema import Schema
+from discreet.sql.reader.read import read
+from discreet.sql.writer.compile import SECRET
+from discreet.sql.writer.relations import render_relation
+from recording import moved_too_far
+from reference.growth import Seeded
+from reference.people_questions import arrow, grow, stored
+
+PEOPLE = 14
+TIED = Schema({"visits": CLINIC.tables["visits"]})
+SCHEMA = Schema({n: CLINIC.tables[n] for n in ("visits", "patients", "tests", "cities")})
+
+
+@cache
+def engines(*, without=None):
+    """An engine of ours and a plain one over the same rows, perhaps without one person."""
+    tables = stored(PEOPLE, "people questions")
+    for name, person in (("visits", "patient_id"), ("patients", "id"), ("tests", "patient")):
+        stays = [one != without for one in tables[name][person]]
+        tables[name] = {
+            column: [v for v, stay in zip(values, stays, strict=True) if stay]
+            for column, values in tables[name].items()
+        }
+    ours, plain = DuckDBEngine(), duckdb.connect()
+    for name, rows in arrow(tables).items():
+        ours.store(name, rows)
+        plain.register(name, rows)
+    ours.open(SCHEMA)
+    return ours, plain
+
+
+def measured(aggregate, scope, dialect):
+    """An aggregate as plain SQL over the rows of the plan."""
+    texts = [dialect.render(one, scope) for one in aggregate.arguments]
+    where = ""
+    if aggregate.where is not None:
+        where = f" FILTER (WHERE {dialect.render(aggregate.where, scope)})"
+    match aggregate.measure:
+        case AggregateFunction.COUNT:
+            return f"COUNT({texts[0] if texts else '*'}){where}"
+        case AggregateFunction.COUNT_PEOPLE:
+            return f'COUNT(DISTINCT "_person"){where}'
+        case AggregateFunction.SUM:
+            return f"SUM({texts[0]}){where}"
+    raise AssertionError(aggregate)
+
+
+def counted(query):
+    """The groups of a question, by the rows of its plan."""
+    engine = engines()[0]
+    scope, dialect = columns_of(query.relation), engine.dialect
+    keys = [dialect.render(key.expression, scope) for key in query.keys]
+    asked = [measured(one, scope, dialect) for one in query.aggregates]
+    columns = ", ".join(f"{text} AS c{i}" for i, text in enumerate([*keys, *asked]))
+    rows = render_relation(query.relation, dialect, SECRET)
+    by = f" GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else ""
+    named = [one.name for one in (*query.keys, *query.aggregates)]
+    shown = [named.index(output.expression.name) for output in query.outputs]
+    with engine.snapshot() as session:
+        found = session.stream(f"SELECT {columns} FROM ({rows}) AS z{by}")
+        values = [tuple(row.values()) for batch in found for row in batch.to_pylist()]
+    return [tuple(row[at] for at in shown) for row in values]
+
+
+def disagreement(text):
+    """None where both mean the same; a refusal is no answer."""
+    query = read(text, SCHEMA)
+    ours = sorted(counted(query), key=by_group)
+    theirs = sorted(engines()[1].execute(text).fetchall(), key=by_group)
+    close = [tuple(map(approximately, row)) for row in theirs]
+    return None if ours == close else (ours, theirs)
+
+
+def by_group(row):
+    return repr([value for value in row if not isinstance(value, float)])
+
+
+def approximately(value):
+    return pytest.approx(value, rel=1e-7, abs=1e-7) if isinstance(value, float) else value
+
+
+def asked(choose):
+    """A question that is answered; few are not, each for a reason."""
+    found = None
+    while found is None:
+        text = grow(choose)
+        found = answered(text)
+    return text, found
+
+
+def answered(text):
+    try:
+        return read(text, SCHEMA)
+    except QueryRefused as error:
+        if error.code not in {"unbounded_count", "too_slow"}:
+            raise
+        return None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_question_about_people_means_what_duckdb_understands(seed):
+    choose = Seeded(f"people {seed}")
+    for _ in range(100):
+        text, _ = asked(choose)
+        assert disagreement(text) is None, text
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("seed", range(20))
+def test_very_many_questions_about_people_mean_what_duckdb_understands(seed):
+    choose = Seeded(f"many people {seed}")
+    for _ in range(250):
+        text, _ = asked(choose)
+        assert disagreement(text) is None, text
+
+
+PLANTED = {
+    "SELECT COUNT(*) FROM patients WHERE id IN (SELECT patient FROM tests)": (
+        "r.hit IS NOT NULL",
+        "TRUE",
+    ),
+    """SELECT COUNT(*) FROM visits a WHERE NOT EXISTS (SELECT 1 FROM visits b
+    WHERE b.patient_id = a.patient_id AND b.day > a.day)""": ("FALSE", "TRUE"),
+    """SELECT COUNT(*) FROM (SELECT age - LAG(age) OVER (PARTITION BY patient_id ORDER BY visit_id)
+    AS w FROM visits) WHERE w > 0""": ("LAG(", "LEAD("),
+    """SELECT SUM(age) FROM (SELECT * FROM visits QUALIFY ROW_NUMBER() OVER (PARTITION BY patient_id
+    ORDER BY visit_id DESC) = 1)""": (" DESC", ""),
+    "SELECT SUM(v) FROM (SELECT patient_id, MEDIAN(age) AS v FROM visits GROUP BY 1)": (
+        "0.5e0",
+        "0.6e0",
+    ),
+}
+
+
+@pytest.mark.parametrize("text", PLANTED, ids=[right for right, _ in PLANTED.values()])
+def test_a_fault_in_the_statement_is_caught(monkeypatch, text):
+    right = render_relation
+
+    def faulty(*given):
+        return right(*given).replace(*PLANTED[text])
+
+    assert disagreement(text) is None
+    monkeypatch.setitem(counted.__globals__, "render_relation", faulty)
+    assert disagreement(text) is not None
+
+
+def test_rows_that_tie_are_told_apart_by_their_content():
+    """Whatever order rows are stored in, the same ones come first."""
+    turn = "ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY city)"
+    query = read(f"SELECT COUNT(*) FROM (SELECT age * {turn} AS n FROM visits)", TIED)
+    rows = arrow(stored(PEOPLE, "people questions"))["visits"]
+    found = set()
+    for order in (range(rows.num_rows), reversed(range(rows.num_rows))):
+        engine = DuckDBEngine()
+        engine.store("visits", rows.take(list(order)))
+        engine.open(TIED)
+        with engine.snapshot() as session:
+            text = render_relation(query.relation, engine.dialect, SECRET)
+            (batch,) = session.stream(f'SELECT SUM("n") AS s FROM ({text}) AS z')
+        found.add(batch["s"][0].as_py())
+        engine.close()
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("law", list(NoiseKind))
+def test_one_person_moves_no_answer_about_people_further_than_declared(law):
+    choose = Seeded(f"neighbours {law}")
+    for _ in range(12):
+        text, query = asked(choose)
+        bounds = ContributionBounds(law, choose.one([1, 2, 5]), choose.one([1, 2]))
+        gone = engines(without=choose.one([1, 2, 3]))[0]
+        assert moved_too_far(query, bounds, engines()[0], gone) == [], text
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("law", list(NoiseKind))
+@pytest.mark.parametrize("seed", range(10))
+def test_one_person_never_moves_an_answer_about_people_further(seed, law):
+    choose = Seeded(f"many neighbours {seed} {law}")
+    for _ in range(60):
+        text, query = asked(choose)
+        bounds = ContributionBounds(law, choose.one([1, 2, 5]), choose.one([1, 2]))
+        gone = engines(without=choose.one([1, 2, 3, 4]))[0]
+        assert moved_too_far(query, bounds, engines()[0], gone) == [], text
