@@ -7,7 +7,7 @@ person's rows cost does not exceed, and it follows from the question.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Final
 
@@ -105,6 +105,11 @@ def bound_work(query: Query, rows: int) -> Work:
         >>> bound_work(long, 10_000).costliest
         'LIKE'
     """
+    if query.also:
+        parts = [bound_work(one, rows) for one in (replace(query, also=(), then=None), *query.also)]
+        most = max(parts, key=lambda part: part.steps)
+        each = max(part.rows_each for part in parts)
+        return Work(most.steps, each, sum(part.seconds for part in parts), most.costliest)
     plan = _Plan(query, rows)
     costs = list(plan.costs())
     steps = sum(cost.steps for cost in costs)

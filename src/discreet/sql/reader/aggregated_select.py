@@ -14,12 +14,13 @@ from discreet.plan.expressions import Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind
 from discreet.plan.query import GROUPING, Query, SortKey, grouping_name, released_columns
 from discreet.plan.relations import FilterRows, Named, PerPerson
-from discreet.plan.row_counts import row_counts
+from discreet.plan.released_tables import AnswerTable, RegroupedTable
 from discreet.sql.reader.aggregates import Aggregates, percent
-from discreet.sql.reader.expressions import ExpressionReader
+from discreet.sql.reader.expressions import ExpressionReader, Resolve
 from discreet.sql.reader.group_by import Groups
 from discreet.sql.reader.names import NamedRelation, Visible, bare_word, fresh, lookup
-from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.refusals import WINDOW, Refusal
+from discreet.sql.reader.released_tables import Beyond, Program, Shown
 from discreet.sql.reader.released_values import (
     Answer,
     Lift,
@@ -45,11 +46,15 @@ class AggregatedSelect:
         self.select = select.select
         self.groups = groups
         self.per_person = per_person
-        counts = row_counts(select.relation)
-        self.aggregates = Aggregates(select.reader, select.columns, counts, per_person=per_person)
-        self.reader = ExpressionReader(
-            self.syntax, self.aggregates.types, select.meaning, self._ask
+        self.aggregates = Aggregates(
+            select.reader,
+            select.columns,
+            select.counts,
+            per_person=per_person,
+            released=select.program is not None,
         )
+        self.beyond = Beyond(self.syntax, self.aggregates.types, select.subquery)
+        self.reader = self._reader(select.meaning)
         self.items: list[tuple[str, Expression, Node]] = []
         self.keys = list(groups.keys)
         self.groupings: dict[Expression, Expression] = {}
@@ -57,12 +62,15 @@ class AggregatedSelect:
     def read(self) -> NamedRelation | Answer:
         """The rows of people, or the answer."""
         self.items = self._read_items()
-        having = self._read_having()
+        having = self._read_condition("having")
+        qualify = self._read_condition("qualify")
         ordered = self._read_order()
         names = self._names()
         lift = Lift(self.syntax, names, self.outer.columns)
         outputs = [(name, lift.lift(e, node), node) for name, e, node in self.items]
         condition = None if having is None else lift.lift(having[0], having[1])
+        if self.per_person and not self.beyond.is_empty:
+            raise self.syntax.refuse(self.select, WINDOW)
         if self.per_person:
             return self._people(names, outputs, condition)
         order = tuple(
@@ -70,8 +78,14 @@ class AggregatedSelect:
             for expression, node, descending, first in ordered
             for one in orders(lift.lift(expression, node), descending=descending, nulls_first=first)
         )
-        query = self._query(names, outputs, condition, having and having[1])
-        return self._finished(query, order)
+        if self.outer.program is None and self.beyond.is_empty and qualify is None:
+            query = self._query(names, outputs, condition, having and having[1])
+            return self._finished(query, order)
+        selected = [(name, expression) for name, expression, _ in outputs]
+        kept = None if qualify is None else lift.lift(*qualify)
+        limits = read_limits(self.syntax, self.select)
+        shown = Shown(selected, condition, kept, order, limits)
+        return self._over(shown, names, lift)
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -99,11 +113,12 @@ class AggregatedSelect:
         nodes = [item.node for item in items]
         return list(zip(names, values, nodes, strict=True))
 
-    def _read_having(self) -> tuple[Expression, Node] | None:
-        having = self.syntax.part(self.select, "having")
-        if having is None:
+    def _read_condition(self, clause: str) -> tuple[Expression, Node] | None:
+        """HAVING or QUALIFY."""
+        found = self.syntax.part(self.select, clause)
+        if found is None:
             return None
-        node = self.syntax.part(having, "this")
+        node = self.syntax.part(found, "this")
         return self._post_reader().checked(node), node
 
     def _read_order(self) -> list[tuple[Expression, Node, bool, bool]]:
@@ -124,7 +139,11 @@ class AggregatedSelect:
         return self._post_reader().checked(node)
 
     def _post_reader(self) -> ExpressionReader:
-        return ExpressionReader(self.syntax, self.aggregates.types, self._meaning_after, self._ask)
+        return self._reader(self._meaning_after)
+
+    def _reader(self, meaning: Resolve) -> ExpressionReader:
+        types = self.aggregates.types
+        return ExpressionReader(self.syntax, types, meaning, self._ask, beyond=self.beyond.read)
 
     def _ask(self, node: Node) -> Expression:
         return self._grouping(node) if isinstance(node, exp.Grouping) else self.aggregates.ask(node)
@@ -167,8 +186,8 @@ class AggregatedSelect:
 
     def _names(self) -> dict[Expression, str]:
         """The released name of each key and aggregate: the one it is selected under, or its own."""
-        chosen: dict[Expression, str] = {}
-        taken: set[str] = set()
+        chosen: dict[Expression, str] = {Column(name): name for name in self.beyond.names}
+        taken = {name.lower() for name in self.beyond.names}
         keys = set(self.keys)
         for name, expression, _ in self.items:
             own = expression in keys or self.aggregates.asked(expression) is not None
@@ -250,6 +269,34 @@ class AggregatedSelect:
             check_released(reader, having, having_node)
         return Query(bare.relation, bare.keys, aggregates, self.groups.sets, values, having)
 
+    def _over(self, shown: Shown, names: dict[Expression, str], lift: Lift) -> Answer:
+        """What is computed from groups: of private rows once they are released, or of released."""
+        windows = {
+            replace(
+                window,
+                arguments=tuple(lift.lift(one, None) for one in window.arguments),
+                partition=tuple(lift.lift(one, None) for one in window.partition),
+                order=tuple(
+                    replace(key, expression=lift.lift(key.expression, None)) for key in window.order
+                ),
+            ): name
+            for window, name in self.beyond.windows.items()
+        }
+        keys, aggregates = self._named_keys(names), self.aggregates.releases(names)
+        below = self.outer.program
+        try:
+            if below is None:
+                bare = Query(self.outer.relation, keys, aggregates, self.groups.sets)
+                program = Program((bare,), AnswerTable.of(0, bare))
+            elif len(self.groups.sets) > 1:
+                raise self.syntax.refuse(self.select.args["group"], _RELEASED_SETS)
+            else:
+                program = replace(below, table=RegroupedTable(below.table, keys, aggregates))
+            program = self.beyond.joined(program, self.select)
+            return shown.over(program, windows).answer
+        except InputError as error:
+            raise self.syntax.blame(self.select, error) from None
+
     def _finished(self, query: Query, order: tuple[SortKey, ...]) -> Answer:
         """With ORDER BY, LIMIT and OFFSET."""
         limit, offset = read_limits(self.syntax, self.select)
@@ -283,6 +330,12 @@ _PEOPLE_SETS = Refusal(
     "a subquery per person has several grouping sets",
     "each person would have rows of several shapes",
     "group it by the person and further columns",
+)
+_RELEASED_SETS = Refusal(
+    "grouping",
+    "several grouping sets of rows that are released",
+    "they are grouped by one set of keys",
+    "put ROLLUP, CUBE or GROUPING SETS into the subquery",
 )
 _AMBIGUOUS = Refusal(
     "ambiguous_column",

@@ -16,6 +16,7 @@ from discreet.plan.expressions import Call, Column, Expression, Function, Litera
 from discreet.plan.kinds import Type
 from discreet.plan.query import Aggregate, AggregateFunction, check, released_kind
 from discreet.plan.relations import PersonAggregate, Summary, summary_type
+from discreet.plan.released_tables import aggregate_type
 from discreet.plan.row_counts import hold_counts
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_level
@@ -70,10 +71,12 @@ class Aggregates:
         counts: Mapping[str, int | None],
         *,
         per_person: bool,
+        released: bool = False,
     ) -> None:
         self._reader = reader
         self._owners = {c.column: c for c in columns if PERSON in c.identities}
         self._per_person = per_person
+        self._released = released
         self._counts = counts
         self._names = {c.column: c.name for c in columns}
         self._asked: dict[AggregateCall, Node] = {}
@@ -130,6 +133,8 @@ class Aggregates:
             if self._per_person:
                 return summary_type(self._summary(asked, "_", node), self._reader.types)
             release = self._release(asked, "_")
+            if self._released:
+                return aggregate_type(release, self._reader.types)
             check(release, self._reader.types)
         except InputError as error:
             if not self._per_person and any(Column(n) in asked.arguments for n in self._counts):

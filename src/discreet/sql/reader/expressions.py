@@ -40,7 +40,7 @@ class ExpressionReader:
     """Reads expressions over columns of known types.
 
     `resolve` says what a name means, `ask` what an aggregate does; None refuses aggregates, since
-    they stand in `clause`.
+    they stand in `clause`. `beyond` says what windows and subqueries over released numbers mean.
     """
 
     syntax: Syntax
@@ -48,11 +48,14 @@ class ExpressionReader:
     resolve: Resolve
     ask: Ask | None = None
     clause: str = "WHERE"
+    beyond: "Callable[[ExpressionReader, Node], Expression] | None" = None
 
     def read(self, node: Node | None) -> Expression:
         """The expression that a node means."""
         if node is None:
             raise self.syntax.refuse(None, _MISSING)
+        if self.beyond is not None and isinstance(node, exp.Window | exp.Subquery):
+            return self.syntax.remember(self.beyond(self, node), node)
         if isinstance(node, AGGREGATES):
             return self._aggregate(node)
         rule = RULES.get(type(node)) or FUNCTIONS.get(type(node))
@@ -174,9 +177,17 @@ Rule: TypeAlias = Callable[[ExpressionReader, Node], Expression]
 
 
 def has_aggregate(node: Node) -> bool:
-    """Whether an aggregate stands anywhere in an expression, outside of subqueries."""
+    """Whether an aggregate of rows stands anywhere in an expression, outside of subqueries."""
     found = node.walk(prune=lambda part: isinstance(part, exp.Query))
-    return any(isinstance(part, AGGREGATES) for part in found)
+    return any(isinstance(part, AGGREGATES) and not _is_windowed(part) for part in found)
+
+
+def _is_windowed(node: Node) -> bool:
+    """Whether it is the function of a window, which aggregates no group."""
+    parent = node.parent
+    return isinstance(parent, exp.Filter | exp.Window) and (
+        parent.this is node and (isinstance(parent, exp.Window) or _is_windowed(parent))
+    )
 
 
 def function_name(syntax: Syntax, node: Node) -> str:

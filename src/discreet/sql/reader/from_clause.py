@@ -1,7 +1,8 @@
 """FROM, WITH and UNION ALL: where private rows come from."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from sqlglot import exp
 
@@ -11,9 +12,14 @@ from discreet.plan.schema import PublicTable, Schema
 from discreet.sql.reader.joins import Public, join
 from discreet.sql.reader.names import NamedRelation, Visible, check_name, nearest, scan_columns
 from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, SET_OPERATION, Refusal
-from discreet.sql.reader.released_values import Answer, read_over
+from discreet.sql.reader.released_select import ReleasedSelect
+from discreet.sql.reader.released_tables import NO_FROM, Program, join_answers, side_by_side
+from discreet.sql.reader.released_values import Answer, is_simple, read_over
 from discreet.sql.reader.select import SelectReader
 from discreet.sql.reader.syntax import Node, Syntax, Word
+
+Released: TypeAlias = tuple[Program | None, list[Visible]]
+"""Released rows and their columns; None where there is no FROM."""
 
 Source = TypeVar(
     "Source", NamedRelation, Public, Answer, NamedRelation | Answer, NamedRelation | Public | Answer
@@ -54,16 +60,35 @@ class RelationReader:
     def select(self, node: Node, *, whole: bool) -> NamedRelation | Answer:
         """One SELECT."""
         source = self._from(node)
-        if isinstance(source, Answer):
+        if isinstance(source, Answer) and is_simple(node, source):
             return read_over(self.syntax, node, source)
-        return SelectReader(self.syntax, node, source, whole=whole).read()
+        if isinstance(source, Answer):
+            source = side_by_side(self._impersonal(source, node), 1, set())
+        if isinstance(source, NamedRelation):
+            return SelectReader(self.syntax, node, source, self._subquery, whole=whole).read()
+        return ReleasedSelect(self.syntax, node, *source, self._subquery).read()
 
-    def union(self, node: Node) -> NamedRelation:
-        """UNION ALL: columns by position, named by the left."""
-        if self.syntax.part(node, "distinct") is not False:
+    def _subquery(self, node: Node) -> NamedRelation | Answer:
+        """A subquery inside an expression."""
+        found = self.read(node)
+        return self._impersonal(found, node) if isinstance(found, Answer) else found
+
+    def _impersonal(self, answer: Answer, node: Node) -> Answer:
+        """Refuse to compute with groups that are one person's each."""
+        if answer.personal:
+            raise self.syntax.refuse(node, _PERSONAL)
+        return answer
+
+    def union(self, node: Node) -> NamedRelation | Answer:
+        """UNION ALL: columns by position, named by the left; UNION too, of answers."""
+        distinct = self.syntax.part(node, "distinct") is not False
+        left, right = (self.read(self.syntax.part(node, part)) for part in ("this", "expression"))
+        if isinstance(left, Answer) and isinstance(right, Answer):
+            return self._stacked(node, left, right, distinct=distinct)
+        if isinstance(left, Answer) or isinstance(right, Answer):
+            raise self.syntax.refuse(node, _UNION_OF_ANSWERS)
+        if distinct:
             raise self.syntax.refuse(node, SET_OPERATION)
-        left = self._side(self.syntax.part(node, "this"))
-        right = self._side(self.syntax.part(node, "expression"))
         if len(left.columns) != len(right.columns):
             raise self.syntax.refuse(node, _UNEQUAL)
         try:
@@ -73,24 +98,25 @@ class RelationReader:
         pairs = zip(left.columns, right.columns, strict=True)
         return NamedRelation(relation, tuple(_either(a, b) for a, b in pairs))
 
-    def _side(self, node: Node) -> NamedRelation:
-        found = self.read(node)
-        if isinstance(found, Answer):
-            raise self.syntax.refuse(node, _UNION_OF_ANSWERS)
-        return found
+    def _stacked(self, node: Node, above: Answer, below: Answer, *, distinct: bool) -> Answer:
+        sides = [Program.of(self._impersonal(one, node)) for one in (above, below)]
+        try:
+            program = sides[0].above(sides[1])
+        except InputError as error:
+            raise self.syntax.blame(node, error) from None
+        return (program.distinct() if distinct else program).answer
 
     # --- FROM ------------------------------------------------------------------------------------
 
-    def _from(self, node: Node) -> NamedRelation | Answer:
+    def _from(self, node: Node) -> NamedRelation | Answer | Released:
         clause = self.syntax.part(node, "from_")
+        if clause is None and any(one.find(exp.Query) for one in node.expressions):
+            return None, []
         if clause is None:
-            raise self.syntax.refuse(node, _NO_FROM)
+            raise self.syntax.refuse(node, NO_FROM)
         first = self._source(self.syntax.part(clause, "this"), 1)
-        joins = node.args.get("joins")
-        if isinstance(first, Answer) and not joins:
-            return first
         if isinstance(first, Answer):
-            return read_over(self.syntax, node, first)  # which refuses joins
+            return self._answers(node, first) if node.args.get("joins") else first
         source: NamedRelation | Public = first
         for number, one in enumerate(self.syntax.parts(node, "joins"), start=2):
             source = self._joined(source, one, number)
@@ -98,20 +124,35 @@ class RelationReader:
             raise self.syntax.refuse(clause, _PUBLIC_ONLY)
         return source
 
-    def _joined(self, left: NamedRelation | Public, node: Node, number: int) -> NamedRelation:
-        right = self._source(self.syntax.part(node, "this"), number)
-        if isinstance(right, Answer):
-            raise self.syntax.refuse(node, _ANSWER_JOINED)
-        known = {column.source.lower() for column in left.columns}
-        again = [c.source for c in right.columns if c.source.lower() in known]
-        if again:
+    def _answers(self, node: Node, first: Answer) -> Released:
+        """Several answers in FROM."""
+        taken: set[str] = set()
+        found = side_by_side(self._impersonal(first, node), 1, taken)
+        for number, one in enumerate(self.syntax.parts(node, "joins"), start=2):
+            right = self._source(self.syntax.part(one, "this"), number)
+            if not isinstance(right, Answer):
+                raise self.syntax.refuse(one, _ANSWER_JOINED)
+            self._check_sources(found[1], [self._impersonal(right, one).source], one)
+            found = join_answers(self.syntax, found, side_by_side(right, number, taken), one)
+        return found
+
+    def _check_sources(self, known: Sequence[Visible], sources: Iterable[str], node: Node) -> None:
+        """Refuse two sources of one name."""
+        names = {column.source.lower() for column in known}
+        for again in (source for source in sources if source.lower() in names):
             what = Refusal(
                 "duplicate_name",
-                f"two tables in FROM are called {again[0]}",
+                f"two tables in FROM are called {again}",
                 "a name has to mean one of them",
                 "give one another name with AS",
             )
             raise self.syntax.refuse(node, what)
+
+    def _joined(self, left: NamedRelation | Public, node: Node, number: int) -> NamedRelation:
+        right = self._source(self.syntax.part(node, "this"), number)
+        if isinstance(right, Answer):
+            raise self.syntax.refuse(node, _ANSWER_JOINED)
+        self._check_sources(left.columns, (c.source for c in right.columns), node)
         return join(self.syntax, left, right, node)
 
     def _source(self, node: Node, number: int) -> NamedRelation | Public | Answer:
@@ -233,18 +274,15 @@ _UNION_OUTPUT = Refusal(
 )
 _UNION_OF_ANSWERS = Refusal(
     "set_operation",
-    "answers are put together with UNION ALL",
-    "each of them is priced by itself",
-    "ask two questions, or use GROUPING SETS",
+    "an answer and private rows are put together with UNION",
+    "an answer belongs to nobody, and rows are somebody's",
+    "aggregate on both sides, as in SELECT COUNT(*) FROM a UNION ALL SELECT COUNT(*) FROM b",
 )
 _UNEQUAL = Refusal(
     "set_operation",
     "UNION ALL of different numbers of columns",
     "columns are matched by position",
     "select as many values on both sides",
-)
-_NO_FROM = Refusal(
-    "syntax", "SELECT without FROM", "there is nothing to answer about", "name a table in FROM"
 )
 _PUBLIC_ONLY = Refusal(
     "public_only",
@@ -254,9 +292,16 @@ _PUBLIC_ONLY = Refusal(
 )
 _ANSWER_JOINED = Refusal(
     "nested_answer",
-    "an aggregated subquery is joined",
-    "its rows are answers and belong to nobody",
-    "group it by the column that names the person, or use FILTER (WHERE ...) in one SELECT",
+    "an aggregated subquery is joined to a table",
+    "which rows count would depend on numbers that are known only once this question is answered",
+    "aggregate on both sides of the join; ask the subquery first, and write its numbers out; or"
+    " group it by the column that names the person",
+)
+_PERSONAL = Refusal(
+    "nested_answer",
+    "groups by a column that names people are computed with",
+    "each group is one person's, or of those without a name, and none of them is shown",
+    "group by the column that names the person in its own table, where it is never NULL",
 )
 _WITH_TWICE = Refusal(
     "duplicate_name", "WITH gives one name twice", "it has to mean one thing", "rename one of them"

@@ -7,8 +7,7 @@ or a refusal.
 """
 
 from discreet.errors import DiscreetError, InputError, QueryRefused
-from discreet.plan.query import Query
-from discreet.plan.relations import tables_of
+from discreet.plan.query import Query, tables_in
 from discreet.plan.schema import Schema
 from discreet.plan.work import MOST_ROWS_EACH, bound_work, check_work
 
@@ -62,7 +61,7 @@ def _read(text: str, schema: Schema) -> Query:
 
 def _check_people(query: Query, schema: Schema, text: str) -> None:
     try:
-        schema.check_same_people(table.name for table in tables_of(query.relation))
+        schema.check_same_people(table.name for table in tables_in(query))
     except InputError as wrong:
         raise _refused(wrong, "people", text) from None
 

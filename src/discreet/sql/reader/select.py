@@ -8,6 +8,7 @@ A whole question has to be an answer; FROM takes rows, or one answer alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeGuard
 
 from sqlglot import exp
@@ -15,11 +16,13 @@ from sqlglot import exp
 from discreet.errors import InputError
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import FilterRows, Named, Project, Relation, columns_of
+from discreet.plan.row_counts import row_counts
 from discreet.sql.reader.aggregated_select import LIMIT, ORDER, AggregatedSelect
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.group_by import GroupReader, Groups
 from discreet.sql.reader.names import NamedRelation, Visible, resolve
 from discreet.sql.reader.refusals import ROW_OUTPUT, Refusal
+from discreet.sql.reader.released_tables import Program
 from discreet.sql.reader.released_values import Answer
 from discreet.sql.reader.select_list import Item, name_items, read_items
 from discreet.sql.reader.syntax import Node, Syntax
@@ -28,12 +31,25 @@ from discreet.sql.reader.syntax import Node, Syntax
 class SelectReader:
     """Reads one SELECT over the rows of its FROM."""
 
-    def __init__(self, syntax: Syntax, select: Node, rows: NamedRelation, *, whole: bool) -> None:
+    program: Program | None = None
+    """Released rows, where it reads those in place of private ones."""
+
+    def __init__(
+        self,
+        syntax: Syntax,
+        select: Node,
+        rows: NamedRelation,
+        subquery: Callable[[Node], object],
+        *,
+        whole: bool,
+    ) -> None:
         self.syntax = syntax
         self.select = select
         self.whole = whole
         self.columns = rows.columns
+        self.subquery = subquery
         self.relation = self._filtered(rows)
+        self.counts = row_counts(self.relation)
         self.reader = self._row_reader(self.relation, "an aggregate")
         self.rows = self._row_reader(self.relation, "GROUP BY")
         self.items = read_items(syntax, select, self.columns)
@@ -48,7 +64,8 @@ class SelectReader:
         if whose and self.whole:
             raise self.syntax.refuse(whose[0][1], _PER_PERSON_OUTPUT)
         per_person = any(column.owns for column, _ in whose)
-        return AggregatedSelect(self, groups, per_person=per_person).read()
+        found = AggregatedSelect(self, groups, per_person=per_person).read()
+        return replace(found, personal=True) if whose and isinstance(found, Answer) else found
 
     def meaning(self, node: exp.Column) -> Expression:
         """The column of FROM that a name means."""

@@ -1,0 +1,425 @@
+"""SELECT over answers: joins, groups, windows and subqueries of what is released, as in any SQL.
+
+All of it is post-processing. The grouped questions at its leaves are measured and priced together,
+each different one once, however often it is named.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from discreet.errors import InputError
+from discreet.plan import canonical
+from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
+from discreet.plan.kinds import Kind, Type
+from discreet.plan.query import AggregateFunction, Query, SortKey
+from discreet.plan.relations import Named
+from discreet.plan.released_tables import (
+    AnswerTable,
+    AnswerWindow,
+    ComputedTable,
+    FilteredTable,
+    JoinedTables,
+    JoinKind,
+    RegroupedTable,
+    ReleasedTable,
+    SortedTable,
+    StackedTables,
+    WindowedTable,
+    WindowFunction,
+    is_single,
+    moved,
+)
+from discreet.sql.reader.expressions import ExpressionReader
+from discreet.sql.reader.literals import read_whole
+from discreet.sql.reader.names import Visible, fresh, resolve
+from discreet.sql.reader.refusals import ROW_OUTPUT, Refusal
+from discreet.sql.reader.released_values import Answer, order_parts, orders
+from discreet.sql.reader.syntax import Node, Syntax
+
+Limits: TypeAlias = tuple[int | None, int]
+"""LIMIT and OFFSET."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A table of what is released, and the grouped questions that it is computed from."""
+
+    queries: tuple[Query, ...]
+    table: ReleasedTable
+
+    @staticmethod
+    def of(answer: Answer) -> "Program":
+        """The table that an answer shows, under the names it has outside."""
+        query = answer.query
+        bare = replace(
+            query, outputs=(), having=None, order=(), limit=None, offset=0, also=(), then=None
+        )
+        table: ReleasedTable = query.then or AnswerTable.of(0, bare)
+        if query.having is not None:
+            table = FilteredTable(table, query.having)
+        if query.order or query.limit is not None or query.offset:
+            table = SortedTable(table, query.order, query.limit, query.offset)
+        if query.outputs:
+            table = ComputedTable(table, query.outputs)
+        pairs = zip(answer.names, table.columns, strict=True)
+        named = tuple(Named(name, Column(column)) for name, column in pairs)
+        if [one.name for one in named] != list(table.columns):
+            table = ComputedTable(table, named)
+        return Program((bare, *query.also), table)
+
+    def beside(self, other: "Program", kind: JoinKind, on: Expression | None) -> "Program":
+        """Both tables side by side."""
+        queries, table = self._met(other)
+        return Program(queries, JoinedTables(self.table, table, kind, on))
+
+    def above(self, other: "Program") -> "Program":
+        """This table and another below it."""
+        queries, table = self._met(other)
+        return Program(queries, StackedTables(self.table, table))
+
+    def distinct(self) -> "Program":
+        """Different rows, each once."""
+        keys = tuple(Named(name, Column(name)) for name in self.table.columns)
+        return replace(self, table=RegroupedTable(self.table, keys, ()))
+
+    def _met(self, other: "Program") -> tuple[tuple[Query, ...], ReleasedTable]:
+        """The questions of both, each once, and the other's table over these."""
+        known = {canonical.write(one): at for at, one in enumerate(self.queries)}
+        queries, places = list(self.queries), {}
+        for at, one in enumerate(other.queries):
+            text = canonical.write(one)
+            if text not in known:
+                known[text] = len(queries)
+                queries.append(one)
+            places[at] = known[text]
+        return tuple(queries), moved(other.table, places)
+
+    @property
+    def answer(self) -> Answer:
+        """It as the answer to a whole question."""
+        first, *rest = self.queries
+        query = replace(first, also=tuple(rest), then=self.table)
+        return Answer(query, "", tuple(self.table.columns))
+
+
+@dataclass(slots=True)
+class Beyond:
+    """Windows over released rows and answers inside expressions, each different window once.
+
+    While a question is read each is a column, with a name that no other column has.
+    """
+
+    syntax: Syntax
+    types: dict[str, Type]
+    subquery: Callable[[Node], object]
+    windows: dict[AnswerWindow, str] = field(default_factory=dict)
+    answers: list[tuple[str, Program]] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of the kind was asked."""
+        return not self.windows and not self.answers
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that stand for them."""
+        return [*self.windows.values(), *(name for name, _ in self.answers)]
+
+    def read(self, reader: ExpressionReader, node: Node) -> Expression:
+        """The column of a window, or of an answer that is one value."""
+        return self._window(reader, node) if isinstance(node, exp.Window) else self._value(node)
+
+    def _column(self, stem: str, of: Type) -> Column:
+        name = fresh(f"{stem} {len(self.names) + 1}", {known.lower() for known in self.types})
+        self.types[name] = of
+        return Column(name)
+
+    # --- answers ----------------------------------------------------------------------------------
+
+    def _value(self, node: Node) -> Expression:
+        found = self.subquery(node)
+        if not isinstance(found, Answer):
+            raise self.syntax.refuse(node, ROW_OUTPUT)
+        program = Program.of(found)
+        if len(program.table.columns) != 1:
+            raise self.syntax.refuse(node, _ONE_COLUMN)
+        if not is_single(program.table, program.queries, surely=False):
+            raise self.syntax.refuse(node, _ONE_ROW)
+        ((old, of),) = program.table.columns.items()
+        column = self._column("answer", of.may_be_null())
+        named = ComputedTable(program.table, (Named(column.name, Column(old)),))
+        self.answers.append((column.name, replace(program, table=named)))
+        return column
+
+    def joined(self, program: Program | None, node: Node) -> Program:
+        """A program with a column for each answer inside its expressions."""
+        for _, answer in self.answers:
+            if program is None:
+                if not is_single(answer.table, answer.queries, surely=True):
+                    raise self.syntax.refuse(node, _ONE_ROW)
+                program = answer
+            else:
+                program = program.beside(answer, JoinKind.LEFT, None)
+        if program is None:
+            raise self.syntax.refuse(node, NO_FROM)
+        return program
+
+    # --- windows ----------------------------------------------------------------------------------
+
+    def _window(self, reader: ExpressionReader, node: Node) -> Expression:
+        syntax = self.syntax
+        syntax.part(node, "over")
+        if node.args.get("alias") is not None:
+            raise syntax.refuse(node, _NAMED_WINDOW)
+        function, arguments, number = self._function(reader, syntax.part(node, "this"))
+        partition = tuple(reader.checked(one) for one in syntax.parts(node, "partition_by"))
+        order = tuple(
+            key
+            for part, descending, nulls_first in order_parts(syntax, node)
+            for key in orders(reader.checked(part), descending=descending, nulls_first=nulls_first)
+        )
+        frame = self._frame(syntax.part(node, "spec"), ordered=bool(order))
+        window = AnswerWindow("", function, arguments, partition, order, number, frame)
+        if window not in self.windows:
+            try:
+                of = window.type(reader.types)
+            except InputError as error:
+                raise syntax.blame(node, error) from None
+            self.windows[window] = self._column("window", of).name
+        return Column(self.windows[window])
+
+    def _function(
+        self, reader: ExpressionReader, node: Node
+    ) -> tuple[WindowFunction | AggregateFunction, tuple[Expression, ...], int | None]:
+        syntax, kind = self.syntax, type(node)
+        if kind in _PLACES:
+            return _PLACES[kind], (), None
+        if kind is exp.Ntile:
+            tiles = read_whole(syntax, syntax.part(node, "this"), "NTILE", at_least=1)
+            return WindowFunction.NTILE, (), tiles
+        if kind in _VALUES:
+            return self._neighbour(reader, node)
+        where = None
+        if isinstance(node, exp.Filter):
+            where = reader.checked(syntax.part(syntax.part(node, "expression"), "this"))
+            node = syntax.part(node, "this")
+        measure = _AGGREGATES.get(type(node))
+        if measure is None:
+            raise syntax.refuse(node, _NO_WINDOW)
+        syntax.part(node, "big_int")
+        inner = syntax.part(node, "this")
+        value: Expression | None = None
+        if inner is not None and not isinstance(inner, exp.Star):
+            value = reader.checked(inner)
+        if where is not None:
+            one = value or Literal(1, Kind.INTEGER)
+            of = reader.check(one, node).kind
+            value = Case(((where, one),), Literal(None, of))
+        return measure, () if value is None else (value,), None
+
+    def _neighbour(
+        self, reader: ExpressionReader, node: Node
+    ) -> tuple[WindowFunction, tuple[Expression, ...], int | None]:
+        """LAG(x, 2, 0), NTH_VALUE(x, 3): a value of another row."""
+        syntax, function = self.syntax, _VALUES[type(node)]
+        nodes = [syntax.part(node, "this")]
+        offset = syntax.part(node, "offset")
+        if isinstance(node, exp.Lag | exp.Lead):
+            default = syntax.part(node, "default")
+            nodes += [] if default is None else [default]
+        number = None if offset is None else read_whole(syntax, offset, "how many rows away")
+        if function in {WindowFunction.LAG, WindowFunction.LEAD}:
+            number = 1 if number is None else number
+        values = tuple(reader.alike(nodes))
+        for value, one in zip(values, nodes, strict=True):
+            reader.check(value, one)
+        return function, values, number
+
+    def _frame(self, spec: Node | None, *, ordered: bool) -> tuple[int | None, int | None] | None:
+        """The ends of a frame; None for the one that holds where none is written."""
+        if spec is None:
+            return None
+        syntax = self.syntax
+        kind = str(syntax.part(spec, "kind")).upper()
+        first = self._end(spec, "start", "PRECEDING")
+        last = self._end(spec, "end", "FOLLOWING") if spec.args.get("end") else 0
+        if kind == "ROWS":
+            return first, last
+        if kind == "RANGE" and (first, last) == (None, None):
+            return None, None
+        if kind == "RANGE" and (first, last) == (None, 0) and ordered:
+            return None
+        raise syntax.refuse(spec, _FRAME)
+
+    def _end(self, spec: Node, which: str, outward: str) -> int | None:
+        value, side = self.syntax.part(spec, which), self.syntax.part(spec, f"{which}_side")
+        if value == "CURRENT ROW":
+            return 0
+        if value == "UNBOUNDED" and side == outward:
+            return None
+        if isinstance(value, Node):
+            rows = read_whole(self.syntax, value, "how many rows a frame has")
+            return -rows if side == "PRECEDING" else rows
+        raise self.syntax.refuse(spec, _FRAME)
+
+
+_PLACES = {
+    exp.RowNumber: WindowFunction.ROW_NUMBER,
+    exp.Rank: WindowFunction.RANK,
+    exp.DenseRank: WindowFunction.DENSE_RANK,
+    exp.PercentRank: WindowFunction.PERCENT_RANK,
+    exp.CumeDist: WindowFunction.CUME_DIST,
+}
+_VALUES = {
+    exp.Lag: WindowFunction.LAG,
+    exp.Lead: WindowFunction.LEAD,
+    exp.FirstValue: WindowFunction.FIRST_VALUE,
+    exp.LastValue: WindowFunction.LAST_VALUE,
+    exp.NthValue: WindowFunction.NTH_VALUE,
+}
+_AGGREGATES = {
+    exp.Count: AggregateFunction.COUNT,
+    exp.Sum: AggregateFunction.SUM,
+    exp.Avg: AggregateFunction.MEAN,
+    exp.Min: AggregateFunction.MIN,
+    exp.Max: AggregateFunction.MAX,
+    exp.Stddev: AggregateFunction.STDDEV,
+    exp.StddevSamp: AggregateFunction.STDDEV,
+    exp.Variance: AggregateFunction.VARIANCE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a SELECT does with its rows, in the order in which it is done."""
+
+    outputs: Sequence[tuple[str, Expression]]
+    having: Expression | None = None
+    qualify: Expression | None = None
+    order: tuple[SortKey, ...] = ()
+    limits: Limits = (None, 0)
+
+    def over(self, program: Program, windows: Mapping[AnswerWindow, str]) -> Program:
+        """Filter, windows, QUALIFY, ORDER BY and LIMIT, and the values that are selected."""
+        table = program.table
+        if self.having is not None:
+            table = FilteredTable(table, self.having)
+        if windows:
+            named = (replace(one, name=name) for one, name in windows.items())
+            table = WindowedTable(table, tuple(named))
+        if self.qualify is not None:
+            table = FilteredTable(table, self.qualify)
+        if self.order or self.limits != (None, 0):
+            table = SortedTable(table, self.order, *self.limits)
+        outputs = tuple(Named(name, expression) for name, expression in self.outputs)
+        return replace(program, table=ComputedTable(table, outputs))
+
+
+# --- FROM -----------------------------------------------------------------------------------------
+
+
+def side_by_side(answer: Answer, number: int, taken: set[str]) -> tuple[Program, list[Visible]]:
+    """An answer in FROM, its columns under names that no other answer there has."""
+    program = Program.of(answer)
+    names = {column: fresh(column, taken) for column in program.table.columns}
+    if any(old != new for old, new in names.items()):
+        renamed = tuple(Named(new, Column(old)) for old, new in names.items())
+        program = replace(program, table=ComputedTable(program.table, renamed))
+    source = answer.source or f"(subquery {number})"
+    return program, [Visible(old, new, source) for old, new in names.items()]
+
+
+def join_answers(
+    syntax: Syntax,
+    left: tuple[Program, list[Visible]],
+    right: tuple[Program, list[Visible]],
+    node: Node,
+) -> tuple[Program, list[Visible]]:
+    """JOIN of two answers: on any condition over both."""
+    side, kind = (str(syntax.part(node, part) or "").upper() for part in ("side", "kind"))
+    if kind not in {"", "INNER", "OUTER", "CROSS"} or side not in {"", "LEFT", "RIGHT", "FULL"}:
+        raise syntax.refuse(node, _JOIN)
+    (first, ours), (second, theirs) = left, right
+    columns = [*ours, *theirs]
+    types = {**first.table.columns, **second.table.columns}
+    on, using = syntax.part(node, "on"), syntax.parts(node, "using")
+    condition: Expression | None = None
+    if on is not None:
+        reader = ExpressionReader(
+            syntax, types, lambda one: Column(resolve(syntax, one, columns).column), clause="ON"
+        )
+        condition = reader.checked(on)
+    elif using:
+        if side == "FULL":
+            raise syntax.refuse(node, _JOIN)
+        condition, columns = _using(syntax, ours, theirs, using, right_first=side == "RIGHT")
+    keep = JoinKind.FULL if side == "FULL" else JoinKind.LEFT if side else JoinKind.INNER
+    try:
+        if side == "RIGHT":
+            return second.beside(first, keep, condition), columns
+        return first.beside(second, keep, condition), columns
+    except InputError as error:
+        raise syntax.blame(node, error) from None
+
+
+def _using(
+    syntax: Syntax,
+    ours: Sequence[Visible],
+    theirs: Sequence[Visible],
+    using: Sequence[Node],
+    *,
+    right_first: bool,
+) -> tuple[Expression, list[Visible]]:
+    """Equal columns; the side that keeps all its rows shows them."""
+    pairs = []
+    for one in using:
+        word = syntax.word(one)
+        found = [next((c for c in side if word.names(c.name)), None) for side in (ours, theirs)]
+        if found[0] is None or found[1] is None:
+            raise syntax.refuse(one, Refusal("unknown_column", f"no {word.text} on both sides"))
+        pairs.append((found[0], found[1]))
+    hidden = {pair[0 if right_first else 1].column for pair in pairs}
+    columns = [replace(c, hidden=c.hidden or c.column in hidden) for c in (*ours, *theirs)]
+    equal = [Call(Function.EQUAL, (Column(a.column), Column(b.column))) for a, b in pairs]
+    return equal[0] if len(equal) == 1 else Call(Function.AND, tuple(equal)), columns
+
+
+NO_FROM = Refusal(
+    "syntax", "SELECT without FROM", "there is nothing to answer about", "name a table in FROM"
+)
+_ONE_COLUMN = Refusal(
+    "subquery",
+    "a subquery inside an expression has several columns",
+    "it stands for one value",
+    "select one value in it",
+)
+_ONE_ROW = Refusal(
+    "subquery",
+    "a subquery inside an expression may have several rows, or none",
+    "it stands for one value, and how many groups there are is not known before",
+    "aggregate it once more, as in (SELECT MAX(n) FROM (...)), or add ORDER BY ... LIMIT 1",
+)
+_NAMED_WINDOW = Refusal(
+    "window", "a window is named", "each is read by itself", "write OVER (...) out each time"
+)
+_NO_WINDOW = Refusal(
+    "window",
+    "this function has no window",
+    "over windows there are COUNT, SUM, AVG, MIN, MAX, STDDEV, VARIANCE, ranks, LAG and LEAD",
+    "aggregate in a subquery, and join it",
+)
+_FRAME = Refusal(
+    "window",
+    "a frame that is not made of rows",
+    "frames count rows before and after the row itself",
+    "write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW",
+)
+_JOIN = Refusal(
+    "join",
+    "a join of answers that is not INNER, LEFT, RIGHT, FULL ... ON, or CROSS",
+    "answers are joined on conditions",
+    "write JOIN ... ON a.city = b.city",
+)
