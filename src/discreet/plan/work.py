@@ -403,6 +403,7 @@ def _weigh(expression: Expression, columns: Mapping[str, int], costs: list[tuple
 _LONGEST_CAST: Final = 32
 _SAME: Final = {
     *(Function.LOWER, Function.UPPER, Function.TRIM, Function.LTRIM, Function.RTRIM),
+    Function.SPLIT_PART,
     *(Function.LEAST, Function.GREATEST, Function.COALESCE, Function.NULL_IF),
 }
 
@@ -440,6 +441,8 @@ def _steps(node: Expression, parts: list[int]) -> int:
             return 4 * _OVERHEAD + (10 * text if kind is not Kind.TEXT else 0)
         case Call(Function.REPLACE, _):
             return _OVERHEAD + 20 * text + _replaced(node, text)
+        case Call(Function.SPLIT_PART, _):
+            return _OVERHEAD + 40 * text
         case Call(Function.POSITION, _):
             return _OVERHEAD + 12 * text
         case Call(Function.CONCAT, _):

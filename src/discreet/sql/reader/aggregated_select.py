@@ -95,10 +95,11 @@ class AggregatedSelect:
         stems: list[str | None] = []
         values: list[Expression] = []
         for item in self.outer.items:
-            if not item.is_aggregate or isinstance(item.node, exp.Grouping):
+            composed = self.aggregates.composed(item.node) if item.is_aggregate else None
+            if composed or not item.is_aggregate or isinstance(item.node, exp.Grouping):
                 items.append(item)
                 stems.append(None)
-                values.append(item.read(self.reader))
+                values.append(composed or item.read(self.reader))
                 continue
             found = self.aggregates.ask_all(item.node)
             several = len(found) > 1

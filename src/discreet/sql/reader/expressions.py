@@ -27,7 +27,7 @@ from discreet.sql.reader.functions import FUNCTIONS, KNOWN_FUNCTIONS
 from discreet.sql.reader.literals import read_literal, read_moment
 from discreet.sql.reader.names import nearest
 from discreet.sql.reader.refusals import FUNCTIONS as INSTEAD
-from discreet.sql.reader.refusals import NODES, Refusal
+from discreet.sql.reader.refusals import NODES, WHY, Refusal
 from discreet.sql.reader.syntax import Node, Syntax, conjuncts, is_null
 
 Resolve: TypeAlias = Callable[[exp.Column], Expression]
@@ -167,12 +167,13 @@ class ExpressionReader:
         what = Refusal(
             "unknown_function",
             f"there is no function {name}",
-            "the list of functions is closed, so that each has a meaning for every row",
+            WHY.get(name, _CLOSED),
             INSTEAD.get(name, hint),
         )
         return self.syntax.refuse(node, what)
 
 
+_CLOSED = "the list of functions is closed, so that each has a meaning for every row"
 Rule: TypeAlias = Callable[[ExpressionReader, Node], Expression]
 
 

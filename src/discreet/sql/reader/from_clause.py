@@ -13,7 +13,13 @@ from discreet.sql.reader.joins import Public, join
 from discreet.sql.reader.names import NamedRelation, Visible, check_name, nearest, scan_columns
 from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, SET_OPERATION, Refusal
 from discreet.sql.reader.released_select import ReleasedSelect
-from discreet.sql.reader.released_tables import NO_FROM, Program, join_answers, side_by_side
+from discreet.sql.reader.released_tables import (
+    NO_FROM,
+    Program,
+    join_answers,
+    pivot,
+    side_by_side,
+)
 from discreet.sql.reader.released_values import Answer, is_simple, read_over
 from discreet.sql.reader.select import SelectReader
 from discreet.sql.reader.syntax import Node, Syntax, Word
@@ -163,10 +169,19 @@ class RelationReader:
                 word = self._table_word(node)
                 return _renamed(self.syntax, self._table(word, alias), renamed)
             case exp.Subquery():
-                found = self.read(node)
+                found = self._pivoted(node, self.read(node))
                 name = alias.text if alias else f"(subquery {number})"
                 return _renamed(self.syntax, _known_as(found, name), renamed)
         raise self.syntax.refuse(node, NODES.get(type(node).__name__, NODES["Values"]))
+
+    def _pivoted(self, node: Node, found: NamedRelation | Answer) -> NamedRelation | Answer:
+        """What a subquery gives, and PIVOT after it."""
+        if not node.args.get("pivots"):
+            return found
+        (clause, *more) = self.syntax.parts(node, "pivots")
+        if more or not isinstance(found, Answer):
+            raise self.syntax.refuse_clause(node, "pivots")
+        return pivot(self.syntax, self._impersonal(found, node), clause)
 
     def _alias(self, node: Node) -> tuple[Word | None, list[Word]]:
         alias = self.syntax.part(node, "alias")

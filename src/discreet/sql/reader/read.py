@@ -6,14 +6,19 @@ to ask instead. Only the text and the schema are read. Whatever the text, the ou
 or a refusal.
 """
 
+import datetime as dt
+
 from discreet.errors import DiscreetError, InputError, QueryRefused
 from discreet.plan.query import Query, tables_in
 from discreet.plan.schema import Schema
 from discreet.plan.work import MOST_ROWS_EACH, bound_work, check_work
 
 
-def read(text: str, schema: Schema) -> Query:
+def read(text: str, schema: Schema, now: dt.datetime | None = None) -> Query:
     """The question that a SQL text asks of a schema.
+
+    CURRENT_DATE and NOW() are the time `now`, in UTC to the second: that becomes a part of the
+    question, so an order that is repeated means the same. It is the time of the clock unless given.
 
     Example:
         >>> from discreet.plan.kinds import Kind, Type
@@ -29,7 +34,7 @@ def read(text: str, schema: Schema) -> Query:
             f"a question of type {type(text).__name__}", why="SQL is text", fix="pass a string"
         )
     try:
-        return _read(text, schema)
+        return _read(text, schema, now)
     except InputError as wrong:
         refusal = _refused(wrong, "too_large", text)
     except DiscreetError:
@@ -41,12 +46,12 @@ def read(text: str, schema: Schema) -> Query:
     raise refusal
 
 
-def _read(text: str, schema: Schema) -> Query:
+def _read(text: str, schema: Schema, now: dt.datetime | None) -> Query:
     # The parser takes 0.2 s to import: it is loaded with the first question, not with the package.
     from discreet.sql.reader.from_clause import RelationReader  # noqa: PLC0415
     from discreet.sql.reader.parse import check_words, parse  # noqa: PLC0415
 
-    syntax, tokens = parse(text)
+    syntax, tokens = parse(text, now)
     answer = RelationReader(syntax, schema).answer(syntax.tree)
     syntax.finish()
     check_words(syntax, tokens)

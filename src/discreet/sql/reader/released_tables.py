@@ -14,7 +14,8 @@ from discreet.errors import InputError
 from discreet.plan import canonical
 from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.query import AggregateFunction, Query, SortKey
+from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey
+from discreet.plan.reads import mentions
 from discreet.plan.relations import Named
 from discreet.plan.released_tables import (
     AnswerTable,
@@ -32,6 +33,7 @@ from discreet.plan.released_tables import (
     is_single,
     moved,
 )
+from discreet.sql.reader.aggregates import AggregateCall, Aggregates
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_whole
 from discreet.sql.reader.names import Visible, fresh, resolve
@@ -318,6 +320,62 @@ class Shown:
         return replace(program, table=ComputedTable(table, outputs))
 
 
+# --- PIVOT ----------------------------------------------------------------------------------------
+
+
+def pivot(syntax: Syntax, answer: Answer, node: Node) -> Answer:
+    """PIVOT (SUM(n) FOR city IN ('Austin', 'Haifa')): a column for each listed value.
+
+    Rows are grouped by the columns that it does not name.
+    """
+    program = Program.of(answer)
+    for part in _PIVOT_FLAGS:
+        syntax.part(node, part)
+    for made in syntax.parts(node, "columns"):  # names that the parser made up
+        syntax.part(made, "this")
+        syntax.part(made, "quoted")
+    asked, listed = syntax.parts(node, "expressions"), syntax.parts(node, "fields")
+    if node.args.get("unpivot") or len(listed) != 1 or not asked:
+        raise syntax.refuse(node, _PIVOT)
+    columns = [Visible(name, name, "") for name in program.table.columns]
+    meaning = lambda one: Column(resolve(syntax, one, columns).column)  # noqa: E731
+    reader = ExpressionReader(syntax, program.table.columns, meaning)
+    subject, values = syntax.part(listed[0], "this"), syntax.parts(listed[0], "expressions")
+    by = reader.checked(subject)
+    calls = [_pivoted(syntax, reader, one, columns) for one in asked]
+    read = mentions(by).union(*(mentions(a) for _, call in calls for a in call.arguments))
+    keys = tuple(Named(name, Column(name)) for name in program.table.columns if name not in read)
+    aggregates = []
+    for value in values:
+        of, literal = reader.alike([subject, value])
+        if not isinstance(literal, Literal):
+            raise syntax.refuse(value, _PIVOT)
+        where = reader.call(value, Function.EQUAL, of, literal)
+        label = str(literal.value).lower() if literal.kind is Kind.BOOLEAN else str(literal.value)
+        for suffix, call in calls:
+            name = label + suffix
+            aggregates.append(Aggregate(name, call.measure, call.arguments, where, call.level))
+    try:
+        table = RegroupedTable(program.table, keys, tuple(aggregates))
+    except InputError as error:
+        raise syntax.blame(node, error) from None
+    return replace(program, table=table).answer
+
+
+def _pivoted(
+    syntax: Syntax, reader: ExpressionReader, node: Node, columns: Sequence[Visible]
+) -> tuple[str, AggregateCall]:
+    """An aggregate of PIVOT, and what the names of its columns end in."""
+    suffix = ""
+    if isinstance(node, exp.Alias):
+        suffix = f"_{syntax.word(syntax.part(node, 'alias')).text}"
+        node = syntax.part(node, "this")
+    asked = Aggregates(reader, columns, {}, per_person=False, released=True).ask_all(node)
+    if len(asked) != 1:
+        raise syntax.refuse(node, _PIVOT)
+    return suffix, asked[0][0]
+
+
 # --- FROM -----------------------------------------------------------------------------------------
 
 
@@ -416,6 +474,14 @@ _FRAME = Refusal(
     "a frame that is not made of rows",
     "frames count rows before and after the row itself",
     "write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW",
+)
+_PIVOT_FLAGS = ("unpivot", "default_on_null", "identify_pivot_strings", "prefixed_pivot_columns")
+_PIVOT_FLAGS += ("pivot_column_naming",)
+_PIVOT = Refusal(
+    "pivot",
+    "a PIVOT that does not list the values of one column",
+    "the columns of an answer have to be known before it is priced",
+    "write PIVOT (SUM(n) FOR city IN ('Austin', 'Haifa')) after a grouped subquery",
 )
 _JOIN = Refusal(
     "join",
