@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         SparseVector,
     )
     from discreet.mechanisms.reusable_holdout import ReusableHoldout
+    from discreet.plan.answer_builder import over
     from discreet.plan.builder import (
         col,
         correlation,
@@ -54,6 +55,7 @@ _HOMES = {
     "mechanisms.reusable_holdout": ["ReusableHoldout"],
     "curator.budget": ["Budget"],
     "curator.opening": ["Curator"],
+    "plan.answer_builder": ["over"],
     "plan.builder": [
         *("col", "correlation", "count", "count_distinct", "count_people", "covariance", "mean"),
         *("maximum", "median", "minimum", "quantile", "stddev", "total", "variance"),
@@ -104,6 +106,7 @@ __all__ = [
     "mean",
     "median",
     "minimum",
+    "over",
     "quantile",
     "stddev",
     "total",

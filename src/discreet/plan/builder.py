@@ -9,10 +9,10 @@
 <AggregateFunction.COUNT: 'count'>
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from discreet.errors import InputError
 from discreet.plan.constants import literal, member, number, odd
@@ -34,6 +34,9 @@ from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey
 from discreet.plan.relations import FilterRows, Named, Project, Relation, columns_of
 from discreet.plan.schema import Limits
 from discreet.rationals import Real, positive, rational, whole
+
+if TYPE_CHECKING:
+    from discreet.plan.answer_builder import AnswerFrame
 
 Operand: TypeAlias = "Value | Expr"
 
@@ -182,7 +185,8 @@ def _expression(operand: object) -> Expression:
     return operand.expression if isinstance(operand, Expr) else literal(operand)
 
 
-def _condition(value: object) -> Expression:
+def condition_of(value: object) -> Expression:
+    """The expression of a condition."""
     if isinstance(value, Expr):
         return value.expression
     raise odd("a condition", value, 'one on columns, as in col("age") >= 18')
@@ -209,7 +213,7 @@ class Agg:
 
     def filter(self, condition: Expr) -> "Agg":
         """The same over the rows that satisfy a condition."""
-        return replace(self, where=_condition(condition))
+        return replace(self, where=condition_of(condition))
 
     def weighted(self, weight: Real) -> "Agg":
         """The same with more (or less) of the budget: its error matters so much, others' 1."""
@@ -223,7 +227,7 @@ class Agg:
 
 def count(of: Expr | str | None = None) -> Agg:
     """How many rows, or values that are not NULL."""
-    return Agg(AggregateFunction.COUNT, () if of is None else (_column(of),))
+    return Agg(AggregateFunction.COUNT, () if of is None else (expression_of(of),))
 
 
 def count_people() -> Agg:
@@ -233,42 +237,42 @@ def count_people() -> Agg:
 
 def count_distinct(of: Expr | str) -> Agg:
     """How many different values."""
-    return Agg(AggregateFunction.COUNT_DISTINCT, (_column(of),))
+    return Agg(AggregateFunction.COUNT_DISTINCT, (expression_of(of),))
 
 
 def total(of: Expr | str) -> Agg:
     """The sum of a bounded number."""
-    return Agg(AggregateFunction.SUM, (_column(of),))
+    return Agg(AggregateFunction.SUM, (expression_of(of),))
 
 
 def mean(of: Expr | str) -> Agg:
     """The mean of a bounded number."""
-    return Agg(AggregateFunction.MEAN, (_column(of),))
+    return Agg(AggregateFunction.MEAN, (expression_of(of),))
 
 
 def variance(of: Expr | str, *, sample: bool = True) -> Agg:
     """The variance of a bounded number, of a sample or of the whole population."""
-    return Agg(AggregateFunction.VARIANCE, (_column(of),), sample=sample)
+    return Agg(AggregateFunction.VARIANCE, (expression_of(of),), sample=sample)
 
 
 def stddev(of: Expr | str, *, sample: bool = True) -> Agg:
     """The standard deviation of a bounded number."""
-    return Agg(AggregateFunction.STDDEV, (_column(of),), sample=sample)
+    return Agg(AggregateFunction.STDDEV, (expression_of(of),), sample=sample)
 
 
 def covariance(x: Expr | str, y: Expr | str, *, sample: bool = True) -> Agg:
     """The covariance of two bounded numbers."""
-    return Agg(AggregateFunction.COVARIANCE, (_column(x), _column(y)), sample=sample)
+    return Agg(AggregateFunction.COVARIANCE, (expression_of(x), expression_of(y)), sample=sample)
 
 
 def correlation(x: Expr | str, y: Expr | str) -> Agg:
     """The correlation of two bounded numbers."""
-    return Agg(AggregateFunction.CORRELATION, (_column(x), _column(y)))
+    return Agg(AggregateFunction.CORRELATION, (expression_of(x), expression_of(y)))
 
 
 def quantile(of: Expr | str, level: Real) -> Agg:
     """A quantile of a bounded number: 0.5 is the median."""
-    return Agg(AggregateFunction.QUANTILE, (_column(of),), level=rational(level, "level"))
+    return Agg(AggregateFunction.QUANTILE, (expression_of(of),), level=rational(level, "level"))
 
 
 def median(of: Expr | str) -> Agg:
@@ -278,15 +282,15 @@ def median(of: Expr | str) -> Agg:
 
 def minimum(of: Expr | str) -> Agg:
     """The least of bounded numbers, as an extreme quantile."""
-    return Agg(AggregateFunction.MIN, (_column(of),))
+    return Agg(AggregateFunction.MIN, (expression_of(of),))
 
 
 def maximum(of: Expr | str) -> Agg:
     """The greatest of bounded numbers, as an extreme quantile."""
-    return Agg(AggregateFunction.MAX, (_column(of),))
+    return Agg(AggregateFunction.MAX, (expression_of(of),))
 
 
-def _column(of: Expr | str) -> Expression:
+def expression_of(of: Expr | str) -> Expression:
     """A column by its name, or any expression; a constant would not be what is meant."""
     if isinstance(of, str):
         return Column(of)
@@ -310,12 +314,12 @@ class From:
 
     def where(self, condition: Expr) -> "From":
         """Only rows for which a condition is true."""
-        return replace(self, relation=FilterRows(self.relation, _condition(condition)))
+        return replace(self, relation=FilterRows(self.relation, condition_of(condition)))
 
     def with_columns(self, **columns: Expr | str) -> "From":
         """Further columns, or new meanings of old ones."""
         old = [Named(n, Column(n)) for n in columns_of(self.relation) if n not in columns]
-        new = [Named(n, _column(expr)) for n, expr in columns.items()]
+        new = [Named(n, expression_of(expr)) for n, expr in columns.items()]
         return replace(self, relation=Project(self.relation, tuple(old + new)))
 
     def group_by(self, *names: str, **keys: Expr | str) -> "From":
@@ -326,7 +330,7 @@ class From:
                     "a key", name, 'a name, or an expression with one: decade=col("age") // 10'
                 )
         plain = tuple(Named(name, Column(name)) for name in names)
-        named = tuple(Named(name, _column(expr)) for name, expr in keys.items())
+        named = tuple(Named(name, expression_of(expr)) for name, expr in keys.items())
         return replace(self, keys=self.keys + plain + named)
 
     def agg(self, **aggregates: Agg) -> "Question":
@@ -357,11 +361,11 @@ class Question:
 
     def having(self, condition: Expr) -> "Question":
         """Show only groups for which a condition on released numbers is true."""
-        return replace(self, plan=replace(self.plan, having=_condition(condition)))
+        return replace(self, plan=replace(self.plan, having=condition_of(condition)))
 
     def order_by(self, *by: Expr | str, descending: bool = False) -> "Question":
         """Sort by released columns."""
-        orders = tuple(SortKey(_column(one), descending) for one in by)
+        orders = tuple(SortKey(expression_of(one), descending) for one in by)
         return replace(self, plan=replace(self.plan, order=self.plan.order + orders))
 
     def limit(self, rows: int) -> "Question":
@@ -375,10 +379,22 @@ class Question:
 
     def release(self, **price: Any) -> Any:
         """Ask it; what `price` takes is up to the curator that handed out the table."""
-        if self.ask is None:
-            raise InputError(
-                "a question without a curator is asked",
-                why="it was built from a plan alone",
-                fix="start from curator.table(name)",
-            )
-        return self.ask(self.plan, **price)
+        return release_by(self.ask, self.plan, price)
+
+    def table(self) -> "AnswerFrame":
+        """Its answer as a table to compute with: windows, groups and joins of answers are free."""
+        from discreet.plan.answer_builder import AnswerFrame  # noqa: PLC0415 - it builds on this
+        from discreet.plan.answer_program import Program  # noqa: PLC0415
+
+        return AnswerFrame(Program.of(self.plan), self.ask)
+
+
+def release_by(ask: Ask | None, plan: Query, price: Mapping[str, Any]) -> Any:
+    """Ask a question of the curator that handed out its table."""
+    if ask is None:
+        raise InputError(
+            "a question without a curator is asked",
+            why="it was built from a plan alone",
+            fix="start from curator.table(name)",
+        )
+    return ask(plan, **price)

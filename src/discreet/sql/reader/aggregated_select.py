@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from discreet.errors import InputError
+from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind
 from discreet.plan.query import GROUPING, Query, SortKey, grouping_name, released_columns
@@ -20,7 +21,7 @@ from discreet.sql.reader.expressions import ExpressionReader, Resolve
 from discreet.sql.reader.group_by import Groups
 from discreet.sql.reader.names import NamedRelation, Visible, bare_word, fresh, lookup
 from discreet.sql.reader.refusals import WINDOW, Refusal
-from discreet.sql.reader.released_tables import Beyond, Program, Shown
+from discreet.sql.reader.released_tables import Beyond, Shown, answer_of
 from discreet.sql.reader.released_values import (
     Answer,
     Lift,
@@ -294,7 +295,7 @@ class AggregatedSelect:
             else:
                 program = replace(below, table=RegroupedTable(below.table, keys, aggregates))
             program = self.beyond.joined(program, self.select)
-            return shown.over(program, windows).answer
+            return answer_of(shown.over(program, windows))
         except InputError as error:
             raise self.syntax.blame(self.select, error) from None
 

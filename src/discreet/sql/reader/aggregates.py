@@ -389,7 +389,7 @@ _PAIRS: dict[type[Node], tuple[AggregateFunction, bool]] = {
 }
 _SUMMED = {AggregateFunction.SUM, AggregateFunction.MEAN}
 _SUMMED |= {AggregateFunction.VARIANCE, AggregateFunction.STDDEV}
-_TIMES = {exp.Min, exp.Max, exp.Median, exp.Avg, exp.Quantile, exp.ApproxQuantile}
+_TIMES: set[type[Node]] = {exp.Min, exp.Max, exp.Median, exp.Avg, exp.Quantile, exp.ApproxQuantile}
 _TIMES |= {exp.PercentileCont, exp.PercentileDisc, exp.WithinGroup}
 _COMPOSED: dict[type[Node], Callable[[ComposedAggregates, Expression], Expression]] = {
     exp.Skewness: ComposedAggregates.skewness,

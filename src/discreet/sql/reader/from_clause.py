@@ -7,6 +7,7 @@ from typing import TypeAlias, TypeVar
 from sqlglot import exp
 
 from discreet.errors import InputError, QueryRefused
+from discreet.plan.answer_program import Program
 from discreet.plan.relations import Scan, Union
 from discreet.plan.schema import PublicTable, Schema
 from discreet.sql.reader.joins import Public, join
@@ -15,9 +16,10 @@ from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, SET_OPERATI
 from discreet.sql.reader.released_select import ReleasedSelect
 from discreet.sql.reader.released_tables import (
     NO_FROM,
-    Program,
+    answer_of,
     join_answers,
     pivot,
+    program_of,
     side_by_side,
 )
 from discreet.sql.reader.released_values import Answer, is_simple, read_over
@@ -105,12 +107,12 @@ class RelationReader:
         return NamedRelation(relation, tuple(_either(a, b) for a, b in pairs))
 
     def _stacked(self, node: Node, above: Answer, below: Answer, *, distinct: bool) -> Answer:
-        sides = [Program.of(self._impersonal(one, node)) for one in (above, below)]
+        sides = [program_of(self._impersonal(one, node)) for one in (above, below)]
         try:
             program = sides[0].above(sides[1])
         except InputError as error:
             raise self.syntax.blame(node, error) from None
-        return (program.distinct() if distinct else program).answer
+        return answer_of(program.distinct() if distinct else program)
 
     # --- FROM ------------------------------------------------------------------------------------
 

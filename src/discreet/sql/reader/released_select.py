@@ -6,12 +6,13 @@ from dataclasses import replace
 from sqlglot import exp
 
 from discreet.errors import InputError
+from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Expression
 from discreet.plan.released_tables import FilteredTable
 from discreet.sql.reader.aggregated_select import AggregatedSelect
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.names import Visible, bare_word
-from discreet.sql.reader.released_tables import Beyond, Program, Shown
+from discreet.sql.reader.released_tables import Beyond, Shown, answer_of
 from discreet.sql.reader.released_values import (
     Answer,
     check_released,
@@ -105,6 +106,6 @@ class ReleasedSelect(SelectReader):
         )
         try:
             joined = beyond.joined(self.program, self.select)
-            return shown.over(joined, beyond.windows).answer
+            return answer_of(shown.over(joined, beyond.windows))
         except InputError as error:
             raise self.syntax.blame(self.select, error) from None

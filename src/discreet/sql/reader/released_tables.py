@@ -11,27 +11,22 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from discreet.errors import InputError
-from discreet.plan import canonical
+from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey
+from discreet.plan.query import Aggregate, AggregateFunction, SortKey
 from discreet.plan.reads import mentions
 from discreet.plan.relations import Named
 from discreet.plan.released_tables import (
-    AnswerTable,
     AnswerWindow,
     ComputedTable,
     FilteredTable,
-    JoinedTables,
     JoinKind,
     RegroupedTable,
-    ReleasedTable,
     SortedTable,
-    StackedTables,
     WindowedTable,
     WindowFunction,
     is_single,
-    moved,
 )
 from discreet.sql.reader.aggregates import AggregateCall, Aggregates
 from discreet.sql.reader.expressions import ExpressionReader
@@ -45,66 +40,14 @@ Limits: TypeAlias = tuple[int | None, int]
 """LIMIT and OFFSET."""
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
-    """A table of what is released, and the grouped questions that it is computed from."""
+def program_of(answer: Answer) -> Program:
+    """The table that an answer shows, under the names it has outside."""
+    return Program.of(answer.query).renamed(answer.names)
 
-    queries: tuple[Query, ...]
-    table: ReleasedTable
 
-    @staticmethod
-    def of(answer: Answer) -> "Program":
-        """The table that an answer shows, under the names it has outside."""
-        query = answer.query
-        bare = replace(
-            query, outputs=(), having=None, order=(), limit=None, offset=0, also=(), then=None
-        )
-        table: ReleasedTable = query.then or AnswerTable.of(0, bare)
-        if query.having is not None:
-            table = FilteredTable(table, query.having)
-        if query.order or query.limit is not None or query.offset:
-            table = SortedTable(table, query.order, query.limit, query.offset)
-        if query.outputs:
-            table = ComputedTable(table, query.outputs)
-        pairs = zip(answer.names, table.columns, strict=True)
-        named = tuple(Named(name, Column(column)) for name, column in pairs)
-        if [one.name for one in named] != list(table.columns):
-            table = ComputedTable(table, named)
-        return Program((bare, *query.also), table)
-
-    def beside(self, other: "Program", kind: JoinKind, on: Expression | None) -> "Program":
-        """Both tables side by side."""
-        queries, table = self._met(other)
-        return Program(queries, JoinedTables(self.table, table, kind, on))
-
-    def above(self, other: "Program") -> "Program":
-        """This table and another below it."""
-        queries, table = self._met(other)
-        return Program(queries, StackedTables(self.table, table))
-
-    def distinct(self) -> "Program":
-        """Different rows, each once."""
-        keys = tuple(Named(name, Column(name)) for name in self.table.columns)
-        return replace(self, table=RegroupedTable(self.table, keys, ()))
-
-    def _met(self, other: "Program") -> tuple[tuple[Query, ...], ReleasedTable]:
-        """The questions of both, each once, and the other's table over these."""
-        known = {canonical.write(one): at for at, one in enumerate(self.queries)}
-        queries, places = list(self.queries), {}
-        for at, one in enumerate(other.queries):
-            text = canonical.write(one)
-            if text not in known:
-                known[text] = len(queries)
-                queries.append(one)
-            places[at] = known[text]
-        return tuple(queries), moved(other.table, places)
-
-    @property
-    def answer(self) -> Answer:
-        """It as the answer to a whole question."""
-        first, *rest = self.queries
-        query = replace(first, also=tuple(rest), then=self.table)
-        return Answer(query, "", tuple(self.table.columns))
+def answer_of(program: Program) -> Answer:
+    """A program as the answer to a whole question."""
+    return Answer(program.query, "", tuple(program.table.columns))
 
 
 @dataclass(slots=True)
@@ -145,7 +88,7 @@ class Beyond:
         found = self.subquery(node)
         if not isinstance(found, Answer):
             raise self.syntax.refuse(node, ROW_OUTPUT)
-        program = Program.of(found)
+        program = program_of(found)
         if len(program.table.columns) != 1:
             raise self.syntax.refuse(node, _ONE_COLUMN)
         if not is_single(program.table, program.queries, surely=False):
@@ -268,21 +211,21 @@ class Beyond:
         raise self.syntax.refuse(spec, _FRAME)
 
 
-_PLACES = {
+_PLACES: dict[type[Node], WindowFunction] = {
     exp.RowNumber: WindowFunction.ROW_NUMBER,
     exp.Rank: WindowFunction.RANK,
     exp.DenseRank: WindowFunction.DENSE_RANK,
     exp.PercentRank: WindowFunction.PERCENT_RANK,
     exp.CumeDist: WindowFunction.CUME_DIST,
 }
-_VALUES = {
+_VALUES: dict[type[Node], WindowFunction] = {
     exp.Lag: WindowFunction.LAG,
     exp.Lead: WindowFunction.LEAD,
     exp.FirstValue: WindowFunction.FIRST_VALUE,
     exp.LastValue: WindowFunction.LAST_VALUE,
     exp.NthValue: WindowFunction.NTH_VALUE,
 }
-_AGGREGATES = {
+_AGGREGATES: dict[type[Node], AggregateFunction] = {
     exp.Count: AggregateFunction.COUNT,
     exp.Sum: AggregateFunction.SUM,
     exp.Avg: AggregateFunction.MEAN,
@@ -328,7 +271,7 @@ def pivot(syntax: Syntax, answer: Answer, node: Node) -> Answer:
 
     Rows are grouped by the columns that it does not name.
     """
-    program = Program.of(answer)
+    program = program_of(answer)
     for part in _PIVOT_FLAGS:
         syntax.part(node, part)
     for made in syntax.parts(node, "columns"):  # names that the parser made up
@@ -359,7 +302,7 @@ def pivot(syntax: Syntax, answer: Answer, node: Node) -> Answer:
         table = RegroupedTable(program.table, keys, tuple(aggregates))
     except InputError as error:
         raise syntax.blame(node, error) from None
-    return replace(program, table=table).answer
+    return answer_of(replace(program, table=table))
 
 
 def _pivoted(
@@ -381,7 +324,7 @@ def _pivoted(
 
 def side_by_side(answer: Answer, number: int, taken: set[str]) -> tuple[Program, list[Visible]]:
     """An answer in FROM, its columns under names that no other answer there has."""
-    program = Program.of(answer)
+    program = program_of(answer)
     names = {column: fresh(column, taken) for column in program.table.columns}
     if any(old != new for old, new in names.items()):
         renamed = tuple(Named(new, Column(old)) for old, new in names.items())
@@ -475,8 +418,10 @@ _FRAME = Refusal(
     "frames count rows before and after the row itself",
     "write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW",
 )
-_PIVOT_FLAGS = ("unpivot", "default_on_null", "identify_pivot_strings", "prefixed_pivot_columns")
-_PIVOT_FLAGS += ("pivot_column_naming",)
+_PIVOT_FLAGS = (
+    *("unpivot", "default_on_null", "identify_pivot_strings", "prefixed_pivot_columns"),
+    "pivot_column_naming",
+)
 _PIVOT = Refusal(
     "pivot",
     "a PIVOT that does not list the values of one column",

@@ -14,6 +14,7 @@ from typing import TypeGuard
 from sqlglot import exp
 
 from discreet.errors import InputError
+from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import FilterRows, Named, Project, Relation, columns_of
 from discreet.plan.row_counts import row_counts
@@ -22,7 +23,6 @@ from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.group_by import GroupReader, Groups
 from discreet.sql.reader.names import NamedRelation, Visible, resolve
 from discreet.sql.reader.refusals import ROW_OUTPUT, Refusal
-from discreet.sql.reader.released_tables import Program
 from discreet.sql.reader.released_values import Answer
 from discreet.sql.reader.select_list import Item, name_items, read_items
 from discreet.sql.reader.syntax import Node, Syntax
