@@ -156,6 +156,17 @@ SELECT city, COUNT(*) AS n FROM visits GROUP BY city QUALIFY RANK() OVER (ORDER 
 --   filter (window 1 <= 3)
 --   compute city, n
 
+SELECT * FROM (SELECT city, urgent, COUNT(*) AS n FROM visits GROUP BY city, urgent) PIVOT (SUM(n) FOR urgent IN (TRUE, FALSE))
+-- scan visits
+-- key city
+-- key urgent
+-- aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   compute city, urgent, n
+--   group city, true := SUM(n) where (urgent = True), false := SUM(n) where (urgent = False)
+--   compute city, true, false
+
 SELECT city, urgent, COUNT(*) AS n, COUNT(*) * 100.0 / SUM(COUNT(*)) OVER (PARTITION BY city) AS pct FROM visits GROUP BY city, urgent
 -- scan visits
 -- key city
@@ -338,3 +349,225 @@ SELECT DISTINCT n > 10 AS big FROM (SELECT city, COUNT(*) AS n FROM visits GROUP
 --   compute city, n
 --   group big := (n > 10)
 --   compute big
+
+SELECT * FROM (SELECT city, age // 5 AS a, COUNT(*) AS n FROM visits GROUP BY 1, 2) PIVOT (SUM(n) AS s, COUNT(*) AS c FOR city IN ('Austin', 'Haifa'))
+-- scan visits
+-- key city
+-- key a := QUOTIENT(age, 5)
+-- aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   compute city, a, n
+--   group a, Austin_s := SUM(n) where (city = 'Austin'), Austin_c := COUNT(*) where (city = 'Austin'), Haifa_s := SUM(n) where (city = 'Haifa'), Haifa_c := COUNT(*) where (city = 'Haifa')
+--   compute a, Austin_s, Austin_c, Haifa_s, Haifa_c
+
+SELECT city, COUNT(*) AS n FROM visits GROUP BY city HAVING COUNT(*) > (SELECT AVG(n) FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) t) ORDER BY n
+-- scan visits
+-- key city
+-- aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   left join
+--     answer 0
+--     compute city, n
+--     group avg_n := MEAN(n)
+--     compute avg_n
+--     compute answer 1 := avg_n
+--   filter (n > answer 1)
+--   sort n limit None offset 0
+--   compute city, n
+
+SELECT a.city, b.n FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) a LEFT JOIN (SELECT city, COUNT(*) AS n FROM visits WHERE age > 5 GROUP BY city) b USING (city)
+-- scan visits
+-- key city
+-- aggregate n := COUNT(*)
+-- also
+--   scan visits
+--   filter (age > 5)
+--   key city
+--   aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   compute city, n
+--   left join on (city = city_2)
+--     answer 1
+--     compute city, n
+--     compute city_2 := city, n_2 := n
+--   compute city, n := n_2
+
+SELECT a.city AS c, b.city AS d, a.n, b.n AS m FROM (SELECT city, COUNT(*) AS n FROM visits WHERE age < 4 GROUP BY city) a FULL JOIN (SELECT city, COUNT(*) AS n FROM visits WHERE age > 5 GROUP BY city) b ON a.city = b.city
+-- scan visits
+-- filter (age < 4)
+-- key city
+-- aggregate n := COUNT(*)
+-- also
+--   scan visits
+--   filter (age > 5)
+--   key city
+--   aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   compute city, n
+--   full join on (city = city_2)
+--     answer 1
+--     compute city, n
+--     compute city_2 := city, n_2 := n
+--   compute c := city, d := city_2, n, m := n_2
+
+SELECT b.city, a.n FROM (SELECT city, COUNT(*) AS n FROM visits WHERE age > 7 GROUP BY city) a RIGHT JOIN (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) b ON a.city = b.city
+-- scan visits
+-- key city
+-- aggregate n := COUNT(*)
+-- also
+--   scan visits
+--   filter (age > 7)
+--   key city
+--   aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   compute city, n
+--   compute city_2 := city, n_2 := n
+--   left join on (city = city_2)
+--     answer 1
+--     compute city, n
+--   compute city := city_2, n
+
+SELECT n, COUNT(*) AS groups FROM (SELECT age, COUNT(*) AS n FROM visits GROUP BY age) t GROUP BY n ORDER BY groups DESC, n
+-- scan visits
+-- key age
+-- aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   compute age, n
+--   group n, groups := COUNT(*)
+--   sort groups desc, n limit None offset 0
+--   compute n, groups
+
+SELECT COUNT(DISTINCT n), SUM(n) FILTER (WHERE n > 3), CORR(age, n), VAR_POP(n) FROM (SELECT age, COUNT(*) AS n FROM visits GROUP BY age) t
+-- scan visits
+-- key age
+-- aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   compute age, n
+--   group count_distinct_n := COUNT_DISTINCT(n), sum_n := SUM(n) where (n > 3), corr_age_n := CORRELATION(age, n), variance_n := VARIANCE(n) population
+--   compute count_distinct_n, sum_n, corr_age_n, variance_n
+
+SELECT city, sum(n) OVER (PARTITION BY city ORDER BY age) AS r, avg(n) OVER (ORDER BY age, city ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS m, lead(n, 1, 0) OVER (ORDER BY age, city) AS l, cume_dist() OVER (ORDER BY n) AS d, max(n) FILTER (WHERE age > 4) OVER () AS x FROM (SELECT city, age, COUNT(*) AS n FROM visits GROUP BY city, age) t
+-- scan visits
+-- key city
+-- key age
+-- aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   compute city, age, n
+--   window window 1 := SUM(n) by [city] order [age]
+--   window window 2 := MEAN(n) by [] order [age, city] rows -1 to 1
+--   window window 3 := LEAD(n, 0; 1) by [] order [age, city]
+--   window window 4 := CUME_DIST() by [] order [n]
+--   window window 5 := MAX(case[(age > 4) -> n; else None:INTEGER]) by [] order []
+--   compute city, r := window 1, m := window 2, l := window 3, d := window 4, x := window 5
+
+SELECT city, COUNT(*) FILTER (WHERE urgent) * 1.0 / COUNT(*) AS share, RANK() OVER (ORDER BY COUNT(*) FILTER (WHERE urgent) * 1.0 / COUNT(*)) AS r FROM visits GROUP BY city
+-- scan visits
+-- key city
+-- aggregate count := COUNT(*) where urgent
+-- aggregate count_2 := COUNT(*)
+-- then
+--   answer 0
+--   window window 1 := RANK() by [] order [((count * 1.0) / count_2)]
+--   compute city, share := ((count * 1.0) / count_2), r := window 1
+
+SELECT city, age, COUNT(*) AS n, COUNT(*) - AVG(COUNT(*)) OVER (PARTITION BY city) AS d FROM visits GROUP BY city, age QUALIFY ROW_NUMBER() OVER (PARTITION BY city ORDER BY COUNT(*) DESC, age) <= 2 ORDER BY city, n DESC
+-- scan visits
+-- key city
+-- key age
+-- aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   window window 1 := MEAN(n) by [city] order []
+--   window window 2 := ROW_NUMBER() by [city] order [n desc, age]
+--   filter (window 2 <= 2)
+--   sort city, n desc limit None offset 0
+--   compute city, age, n, d := (n - window 1)
+
+SELECT city, COUNT(*) AS n, GROUPING(city) AS g, COUNT(*) * 1.0 / MAX(COUNT(*)) OVER () AS s FROM visits GROUP BY ROLLUP (city)
+-- scan visits
+-- key city
+-- sets (city), ()
+-- aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   window window 1 := MAX(n) by [] order []
+--   compute city, n, g := grouping(city), s := ((n * 1.0) / window 1)
+
+WITH a AS (SELECT city, COUNT(*) AS n FROM visits GROUP BY city), b AS (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) SELECT (SELECT MAX(n) FROM a) AS x, (SELECT MIN(n) FROM b) AS y, (SELECT SUM(n) FROM a) + 1 AS z
+-- scan visits
+-- key city
+-- aggregate n := COUNT(*)
+-- also
+--   scan patients
+--   key sex
+--   aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   compute city, n
+--   group max_n := MAX(n)
+--   compute max_n
+--   compute answer 1 := max_n
+--   left join
+--     answer 1
+--     compute sex, n
+--     group min_n := MIN(n)
+--     compute min_n
+--     compute answer 2 := min_n
+--   left join
+--     answer 0
+--     compute city, n
+--     group sum_n := SUM(n)
+--     compute sum_n
+--     compute answer 3 := sum_n
+--   compute x := answer 1, y := answer 2, z := (answer 3 + 1)
+
+SELECT city FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) a UNION SELECT sex FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) b
+-- scan visits
+-- key city
+-- aggregate n := COUNT(*)
+-- also
+--   scan patients
+--   key sex
+--   aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   compute city
+--   union all
+--     answer 1
+--     compute sex
+--   group city
+
+SELECT MAX(share) - MIN(share) AS gap FROM (SELECT city, AVG(CAST(urgent AS INT)) AS share FROM visits GROUP BY city) t
+-- scan visits
+-- key city
+-- aggregate share := MEAN(urgent::INTEGER)
+-- then
+--   answer 0
+--   compute city, share
+--   group max_share := MAX(share), min_share := MIN(share)
+--   compute gap := (max_share - min_share)
+
+SELECT x.city, x.m - y.m AS d FROM (SELECT city, AVG(cost) AS m FROM visits GROUP BY city) x, (SELECT AVG(cost) AS m FROM visits) y WHERE x.m > y.m
+-- scan visits
+-- key city
+-- aggregate m := MEAN(cost)
+-- also
+--   scan visits
+--   aggregate m := MEAN(cost)
+-- then
+--   answer 0
+--   compute city, m
+--   inner join
+--     answer 1
+--     compute m
+--     compute m_2 := m
+--   filter (m > m_2)
+--   compute city, d := (m - m_2)

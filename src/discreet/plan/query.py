@@ -124,13 +124,15 @@ class Query:
 
 def _check_then(query: Query) -> None:
     """Refuse post-processing in two places, or of answers that are not there."""
-    tables = [one for one in (query.then.nodes() if query.then else ()) if not one.inputs]
-    for one in tables:
-        one.check(questions_in(query))  # type: ignore[union-attr]
+    if query.then is None and not query.also:
+        return
     parts = questions_in(query)
+    for table in query.then.nodes() if query.then else ():
+        if not table.inputs:
+            table.check(parts)  # type: ignore[union-attr]
     processed = [one for one in parts if one.outputs or one.order or one.having or one.offset]
-    bare = not processed and all(one.limit is None and not one.then for one in query.also)
-    if (query.then is None and query.also) or (query.then and not bare):
+    bare = not processed and all(one.limit is None for one in parts)
+    if query.then is None or not bare or any(one.then for one in query.also):
         raise InputError(
             "post-processing in two places",
             why="where tables of answers are computed with, nothing else is",
