@@ -125,11 +125,11 @@ SELECT DATE_PART('dow', day) AS d, DAYNAME(day), MONTHNAME(day), COUNT(*) FROM v
 
 SELECT COUNT(*) FROM visits WHERE day < NOW()
 -- scan visits
--- filter (day < datetime.datetime(2026, 11, 16, 9, 58, 24))
+-- filter (day < datetime.datetime(2026, 11, 16, 10, 19, 47))
 -- aggregate count := COUNT(*)
 -- output count
 
-SELECT IFNULL(city, 'none') AS c, IIF(age > 40, 'old', 'young') AS a, COUNT(*) FROM visits GROUP BY ALL
+SELECT IFNULL(city, 'none') AS c, IF(age > 40, 'old', 'young') AS a, COUNT(*) FROM visits GROUP BY ALL
 -- scan visits
 -- key c := COALESCE(city, 'none')
 -- key a := case[(age > 40) -> 'old'; else 'young']
@@ -185,14 +185,14 @@ SELECT SPLIT_PART(city, 'i', 2) AS s, COUNT(*) FROM visits GROUP BY s
 -- output s
 -- output count
 
-SELECT MEDIAN(seen), MIN(seen), AVG(day) FROM visits WHERE seen BETWEEN TIMESTAMP '2024-01-01 00:00:00' AND TIMESTAMP '2025-01-01 00:00:00'
+SELECT MEDIAN(LEAST(GREATEST(seen, TIMESTAMP '2020-01-01 00:00:00'), TIMESTAMP '2029-01-01 00:00:00')), MIN(day), AVG(day) FROM visits WHERE seen IS NOT NULL
 -- scan visits
--- filter ((seen >= datetime.datetime(2024, 1, 1, 0, 0)) and (seen <= datetime.datetime(2025, 1, 1, 0, 0)))
--- aggregate median := QUANTILE((((((((seen::DATE - datetime.date(1970, 1, 1)) * 24) + HOUR(seen)) * 60) + MINUTE(seen)) * 60) + SECOND(seen))) at 1/2
--- aggregate min := MIN((((((((seen::DATE - datetime.date(1970, 1, 1)) * 24) + HOUR(seen)) * 60) + MINUTE(seen)) * 60) + SECOND(seen)))
+-- filter NOT(IS_NULL(seen))
+-- aggregate median := QUANTILE((((((((LEAST(GREATEST(seen, datetime.datetime(2020, 1, 1, 0, 0)), datetime.datetime(2029, 1, 1, 0, 0))::DATE - datetime.date(1970, 1, 1)) * 24) + HOUR(LEAST(GREATEST(seen, datetime.datetime(2020, 1, 1, 0, 0)), datetime.datetime(2029, 1, 1, 0, 0)))) * 60) + MINUTE(LEAST(GREATEST(seen, datetime.datetime(2020, 1, 1, 0, 0)), datetime.datetime(2029, 1, 1, 0, 0)))) * 60) + SECOND(LEAST(GREATEST(seen, datetime.datetime(2020, 1, 1, 0, 0)), datetime.datetime(2029, 1, 1, 0, 0))))) at 1/2
+-- aggregate min := MIN((day - datetime.date(1970, 1, 1)))
 -- aggregate avg := MEAN((day - datetime.date(1970, 1, 1)))
 -- output median := ADD_SECONDS(datetime.datetime(1970, 1, 1, 0, 0), ROUND(median)::INTEGER)
--- output min := ADD_SECONDS(datetime.datetime(1970, 1, 1, 0, 0), ROUND(min)::INTEGER)
+-- output min := (datetime.date(1970, 1, 1) + ROUND(min)::INTEGER)
 -- output avg := ADD_SECONDS(datetime.datetime(1970, 1, 1, 0, 0), ROUND((avg * 86400))::INTEGER)
 
 SELECT REGR_SLOPE(cost, age), REGR_COUNT(cost, age), REGR_AVGX(cost, age), REGR_AVGY(cost, age), REGR_SXX(cost, age), REGR_SXY(cost, age), REGR_SYY(cost, age) FROM visits

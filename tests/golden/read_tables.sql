@@ -571,3 +571,131 @@ SELECT x.city, x.m - y.m AS d FROM (SELECT city, AVG(cost) AS m FROM visits GROU
 --     compute m_2 := m
 --   filter (m > m_2)
 --   compute city, d := (m - m_2)
+
+SELECT a.n FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) a, (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) b WHERE a.city = b.city
+-- scan visits
+-- key city
+-- aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   compute city, n
+--   inner join
+--     answer 0
+--     compute city, n
+--     compute city_2 := city, n_2 := n
+--   filter (city = city_2)
+--   compute n
+
+SELECT city, n FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) a WHERE city IN (SELECT city FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) b WHERE n > 9)
+-- scan visits
+-- key city
+-- aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   compute city, n
+--   left join on (city = answer 1)
+--     answer 0
+--     filter (n > 9)
+--     compute city
+--     group answer 1 := city
+--   left join
+--     answer 0
+--     filter (n > 9)
+--     compute city
+--     group answer 2 := COUNT(*), answer 2_2 := COUNT(city)
+--   filter case[NOT(IS_NULL(answer 1)) -> True; (answer 2 = 0) -> False; (IS_NULL(city) or (answer 2 > answer 2_2)) -> None:BOOLEAN; else False]
+--   compute city, n
+
+SELECT city, n FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) a WHERE city NOT IN (SELECT city FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) b WHERE n > 9 AND city IS NOT NULL)
+-- scan visits
+-- key city
+-- aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   compute city, n
+--   left join on (city = answer 1)
+--     answer 0
+--     filter ((n > 9) and NOT(IS_NULL(city)))
+--     compute city
+--     group answer 1 := city
+--   left join
+--     answer 0
+--     filter ((n > 9) and NOT(IS_NULL(city)))
+--     compute city
+--     group answer 2 := COUNT(*), answer 2_2 := COUNT(city)
+--   filter NOT(case[NOT(IS_NULL(answer 1)) -> True; (answer 2 = 0) -> False; (IS_NULL(city) or (answer 2 > answer 2_2)) -> None:BOOLEAN; else False])
+--   compute city, n
+
+SELECT city, n FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) a WHERE city NOT IN (SELECT city FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) b WHERE n > 2)
+-- scan visits
+-- key city
+-- aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   compute city, n
+--   left join on (city = answer 1)
+--     answer 0
+--     filter (n > 2)
+--     compute city
+--     group answer 1 := city
+--   left join
+--     answer 0
+--     filter (n > 2)
+--     compute city
+--     group answer 2 := COUNT(*), answer 2_2 := COUNT(city)
+--   filter NOT(case[NOT(IS_NULL(answer 1)) -> True; (answer 2 = 0) -> False; (IS_NULL(city) or (answer 2 > answer 2_2)) -> None:BOOLEAN; else False])
+--   compute city, n
+
+SELECT city, n, city IN (SELECT city FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) b WHERE n > 900) AS there FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) a
+-- scan visits
+-- key city
+-- aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   compute city, n
+--   left join on (city = answer 1)
+--     answer 0
+--     filter (n > 900)
+--     compute city
+--     group answer 1 := city
+--   left join
+--     answer 0
+--     filter (n > 900)
+--     compute city
+--     group answer 2 := COUNT(*), answer 2_2 := COUNT(city)
+--   compute city, n, there := case[NOT(IS_NULL(answer 1)) -> True; (answer 2 = 0) -> False; (IS_NULL(city) or (answer 2 > answer 2_2)) -> None:BOOLEAN; else False]
+
+SELECT city, COUNT(*) AS n FROM visits GROUP BY city HAVING COUNT(*) IN (SELECT MAX(n) FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) t)
+-- scan visits
+-- key city
+-- aggregate n := COUNT(*)
+-- then
+--   answer 0
+--   left join on (n = answer 1)
+--     answer 0
+--     compute city, n
+--     group max_n := MAX(n)
+--     compute max_n
+--     group answer 1 := max_n
+--   left join
+--     answer 0
+--     compute city, n
+--     group max_n := MAX(n)
+--     compute max_n
+--     group answer 2 := COUNT(*), answer 2_2 := COUNT(max_n)
+--   filter case[NOT(IS_NULL(answer 1)) -> True; (answer 2 = 0) -> False; (IS_NULL(n) or (answer 2 > answer 2_2)) -> None:BOOLEAN; else False]
+--   compute city, n
+
+SELECT 'a' AS s, COUNT(*) AS n FROM visits UNION ALL SELECT 'b', COUNT(*) FROM tests ORDER BY n DESC, 1
+-- scan visits
+-- aggregate n := COUNT(*)
+-- also
+--   scan tests
+--   aggregate count := COUNT(*)
+-- then
+--   answer 0
+--   compute s := 'a', n
+--   union all
+--     answer 1
+--     compute column_1 := 'b', count
+--   sort n desc, s limit None offset 0

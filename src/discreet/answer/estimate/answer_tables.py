@@ -4,6 +4,7 @@ The same SQL runs over what was released and over many simulated draws of it, pa
 noise. What a pair moves a number by apart, in opposite ways, is how far it is straight.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -24,8 +25,10 @@ from discreet.engines.default import DefaultEngine, compute
 from discreet.engines.engine import ARROW
 from discreet.plan.query import Query, questions_in
 from discreet.plan.released_tables import (
+    AnswerTable,
     ComputedTable,
     FilteredTable,
+    JoinedTables,
     ReleasedTable,
     SortedTable,
     sources_of,
@@ -71,7 +74,8 @@ class AnswerTables:
             if sources[name] & ranked
         }
         wanted = [name for name in numbers if sources[name] and name not in how]
-        pairs = draws_for(sum(part.groups for parts in self.parts for part in parts)) // 2
+        groups = [sum(part.groups for part in parts) for parts in self.parts]
+        pairs = draws_for(max(shown, sum(groups), _rows(self._then, groups))) // 2
         if not wanted or not shown:
             return {}, how
         if not pairs:
@@ -154,6 +158,17 @@ class AnswerTables:
             values[draw, row] = found.column(f"n{i}").to_numpy()
             moved[name] = values[1:] - values[0]
         return moved, known[1:]
+
+
+def _rows(table: ReleasedTable, groups: Sequence[int]) -> int:
+    """About how many rows the largest step of a table has: where answers are not joined on keys."""
+    below = [_rows(one, groups) for one in table.inputs]
+    match table:
+        case AnswerTable(place):
+            return groups[place]
+        case JoinedTables(on=None):
+            return math.prod(below)
+    return max(below)
 
 
 def compute_table(table: ReleasedTable, released: Mapping[str, pa.Table]) -> pa.Table:

@@ -294,7 +294,7 @@ class AggregatedSelect:
                 raise self.syntax.refuse(self.select.args["group"], _RELEASED_SETS)
             else:
                 program = replace(below, table=RegroupedTable(below.table, keys, aggregates))
-            program = self.beyond.joined(program, self.select)
+            program = self.beyond.joined(program, self.select, lift.lift)
             return answer_of(shown.over(program, windows))
         except InputError as error:
             raise self.syntax.blame(self.select, error) from None

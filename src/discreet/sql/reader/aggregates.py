@@ -20,6 +20,7 @@ from discreet.plan.query import Aggregate, AggregateFunction, check, released_ki
 from discreet.plan.relations import PersonAggregate, Summary, summary_type
 from discreet.plan.released_tables import aggregate_type
 from discreet.plan.row_counts import hold_counts
+from discreet.plan.typing import infer
 from discreet.sql.reader.composed_aggregates import (
     REGRESSIONS,
     ComposedAggregates,
@@ -134,6 +135,8 @@ class Aggregates:
             asked, *more = self._read(inner, where)
             if more:
                 raise syntax.refuse(node, _LIST)
+            if infer(asked.arguments[0], self._reader.types).range is None:
+                raise syntax.refuse(node, _UNBOUNDED_TIME)
             return made.time(asked.measure, asked.arguments[0], asked.level)
         values = [self._argument(inner, part) for part in ("this", "expression")[: len(arguments)]]
         if kind in REGRESSIONS:
@@ -426,6 +429,13 @@ _NO_LEVEL = Refusal(
     "a quantile without its level and value",
     "it needs one of each",
     "write QUANTILE_CONT(x, 0.5) or PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
+)
+_UNBOUNDED_TIME = Refusal(
+    "type",
+    "an aggregate of dates without bounds",
+    "one person could move the answer over the whole calendar",
+    "declare Bounds for the column, or hold it between two dates: LEAST(GREATEST(d, DATE"
+    " '2020-01-01'), DATE '2025-12-31')",
 )
 _NO_ARGUMENT = Refusal("argument", "an aggregate of nothing", fix="name the column")
 _DISTINCT_REAL = Refusal(

@@ -54,7 +54,8 @@ class ExpressionReader:
         """The expression that a node means."""
         if node is None:
             raise self.syntax.refuse(None, _MISSING)
-        if self.beyond is not None and isinstance(node, exp.Window | exp.Subquery):
+        listed = isinstance(node, exp.In) and node.args.get("query") is not None
+        if self.beyond is not None and (listed or isinstance(node, exp.Window | exp.Subquery)):
             return self.syntax.remember(self.beyond(self, node), node)
         if isinstance(node, AGGREGATES):
             return self._aggregate(node)

@@ -8,10 +8,20 @@ from sqlglot import exp
 
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.answer_program import Program
+from discreet.plan.expressions import Column
+from discreet.plan.query import SortKey
 from discreet.plan.relations import Scan, Union
+from discreet.plan.released_tables import ReleasedTable, SortedTable
 from discreet.plan.schema import PublicTable, Schema
 from discreet.sql.reader.joins import Public, join
-from discreet.sql.reader.names import NamedRelation, Visible, check_name, nearest, scan_columns
+from discreet.sql.reader.names import (
+    NamedRelation,
+    Visible,
+    bare_word,
+    check_name,
+    nearest,
+    scan_columns,
+)
 from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, SET_OPERATION, Refusal
 from discreet.sql.reader.released_select import ReleasedSelect
 from discreet.sql.reader.released_tables import (
@@ -22,7 +32,15 @@ from discreet.sql.reader.released_tables import (
     program_of,
     side_by_side,
 )
-from discreet.sql.reader.released_values import Answer, is_simple, read_over
+from discreet.sql.reader.released_values import (
+    Answer,
+    is_simple,
+    order_parts,
+    orders,
+    position,
+    read_limits,
+    read_over,
+)
 from discreet.sql.reader.select import SelectReader
 from discreet.sql.reader.syntax import Node, Syntax, Word
 
@@ -112,7 +130,22 @@ class RelationReader:
             program = sides[0].above(sides[1])
         except InputError as error:
             raise self.syntax.blame(node, error) from None
-        return answer_of(program.distinct() if distinct else program)
+        program = program.distinct() if distinct else program
+        return answer_of(replace(program, table=self._sorted(node, program.table)))
+
+    def _sorted(self, node: Node, table: ReleasedTable) -> ReleasedTable:
+        """ORDER BY and LIMIT after a UNION: of its columns, by name or place."""
+        names, order = list(table.columns), list[SortKey]()
+        for part, descending, first in order_parts(self.syntax, node):
+            at = position(self.syntax, part, len(names))
+            word = bare_word(self.syntax, part)
+            named = [name for name in names if word is not None and word.names(name)]
+            if at is None and not named:
+                raise self.syntax.refuse(part, _UNION_ORDER)
+            key = Column(named[0] if at is None else names[at])
+            order += orders(key, descending=descending, nulls_first=first)
+        limits = read_limits(self.syntax, node)
+        return SortedTable(table, tuple(order), *limits) if order or limits != (None, 0) else table
 
     # --- FROM ------------------------------------------------------------------------------------
 
@@ -139,7 +172,8 @@ class RelationReader:
         for number, one in enumerate(self.syntax.parts(node, "joins"), start=2):
             right = self._source(self.syntax.part(one, "this"), number)
             if not isinstance(right, Answer):
-                raise self.syntax.refuse(one, _ANSWER_JOINED)
+                public = isinstance(right, Public)
+                raise self.syntax.refuse(one, _PUBLIC_JOINED if public else _ANSWER_JOINED)
             self._check_sources(found[1], [self._impersonal(right, one).source], one)
             found = join_answers(self.syntax, found, side_by_side(right, number, taken), one)
         return found
@@ -295,6 +329,12 @@ _UNION_OF_ANSWERS = Refusal(
     "an answer belongs to nobody, and rows are somebody's",
     "aggregate on both sides, as in SELECT COUNT(*) FROM a UNION ALL SELECT COUNT(*) FROM b",
 )
+_UNION_ORDER = Refusal(
+    "clause",
+    "ORDER BY after UNION names no column of the answer",
+    "both sides are sorted together, by what they are called on the left",
+    "name a column, or its place",
+)
 _UNEQUAL = Refusal(
     "set_operation",
     "UNION ALL of different numbers of columns",
@@ -313,6 +353,12 @@ _ANSWER_JOINED = Refusal(
     "which rows count would depend on numbers that are known only once this question is answered",
     "aggregate on both sides of the join; ask the subquery first, and write its numbers out; or"
     " group it by the column that names the person",
+)
+_PUBLIC_JOINED = Refusal(
+    "nested_answer",
+    "an aggregated subquery is joined to a public table",
+    "answers are computed with once they are released, and without the tables of the dataset",
+    "join the public table inside the subquery, and group by its column too",
 )
 _PERSONAL = Refusal(
     "nested_answer",

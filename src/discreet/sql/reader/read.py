@@ -7,6 +7,7 @@ or a refusal.
 """
 
 import datetime as dt
+import re
 
 from discreet.errors import DiscreetError, InputError, QueryRefused
 from discreet.plan.query import Query, tables_in
@@ -44,6 +45,14 @@ def read(text: str, schema: Schema, now: dt.datetime | None = None) -> Query:
     except Exception:  # noqa: BLE001 - a fault of the parser on odd text is a refusal, not a crash
         refusal = _unreadable("unreadable", "the question cannot be read", text)
     raise refusal
+
+
+def reads_clock(text: str) -> bool:
+    """Whether a text may mean something else at another time."""
+    return _CLOCKS.search(text) is not None
+
+
+_CLOCKS = re.compile("now|current|localtime|today", re.IGNORECASE)
 
 
 def _read(text: str, schema: Schema, now: dt.datetime | None) -> Query:

@@ -21,6 +21,7 @@ from discreet.plan.released_tables import (
     AnswerWindow,
     ComputedTable,
     FilteredTable,
+    JoinedTables,
     JoinKind,
     RegroupedTable,
     SortedTable,
@@ -61,7 +62,7 @@ class Beyond:
     types: dict[str, Type]
     subquery: Callable[[Node], object]
     windows: dict[AnswerWindow, str] = field(default_factory=dict)
-    answers: list[tuple[str, Program]] = field(default_factory=list)
+    answers: list[tuple[str, Program, Expression | None]] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
@@ -71,10 +72,13 @@ class Beyond:
     @property
     def names(self) -> list[str]:
         """The columns that stand for them."""
-        return [*self.windows.values(), *(name for name, _ in self.answers)]
+        columns = [name for _, program, _ in self.answers for name in program.table.columns]
+        return [*self.windows.values(), *columns]
 
     def read(self, reader: ExpressionReader, node: Node) -> Expression:
-        """The column of a window, or of an answer that is one value."""
+        """The column of a window, or of an answer that is one value or a list of them."""
+        if isinstance(node, exp.In):
+            return self._member(reader, node)
         return self._window(reader, node) if isinstance(node, exp.Window) else self._value(node)
 
     def _column(self, stem: str, of: Type) -> Column:
@@ -84,30 +88,64 @@ class Beyond:
 
     # --- answers ----------------------------------------------------------------------------------
 
-    def _value(self, node: Node) -> Expression:
+    def _program(self, node: Node) -> Program:
+        """The answer inside an expression: one column."""
         found = self.subquery(node)
         if not isinstance(found, Answer):
             raise self.syntax.refuse(node, ROW_OUTPUT)
         program = program_of(found)
         if len(program.table.columns) != 1:
             raise self.syntax.refuse(node, _ONE_COLUMN)
+        return program
+
+    def _member(self, reader: ExpressionReader, node: Node) -> Expression:
+        """X IN (SELECT ...): NULL where x is, or the list has one, and x is not in it."""
+        value = reader.checked(self.syntax.part(node, "this"))
+        program = self._program(self.syntax.part(node, "query"))
+        ((old, of),) = program.table.columns.items()
+        found = self._column("answer", of.may_be_null())
+        keys = (Named(found.name, Column(old)),)
+        listed = replace(program, table=RegroupedTable(program.table, keys, ()))
+        self.answers.append((found.name, listed, Call(Function.EQUAL, (value, found))))
+        counts = [self._column("answer", Type(Kind.INTEGER)) for _ in range(2)]
+        asked = (
+            Aggregate(counts[0].name, AggregateFunction.COUNT),
+            Aggregate(counts[1].name, AggregateFunction.COUNT, (Column(old),)),
+        )
+        counted = replace(program, table=RegroupedTable(program.table, (), asked))
+        self.answers += [(counts[0].name, counted, None)]
+        missing = Call(Function.IS_NULL, (value,))
+        unknown = Call(Function.OR, (missing, Call(Function.GREATER, tuple(counts))))
+        yes, no = (Literal(one, Kind.BOOLEAN) for one in (True, False))
+        empty = Call(Function.EQUAL, (counts[0], Literal(0, Kind.INTEGER)))
+        there = Call(Function.NOT, (Call(Function.IS_NULL, (found,)),))
+        return Case(((there, yes), (empty, no), (unknown, Literal(None, Kind.BOOLEAN))), no)
+
+    def _value(self, node: Node) -> Expression:
+        program = self._program(node)
         if not is_single(program.table, program.queries, surely=False):
             raise self.syntax.refuse(node, _ONE_ROW)
         ((old, of),) = program.table.columns.items()
         column = self._column("answer", of.may_be_null())
         named = ComputedTable(program.table, (Named(column.name, Column(old)),))
-        self.answers.append((column.name, replace(program, table=named)))
+        self.answers.append((column.name, replace(program, table=named), None))
         return column
 
-    def joined(self, program: Program | None, node: Node) -> Program:
+    def joined(
+        self,
+        program: Program | None,
+        node: Node,
+        lift: Callable[[Expression, None], Expression] = lambda one, _: one,
+    ) -> Program:
         """A program with a column for each answer inside its expressions."""
-        for _, answer in self.answers:
+        for _, answer, on in self.answers:
             if program is None:
-                if not is_single(answer.table, answer.queries, surely=True):
+                if on is not None or not is_single(answer.table, answer.queries, surely=True):
                     raise self.syntax.refuse(node, _ONE_ROW)
                 program = answer
             else:
-                program = program.beside(answer, JoinKind.LEFT, None)
+                condition = None if on is None else lift(on, None)
+                program = program.beside(answer, JoinKind.LEFT, condition)
         if program is None:
             raise self.syntax.refuse(node, NO_FROM)
         return program
@@ -357,6 +395,8 @@ def join_answers(
         if side == "FULL":
             raise syntax.refuse(node, _JOIN)
         condition, columns = _using(syntax, ours, theirs, using, right_first=side == "RIGHT")
+    if condition is None and _crosses(first) and _crosses(second, itself=True):
+        raise syntax.refuse(node, _CROSS)
     keep = JoinKind.FULL if side == "FULL" else JoinKind.LEFT if side else JoinKind.INNER
     try:
         if side == "RIGHT":
@@ -364,6 +404,18 @@ def join_answers(
         return first.beside(second, keep, condition), columns
     except InputError as error:
         raise syntax.blame(node, error) from None
+
+
+def _crosses(program: Program, *, itself: bool = False) -> bool:
+    """Whether tables of several rows stand beside each other, each row with each; or it is one."""
+    if itself:
+        return not is_single(program.table, program.queries, surely=False)
+    return any(
+        isinstance(one, JoinedTables)
+        and one.on is None
+        and not any(is_single(side, program.queries, surely=False) for side in one.inputs)
+        for one in program.table.nodes()
+    )
 
 
 def _using(
@@ -427,6 +479,12 @@ _PIVOT = Refusal(
     "a PIVOT that does not list the values of one column",
     "the columns of an answer have to be known before it is priced",
     "write PIVOT (SUM(n) FOR city IN ('Austin', 'Haifa')) after a grouped subquery",
+)
+_CROSS = Refusal(
+    "join",
+    "three answers stand beside each other without a condition",
+    "each row of one with each of the others is more rows than anybody reads",
+    "write JOIN ... ON a.city = b.city",
 )
 _JOIN = Refusal(
     "join",
