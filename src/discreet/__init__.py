@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         TreeCount,
     )
     from discreet.mechanisms.reusable_holdout import ReusableHoldout
+    from discreet.plan.answer_builder import over
     from discreet.plan.builder import (
         col,
         correlation,
@@ -88,6 +89,7 @@ _HOMES = {
     "curator.budget": ["Budget"],
     "curator.census_plan": ["releases"],
     "curator.opening": ["Curator"],
+    "plan.answer_builder": ["over"],
     "plan.builder": [
         *("col", "correlation", "count", "count_distinct", "count_people", "covariance", "mean"),
         *("maximum", "median", "minimum", "quantile", "stddev", "total", "variance"),
@@ -168,6 +170,7 @@ __all__ = [
     "median",
     "minimum",
     "optimal_epsilon",
+    "over",
     "quantile",
     "releases",
     "row_number",

@@ -270,6 +270,7 @@ FUNCTIONS = {
     Function.SUBSTRING: lambda _, x, first, count: x[first - 1 : first - 1 + count],
     Function.RIGHT: lambda _, x, count: "".join(list(x)[::-1][:count][::-1]),
     Function.REPLACE: replace,
+    Function.SPLIT_PART: lambda _, x, mark, n: (x.split(mark) + [""] * n)[n - 1],
     Function.POSITION: lambda _, x, y: x.find(y) + 1,
     Function.STARTS_WITH: lambda _, x, y: x.startswith(y),
     Function.ENDS_WITH: lambda _, x, y: x.endswith(y),

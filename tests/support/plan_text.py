@@ -24,6 +24,16 @@ from discreet.plan.relations import (
     Scan,
     Union,
 )
+from discreet.plan.released_tables import (
+    AnswerTable,
+    ComputedTable,
+    FilteredTable,
+    JoinedTables,
+    RegroupedTable,
+    SortedTable,
+    StackedTables,
+    WindowedTable,
+)
 
 INFIX = {
     f
@@ -45,9 +55,48 @@ def plan_text(query: Query) -> str:
     lines += [f"output {named(output)}" for output in query.outputs]
     for order in query.order:
         lines.append(f"order {expression_text(order.expression)}{' desc' * order.descending}")
+    for one in query.also:
+        lines += ["also", *("  " + line for line in plan_text(one).splitlines())]
+    if query.then is not None:
+        lines += ["then", *("  " + line for line in table_lines(query.then))]
     if query.limit is not None or query.offset:
         lines.append(f"limit {query.limit} offset {query.offset}")
     return "\n".join(lines) + "\n"
+
+
+def table_lines(table) -> list[str]:
+    """What is computed from released tables, the leaves first."""
+    match table:
+        case AnswerTable(place):
+            return [f"answer {place}"]
+        case ComputedTable(source, outputs):
+            return [*table_lines(source), f"compute {', '.join(map(named, outputs))}"]
+        case FilteredTable(source, condition):
+            return [*table_lines(source), f"filter {expression_text(condition)}"]
+        case WindowedTable(source, windows):
+            return [*table_lines(source), *(f"window {window_text(one)}" for one in windows)]
+        case RegroupedTable(source, keys, aggregates):
+            parts = [*map(named, keys), *(aggregate_line(a)[10:] for a in aggregates)]
+            return [*table_lines(source), f"group {', '.join(parts)}"]
+        case JoinedTables(left, right, kind, on):
+            inner = ["  " + line for line in table_lines(right)]
+            condition = "" if on is None else f" on {expression_text(on)}"
+            return [*table_lines(left), f"{kind.value} join{condition}", *inner]
+        case StackedTables(above, below):
+            return [*table_lines(above), "union all", *("  " + line for line in table_lines(below))]
+        case SortedTable(source, order, limit, offset):
+            keys = ", ".join(expression_text(o.expression) + " desc" * o.descending for o in order)
+            return [*table_lines(source), f"sort {keys or '-'} limit {limit} offset {offset}"]
+    raise TypeError(table)
+
+
+def window_text(window) -> str:
+    inner = ", ".join(map(expression_text, window.arguments))
+    inner += "" if window.number is None else f"; {window.number}"
+    by = ", ".join(map(expression_text, window.partition))
+    order = ", ".join(expression_text(o.expression) + " desc" * o.descending for o in window.order)
+    frame = "" if window.frame is None else f" rows {window.frame[0]} to {window.frame[1]}"
+    return f"{window.name} := {window.function.name}({inner}) by [{by}] order [{order}]{frame}"
 
 
 def relation_lines(relation) -> list[str]:

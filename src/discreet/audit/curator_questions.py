@@ -101,6 +101,12 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
             "JOIN bills b ON v.person = b.person"
         ),
         "curator-release": CuratorRelease("a release of visits by value"),
+        "curator-answer-tables": CuratorQuestion(
+            "SELECT a.value % 2 AS odd, MAX(n) AS top, SUM(n * 1.0 / m) AS share FROM"
+            " (SELECT value % 4 AS value, COUNT(*) AS n FROM visits GROUP BY 1) a JOIN"
+            " (SELECT value % 4 AS value, COUNT(*) AS m FROM bills GROUP BY 1) b"
+            " ON a.value = b.value GROUP BY 1 ORDER BY top DESC"
+        ),
     }
 )
 """Names as the command line takes them."""

@@ -1,13 +1,13 @@
 """`discreet append`: more rows for a table that is there."""
 
-import json
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import click
 
 from discreet.cli.options import curator_option, open_curator, shape_options
-from discreet.cli.rows import write_csv
+from discreet.cli.rows import show
 
 
 @click.command()
@@ -24,8 +24,6 @@ def append(
     folder: Path,
     through: datetime | None,
     again: bool,
-    as_json: bool,
-    as_csv: bool,
 ) -> None:
     """Append rows to a private table.
 
@@ -38,9 +36,5 @@ def append(
         day = None if through is None else through.date()
         version = curator.append(table, source, through=day, again=again)
     told = {"table": table, "version": version}
-    if as_csv:
-        click.echo(write_csv([told], list(told)), nl=False)
-    elif as_json:
-        click.echo(json.dumps(told))
-    else:
-        click.echo(f"{table} is at version {version}")
+    draw = partial(click.echo, f"{table} is at version {version}")
+    show(told, draw, rows=[told], names=list(told))

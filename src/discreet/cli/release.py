@@ -5,7 +5,7 @@ from typing import IO
 
 import click
 
-from discreet.cli.options import curator_option, open_curator, shape_options
+from discreet.cli.options import curator_option, open_curator, shape, shape_options
 from discreet.cli.order import show_explanation
 from discreet.cli.progress import shown
 from discreet.cli.rows import write_csv
@@ -33,8 +33,6 @@ def release(
     request: str | None,
     explain: bool,
     statement: bool,
-    as_json: bool,
-    as_csv: bool,
 ) -> None:
     """Release the tables of PLAN, a YAML file, at all levels of a geography.
 
@@ -52,11 +50,11 @@ def release(
     from discreet.curator.census_plan import CensusPlan  # noqa: PLC0415 - heavy room
 
     wanted = CensusPlan.from_yaml(plan.read())
-    shape = "json" if as_json else "csv" if as_csv else "text"
+    as_json, as_csv = (shape() == one for one in ("json", "csv"))
     with open_curator(folder) as curator, shown():
         if explain:
             told = curator.explain_order("release", wanted.spec)
-            show_explanation(told, curator.cost_order("release", wanted.spec), shape)
+            show_explanation(told, curator.cost_order("release", wanted.spec))
             return
         made = curator.release(wanted, to, request=request)
     rows = [{"table": t, "level": level, "file": str(f)} for (t, level), f in made.files.items()]

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from discreet.cli.options import Exact, curator_option, open_curator, read_sql, shape_options
+from discreet.cli.options import Exact, curator_option, open_curator, read_sql, shape, shape_options
 
 _DAY = click.DateTime(["%Y-%m-%d"])
 
@@ -38,8 +38,6 @@ def watch(
     epsilon: Fraction,
     delta: Fraction | None,
     analyst: str,
-    as_json: bool,
-    as_csv: bool,
 ) -> None:
     """Ask a count in every period, for one price, and print what is answered so far.
 
@@ -62,9 +60,9 @@ def watch(
             delta=delta,
             analyst=analyst,
         ).release()
-    if as_csv:
+    if shape() == "csv":
         click.echo(release.to_csv(), nl=False)
-    elif as_json:
+    elif shape() == "json":
         click.echo(json.dumps(release.json_facts(), indent=2))
     else:
         Console(file=sys.stdout).print(repr(release), markup=False, highlight=False, soft_wrap=True)

@@ -65,7 +65,7 @@ from discreet.plan.schema import Bounds, Keys, Limits, Person, PublicTable, Sche
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import Charge
 from discreet.rationals import Real
-from discreet.sql.reader.read import read
+from discreet.sql.reader.read import read, reads_clock
 from discreet.workload.online import OnlineState
 
 OWNER = "owner"
@@ -706,7 +706,7 @@ def _as_text(witness: str | os.PathLike[str] | None) -> str | None:
 
 def _read(tables: Registry, scope: frozenset[str] | None, text: str) -> Query:
     """A question in SQL, as far as it can be seen; one that was read lately is not read again."""
-    if isinstance(text, str) and len(text) <= _SHORT:
+    if isinstance(text, str) and len(text) <= _SHORT and not reads_clock(text):
         return _read_lately(tables, scope, text)
     return read(text, tables.within(scope).schema)
 

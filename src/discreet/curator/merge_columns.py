@@ -27,7 +27,9 @@ def is_whole(query: Query) -> bool:
     Groups that noise has picked would be averaged over errors that have picked them.
     """
     shown = {out.expression.name for out in outputs_of(query) if isinstance(out.expression, Column)}
-    whole = query.having is None and query.limit is None and not query.offset
+    if query.then is not None or query.having is not None:
+        return False
+    whole = query.limit is None and not query.offset
     return whole and len(query.sets) == 1 and {key.name for key in query.keys} <= shown
 
 

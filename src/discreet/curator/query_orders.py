@@ -216,7 +216,9 @@ def _read_terms(facts: Mapping[str, Any]) -> Terms:
 
 @remember(512, parts_in)
 def _with_outputs(question: Query) -> Query:
-    return question if question.outputs else replace(question, outputs=outputs_of(question))
+    if question.outputs or question.then is not None:
+        return question
+    return replace(question, outputs=outputs_of(question))
 
 
 # --- planning -----------------------------------------------------------------------------------

@@ -113,10 +113,11 @@ def save(source: Any, path: Path) -> None:
         connection.execute(f"COPY (SELECT * FROM incoming) TO {target} (FORMAT parquet)")
 
 
-def compute(name: str, table: pa.Table, select: str) -> pa.Table:
-    """The rows of a SELECT over one Arrow table, which stands under this name; nothing else."""
+def compute(tables: Mapping[str, pa.Table], select: str) -> pa.Table:
+    """The rows of a SELECT over Arrow tables, which stand under these names; nothing else."""
     with scratchpad(enable_external_access="false").cursor() as connection:
-        connection.register(name, table)
+        for name, table in tables.items():
+            connection.register(name, table)
         return connection.sql(select).to_arrow_table()
 
 

@@ -9,10 +9,10 @@
 <AggregateFunction.COUNT: 'count'>
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from discreet.errors import InputError
 from discreet.plan.constants import literal, member, number, odd
@@ -53,6 +53,9 @@ from discreet.plan.summaries import (
     WindowFunction,
 )
 from discreet.rationals import Real, positive, rational, whole
+
+if TYPE_CHECKING:
+    from discreet.plan.answer_builder import AnswerFrame
 
 Operand: TypeAlias = "Value | Expr"
 
@@ -201,7 +204,8 @@ def _expression(operand: object) -> Expression:
     return operand.expression if isinstance(operand, Expr) else literal(operand)
 
 
-def _condition(value: object) -> Expression:
+def condition_of(value: object) -> Expression:
+    """The expression of a condition."""
     if isinstance(value, Expr):
         return value.expression
     raise odd("a condition", value, 'one on columns, as in col("age") >= 18')
@@ -228,7 +232,7 @@ class Agg:
 
     def filter(self, condition: Expr) -> "Agg":
         """The same over the rows that satisfy a condition."""
-        return replace(self, where=_condition(condition))
+        return replace(self, where=condition_of(condition))
 
     def weighted(self, weight: Real) -> "Agg":
         """The same with more (or less) of the budget: its error matters so much, others' 1."""
@@ -242,7 +246,7 @@ class Agg:
 
 def count(of: Expr | str | None = None) -> Agg:
     """How many rows, or values that are not NULL."""
-    return Agg(AggregateFunction.COUNT, () if of is None else (_column(of),))
+    return Agg(AggregateFunction.COUNT, () if of is None else (expression_of(of),))
 
 
 def count_people() -> Agg:
@@ -252,42 +256,42 @@ def count_people() -> Agg:
 
 def count_distinct(of: Expr | str) -> Agg:
     """How many different values."""
-    return Agg(AggregateFunction.COUNT_DISTINCT, (_column(of),))
+    return Agg(AggregateFunction.COUNT_DISTINCT, (expression_of(of),))
 
 
 def total(of: Expr | str) -> Agg:
     """The sum of a bounded number."""
-    return Agg(AggregateFunction.SUM, (_column(of),))
+    return Agg(AggregateFunction.SUM, (expression_of(of),))
 
 
 def mean(of: Expr | str) -> Agg:
     """The mean of a bounded number."""
-    return Agg(AggregateFunction.MEAN, (_column(of),))
+    return Agg(AggregateFunction.MEAN, (expression_of(of),))
 
 
 def variance(of: Expr | str, *, sample: bool = True) -> Agg:
     """The variance of a bounded number, of a sample or of the whole population."""
-    return Agg(AggregateFunction.VARIANCE, (_column(of),), sample=sample)
+    return Agg(AggregateFunction.VARIANCE, (expression_of(of),), sample=sample)
 
 
 def stddev(of: Expr | str, *, sample: bool = True) -> Agg:
     """The standard deviation of a bounded number."""
-    return Agg(AggregateFunction.STDDEV, (_column(of),), sample=sample)
+    return Agg(AggregateFunction.STDDEV, (expression_of(of),), sample=sample)
 
 
 def covariance(x: Expr | str, y: Expr | str, *, sample: bool = True) -> Agg:
     """The covariance of two bounded numbers."""
-    return Agg(AggregateFunction.COVARIANCE, (_column(x), _column(y)), sample=sample)
+    return Agg(AggregateFunction.COVARIANCE, (expression_of(x), expression_of(y)), sample=sample)
 
 
 def correlation(x: Expr | str, y: Expr | str) -> Agg:
     """The correlation of two bounded numbers."""
-    return Agg(AggregateFunction.CORRELATION, (_column(x), _column(y)))
+    return Agg(AggregateFunction.CORRELATION, (expression_of(x), expression_of(y)))
 
 
 def quantile(of: Expr | str, level: Real) -> Agg:
     """A quantile of a bounded number: 0.5 is the median."""
-    return Agg(AggregateFunction.QUANTILE, (_column(of),), level=rational(level, "level"))
+    return Agg(AggregateFunction.QUANTILE, (expression_of(of),), level=rational(level, "level"))
 
 
 def median(of: Expr | str) -> Agg:
@@ -297,15 +301,15 @@ def median(of: Expr | str) -> Agg:
 
 def minimum(of: Expr | str) -> Agg:
     """The least of bounded numbers, as an extreme quantile."""
-    return Agg(AggregateFunction.MIN, (_column(of),))
+    return Agg(AggregateFunction.MIN, (expression_of(of),))
 
 
 def maximum(of: Expr | str) -> Agg:
     """The greatest of bounded numbers, as an extreme quantile."""
-    return Agg(AggregateFunction.MAX, (_column(of),))
+    return Agg(AggregateFunction.MAX, (expression_of(of),))
 
 
-def _column(of: Expr | str) -> Expression:
+def expression_of(of: Expr | str) -> Expression:
     """A column by its name, or any expression; a constant would not be what is meant."""
     if isinstance(of, str):
         return Column(of)
@@ -322,16 +326,16 @@ _SQUARED = {AggregateFunction.STDDEV: AggregateFunction.VARIANCE}
 
 def descending(of: Expr | str) -> RowOrder:
     """From the greatest to the least, in an order of rows."""
-    return RowOrder(_column(of), descending=True)
+    return RowOrder(expression_of(of), descending=True)
 
 
 def _orders(by: Iterable[By]) -> tuple[RowOrder, ...]:
-    return tuple(one if isinstance(one, RowOrder) else RowOrder(_column(one)) for one in by)
+    return tuple(one if isinstance(one, RowOrder) else RowOrder(expression_of(one)) for one in by)
 
 
 def first(of: Expr | str, *by: By) -> PersonAggregate:
     """The value of a person's first row in an order, for `per_person`."""
-    return PersonAggregate("", Summary.FIRST, _column(of), by=_orders(by))
+    return PersonAggregate("", Summary.FIRST, expression_of(of), by=_orders(by))
 
 
 def row_number(*by: By) -> WindowColumn:
@@ -342,7 +346,7 @@ def row_number(*by: By) -> WindowColumn:
 def lag(of: Expr | str, *by: By, offset: int = 1) -> WindowColumn:
     """The value of the same person's row so many rows before; after, if it is negative."""
     function = WindowFunction.LAG if offset >= 0 else WindowFunction.LEAD
-    return WindowColumn("", function, _column(of), order=_orders(by), offset=abs(offset))
+    return WindowColumn("", function, expression_of(of), order=_orders(by), offset=abs(offset))
 
 
 def running(agg: "Agg", *by: By, rows: tuple[int | None, int | None] | None = None) -> WindowColumn:
@@ -396,12 +400,12 @@ class From:
 
     def where(self, condition: Expr) -> "From":
         """Only rows for which a condition is true."""
-        return replace(self, relation=FilterRows(self.relation, _condition(condition)))
+        return replace(self, relation=FilterRows(self.relation, condition_of(condition)))
 
     def with_columns(self, **columns: Expr | str) -> "From":
         """Further columns, or new meanings of old ones."""
         old = [Named(n, Column(n)) for n in columns_of(self.relation) if n not in columns]
-        new = [Named(n, _column(expr)) for n, expr in columns.items()]
+        new = [Named(n, expression_of(expr)) for n, expr in columns.items()]
         return replace(self, relation=Project(self.relation, tuple(old + new)))
 
     def per_person(self, *names: str, **summaries: Agg | PersonAggregate) -> "From":
@@ -426,7 +430,7 @@ class From:
         `where` is a condition on both rows; columns there are called `col("other.day")`.
         """
         there, pairs = _as_other(other.relation, on)
-        condition = None if where is None else _condition(where)
+        condition = None if where is None else condition_of(where)
         wide = MatchPerson(self.relation, there, pairs, OTHER, condition)
         mark = Column(OTHER) if some else Call(Function.NOT, (Column(OTHER),))
         kept = tuple(Named(name, Column(name)) for name in columns_of(self.relation))
@@ -437,7 +441,7 @@ class From:
     ) -> "From":
         """Each row beside the same person's rows there; their columns are called "other.day"."""
         there, pairs = _as_other(other.relation, on)
-        condition = None if where is None else _condition(where)
+        condition = None if where is None else condition_of(where)
         fields = (pairs, member(Keep, keep), condition)
         return replace(self, relation=JoinPerson(self.relation, there, *fields))
 
@@ -453,7 +457,7 @@ class From:
                     "a key", name, 'a name, or an expression with one: decade=col("age") // 10'
                 )
         plain = tuple(Named(name, Column(name)) for name in names)
-        named = tuple(Named(name, _column(expr)) for name, expr in keys.items())
+        named = tuple(Named(name, expression_of(expr)) for name, expr in keys.items())
         return replace(self, keys=self.keys + plain + named)
 
     def agg(self, **aggregates: Agg) -> "Question":
@@ -484,11 +488,11 @@ class Question:
 
     def having(self, condition: Expr) -> "Question":
         """Show only groups for which a condition on released numbers is true."""
-        return replace(self, plan=replace(self.plan, having=_condition(condition)))
+        return replace(self, plan=replace(self.plan, having=condition_of(condition)))
 
     def order_by(self, *by: Expr | str, descending: bool = False) -> "Question":
         """Sort by released columns."""
-        orders = tuple(SortKey(_column(one), descending) for one in by)
+        orders = tuple(SortKey(expression_of(one), descending) for one in by)
         return replace(self, plan=replace(self.plan, order=self.plan.order + orders))
 
     def limit(self, rows: int) -> "Question":
@@ -502,10 +506,22 @@ class Question:
 
     def release(self, **price: Any) -> Any:
         """Ask it; what `price` takes is up to the curator that handed out the table."""
-        if self.ask is None:
-            raise InputError(
-                "a question without a curator is asked",
-                why="it was built from a plan alone",
-                fix="start from curator.table(name)",
-            )
-        return self.ask(self.plan, **price)
+        return release_by(self.ask, self.plan, price)
+
+    def table(self) -> "AnswerFrame":
+        """Its answer as a table to compute with: windows, groups and joins of answers are free."""
+        from discreet.plan.answer_builder import AnswerFrame  # noqa: PLC0415 - it builds on this
+        from discreet.plan.answer_program import Program  # noqa: PLC0415
+
+        return AnswerFrame(Program.of(self.plan), self.ask)
+
+
+def release_by(ask: Ask | None, plan: Query, price: Mapping[str, Any]) -> Any:
+    """Ask a question of the curator that handed out its table."""
+    if ask is None:
+        raise InputError(
+            "a question without a curator is asked",
+            why="it was built from a plan alone",
+            fix="start from curator.table(name)",
+        )
+    return ask(plan, **price)

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from discreet.errors import InputError
 from discreet.plan import expressions, kinds, query, relations, summaries
+from discreet.plan import released_tables as released
 from discreet.plan import schema as schemas
 from discreet.plan.query import Query
 from discreet.plan.relations import nodes_of
@@ -70,6 +71,17 @@ _NODES: Final[Mapping[str, type]] = MappingProxyType(
         "Path": schemas.KeyPath,
         "EachRow": schemas.EachRow,
         "Limits": schemas.Limits,
+        "AnswerWindowFunction": released.AnswerWindowFunction,
+        "AnswerWindow": released.AnswerWindow,
+        "AnswerTable": released.AnswerTable,
+        "ComputedTable": released.ComputedTable,
+        "FilteredTable": released.FilteredTable,
+        "WindowedTable": released.WindowedTable,
+        "RegroupedTable": released.RegroupedTable,
+        "JoinKind": released.JoinKind,
+        "JoinedTables": released.JoinedTables,
+        "StackedTables": released.StackedTables,
+        "SortedTable": released.SortedTable,
     }
 )
 """The tag under which values of each class are stored. Tags never change; classes may."""

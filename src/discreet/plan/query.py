@@ -5,15 +5,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from discreet.errors import InputError
 from discreet.plan.expressions import Expression
 from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.relations import LARGEST, Named, Relation, columns_of, unit_of
-from discreet.plan.schema import Limits, PersonPeriod, distinct
+from discreet.plan.relations import LARGEST, Named, Relation, columns_of, tables_of, unit_of
+from discreet.plan.schema import Limits, PersonPeriod, Table, distinct
 from discreet.plan.summaries import Summary, expect
 from discreet.plan.typing import infer
 from discreet.rationals import Real, positive, whole
+
+if TYPE_CHECKING:
+    from discreet.plan.released_tables import ReleasedTable
 
 MOST = 1 << 62
 """No limit or offset is higher."""
@@ -74,6 +78,10 @@ class Query:
     `sets` are the grouping sets, as positions in `keys`; one set with all keys is the ordinary
     case. `outputs`, `having` and `order` are expressions over released columns: keys and aggregates
     by name. A key that a grouping set leaves out is NULL in its rows.
+
+    Where more is computed from released numbers, `then` says what, in place of `outputs`, `having`,
+    `order` and `limit`; `also` are further grouped questions that it needs, measured and priced
+    together with this one.
     """
 
     relation: Relation
@@ -86,6 +94,8 @@ class Query:
     limit: int | None = None
     offset: int = 0
     limits: Limits = field(default_factory=Limits)
+    also: "tuple[Query, ...]" = field(default=(), metadata={"written": "where there are any"})
+    then: "ReleasedTable | None" = field(default=None, metadata={"written": "where there is one"})
 
     def __post_init__(self) -> None:
         if not self.sets:
@@ -110,6 +120,36 @@ class Query:
             infer(order.expression, released)
         if self.having is not None:
             expect(self.having, released, Kind.BOOLEAN, "HAVING")
+        _check_then(self)
+
+
+def _check_then(query: Query) -> None:
+    """Refuse post-processing in two places, or of answers that are not there."""
+    if query.then is None and not query.also:
+        return
+    parts = questions_in(query)
+    for table in query.then.nodes() if query.then else ():
+        if not table.inputs:
+            table.check(parts)  # type: ignore[union-attr]
+    processed = [one for one in parts if one.outputs or one.order or one.having or one.offset]
+    bare = not processed and all(one.limit is None for one in parts)
+    if query.then is None or not bare or any(one.then for one in query.also):
+        raise InputError(
+            "post-processing in two places",
+            why="where tables of answers are computed with, nothing else is",
+            fix="put all of it into `then`",
+        )
+
+
+def questions_in(query: Query) -> "tuple[Query, ...]":
+    """The grouped questions that are measured for one: itself, and what is measured with it."""
+    return (query, *query.also)
+
+
+def tables_in(query: Query) -> tuple[Table, ...]:
+    """The private tables that a question reads, each once."""
+    found = (table for one in questions_in(query) for table in tables_of(one.relation))
+    return tuple({table.name: table for table in found}.values())
 
 
 def parts_in(query: Query) -> int:
@@ -118,7 +158,8 @@ def parts_in(query: Query) -> int:
     of_rows = [one for a in query.aggregates for one in (*a.arguments, a.where) if one is not None]
     having = [] if query.having is None else [query.having]
     parts = [*(one.expression for one in own), *of_rows, *having]
-    return query.relation.facts.size + sum(part.size for part in parts)
+    more = sum(map(parts_in, query.also)) + (0 if query.then is None else query.then.size)
+    return query.relation.facts.size + sum(part.size for part in parts) + more
 
 
 def _check_size(query: Query) -> None:

@@ -14,7 +14,7 @@ from discreet.plan.expressions import (
     Literal,
     Truncate,
 )
-from discreet.plan.query import Aggregate, Query
+from discreet.plan.query import Aggregate, Query, questions_in
 from discreet.plan.relations import (
     FilterRows,
     JoinPerson,
@@ -49,8 +49,12 @@ def reads(query: Query) -> list[Read]:
         >>> [column for _, column in reads(From(Scan(visits)).agg(m=mean("age")).query())]
         ['age']
     """
-    order, _ = nodes_of(query.relation)
-    return _reads(query, {id(node): set() for node in order})
+    found = (
+        read
+        for one in questions_in(query)
+        for read in _reads(one, {id(node): set() for node in nodes_of(one.relation)[0]})
+    )
+    return list({(table.name, name): (table, name) for table, name in found}.values())
 
 
 def fetched(query: Query) -> list[Read]:

@@ -154,14 +154,23 @@ def statistics_of(aggregate: Aggregate, scope: Mapping[str, Type]) -> tuple[Stat
 def present(aggregate: Aggregate, scope: Mapping[str, Type]) -> Expression | None:
     """The condition under which a row counts: the filter holds and no argument is NULL."""
     conditions = [] if aggregate.where is None else [aggregate.where]
-    conditions += [
+    there = (
         Call(Function.NOT, (Call(Function.IS_NULL, (argument,)),))
         for argument in aggregate.arguments
         if infer(argument, scope).nullable
-    ]
+    )
+    known = {part for one in conditions for part in (one, *_conjuncts(one))}
+    conditions += [one for one in there if one not in known]
     if not conditions:
         return None
     return conditions[0] if len(conditions) == 1 else Call(Function.AND, tuple(conditions))
+
+
+def _conjuncts(condition: Expression) -> tuple[Expression, ...]:
+    match condition:
+        case Call(Function.AND, parts):
+            return parts
+    return ()
 
 
 def total(value: Expression, where: Expression | None, scope: Mapping[str, Type]) -> Total:

@@ -85,6 +85,18 @@ def _replace(call: Call, operands: Sequence[Type]) -> ResultType:
     return ResultType(Type(Kind.TEXT, nullable), strays=grows)
 
 
+def _split(call: Call, operands: Sequence[Type]) -> ResultType:
+    expect(call, operands[:1], {Kind.TEXT})
+    mark, place = split_limits(call)
+    keys = mapped(operands[0], lambda text: split(text, mark, place), nullable=operands[0].nullable)
+    return ResultType(Type(Kind.TEXT, operands[0].nullable, keys=keys))
+
+
+def split(text: str, mark: str, place: int) -> str:
+    """One of the parts between marks, from 1; empty where there are fewer."""
+    return dict(enumerate(text.split(mark), start=1)).get(place, "")
+
+
 def _position(call: Call, operands: Sequence[Type]) -> ResultType:
     expect(call, operands, {Kind.TEXT})
     nullable = any(of.nullable for of in operands)
@@ -113,6 +125,18 @@ def right_limit(call: Call) -> int:
     )
 
 
+def split_limits(call: Call) -> tuple[str, int]:
+    """The mark that SPLIT_PART splits at, and which part it takes."""
+    mark, place = (literal(part) for part in call.arguments[1:])
+    if isinstance(mark, str) and mark and type(place) is int and place >= 1:
+        return mark, place
+    raise InputError(
+        "the limits of split_part",
+        why="the mark has to be a literal text that is not empty, the part a literal from 1 on",
+        fix="write split_part(text, '-', 1)",
+    )
+
+
 def replacement(call: Call) -> tuple[str, str]:
     """What REPLACE looks for, and what it puts there."""
     what, by = (literal(part) for part in call.arguments[1:])
@@ -137,6 +161,7 @@ RULES: dict[Function, Rule] = {
     Function.RIGHT: _right,
     Function.REPLACE: _replace,
     Function.POSITION: _position,
+    Function.SPLIT_PART: _split,
     Function.STARTS_WITH: _starts_with,
     Function.ENDS_WITH: _starts_with,
 }

@@ -7,7 +7,7 @@ person's rows cost does not exceed, and it follows from the question.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Final
 
@@ -108,6 +108,11 @@ def bound_work(query: Query, rows: int) -> Work:
         >>> bound_work(long, 10_000).costliest
         'LIKE'
     """
+    if query.also:
+        parts = [bound_work(one, rows) for one in (replace(query, also=(), then=None), *query.also)]
+        most = max(parts, key=lambda part: part.steps)
+        each = max(part.rows_each for part in parts)
+        return Work(most.steps, each, sum(part.seconds for part in parts), most.costliest)
     plan = _Plan(query, rows)
     costs = list(plan.costs())
     steps = sum(cost.steps for cost in costs)
@@ -430,6 +435,7 @@ def _weigh(expression: Expression, columns: Mapping[str, int], costs: list[tuple
 _LONGEST_CAST: Final = 32
 _SAME: Final = {
     *(Function.LOWER, Function.UPPER, Function.TRIM, Function.LTRIM, Function.RTRIM),
+    Function.SPLIT_PART,
     *(Function.LEAST, Function.GREATEST, Function.COALESCE, Function.NULL_IF),
 }
 
@@ -467,6 +473,8 @@ def _steps(node: Expression, parts: list[int]) -> int:
             return 4 * _OVERHEAD + (10 * text if kind is not Kind.TEXT else 0)
         case Call(Function.REPLACE, _):
             return _OVERHEAD + 20 * text + _replaced(node, text)
+        case Call(Function.SPLIT_PART, _):
+            return _OVERHEAD + 40 * text
         case Call(Function.POSITION, _):
             return _OVERHEAD + 12 * text
         case Call(Function.CONCAT, _):

@@ -94,7 +94,8 @@ def merge_parts(query: Query, answers: Sequence[Sequence[MeasuredSet]]) -> Merge
 def fits(query: Query, answers: Sequence[Sequence[MeasuredSet]]) -> bool:
     """Whether answers hold everything that the question is made of today."""
     singles = single_sets(query)
-    return all(len(parts) == len(singles) and all(map(_holds, parts, singles)) for parts in answers)
+    alike = (len(parts) == len(singles) and all(map(_holds, parts, singles)) for parts in answers)
+    return query.then is None and all(alike)
 
 
 def _holds(part: MeasuredSet, query: Query) -> bool:

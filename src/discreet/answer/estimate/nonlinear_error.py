@@ -33,6 +33,24 @@ def furthest(
     return np.asarray(np.max(np.where(likely, np.abs(moved), 0.0), axis=0))
 
 
+def furthest_of_pairs(
+    moved: Floats, known: NDArray[np.bool_], sizes: Floats, confidence: float = 0.95
+) -> NDArray[np.float64]:
+    """The same for pairs of draws with opposite noise, the second halves below the first.
+
+    Why: of a straight number a pair moves both ways alike, so half of their difference is how far
+    it moves, whatever it is computed from and however many noises there are; what is bent is in
+    their sum. Rows that a draw does not have are not looked at in it.
+    """
+    there = np.where(known, moved, np.nan)
+    first, second = np.split(there, 2)
+    either = np.where(np.isnan(second), first, -second)
+    odd = np.where(np.isnan(first + second), either, (first - second) / 2)
+    straight = np.nan_to_num(np.abs(np.concatenate([odd, odd])))
+    likely = _lowest(sizes[:, None], _LIKELY) & _lowest(straight, confidence + 1 - _LIKELY) & known
+    return np.asarray(np.max(np.where(likely, np.abs(moved), 0.0), axis=0))
+
+
 def _shape(moved: Floats) -> Floats:
     """The same within -1 and 1, so that no sum overflows; 0 where it could not be computed."""
     known = np.nan_to_num(moved)

@@ -64,4 +64,4 @@ def arrange(table: pa.Table, query: Query) -> pa.Array:
 
 def _run(table: pa.Table, statement: str) -> pa.Table:
     placed = table.append_column(PLACE, pa.array(np.arange(table.num_rows, dtype=np.int64)))
-    return compute("released", placed, statement)
+    return compute({"released": placed}, statement)

@@ -42,7 +42,12 @@ def wider_by(query: Query, shown: int, rows: int, noise_kinds: Sequence[NoiseKin
     Reference: Benjamini, Yekutieli 2005, False Discovery Rate-Adjusted Multiple Confidence
     Intervals for Selected Parameters.
     """
-    return _factor(shown / rows, noise_kinds) if picks(query) and 0 < shown < rows else 1.0
+    return selection_factor(shown, rows, noise_kinds) if picks(query) else 1.0
+
+
+def selection_factor(shown: int, rows: int, noise_kinds: Sequence[NoiseKind]) -> float:
+    """How many times wider noise is reckoned where it has picked some rows of all."""
+    return _factor(shown / rows, noise_kinds) if 0 < shown < rows else 1.0
 
 
 def widened(query: Query, widths: Mapping[str, Floats], times: float) -> dict[str, Floats]:

@@ -95,6 +95,12 @@ def price_for(
     Noise is meant: what limits and bounds cut off, and sampling error, come on top. With the stated
     confidence each number by itself is within its target.
     """
+    if query.also:
+        raise InputError(
+            "an accuracy is asked of several answers that are put together",
+            why="each of them has columns and noise of its own",
+            fix="pass epsilon, or ask for each answer with an accuracy of its own",
+        )
     for part in single_sets(query):
         _check_limits(part)
     targets = {aggregate: accuracy.target(aggregate.name) for aggregate in _asked(query, accuracy)}

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from discreet.errors import InputError
 from discreet.plan.bounding import counts_whole, is_stated, limits_of
-from discreet.plan.query import Query, key_types
+from discreet.plan.query import Query, key_types, questions_in
 from discreet.plan.schema import Limits
 
 MOST_GROUPS = 1 << 24
@@ -15,9 +15,15 @@ MOST_GROUPS = 1 << 24
 def single_sets(query: Query) -> list[Query]:
     """A query for each grouping set, with its keys alone and nothing to do afterwards.
 
+    Questions that are measured `also` follow with theirs.
+
     Stated limits leave each person as many rows in all, whatever the set: so totals of coarse
     groups are those of their parts.
     """
+    return [one for question in questions_in(query) for one in _sets_of(question)]
+
+
+def _sets_of(query: Query) -> list[Query]:
     check_groups(query)
     sets = [
         Query(query.relation, keys, query.aggregates, limits=query.limits)

@@ -8,16 +8,17 @@ from discreet.answer.estimate.selection_bias import REMARK, picks
 from discreet.answer.present.number_text import counted
 from discreet.plan.calendar import moment
 from discreet.plan.kinds import Kind, Range
-from discreet.plan.query import AggregateFunction, Query, groupings, level_of
-from discreet.plan.reads import mentions, reads
-from discreet.plan.relations import (
-    JoinPerson,
-    MatchPerson,
-    join_caps,
-    nodes_of,
-    tables_of,
-    unit_of,
+from discreet.plan.query import (
+    AggregateFunction,
+    Query,
+    groupings,
+    level_of,
+    questions_in,
+    tables_in,
 )
+from discreet.plan.reads import mentions, reads
+from discreet.plan.relations import JoinPerson, MatchPerson, join_caps, nodes_of, unit_of
+from discreet.plan.released_tables import sources_of
 from discreet.plan.row_counts import held_counts
 from discreet.plan.schema import EachRow, KeyPath, Person, PersonPeriod, Table
 
@@ -39,15 +40,21 @@ class PublicFacts:
 
 def facts_of(query: Query) -> PublicFacts:
     """The facts of a query; nothing but the query and its schema is read."""
-    keys = {*(key.name for key in query.keys), *groupings(query)}
-    shown = [out.name for out in outputs_of(query) if mentions(out.expression) <= keys]
     return PublicFacts(
-        _unit(tables_of(query.relation)),
+        _unit(tables_in(query)),
         isinstance(unit_of(query.relation), EachRow),
-        tuple(shown),
+        tuple(_shown_keys(query)),
         tuple(_clamped(query)),
         tuple(_remarks(query)),
     )
+
+
+def _shown_keys(query: Query) -> list[str]:
+    if query.then is not None:
+        sources = sources_of(query.then, questions_in(query))
+        return [name for name in query.then.columns if not sources[name]]
+    keys = {*(key.name for key in query.keys), *groupings(query)}
+    return [out.name for out in outputs_of(query) if mentions(out.expression) <= keys]
 
 
 def _unit(tables: Sequence[Table]) -> str:
@@ -96,7 +103,9 @@ def range_words(bounds: Range, kind: Kind) -> str:
 
 def left_out(query: Query) -> list[str]:
     """Which rows of one person do not count, so that the answer is not quite what was asked."""
-    return [*_joined(query), *_counted_rows(query)]
+    parts = questions_in(query)
+    said = (one for part in parts for one in (*_joined(part), *_counted_rows(part)))
+    return list(dict.fromkeys(said))
 
 
 def _counted_rows(query: Query) -> list[str]:
@@ -121,11 +130,20 @@ def _joined(query: Query) -> list[str]:
     ]
 
 
+def _picks(query: Query) -> bool:
+    if query.then is None:
+        return picks(query)
+    return bool(sources_of(query.then, questions_in(query))[""])
+
+
 def _remarks(query: Query) -> list[str]:
     extremes = [
-        a for a in query.aggregates if a.measure in {AggregateFunction.MIN, AggregateFunction.MAX}
+        a
+        for one in questions_in(query)
+        for a in one.aggregates
+        if a.measure in {AggregateFunction.MIN, AggregateFunction.MAX}
     ]
-    picked = [REMARK] if picks(query) else []
+    picked = [REMARK] if _picks(query) else []
     return [*left_out(query), *picked] + [
         f"{a.name} is the {float(100 * level_of(a)):g} % quantile: the one person at the very "
         f"{'bottom' if a.measure is AggregateFunction.MIN else 'top'} cannot be shown"

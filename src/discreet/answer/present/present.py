@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import pyarrow as pa
 
+from discreet.answer.estimate.answer_tables import AnswerTables
 from discreet.answer.estimate.measured_sets import kept
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics, interpret
 from discreet.answer.estimate.postprocessing import arrange, evaluate, outputs_of, shows_all
@@ -36,6 +38,40 @@ def present(
         No randomness and no data goes in, so a failure here is a fact about released numbers.
     """
     parts = [interpret(one, noisy) for one, noisy in zip(sets, drawn, strict=True)]
+    shown, half_widths, how = _tables(query, parts) if query.then else _rows(query, parts)
+    costs = tuple(Cost(*one) for noisy in drawn for one in noisy.spent)
+    return Release(
+        table=shown,
+        half_widths=half_widths,
+        how=how,
+        price=price,
+        guarantee=compose([cost.guarantee for cost in costs]),
+        costs=costs,
+        notes=(*(_note(part) for part in parts), *_hidden(query, parts), *left_out(query)),
+        facts=facts_of(query),
+        parts=kept(parts),
+    )
+
+
+Shown: TypeAlias = tuple[pa.Table, dict[str, pa.Array], dict[str, str]]
+"""A table to show, half-widths of its numbers, and how each was found."""
+
+
+def _tables(query: Query, parts: Sequence[NoisyStatistics]) -> Shown:
+    """What is computed from the released rows of all questions."""
+    tables = AnswerTables.of(query, parts)
+    shown = tables.table()
+    widths, how = tables.half_widths(shown.num_rows)
+    return shown, {name: pa.array(width) for name, width in widths.items()}, how
+
+
+def _hidden(query: Query, parts: Sequence[NoisyStatistics]) -> list[str]:
+    found = query.then is not None and any(part.finds_groups for part in parts)
+    return ["Numbers over groups are over those that were found, and not the hidden ones"] * found
+
+
+def _rows(query: Query, parts: Sequence[NoisyStatistics]) -> Shown:
+    """The released rows of one question, or some of them, and what is computed from each."""
     central = pa.concat_tables([tabulate(query, part) for part in parts])
     rows = None if shows_all(query) else arrange(central, query)
     shown_rows = central.num_rows if rows is None else len(rows)
@@ -49,18 +85,7 @@ def present(
         shown = shown.take(rows)
         wider = widened(query, widths, times)
         half_widths = {name: pa.array(width).take(rows) for name, width in wider.items()}
-    costs = tuple(Cost(*one) for noisy in drawn for one in noisy.spent)
-    return Release(
-        table=shown,
-        half_widths=half_widths,
-        how=how,
-        price=price,
-        guarantee=compose([cost.guarantee for cost in costs]),
-        costs=costs,
-        notes=(*(_note(part) for part in parts), *left_out(query)),
-        facts=facts_of(query),
-        parts=kept(parts),
-    )
+    return shown, half_widths, how
 
 
 def _note(part: NoisyStatistics) -> str:

@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from discreet.errors import DiscreetError, InputError
-from discreet.plan import canonical
+from discreet.plan import canonical, released_tables
 from discreet.plan.expressions import (
     Call,
     Case,
@@ -33,8 +33,21 @@ from discreet.plan.expressions import (
     Unit,
 )
 from discreet.plan.kinds import Kind
-from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey
+from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey, questions_in
 from discreet.plan.relations import FilterRows, Named, Project, Scan
+from discreet.plan.released_tables import (
+    AnswerTable,
+    AnswerWindow,
+    AnswerWindowFunction,
+    ComputedTable,
+    FilteredTable,
+    JoinedTables,
+    JoinKind,
+    RegroupedTable,
+    SortedTable,
+    StackedTables,
+    WindowedTable,
+)
 from discreet.plan.schema import Limits, PublicTable, Schema, Table
 
 _NODES: Final = {
@@ -42,9 +55,14 @@ _NODES: Final = {
     for one in (
         *(Query, Named, Aggregate, SortKey, Limits, Scan, FilterRows, Project),
         *(Literal, Column, Call, Case, Cast, IsIn, Like, Truncate),
+        *(AnswerTable, ComputedTable, FilteredTable, WindowedTable, AnswerWindow, RegroupedTable),
+        *(JoinedTables, StackedTables, SortedTable),
     )
 }
-_ENUMS: Final = {canonical.tag(one): one for one in (Function, Unit, Kind, AggregateFunction)}
+_ENUMS: Final = {
+    canonical.tag(one): one
+    for one in (Function, Unit, Kind, AggregateFunction, AnswerWindowFunction, JoinKind)
+}
 _FRACTION: Final = re.compile(r"-?[0-9]{1,400}(/[0-9]{1,400})?")
 _DEEPEST: Final = 400
 
@@ -69,7 +87,7 @@ def read_plan(text: str, schema: Schema) -> Query:
 
 
 def _check_form(query: Query, facts: Any) -> None:
-    if query.sets != (tuple(range(len(query.keys))),):
+    if any(one.sets != (tuple(range(len(one.keys))),) for one in questions_in(query)):
         raise _refused("it has grouping sets, which only SQL can ask for")
     if canonical.write(query) != json.dumps(facts, sort_keys=True, separators=(",", ":")):
         raise _refused("it is not in the form that the client writes")
@@ -131,7 +149,7 @@ def _holds(value: Any) -> bool:
             return value.tzinfo is None
         case bool() | int() | Fraction() | Enum() | dt.date() | Table() | PublicTable():
             return True
-    hints = typing.get_type_hints(type(value))
+    hints = typing.get_type_hints(type(value), localns=vars(released_tables))
     fields = [one.name for one in dataclasses.fields(value) if one.init]
     return all(_fits(getattr(value, name), hints[name]) for name in fields)
 

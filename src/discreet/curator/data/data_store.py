@@ -29,8 +29,7 @@ from discreet.engines.default import DefaultEngine, as_arrow, save
 from discreet.engines.engine import Engine, Parts
 from discreet.errors import EngineError, InputError, LedgerError
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.query import Query
-from discreet.plan.relations import tables_of
+from discreet.plan.query import Query, tables_in
 from discreet.plan.schema import (
     Bounds,
     EachRow,
@@ -344,7 +343,7 @@ class DataStore:
 
     def bound_work(self, query: Query) -> Work:
         """What answering a question can take, by the public bounds on the rows of its tables."""
-        rows = max(self.max_table_rows(table.name) for table in tables_of(query.relation))
+        rows = max(self.max_table_rows(table.name) for table in tables_in(query))
         return bound_work(query, rows)
 
     def _keep(self, tables: Registry, frames: Mapping[str, Any]) -> None:

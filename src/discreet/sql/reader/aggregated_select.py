@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from discreet.errors import InputError
+from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind
 from discreet.plan.query import GROUPING, Query, SortKey, grouping_name, released_columns
 from discreet.plan.relations import FilterRows, Named, PerPerson
+from discreet.plan.released_tables import AnswerTable, RegroupedTable
 from discreet.plan.row_counts import row_counts
 from discreet.sql.reader.aggregates import Aggregates, percent
-from discreet.sql.reader.expressions import ExpressionReader
+from discreet.sql.reader.expressions import ExpressionReader, Resolve, has_aggregate
 from discreet.sql.reader.group_by import Groups
 from discreet.sql.reader.names import NamedRelation, Visible, bare_word, fresh, lookup
 from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.released_tables import Beyond, Shown, answer_of
 from discreet.sql.reader.released_values import (
     Answer,
     Lift,
@@ -45,11 +48,13 @@ class AggregatedSelect:
         self.select = select.select
         self.groups = groups
         self.per_person = per_person
-        counts = row_counts(select.relation)
-        self.aggregates = Aggregates(select.reader, select.columns, counts, per_person=per_person)
-        self.reader = ExpressionReader(
-            self.syntax, self.aggregates.types, select.meaning, self._ask, look=select.rows.look
+        released = select.program is not None
+        counts = {} if released else row_counts(select.relation)
+        self.aggregates = Aggregates(
+            select.reader, select.columns, counts, per_person=per_person, released=released
         )
+        self.beyond = Beyond(self.syntax, self.aggregates.types, select.subquery)
+        self.reader = self._reader(select.meaning)
         self.items: list[tuple[str, Expression, Node]] = []
         self.keys = list(groups.keys)
         self.groupings: dict[Expression, Expression] = {}
@@ -57,7 +62,8 @@ class AggregatedSelect:
     def read(self) -> NamedRelation | Answer:
         """The rows of people, or the answer."""
         self.items = self._read_items()
-        having = self._read_having()
+        having = self._read_condition("having")
+        qualify = self._read_condition("qualify")
         ordered = self._read_order()
         names = self._names()
         lift = Lift(self.syntax, names, self.outer.columns)
@@ -70,8 +76,14 @@ class AggregatedSelect:
             for expression, node, descending, first in ordered
             for one in orders(lift.lift(expression, node), descending=descending, nulls_first=first)
         )
-        query = self._query(names, outputs, condition, having and having[1])
-        return self._finished(query, order)
+        if self.outer.program is None and self.beyond.is_empty and qualify is None:
+            query = self._query(names, outputs, condition, having and having[1])
+            return self._finished(query, order)
+        selected = [(name, expression) for name, expression, _ in outputs]
+        kept = None if qualify is None else lift.lift(*qualify)
+        limits = read_limits(self.syntax, self.select)
+        shown = Shown(selected, condition, kept, order, limits)
+        return self._over(shown, names, lift)
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -81,10 +93,11 @@ class AggregatedSelect:
         stems: list[str | None] = []
         values: list[Expression] = []
         for item in self.outer.items:
-            if not item.is_aggregate or isinstance(item.node, exp.Grouping):
+            composed = self.aggregates.composed(item.node) if item.is_aggregate else None
+            if composed or not item.is_aggregate or isinstance(item.node, exp.Grouping):
                 items.append(item)
                 stems.append(None)
-                values.append(item.read(self.reader))
+                values.append(composed or item.read(self.reader))
                 continue
             found = self.aggregates.ask_all(item.node)
             several = len(found) > 1
@@ -99,11 +112,12 @@ class AggregatedSelect:
         nodes = [item.node for item in items]
         return list(zip(names, values, nodes, strict=True))
 
-    def _read_having(self) -> tuple[Expression, Node] | None:
-        having = self.syntax.part(self.select, "having")
-        if having is None:
+    def _read_condition(self, clause: str) -> tuple[Expression, Node] | None:
+        """HAVING or QUALIFY."""
+        found = self.syntax.part(self.select, clause)
+        if found is None:
             return None
-        node = self.syntax.part(having, "this")
+        node = self.syntax.part(found, "this")
         return self._post_reader().checked(node), node
 
     def _read_order(self) -> list[tuple[Expression, Node, bool, bool]]:
@@ -124,7 +138,29 @@ class AggregatedSelect:
         return self._post_reader().checked(node)
 
     def _post_reader(self) -> ExpressionReader:
-        return ExpressionReader(self.syntax, self.aggregates.types, self._meaning_after, self._ask)
+        return self._reader(self._meaning_after)
+
+    def _reader(self, meaning: Resolve) -> ExpressionReader:
+        return ExpressionReader(
+            self.syntax,
+            self.aggregates.types,
+            meaning,
+            self._ask,
+            look=self.outer.rows.look,
+            beyond=None if self.per_person else self._over_groups,
+        )
+
+    def _over_groups(self, reader: ExpressionReader, node: Node) -> Expression:
+        """A window over groups, or an answer beside them; a key may ask about rows of a person."""
+        look = self.outer.rows.look
+        if isinstance(node, exp.In) and look is not None:
+            query = node.args["query"].unnest()
+            grouped = isinstance(query, exp.Select) and (
+                query.args.get("group") or any(map(has_aggregate, query.expressions))
+            )
+            if not grouped or not isinstance(self.outer.subquery(query), Answer):
+                return look(node)
+        return self.beyond.read(reader, node)
 
     def _ask(self, node: Node) -> Expression:
         return self._grouping(node) if isinstance(node, exp.Grouping) else self.aggregates.ask(node)
@@ -167,8 +203,8 @@ class AggregatedSelect:
 
     def _names(self) -> dict[Expression, str]:
         """The released name of each key and aggregate: the one it is selected under, or its own."""
-        chosen: dict[Expression, str] = {}
-        taken: set[str] = set()
+        chosen: dict[Expression, str] = {Column(name): name for name in self.beyond.names}
+        taken = {name.lower() for name in self.beyond.names}
         keys = set(self.keys)
         for name, expression, _ in self.items:
             own = expression in keys or self.aggregates.asked(expression) is not None
@@ -250,6 +286,34 @@ class AggregatedSelect:
             check_released(reader, having, having_node)
         return Query(bare.relation, bare.keys, aggregates, self.groups.sets, values, having)
 
+    def _over(self, shown: Shown, names: dict[Expression, str], lift: Lift) -> Answer:
+        """What is computed from groups: of private rows once they are released, or of released."""
+        windows = {
+            replace(
+                window,
+                arguments=tuple(lift.lift(one, None) for one in window.arguments),
+                partition=tuple(lift.lift(one, None) for one in window.partition),
+                order=tuple(
+                    replace(key, expression=lift.lift(key.expression, None)) for key in window.order
+                ),
+            ): name
+            for window, name in self.beyond.windows.items()
+        }
+        keys, aggregates = self._named_keys(names), self.aggregates.releases(names)
+        below = self.outer.program
+        try:
+            if below is None:
+                bare = Query(self.outer.relation, keys, aggregates, self.groups.sets)
+                program = Program((bare,), AnswerTable.of(0, bare))
+            elif len(self.groups.sets) > 1:
+                raise self.syntax.refuse(self.select.args["group"], _RELEASED_SETS)
+            else:
+                program = replace(below, table=RegroupedTable(below.table, keys, aggregates))
+            program = self.beyond.joined(program, self.select, lift.lift)
+            return answer_of(shown.over(program, windows))
+        except InputError as error:
+            raise self.syntax.blame(self.select, error) from None
+
     def _finished(self, query: Query, order: tuple[SortKey, ...]) -> Answer:
         """With ORDER BY, LIMIT and OFFSET."""
         limit, offset = read_limits(self.syntax, self.select)
@@ -283,6 +347,12 @@ _PEOPLE_SETS = Refusal(
     "a subquery per person has several grouping sets",
     "each person would have rows of several shapes",
     "group it by the person and further columns",
+)
+_RELEASED_SETS = Refusal(
+    "grouping",
+    "several grouping sets of rows that are released",
+    "they are grouped by one set of keys",
+    "put ROLLUP, CUBE or GROUPING SETS into the subquery",
 )
 _AMBIGUOUS = Refusal(
     "ambiguous_column",

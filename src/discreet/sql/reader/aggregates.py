@@ -8,20 +8,30 @@ person's rows (`PersonAggregate`).
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
+from typing import Any
 
 from sqlglot import exp
 
-from discreet.errors import InputError, QueryRefused
-from discreet.plan.expressions import Call, Column, Expression, Function, Literal
-from discreet.plan.kinds import Range, Type
+from discreet.errors import InputError
+from discreet.plan.expressions import Call, Cast, Column, Expression, Function, Literal
+from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.query import Aggregate, AggregateFunction, check, released_kind, summary_of
+from discreet.plan.released_tables import aggregate_type
 from discreet.plan.row_counts import hold_counts
 from discreet.plan.summaries import PersonAggregate, RowOrder, Summary, summary_type
+from discreet.plan.typing import infer
+from discreet.sql.reader.composed_aggregates import (
+    REGRESSIONS,
+    ComposedAggregates,
+    GeometricMean,
+    KurtosisOfPopulation,
+    StandardError,
+)
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_level
 from discreet.sql.reader.names import PERSON, Visible
 from discreet.sql.reader.person_aggregates import PERSON_ONLY
-from discreet.sql.reader.refusals import FUNCTIONS as INSTEAD
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.syntax import Node, Syntax
 
@@ -72,10 +82,12 @@ class Aggregates:
         counts: Mapping[str, Range | None],
         *,
         per_person: bool,
+        released: bool = False,
     ) -> None:
         self._reader = reader
         self._owners = {c.column: c for c in columns if PERSON in c.identities}
         self._per_person = per_person
+        self._released = released
         self._counts = counts
         self._names = {c.column: c.name for c in columns}
         self._asked: dict[AggregateCall, Node] = {}
@@ -83,7 +95,10 @@ class Aggregates:
         self.types: dict[str, Type] = dict(reader.types)
 
     def ask(self, node: Node) -> Expression:
-        """The column of one aggregate."""
+        """The column of one aggregate, or what it is computed from."""
+        composed = self.composed(node)
+        if composed is not None:
+            return composed
         found = self.ask_all(node)
         if len(found) == 1:
             return found[0][1]
@@ -92,6 +107,56 @@ class Aggregates:
     def ask_all(self, node: Node) -> list[tuple[AggregateCall, Expression]]:
         """The columns of an aggregate: several for a list of levels."""
         return [(asked, self._column(asked, node)) for asked in self._read(node, None)]
+
+    def composed(self, node: Node) -> Expression | None:
+        """An aggregate as a function of others; None for one that stands for itself."""
+        inner = node.this if isinstance(node, exp.Filter) else node
+        kind, syntax = type(inner), self._syntax
+        ranked = kind in _TIMES and not self._released
+        if self._per_person or not (kind in _COMPOSED or kind in REGRESSIONS or ranked):
+            return None
+        arguments = [one for one in (inner.this, inner.args.get("expression")) if one is not None]
+        times = ranked and self._is_time(inner)
+        if not times and kind not in _COMPOSED and kind not in REGRESSIONS:
+            return None
+        where = None
+        if isinstance(node, exp.Filter):
+            syntax.part(node, "this")
+            condition = syntax.part(syntax.part(node, "expression"), "this")
+            where = self._reader.checked(condition)
+
+        def ask(
+            measure: AggregateFunction, values: tuple[Expression, ...], *rest: Any, **how: Any
+        ) -> Expression:
+            asked = AggregateCall(measure, values, *rest, **how)
+            plain = measure in {AggregateFunction.COUNT, AggregateFunction.MEAN}
+            return self._column(replace(asked, sample=True) if plain else asked, node)
+
+        made = ComposedAggregates(ask, self._reader.types, where)
+        if times:
+            asked, *more = self._read(inner, where)
+            if more:
+                raise syntax.refuse(node, _LIST)
+            if infer(asked.arguments[0], self._reader.types).range is None:
+                raise syntax.refuse(node, _UNBOUNDED_TIME)
+            if not isinstance(asked.measure, AggregateFunction):
+                raise syntax.refuse(node, _PER_PERSON)
+            return made.time(asked.measure, asked.arguments[0], asked.level)
+        values = [self._argument(inner, part) for part in ("this", "expression")[: len(arguments)]]
+        if kind in REGRESSIONS:
+            if len(values) != 2:
+                raise syntax.refuse(node, _NO_ARGUMENT)
+            return made.regression(kind, values[0], values[1])
+        return _COMPOSED[kind](made, values[0])
+
+    def _is_time(self, node: Node) -> bool:
+        """Whether an aggregate is asked of dates or timestamps."""
+        inner = node.this
+        if isinstance(node, exp.WithinGroup):
+            inner = node.expression.expressions[0].this
+        if inner is None or isinstance(inner, exp.Distinct):
+            return False
+        return self._reader.check(self._reader.read(inner), inner).kind.is_time
 
     def asked(self, expression: Expression) -> AggregateCall | None:
         """The aggregate whose column an expression is."""
@@ -135,6 +200,8 @@ class Aggregates:
             if self._per_person:
                 return summary_type(self._summary(asked, "_", node), self._reader.types)
             release = self._release(asked, "_")
+            if self._released:
+                return aggregate_type(release, self._reader.types)
             check(release, self._reader.types)
         except InputError as error:
             if not self._per_person and any(Column(n) in asked.arguments for n in self._counts):
@@ -186,11 +253,14 @@ class Aggregates:
             return [AggregateCall(measure, pair, where, sample=sample)]
         if kind in _SINGLES:
             measure, sample = _SINGLES[kind]
-            return [AggregateCall(measure, (self._argument(node),), where, sample=sample)]
+            value = self._argument(node)
+            if measure in _SUMMED and self._reader.check(value, node).kind is Kind.BOOLEAN:
+                value = Cast(value, Kind.INTEGER)  # true counts 1, as in DuckDB
+            return [AggregateCall(measure, (value,), where, sample=sample)]
         if self._per_person and kind in PERSON_ONLY:
             summary, argument, where, by = PERSON_ONLY[kind](self._reader, node, where)
             return [AggregateCall(summary, (argument,), where, by=by)]
-        raise self._unknown(node)
+        raise self._reader.unknown(node)
 
     def filtered(self, node: Node, where: Expression | None) -> list[AggregateCall]:
         """FILTER (WHERE ...)."""
@@ -198,17 +268,6 @@ class Aggregates:
             raise self._syntax.refuse(node, Refusal("clause", "FILTER stands twice"))
         condition = self._syntax.part(self._syntax.part(node, "expression"), "this")
         return self._read(self._syntax.part(node, "this"), self._reader.checked(condition))
-
-    def _unknown(self, node: Node) -> QueryRefused:
-        if isinstance(node, exp.PercentileDisc):
-            what = Refusal(
-                "unknown_function",
-                "there is no discrete quantile",
-                "private quantiles interpolate",
-                INSTEAD["QUANTILE_DISC"],
-            )
-            return self._syntax.refuse(node, what)
-        return self._reader.unknown(node)
 
     def _argument(self, node: Node, part: str = "this") -> Expression:
         inner = self._syntax.part(node, part)
@@ -240,8 +299,13 @@ class Aggregates:
 
     def _count_distinct(self, node: Node, where: Expression | None) -> AggregateCall:
         listed = self._syntax.parts(node, "expressions")
-        if len(listed) != 1:
-            raise self._syntax.refuse(node, _DISTINCT_PAIR)
+        row = len(listed) == 1 and isinstance(listed[0], exp.Tuple)
+        if row or len(listed) > 1:
+            nodes = self._syntax.parts(listed[0], "expressions") if row else listed
+            values = [self._reader.checked(one) for one in nodes]
+            return self._count_rows(node, values, where, row=row)
+        if not listed:
+            raise self._syntax.refuse(node, _NO_ARGUMENT)
         argument = self._reader.checked(listed[0])
         owner = self._owners.get(argument.name) if isinstance(argument, Column) else None
         if owner is None or self._per_person:
@@ -250,6 +314,27 @@ class Aggregates:
             missing = self._reader.call(node, Function.IS_NULL, argument)
             where = _both(where, self._reader.call(node, Function.NOT, missing))
         return AggregateCall(AggregateFunction.COUNT_PEOPLE, (), where)
+
+    def _count_rows(
+        self, node: Node, values: list[Expression], where: Expression | None, *, row: bool
+    ) -> AggregateCall:
+        """COUNT(DISTINCT a, b) and COUNT(DISTINCT (a, b)), by one text for each pair.
+
+        Different pairs have different texts: each value stands with its length, NULL without one. A
+        row (a, b) counts also where one is NULL; a list of values as in Spark does not.
+        """
+        parts = []
+        for value in values:
+            kind = self._reader.check(value, node).kind
+            if kind is Kind.REAL:
+                raise self._syntax.refuse(node, _DISTINCT_REAL)
+            text = value if kind is Kind.TEXT else Cast(value, Kind.TEXT)
+            length = Cast(Call(Function.LENGTH, (text,)), Kind.TEXT)
+            colon = Literal(":", Kind.TEXT)
+            told = Call(Function.CONCAT, (length, colon, text))
+            parts.append(Call(Function.COALESCE, (told, colon)) if row else told)
+        whole = self._syntax.remember(Call(Function.CONCAT, tuple(parts)), node)
+        return AggregateCall(AggregateFunction.COUNT_DISTINCT, (whole,), where)
 
     def _quantile(self, of: Expression, level: Fraction, where: Expression | None) -> AggregateCall:
         return AggregateCall(AggregateFunction.QUANTILE, (of,), where, level)
@@ -276,8 +361,8 @@ class Aggregates:
         syntax = self._syntax
         inner = syntax.part(node, "this")
         order = syntax.parts(syntax.part(node, "expression"), "expressions")
-        if not isinstance(inner, exp.PercentileCont):
-            raise self._unknown(inner)
+        if not isinstance(inner, exp.PercentileCont | exp.PercentileDisc):
+            raise self._reader.unknown(inner)
         if inner.args.get("expression") is not None or len(order) != 1:
             raise syntax.refuse(node, _NO_LEVEL)
         syntax.part(order[0], "nulls_first")  # NULL is passed over
@@ -300,6 +385,7 @@ _SHAPES: dict[type[Node], Callable[[Aggregates, Node, Expression | None], list[A
     exp.Quantile: Aggregates.quantiles,
     exp.ApproxQuantile: Aggregates.quantiles,
     exp.PercentileCont: Aggregates.quantiles,
+    exp.PercentileDisc: Aggregates.quantiles,
 }
 _SINGLES: dict[type[Node], tuple[AggregateFunction, bool]] = {
     exp.Sum: (AggregateFunction.SUM, True),
@@ -317,6 +403,17 @@ _PAIRS: dict[type[Node], tuple[AggregateFunction, bool]] = {
     exp.CovarSamp: (AggregateFunction.COVARIANCE, True),
     exp.CovarPop: (AggregateFunction.COVARIANCE, False),
     exp.Corr: (AggregateFunction.CORRELATION, True),
+}
+_SUMMED = {AggregateFunction.SUM, AggregateFunction.MEAN}
+_SUMMED |= {AggregateFunction.VARIANCE, AggregateFunction.STDDEV}
+_TIMES: set[type[Node]] = {exp.Min, exp.Max, exp.Median, exp.Avg, exp.Quantile, exp.ApproxQuantile}
+_TIMES |= {exp.PercentileCont, exp.PercentileDisc, exp.WithinGroup}
+_COMPOSED: dict[type[Node], Callable[[ComposedAggregates, Expression], Expression]] = {
+    exp.Skewness: ComposedAggregates.skewness,
+    exp.Kurtosis: ComposedAggregates.kurtosis,
+    KurtosisOfPopulation: partial(ComposedAggregates.kurtosis, sample=False),
+    GeometricMean: ComposedAggregates.geometric_mean,
+    StandardError: ComposedAggregates.standard_error,
 }
 _PER_PERSON = Refusal(
     "per_person_aggregate",
@@ -340,10 +437,17 @@ _NO_LEVEL = Refusal(
     "it needs one of each",
     "write QUANTILE_CONT(x, 0.5) or PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
 )
+_UNBOUNDED_TIME = Refusal(
+    "type",
+    "an aggregate of dates without bounds",
+    "one person could move the answer over the whole calendar",
+    "declare Bounds for the column, or hold it between two dates: LEAST(GREATEST(d, DATE"
+    " '2020-01-01'), DATE '2025-12-31')",
+)
 _NO_ARGUMENT = Refusal("argument", "an aggregate of nothing", fix="name the column")
-_DISTINCT_PAIR = Refusal(
+_DISTINCT_REAL = Refusal(
     "distinct",
-    "COUNT(DISTINCT ...) of several columns",
-    "it counts the values of one",
-    "make one text of them: COUNT(DISTINCT CAST(a AS VARCHAR) || '/' || CAST(b AS VARCHAR))",
+    "COUNT(DISTINCT ...) of several columns, one of which has decimals",
+    "rows are told apart by their texts, and engines write decimals differently",
+    "round it to a whole number first, as in CAST(x AS BIGINT)",
 )

@@ -27,7 +27,7 @@ from discreet.sql.reader.functions import FUNCTIONS, KNOWN_FUNCTIONS
 from discreet.sql.reader.literals import read_literal, read_moment
 from discreet.sql.reader.names import nearest
 from discreet.sql.reader.refusals import FUNCTIONS as INSTEAD
-from discreet.sql.reader.refusals import NODES, Refusal
+from discreet.sql.reader.refusals import NODES, WHY, Refusal
 from discreet.sql.reader.syntax import Node, Syntax, conjuncts, is_null
 
 Resolve: TypeAlias = Callable[[exp.Column], Expression]
@@ -40,7 +40,8 @@ class ExpressionReader:
     """Reads expressions over columns of known types.
 
     `resolve` says what a name means, `ask` what an aggregate does, `look` what a subquery or window
-    does; None refuses them, since they stand in `clause`.
+    over private rows does; None refuses them, since they stand in `clause`. `beyond` says what
+    windows and subqueries over released numbers mean.
     """
 
     syntax: Syntax
@@ -49,11 +50,15 @@ class ExpressionReader:
     ask: Ask | None = None
     clause: str = "WHERE"
     look: Ask | None = None
+    beyond: "Callable[[ExpressionReader, Node], Expression] | None" = None
 
     def read(self, node: Node | None) -> Expression:
         """The expression that a node means."""
         if node is None:
             raise self.syntax.refuse(None, _MISSING)
+        listed = isinstance(node, exp.In) and node.args.get("query") is not None
+        if self.beyond is not None and (listed or isinstance(node, exp.Window | exp.Subquery)):
+            return self.syntax.remember(self.beyond(self, node), node)
         if isinstance(node, AGGREGATES):
             return self._aggregate(node)
         if self.look is not None and looks_up(node):
@@ -169,17 +174,18 @@ class ExpressionReader:
         what = Refusal(
             "unknown_function",
             f"there is no function {name}",
-            "the list of functions is closed, so that each has a meaning for every row",
+            WHY.get(name, _CLOSED),
             INSTEAD.get(name, hint),
         )
         return self.syntax.refuse(node, what)
 
 
+_CLOSED = "the list of functions is closed, so that each has a meaning for every row"
 Rule: TypeAlias = Callable[[ExpressionReader, Node], Expression]
 
 
 def has_aggregate(node: Node) -> bool:
-    """Whether an aggregate stands anywhere in an expression, outside of subqueries."""
+    """Whether an aggregate of rows stands anywhere in an expression, outside of subqueries."""
     found = node.walk(prune=lambda part: isinstance(part, exp.Query))
     return any(isinstance(part, AGGREGATES) and not _is_windowed(part) for part in found)
 

@@ -1,21 +1,52 @@
 """FROM, WITH and UNION ALL: where private rows come from."""
 
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from sqlglot import exp
 
 from discreet.errors import InputError, QueryRefused
+from discreet.plan.answer_program import Program
+from discreet.plan.expressions import Column
+from discreet.plan.query import SortKey
 from discreet.plan.relations import Scan
+from discreet.plan.released_tables import ReleasedTable, SortedTable
 from discreet.plan.schema import PublicTable, Schema
 from discreet.sql.reader.joins import Public, is_loose, join
 from discreet.sql.reader.lookups import names_one
-from discreet.sql.reader.names import NamedRelation, Visible, check_name, nearest, scan_columns
+from discreet.sql.reader.names import (
+    NamedRelation,
+    Visible,
+    bare_word,
+    check_name,
+    nearest,
+    scan_columns,
+)
 from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, SET_OPERATION, Refusal
-from discreet.sql.reader.released_values import Answer, read_over
+from discreet.sql.reader.released_select import ReleasedSelect
+from discreet.sql.reader.released_tables import (
+    NO_FROM,
+    answer_of,
+    join_answers,
+    pivot,
+    program_of,
+    side_by_side,
+)
+from discreet.sql.reader.released_values import (
+    Answer,
+    is_simple,
+    order_parts,
+    orders,
+    position,
+    read_limits,
+    read_over,
+)
 from discreet.sql.reader.select import SelectReader
 from discreet.sql.reader.set_operations import combine
 from discreet.sql.reader.syntax import Node, Syntax, Word, conjuncts
+
+Released: TypeAlias = tuple[Program | None, list[Visible]]
+"""Released rows and their columns; None where there is no FROM."""
 
 Source = TypeVar(
     "Source", NamedRelation, Public, Answer, NamedRelation | Answer, NamedRelation | Public | Answer
@@ -54,19 +85,37 @@ class RelationReader:
     def select(self, node: Node, *, whole: bool) -> NamedRelation | Answer:
         """One SELECT."""
         source, where = self._from(node)
-        if isinstance(source, Answer):
+        if isinstance(source, Answer) and is_simple(node, source):
             return read_over(self.syntax, node, source)
+        if isinstance(source, Answer):
+            source = side_by_side(self._impersonal(source, node), 1, set())
         if isinstance(source, Public):
             raise self.syntax.refuse(node.args["from_"], _PUBLIC_ONLY)
-        return SelectReader(self, node, source, where, whole=whole).read()
+        if isinstance(source, NamedRelation):
+            return SelectReader(self, node, source, where, whole=whole).read()
+        return ReleasedSelect(self.syntax, node, *source, self.subquery).read()
 
-    def combined(self, node: Node) -> NamedRelation:
-        """UNION, INTERSECT or EXCEPT: columns by position, named by the left."""
-        left = self.rows(self.syntax.part(node, "this"), _UNION_OF_ANSWERS)
-        right = self.rows(self.syntax.part(node, "expression"), _UNION_OF_ANSWERS)
+    def subquery(self, node: Node) -> NamedRelation | Answer:
+        """A subquery inside an expression."""
+        found = self.read(node)
+        return self._impersonal(found, node) if isinstance(found, Answer) else found
+
+    def _impersonal(self, answer: Answer, node: Node) -> Answer:
+        """Refuse to compute with groups that are one person's each."""
+        if answer.personal:
+            raise self.syntax.refuse(node, _PERSONAL)
+        return answer
+
+    def combined(self, node: Node) -> NamedRelation | Answer:
+        """UNION, INTERSECT or EXCEPT of rows, UNION of answers: columns by position."""
+        distinct = self.syntax.part(node, "distinct")
+        left, right = (self.read(self.syntax.part(node, part)) for part in ("this", "expression"))
+        if isinstance(left, Answer) and isinstance(right, Answer) and isinstance(node, exp.Union):
+            return self._stacked(node, left, right, distinct=distinct is not False)
+        if isinstance(left, Answer) or isinstance(right, Answer):
+            raise self.syntax.refuse(node, _UNION_OF_ANSWERS)
         if len(left.columns) != len(right.columns):
             raise self.syntax.refuse(node, _UNEQUAL)
-        distinct = self.syntax.part(node, "distinct")
         if distinct is False and not isinstance(node, exp.Union):
             raise self.syntax.refuse(node, _ALL)
         try:
@@ -83,11 +132,34 @@ class RelationReader:
             raise self.syntax.refuse(node, otherwise)
         return found
 
+    def _stacked(self, node: Node, above: Answer, below: Answer, *, distinct: bool) -> Answer:
+        sides = [program_of(self._impersonal(one, node)) for one in (above, below)]
+        try:
+            program = sides[0].above(sides[1])
+        except InputError as error:
+            raise self.syntax.blame(node, error) from None
+        program = program.distinct() if distinct else program
+        return answer_of(replace(program, table=self._sorted(node, program.table)))
+
+    def _sorted(self, node: Node, table: ReleasedTable) -> ReleasedTable:
+        """ORDER BY and LIMIT after a UNION: of its columns, by name or place."""
+        names, order = list(table.columns), list[SortKey]()
+        for part, descending, first in order_parts(self.syntax, node):
+            at = position(self.syntax, part, len(names))
+            word = bare_word(self.syntax, part)
+            named = [name for name in names if word is not None and word.names(name)]
+            if at is None and not named:
+                raise self.syntax.refuse(part, _UNION_ORDER)
+            key = Column(named[0] if at is None else names[at])
+            order += orders(key, descending=descending, nulls_first=first)
+        limits = read_limits(self.syntax, node)
+        return SortedTable(table, tuple(order), *limits) if order or limits != (None, 0) else table
+
     def sources(self, select: Node) -> tuple[NamedRelation | Public, list[Node] | None]:
         """The FROM of a subquery inside a condition, and what it has left of WHERE."""
         inner = self._with(select)
         found, where = inner._from(select)  # noqa: SLF001 - another one of us
-        if isinstance(found, Answer):
+        if not isinstance(found, NamedRelation | Public):
             raise self.syntax.refuse(select, _ANSWER_JOINED)
         return found, where
 
@@ -111,15 +183,19 @@ class RelationReader:
 
     # --- FROM ------------------------------------------------------------------------------------
 
-    def _from(self, node: Node) -> tuple[NamedRelation | Public | Answer, list[Node] | None]:
+    def _from(
+        self, node: Node
+    ) -> tuple[NamedRelation | Public | Answer | Released, list[Node] | None]:
         """The rows of FROM, and what is left of WHERE where conditions of it have joined tables."""
         clause = self.syntax.part(node, "from_")
+        if clause is None and any(one.find(exp.Query) for one in node.expressions):
+            return (None, []), None
         if clause is None:
-            raise self.syntax.refuse(node, _NO_FROM)
+            raise self.syntax.refuse(node, NO_FROM)
         first = self._source(self.syntax.part(clause, "this"), 1)
         joins = node.args.get("joins") or []
         if isinstance(first, Answer):
-            return (read_over(self.syntax, node, first) if joins else first), None  # or refuses
+            return (self._answers(node, first) if joins else first), None
         self.syntax.parts(node, "joins")
         where = self._conjuncts(node) if any(map(is_loose, joins)) else None
         if where is not None and any(self._keeps_right(one) for one in joins):
@@ -130,7 +206,7 @@ class RelationReader:
             right = self._source(self.syntax.part(one, "this"), number)
             if isinstance(right, Answer):
                 raise self.syntax.refuse(one, _ANSWER_JOINED)
-            names.append(self._new_name(names, right, one))
+            names.append(self._new_name(names, right.columns[0].source, one))
             waiting.append((right, one))
         source: NamedRelation | Public = first
         while waiting:
@@ -144,6 +220,19 @@ class RelationReader:
         place = {name: at for at, name in enumerate(["(using)", *names])}
         ordered = sorted(source.columns, key=lambda column: place[column.source])
         return replace(source, columns=tuple(ordered)), where
+
+    def _answers(self, node: Node, first: Answer) -> Released:
+        """Several answers in FROM."""
+        taken: set[str] = set()
+        found = side_by_side(self._impersonal(first, node), 1, taken)
+        for number, one in enumerate(self.syntax.parts(node, "joins"), start=2):
+            right = self._source(self.syntax.part(one, "this"), number)
+            if not isinstance(right, Answer):
+                public = isinstance(right, Public)
+                raise self.syntax.refuse(one, _PUBLIC_JOINED if public else _ANSWER_JOINED)
+            self._new_name([c.source for c in found[1]], self._impersonal(right, one).source, one)
+            found = join_answers(self.syntax, found, side_by_side(right, number, taken), one)
+        return found
 
     def _next(
         self,
@@ -185,8 +274,8 @@ class RelationReader:
     def _keeps_right(self, node: Node) -> bool:
         return str(node.args.get("side") or "").upper() in {"RIGHT", "FULL"}
 
-    def _new_name(self, names: list[str], right: NamedRelation | Public, node: Node) -> str:
-        name = right.columns[0].source
+    def _new_name(self, names: list[str], name: str, node: Node) -> str:
+        """A name that no source before has."""
         if name.lower() not in {one.lower() for one in names}:
             return name
         what = Refusal(
@@ -205,10 +294,19 @@ class RelationReader:
                 word = self._table_word(node)
                 return _renamed(self.syntax, self._table(word, alias), renamed)
             case exp.Subquery():
-                found = self.read(node)
+                found = self._pivoted(node, self.read(node))
                 name = alias.text if alias else f"(subquery {number})"
                 return _renamed(self.syntax, _known_as(found, name), renamed)
         raise self.syntax.refuse(node, NODES.get(type(node).__name__, NODES["Values"]))
+
+    def _pivoted(self, node: Node, found: NamedRelation | Answer) -> NamedRelation | Answer:
+        """What a subquery gives, and PIVOT after it."""
+        if not node.args.get("pivots"):
+            return found
+        (clause, *more) = self.syntax.parts(node, "pivots")
+        if more or not isinstance(found, Answer):
+            raise self.syntax.refuse_clause(node, "pivots")
+        return pivot(self.syntax, self._impersonal(found, node), clause)
 
     def _alias(self, node: Node) -> tuple[Word | None, list[Word]]:
         alias = self.syntax.part(node, "alias")
@@ -310,9 +408,15 @@ _UNION_OUTPUT = Refusal(
 )
 _UNION_OF_ANSWERS = Refusal(
     "set_operation",
-    "answers are put together with UNION ALL",
-    "each of them is priced by itself",
-    "ask two questions, or use GROUPING SETS",
+    "an answer and private rows are put together with UNION",
+    "an answer belongs to nobody, and rows are somebody's",
+    "aggregate on both sides, as in SELECT COUNT(*) FROM a UNION ALL SELECT COUNT(*) FROM b",
+)
+_UNION_ORDER = Refusal(
+    "clause",
+    "ORDER BY after UNION names no column of the answer",
+    "both sides are sorted together, by what they are called on the left",
+    "name a column, or its place",
 )
 _ALL = Refusal(
     "set_operation",
@@ -338,9 +442,6 @@ _UNEQUAL = Refusal(
     "columns are matched by position",
     "select as many values on both sides",
 )
-_NO_FROM = Refusal(
-    "syntax", "SELECT without FROM", "there is nothing to answer about", "name a table in FROM"
-)
 _PUBLIC_ONLY = Refusal(
     "public_only",
     "the question is about a public table alone",
@@ -349,9 +450,22 @@ _PUBLIC_ONLY = Refusal(
 )
 _ANSWER_JOINED = Refusal(
     "nested_answer",
-    "an aggregated subquery is joined",
-    "its rows are answers and belong to nobody",
-    "group it by the column that names the person, or use FILTER (WHERE ...) in one SELECT",
+    "an aggregated subquery is joined to a table",
+    "which rows count would depend on numbers that are known only once this question is answered",
+    "aggregate on both sides of the join; ask the subquery first, and write its numbers out; or"
+    " group it by the column that names the person",
+)
+_PUBLIC_JOINED = Refusal(
+    "nested_answer",
+    "an aggregated subquery is joined to a public table",
+    "answers are computed with once they are released, and without the tables of the dataset",
+    "join the public table inside the subquery, and group by its column too",
+)
+_PERSONAL = Refusal(
+    "nested_answer",
+    "groups by a column that names people are computed with",
+    "each group is one person's, or of those without a name, and none of them is shown",
+    "group by the column that names the person in its own table, where it is never NULL",
 )
 _WITH_TWICE = Refusal(
     "duplicate_name", "WITH gives one name twice", "it has to mean one thing", "rename one of them"

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from discreet.plan.expressions import Call, Cast, Expression, Function, Literal
 from discreet.plan.kinds import Kind
+from discreet.sql.reader.composed_functions import COMPOSED
 from discreet.sql.reader.literals import read_moment, read_whole
 from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.syntax import Node, conjuncts
@@ -268,6 +269,8 @@ def _by_name(reader: "ExpressionReader", node: Node) -> Expression:
             return Call(Function.STARTS_WITH, (reader.read(text), reader.read(part)))
         case "SUFFIX", [text, part]:
             return Call(Function.ENDS_WITH, (reader.read(text), reader.read(part)))
+        case (("NOW" | "GET_CURRENT_TIMESTAMP"), []):
+            return Literal(reader.syntax.now, Kind.TIMESTAMP)
         case "IFF", [condition, value, default]:
             return reader.choice([reader.read(condition)], [value], default)
     raise reader.unknown(node)
@@ -292,6 +295,7 @@ _TYPE = Refusal(
     "cast to one of them",
 )
 FUNCTIONS: dict[type[Node], Rule] = {
+    **COMPOSED,
     exp.Add: _sum(Function.ADD),
     exp.Sub: _sum(Function.SUBTRACT),
     exp.Mul: _plain(Function.MULTIPLY, "this", "expression"),
@@ -355,5 +359,6 @@ ABS SIGN FLOOR CEIL ROUND SQRT EXP LN LOG LOG10 LOG2 POWER LEAST GREATEST COALES
 LOWER UPPER TRIM LTRIM RTRIM LENGTH CONCAT SUBSTRING LEFT RIGHT REPLACE STRPOS POSITION CONTAINS
 STARTS_WITH ENDS_WITH CAST TRY_CAST DATE EXTRACT DATE_PART YEAR QUARTER MONTH WEEK DAY HOUR MINUTE
 SECOND DAYOFWEEK ISODOW DAYOFYEAR DATE_TRUNC DATE_DIFF DATE_ADD WIDTH_BUCKET MOD IF IFF
+STRFTIME TO_CHAR DAYNAME MONTHNAME EPOCH LAST_DAY TRUNC SPLIT_PART REGEXP_MATCHES NOW CURRENT_DATE
 """
 KNOWN_FUNCTIONS = frozenset(_NAMES.split())

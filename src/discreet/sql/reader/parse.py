@@ -5,6 +5,7 @@ that analysts type; where it differs from Postgres (`/` is never integer divisio
 the plan has DuckDB's meaning.
 """
 
+import datetime as dt
 import re
 from itertools import pairwise
 
@@ -13,6 +14,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, TokenError
 
 from discreet.errors import QueryRefused
+from discreet.sql.reader.composed_aggregates import SPELLINGS
 from discreet.sql.reader.refusals import NODES, STATEMENTS, Refusal
 from discreet.sql.reader.syntax import Node, Place, Syntax
 
@@ -41,20 +43,35 @@ _CLOSES = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.
 _PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, TokenType.PARAMETER}
 
 
-def parse(text: str) -> tuple[Syntax, list[Token]]:
+def parse(text: str, now: dt.datetime | None = None) -> tuple[Syntax, list[Token]]:
     """The one statement of a text, and its tokens."""
     if len(text) > LONGEST:
         raise _refuse((0, LONGEST), _TOO_LONG)
     tokens = _tokens(text)
     _check_tokens(text, tokens)
-    return Syntax(text, _check_depth(text, _statement(text, tokens)), _spots(tokens)), tokens
+    tree = _check_depth(text, _spelled(_statement(text, tokens)))
+    return Syntax(text, tree, _spots(tokens), now), tokens
+
+
+def _spelled(tree: Node) -> Node:
+    """The same with aggregates that the parser does not know as what they are."""
+    for node in list(tree.find_all(exp.Anonymous)):
+        kind = SPELLINGS.get(str(node.this).upper())
+        if kind is not None and len(node.expressions) == 1:
+            known = kind(this=node.expressions[0])
+            known.meta.update(node.meta)
+            node.replace(known)
+    return tree
 
 
 def check_words(syntax: Syntax, tokens: list[Token]) -> None:
     """Refuse a word that the parser took and did not keep in the tree."""
     kept = {node.meta["start"] for node in syntax.tree.walk() if "start" in node.meta}
+    dated = syntax.tree.find_all(exp.TimeToStr)
+    formats = {node.args["format"].name for node in dated}  # the parser keeps them without a mark
     for at, token in enumerate(tokens):
-        if token.start not in kept and not _is_structure(tokens, at):
+        formatted = token.token_type is TokenType.STRING and token.text in formats
+        if token.start not in kept and not formatted and not _is_structure(tokens, at):
             raise _refuse(
                 (token.start, token.end + 1),
                 Refusal("clause", f"{token.text!r} is not understood at this place"),
@@ -197,7 +214,7 @@ CUBE GROUPING_SETS HAVING ORDER_BY DESC ASC FIRST LIMIT OFFSET ROWS SEMICOLON CA
 END TRUE FALSE IN INTERVAL L_BRACKET R_BRACKET L_PAREN R_PAREN COMMA DPIPE ALL FOR UNION ISNULL
 NOTNULL CARET_AT PARAMETER TEXT VARCHAR CHAR DOUBLE FLOAT BIGINT INT BOOLEAN DATE TIMESTAMP
 TIMESTAMPNTZ DATETIME DIV DSTAR CARET SEMI ANTI FULL CROSS OVER PARTITION_BY QUALIFY WINDOW EXISTS
-INTERSECT EXCEPT RANGE
+INTERSECT EXCEPT RANGE CURRENT_DATE CURRENT_TIMESTAMP CURRENT_DATETIME LOCALTIMESTAMP PIVOT
 """
 _STRUCTURE = {TokenType[name] for name in _NAMES.split()}
 _WORDS = {"NULLS", "LAST", "WITHIN", "GROUP", "UNKNOWN", "LEADING", "TRAILING", "BOTH"}

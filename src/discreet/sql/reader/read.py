@@ -6,15 +6,20 @@ to ask instead. Only the text and the schema are read. Whatever the text, the ou
 or a refusal.
 """
 
+import datetime as dt
+import re
+
 from discreet.errors import DiscreetError, InputError, QueryRefused
-from discreet.plan.query import Query
-from discreet.plan.relations import tables_of
+from discreet.plan.query import Query, tables_in
 from discreet.plan.schema import Schema
 from discreet.plan.work import MOST_ROWS_EACH, bound_work, check_work
 
 
-def read(text: str, schema: Schema) -> Query:
+def read(text: str, schema: Schema, now: dt.datetime | None = None) -> Query:
     """The question that a SQL text asks of a schema.
+
+    CURRENT_DATE and NOW() are the time `now`, in UTC to the second: that becomes a part of the
+    question, so an order that is repeated means the same. It is the time of the clock unless given.
 
     Example:
         >>> from discreet.plan.kinds import Kind, Type
@@ -30,7 +35,7 @@ def read(text: str, schema: Schema) -> Query:
             f"a question of type {type(text).__name__}", why="SQL is text", fix="pass a string"
         )
     try:
-        return _read(text, schema)
+        return _read(text, schema, now)
     except InputError as wrong:
         refusal = _refused(wrong, "too_large", text)
     except DiscreetError:
@@ -42,12 +47,20 @@ def read(text: str, schema: Schema) -> Query:
     raise refusal
 
 
-def _read(text: str, schema: Schema) -> Query:
+def reads_clock(text: str) -> bool:
+    """Whether a text may mean something else at another time."""
+    return _CLOCKS.search(text) is not None
+
+
+_CLOCKS = re.compile("now|current|localtime|today", re.IGNORECASE)
+
+
+def _read(text: str, schema: Schema, now: dt.datetime | None) -> Query:
     # The parser takes 0.2 s to import: it is loaded with the first question, not with the package.
     from discreet.sql.reader.from_clause import RelationReader  # noqa: PLC0415
     from discreet.sql.reader.parse import check_words, parse  # noqa: PLC0415
 
-    syntax, tokens = parse(text)
+    syntax, tokens = parse(text, now)
     answer = RelationReader(syntax, schema).answer(syntax.tree)
     syntax.finish()
     check_words(syntax, tokens)
@@ -62,7 +75,7 @@ def _read(text: str, schema: Schema) -> Query:
 
 def _check_people(query: Query, schema: Schema, text: str) -> None:
     try:
-        schema.check_same_people(table.name for table in tables_of(query.relation))
+        schema.check_same_people(table.name for table in tables_in(query))
     except InputError as wrong:
         raise _refused(wrong, "people", text) from None
 

@@ -58,13 +58,15 @@ WINDOW = Refusal(
     "window",
     "a window function over the rows of many people",
     "the value beside a row would depend on other people's rows",
-    "put the column that names the person in PARTITION BY",
+    "put the column that names the person in PARTITION BY, or aggregate first: windows over groups"
+    " are free, as in SUM(COUNT(*)) OVER () with GROUP BY",
 )
 _SUBQUERY = Refusal(
     "subquery",
-    "a subquery stands inside an expression",
-    "rows would depend on other people's rows",
-    "write id IN (SELECT person ...), EXISTS, or a join on the column that names the person",
+    "a subquery stands inside an expression over private rows",
+    "which rows count would depend on other people's rows",
+    "write id IN (SELECT person ...), EXISTS, or a join on the column that names the person; or ask"
+    " the subquery first and write its number out (beside aggregates it can stand as it is)",
 )
 _COLLECTION = Refusal(
     "collection",
@@ -140,7 +142,7 @@ NODES = {
         _CLOCKS.split(),
         _NOW,
     ),
-    **dict.fromkeys(("RegexpLike", "RegexpILike", "SimilarTo", "Glob"), _PATTERN),
+    **dict.fromkeys(("RegexpILike", "SimilarTo", "Glob"), _PATTERN),
     **dict.fromkeys(("Lateral",), _LATERAL),
     "Star": ROW_OUTPUT,
     "Order": _ORDERED_ARGUMENT,
@@ -149,8 +151,9 @@ NODES = {
     "Distinct": Refusal(
         "distinct",
         "DISTINCT stands inside this aggregate",
-        "only COUNT(DISTINCT x) has a private answer",
-        "leave DISTINCT out, or take one row a person in a subquery",
+        "one person could be the only one with a value, however far from all others",
+        "compute it from the values that are found: SELECT SUM(x) FROM (SELECT x FROM ... GROUP BY"
+        " x)",
     ),
     "Null": Refusal(
         "null",
@@ -198,7 +201,11 @@ CLAUSES = {
     ),
     ("", "windows"): WINDOW,
     ("", "pivots"): Refusal(
-        "pivot", "PIVOT is used", "its columns come from the data", "group by the column instead"
+        "pivot",
+        "PIVOT of private rows",
+        "its columns would come from the data",
+        "pivot an answer, and list the values: FROM (SELECT a, b, COUNT(*) AS n FROM ... GROUP BY"
+        " a, b) PIVOT (SUM(n) FOR b IN ('x', 'y'))",
     ),
     ("", "laterals"): _LATERAL,
     ("", "into"): Refusal("statement", "SELECT INTO writes a table", _ONLY_READS, "leave INTO out"),
@@ -255,23 +262,26 @@ CLAUSES = {
     ),
 }
 
+_LISTED = "it would list the values of single people"
+WHY = {
+    **dict.fromkeys(["STRING_AGG", "GROUP_CONCAT", "LISTAGG", "ARRAY_AGG", "LIST"], _LISTED),
+    "MODE": "which value is most frequent is told by counts, and these are released anyway",
+    "HISTOGRAM": "its answer is a map, and answers here are tables",
+    "ENTROPY": "it is computed from counts of all values, which are released first",
+}
+"""Why some functions are not there; of the others the list is closed."""
+
+_LISTS = "ask SELECT x, COUNT(*) FROM ... GROUP BY x"
+
 FUNCTIONS = {
-    "MEAN": "write AVG(x)",
-    "MODE": "count the values with GROUP BY x ORDER BY COUNT(*) DESC LIMIT 1",
-    "QUANTILE_DISC": "write QUANTILE_CONT(x, 0.5)",
-    "PERCENTILE_DISC": "write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
-    "HISTOGRAM": "group by WIDTH_BUCKET(x, low, high, bins) and count",
+    **dict.fromkeys(["STRING_AGG", "GROUP_CONCAT", "LISTAGG", "ARRAY_AGG", "LIST"], _LISTS),
+    "MODE": "ask SELECT x, COUNT(*) AS n FROM ... GROUP BY x ORDER BY n DESC LIMIT 1",
+    "HISTOGRAM": f"{_LISTS}, of numbers GROUP BY WIDTH_BUCKET(x, low, high, bins)",
+    "ENTROPY": "ask SELECT -SUM(p * LOG2(p)) FROM (SELECT n / SUM(n) OVER () AS p FROM"
+    " (SELECT x, COUNT(*) AS n FROM ... GROUP BY x))",
     "DATE_SUB": "write date - INTERVAL 3 DAY",
     "GROUPING_ID": "write GROUPING(a, b)",
-    "NOW": "write the date, as in DATE '2026-01-31'",
-    "TRUNC": "write FLOOR(x)",
-    "REGEXP_MATCHES": "use LIKE, where % is any text and _ any character",
     "REGEXP_REPLACE": "use CASE with LIKE",
-    "STRING_AGG": "count the values with GROUP BY",
-    "GROUP_CONCAT": "count the values with GROUP BY",
-    "LISTAGG": "count the values with GROUP BY",
-    "ARRAY_AGG": "count the values with GROUP BY",
-    "LIST": "count the values with GROUP BY",
     "FIRST": "use MIN, MAX or MEDIAN of a number, or count the values with GROUP BY",
     "LAST": "use MIN, MAX or MEDIAN of a number, or count the values with GROUP BY",
     "ANY_VALUE": "group by the column",
@@ -281,5 +291,4 @@ FUNCTIONS = {
     "BOOL_OR": "write COUNT(*) FILTER (WHERE condition)",
     "TO_DATE": "write CAST(x AS DATE)",
     "STRPTIME": "write CAST(x AS DATE) for texts like 2026-01-31",
-    "STRFTIME": "use EXTRACT or DATE_TRUNC",
 }

@@ -26,7 +26,7 @@ from discreet.plan.kinds import Kind
 from discreet.plan.query import Query, SortKey, released_columns
 from discreet.plan.relations import Named
 from discreet.plan.summaries import expect
-from discreet.sql.reader.expressions import ExpressionReader, has_aggregate
+from discreet.sql.reader.expressions import AGGREGATES, ExpressionReader
 from discreet.sql.reader.literals import read_whole
 from discreet.sql.reader.names import Visible, bare_word, resolve
 from discreet.sql.reader.refusals import Refusal
@@ -36,11 +36,15 @@ from discreet.sql.reader.syntax import Node, Syntax
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An aggregated question; `names` are what its values can be called from outside."""
+    """An aggregated question; `names` are what its values can be called from outside.
+
+    `personal` says that a key names people, so that each group is one person's, or nobody's.
+    """
 
     query: Query
     source: str
     names: tuple[str, ...]
+    personal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +146,23 @@ def orders(expression: Expression, *, descending: bool, nulls_first: bool) -> li
     return [SortKey(Case(((missing, first),), last)), order]
 
 
+def is_simple(select: Node, answer: Answer) -> bool:
+    """Whether a SELECT over an answer has a value for each of its rows, from that row alone."""
+    if answer.query.then is not None or any(select.args.get(part) for part in _TABLE_PARTS):
+        return False
+    cut = answer.query.limit is not None or answer.query.offset
+    if cut and any(select.args.get(part) for part in ("where", "order", "limit", "offset")):
+        return False
+    own = [select.args.get("where"), select.args.get("order"), *select.expressions]
+    parts = (part for one in own if one is not None for part in one.walk())
+    return not any(isinstance(part, (*AGGREGATES, exp.Window, exp.Query)) for part in parts)
+
+
+_TABLE_PARTS = ("group", "distinct", "having", "qualify", "joins")
+
+
 def read_over(syntax: Syntax, select: Node, answer: Answer) -> Answer:
-    """A question over an aggregated subquery: more post-processing, or a refusal."""
-    for part in ("group", "distinct", "having"):
-        if select.args.get(part) is not None:
-            raise syntax.refuse(select.args[part], _NESTED)
-    if select.args.get("joins"):
-        raise syntax.refuse(select.args["joins"][0], _JOINED)
+    """A simple question over an aggregated subquery: more post-processing of each row."""
     return _Over(syntax, select, answer).read()
 
 
@@ -160,6 +174,7 @@ class _Over:
         self.select = select
         self.query = answer.query
         self.source = answer.source
+        self.personal = answer.personal
         self.values = {
             f"\0{at}": output.expression for at, output in enumerate(answer.query.outputs)
         }
@@ -179,7 +194,8 @@ class _Over:
             self.query,
             outputs=tuple(Named(n, e) for n, e in zip(names, outputs, strict=True)),
         )
-        return Answer(self._limited(self._filtered(query), outputs, names), "", tuple(names))
+        query = self._limited(self._filtered(query), outputs, names)
+        return Answer(query, "", tuple(names), self.personal)
 
     def _value(self, node: exp.Column) -> Expression:
         return self.values[resolve(self.syntax, node, self.columns).column]
@@ -187,15 +203,12 @@ class _Over:
     def _output(self, item: Item) -> Expression:
         if item.visible is not None:
             return self.values[item.visible.column]
-        if has_aggregate(item.node):
-            raise self.syntax.refuse(item.node, _NESTED)
         return self.reader.checked(item.node)
 
     def _filtered(self, query: Query) -> Query:
         where = self.syntax.part(self.select, "where")
         if where is None:
             return query
-        self._check_cut(where)
         node = self.syntax.part(where, "this")
         condition = self.reader.checked(node)
         check_released(self.reader, condition, node)
@@ -215,7 +228,6 @@ class _Over:
         ]
         limit, offset = read_limits(self.syntax, self.select)
         if order or limit is not None or offset:
-            self._check_cut(self.select)
             return replace(query, order=tuple(order) or query.order, limit=limit, offset=offset)
         return query
 
@@ -227,11 +239,6 @@ class _Over:
         named = [e for e, n in zip(outputs, names, strict=True) if word and word.names(n)]
         return named[0] if named else self.reader.checked(node)
 
-    def _check_cut(self, node: Node) -> None:
-        """After LIMIT the rows cannot be filtered, ordered or cut again."""
-        if self.query.limit is not None or self.query.offset:
-            raise self.syntax.refuse(node, _CUT)
-
 
 _FETCH = Refusal("clause", "FETCH FIRST is used", fix="write LIMIT and a number")
 _POSITION = Refusal(
@@ -239,22 +246,4 @@ _POSITION = Refusal(
     "a position behind the end of the SELECT list",
     "positions count the selected values from 1",
     "use a smaller number or a name",
-)
-_NESTED = Refusal(
-    "nested_answer",
-    "an aggregated subquery is aggregated again",
-    "its numbers are about groups of people, and a person can be in many groups",
-    "group the subquery by the column that names the person, or ask the outer question directly",
-)
-_JOINED = Refusal(
-    "nested_answer",
-    "an aggregated subquery is joined",
-    "its rows are answers and belong to nobody",
-    "ask for both aggregates in one SELECT, with FILTER (WHERE ...)",
-)
-_CUT = Refusal(
-    "clause",
-    "the rows of a subquery with LIMIT are filtered, ordered or cut again",
-    "one LIMIT is applied, at the end",
-    "put WHERE, ORDER BY and LIMIT on one level",
 )

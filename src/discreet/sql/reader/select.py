@@ -8,14 +8,17 @@ A whole question has to be an answer; FROM takes rows, or one answer alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeGuard
 
 from sqlglot import exp
 
 from discreet.errors import InputError
+from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import FilterRows, Named, Project, Relation, columns_of
 from discreet.sql.reader.aggregated_select import LIMIT, ORDER, AggregatedSelect
+from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.group_by import GroupReader, Groups
 from discreet.sql.reader.lookups import Lookups
 from discreet.sql.reader.names import NamedRelation, Visible, bare_word, lookup, resolve
@@ -32,6 +35,9 @@ if TYPE_CHECKING:
 class SelectReader:
     """Reads one SELECT over the rows of its FROM."""
 
+    program: Program | None = None
+    """Released rows, where it reads those in place of private ones."""
+
     def __init__(
         self,
         tables: "RelationReader",
@@ -45,6 +51,7 @@ class SelectReader:
         self.select = select
         self.whole = whole
         self.columns = rows.columns
+        self.subquery: Callable[[Node], object] = tables.subquery
         self.lookups = Lookups(tables, rows, select)
         self._filter(where)
         self.reader = self.lookups.reader("an aggregate")
@@ -66,7 +73,8 @@ class SelectReader:
         if whose and self.whole:
             raise self.syntax.refuse(whose[0][1], _PER_PERSON_OUTPUT)
         per_person = any(column.owns for column, _ in whose)
-        return AggregatedSelect(self, groups, per_person=per_person).read()
+        found = AggregatedSelect(self, groups, per_person=per_person).read()
+        return replace(found, personal=True) if whose and isinstance(found, Answer) else found
 
     def meaning(self, node: exp.Column) -> Expression:
         """The column of FROM that a name means."""
@@ -116,7 +124,10 @@ class SelectReader:
         if item.aggregates:
             raise self.syntax.refuse(item.node, _AGGREGATE_KEY)
         distinct = self.select.args.get("group") is None  # which is after windows
-        return item.read(self.lookups.reader("DISTINCT", windows=True) if distinct else self.rows)
+        return item.read(self._distinct_reader() if distinct else self.rows)
+
+    def _distinct_reader(self) -> ExpressionReader:
+        return self.lookups.reader("DISTINCT", windows=True)
 
     def _qualify(self, expressions: Sequence[Expression]) -> None:
         """QUALIFY: a condition on windows, and on what they are called."""

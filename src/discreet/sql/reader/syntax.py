@@ -10,6 +10,7 @@ Why: parsers are generous. sqlglot reads `0x1F` as `0 AS x1F`, `VARCHAR(10)` as 
 answer another question.
 """
 
+import datetime as dt
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -30,12 +31,21 @@ MOST_LOOKED_AT = 1 << 16
 
 
 class Syntax:
-    """One statement: its text, its tree, and which parts of the tree have been read."""
+    """One statement: its text, its tree, and which parts of the tree have been read.
+
+    `now` is the public time at which it is asked, in UTC, to the second.
+    """
 
     def __init__(
-        self, text: str, tree: Node, spots: Mapping[str, list[Place]] | None = None
+        self,
+        text: str,
+        tree: Node,
+        spots: Mapping[str, list[Place]] | None = None,
+        now: dt.datetime | None = None,
     ) -> None:
         self.text = text
+        moment = now or dt.datetime.now(dt.UTC)
+        self.now = moment.replace(microsecond=0, tzinfo=None)
         self.tree = tree
         self._spots = spots or {}
         self._read: set[tuple[int, str]] = set()

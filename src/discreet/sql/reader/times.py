@@ -1,5 +1,6 @@
 """Dates and timestamps: their parts, intervals later and earlier, and how far two are apart."""
 
+import datetime as dt
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -110,6 +111,25 @@ _COUNTED: dict[str, tuple[tuple[Function, int], ...]] = {
     "MONTH": ((Function.YEAR, 1), (Function.MONTH, 12)),
 }
 
+
+def epoch(reader: "ExpressionReader", node: Node) -> Expression:
+    """Seconds since 1970, whole ones: of its day, and of the time of the day."""
+    value = reader.read(node)
+    return seconds_since_1970(value, reader.check(value, node).kind)
+
+
+def seconds_since_1970(value: Expression, kind: Kind) -> Expression:
+    """The same of an expression of a kind."""
+    first = Literal(dt.date(1970, 1, 1), Kind.DATE)
+    day = value if kind is Kind.DATE else Cast(value, Kind.DATE)
+    found: Expression = Call(Function.SUBTRACT, (day, first))
+    for part, each in ((Function.HOUR, 24), (Function.MINUTE, 60), (Function.SECOND, 60)):
+        found = Call(Function.MULTIPLY, (found, Literal(each, Kind.INTEGER)))
+        if kind is Kind.TIMESTAMP:
+            found = Call(Function.ADD, (found, Call(part, (value,))))
+    return found
+
+
 # --- parts ----------------------------------------------------------------------------------------
 
 _PARTS = {
@@ -132,6 +152,8 @@ _SUNDAY_FIRST = {"DOW", "DAYOFWEEK", "WEEKDAY"}
 
 def read_part(reader: "ExpressionReader", node: Node, unit: str, of: Node) -> Expression:
     """A part of a date by its name."""
+    if unit == "EPOCH":
+        return epoch(reader, of)
     value = reader.read(of)
     if unit in _SUNDAY_FIRST:  # Sunday is 0, Saturday is 6
         weekday = reader.call(node, Function.WEEKDAY, value)

@@ -274,6 +274,10 @@ class Dialect(ABC):
     def replace(self, text: str, what: str, by: str) -> str:
         """A text with every `what`, which is not empty, replaced."""
 
+    def split_part(self, text: str, mark: str, place: int) -> str:
+        """The part of a text before its `place`-th mark, which is not empty; '' if it has none."""
+        return f"split_part({text}, {self.text(mark)}, {place})"
+
     @abstractmethod
     def position(self, text: str, part: str) -> str:
         """Where a text first holds another, in code points from 1; 0 where it does not."""

@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from discreet.plan.expressions import Call, Function
 from discreet.plan.numeric import ResultType
-from discreet.plan.texts import LONGEST_CONCAT, replacement, right_limit, substring_limits
+from discreet.plan.texts import (
+    LONGEST_CONCAT,
+    replacement,
+    right_limit,
+    split_limits,
+    substring_limits,
+)
 from discreet.sql.writer.fragment import SqlText
 
 if TYPE_CHECKING:
@@ -76,6 +82,8 @@ def _text(renderer: "Renderer", call: Call, parts: list[SqlText], outcome: Resul
             sql = dialect.substring(texts[0], *substring_limits(call))
         case Function.RIGHT:
             sql = dialect.right(texts[0], right_limit(call))
+        case Function.SPLIT_PART:
+            sql = dialect.split_part(texts[0], *split_limits(call))
         case Function.POSITION:
             sql = dialect.position(*texts)
         case Function.ENDS_WITH:
@@ -136,6 +144,7 @@ CALLS: dict[Function, Rule] = {
     Function.RIGHT: _text,
     Function.REPLACE: _replace,
     Function.POSITION: _text,
+    Function.SPLIT_PART: _text,
     Function.STARTS_WITH: _text,
     Function.ENDS_WITH: _text,
 }

@@ -131,7 +131,7 @@ def test_the_parser_is_not_heard():
     "fault", [KeyError("x"), AttributeError(), RecursionError(), MemoryError()]
 )
 def test_a_fault_of_the_reader_is_a_refusal(monkeypatch, fault):
-    def fail(_text, _schema):
+    def fail(_text, _schema, _now):
         raise fault
 
     monkeypatch.setattr(door, "_read", fail)
@@ -141,7 +141,7 @@ def test_a_fault_of_the_reader_is_a_refusal(monkeypatch, fault):
 
 
 def test_a_broken_invariant_is_not_masked(monkeypatch):
-    def fail(_text, _schema):
+    def fail(_text, _schema, _now):
         raise InvariantBroken("x", why="y", fix="z")
 
     monkeypatch.setattr(door, "_read", fail)
@@ -159,8 +159,8 @@ def test_what_is_no_text_is_bad_input(text):
     ("refused", "instead"),
     [
         (
-            "SELECT COUNT(DISTINCT age, city) FROM visits",
-            "COUNT(DISTINCT CAST(age AS VARCHAR) || '/' || CAST(city AS VARCHAR))",
+            "SELECT COUNT(DISTINCT (cost, city)) FROM visits",
+            "CAST(x AS BIGINT)",
         ),
         ("SELECT COUNT(*) FROM visits WHERE DATE_DIFF('week', day, seen) = 1", "DATE_DIFF('day', "),
         (
@@ -172,7 +172,7 @@ def test_what_is_no_text_is_bad_input(text):
 )
 def test_what_a_hint_says_to_ask_instead_is_answered(refused, instead):
     working = {
-        "COUNT(DISTINCT": f"SELECT {instead} FROM visits",
+        "COUNT(DISTINCT": "SELECT COUNT(DISTINCT (CAST(cost AS BIGINT), city)) FROM visits",
         "DATE_DIFF": "SELECT COUNT(*) FROM visits WHERE DATE_DIFF('day', day, seen) = 1",
         "SEMI": "SELECT COUNT(*) FROM visits SEMI JOIN patients"
         " ON city = sex AND visits.patient_id = patients.id",

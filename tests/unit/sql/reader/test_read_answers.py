@@ -1,147 +1,24 @@
 """Whole questions, without noise: DuckDB's answer to the text beside the answer of its plan.
 
-Joins, groups per person, unions, grouping sets, HAVING and values over aggregates are compared on
-data where every row has an owner and no value leaves its bounds.
+Joins, groups per person, unions, grouping sets, HAVING, values over aggregates, and tables of
+answers are compared on data where every row has an owner and no value leaves its bounds.
 """
 
-# ruff: noqa: S608 - the questions are made here, of fixed parts
-
-import random
-
-import duckdb
 import pytest
 
 from clinic import CLINIC
-from discreet.engines.duckdb_dialect import DuckDBDialect
-from discreet.plan.kinds import Kind
-from discreet.plan.query import AggregateFunction, groupings, released_columns
-from discreet.plan.relations import columns_of
 from discreet.sql.reader.read import read
-from discreet.sql.writer.relations import render_relation
 from golden_pairs import read_pairs
-
-DIALECT = DuckDBDialect()
-OWNERS = {
-    "visits": "patient_id",
-    "patients": "id",
-    "tests": "patient",
-    "families": "household",
-    "purchases": "(SELECT household FROM plain.families WHERE member = buyer)",
-}
-NAMES = {Kind.INTEGER: "BIGINT", Kind.REAL: "DOUBLE", Kind.TEXT: "VARCHAR", Kind.DATE: "DATE"}
-NAMES |= {Kind.TIMESTAMP: "TIMESTAMP", Kind.BOOLEAN: "BOOLEAN"}
-
-
-def value(rng, table, name, of):
-    """A value that fits; keys meet, others are often NULL."""
-    if (table, name) in {("families", "member"), ("patients", "id")}:
-        return None
-    if name in {"patient_id", "patient", "buyer", "household"}:
-        return rng.randint(1, 8)
-    if of.nullable and rng.random() < 0.15 and name not in {"year", "month"}:
-        return None
-    match of.kind:
-        case Kind.BOOLEAN:
-            return rng.random() < 0.5
-        case Kind.INTEGER:
-            return rng.randint(1, 9)
-        case Kind.REAL:
-            return rng.randint(0, 80) / 8
-        case Kind.TEXT:
-            return rng.choice(["Haifa", "Austin", "haifa", "f", "m"])
-        case Kind.DATE:
-            return f"202{rng.randint(0, 5)}-0{rng.randint(1, 9)}-1{rng.randint(0, 9)}"
-        case Kind.TIMESTAMP:
-            return f"2024-0{rng.randint(1, 9)}-11 10:3{rng.randint(0, 9)}:00"
-
-
-def rows_of(rng, table):
-    match table.name:
-        case "cities":
-            return [("Haifa", "north", 9), ("Austin", "south", 5), ("haifa", None, 1)]
-        case "rates":
-            return [(y, m, m / 8) for y in range(2020, 2026) for m in range(1, 13)]
-    rows = [
-        [value(rng, table.name, name, of) for name, of in table.columns.items()]
-        for _ in range(8 if table.name in {"patients", "families"} else 60)
-    ]
-    if table.name in {"patients", "families"}:
-        rows = [[number, *row[1:]] for number, row in enumerate(rows, start=1)]
-    return rows
+from plain_answers import answered, clinic_tables, tidy
 
 
 @pytest.fixture(scope="module")
 def engine():
-    """Schema `plain` holds the tables as they are, `data` the same with the owner of each row."""
-    rng = random.Random(7)  # noqa: S311 - a fixed choice of rows
-    connection = duckdb.connect()
-    connection.execute("CREATE SCHEMA plain; CREATE SCHEMA data")
-    for table in CLINIC.tables.values():
-        columns = ", ".join(f'"{n}" {NAMES[of.kind]}' for n, of in table.columns.items())
-        connection.execute(f"CREATE TABLE plain.{table.name} ({columns})")
-        marks = ", ".join("?" * len(table.columns))
-        connection.executemany(
-            f"INSERT INTO plain.{table.name} VALUES ({marks})", rows_of(rng, table)
-        )
-    for table in CLINIC.tables:
-        owner = f", {OWNERS[table]} AS _person" if table in OWNERS else ""
-        connection.execute(f"CREATE TABLE data.{table} AS SELECT *{owner} FROM plain.{table}")
-    return connection
-
-
-def aggregate_sql(aggregate, scope):
-    arguments = [DIALECT.render(argument, scope) for argument in aggregate.arguments]
-    first = arguments[0] if arguments else "*"
-    kind = "_samp" if aggregate.sample else "_pop"
-    text = {
-        AggregateFunction.COUNT: f"count({first})",
-        AggregateFunction.COUNT_PEOPLE: "count(DISTINCT _person)",
-        AggregateFunction.COUNT_DISTINCT: f"count(DISTINCT {first})",
-        AggregateFunction.SUM: f"sum({first})",
-        AggregateFunction.MEAN: f"avg({first})",
-        AggregateFunction.MIN: f"min({first})",
-        AggregateFunction.MAX: f"max({first})",
-        AggregateFunction.QUANTILE: f"quantile_cont({first}, {float(aggregate.level or 0)})",
-        AggregateFunction.VARIANCE: f"var{kind}({first})",
-        AggregateFunction.STDDEV: f"stddev{kind}({first})",
-        AggregateFunction.COVARIANCE: f"covar{kind}({', '.join(arguments)})",
-        AggregateFunction.CORRELATION: f"corr({', '.join(arguments)})",
-    }[aggregate.measure]
-    where = aggregate.where
-    text += "" if where is None else f" FILTER (WHERE {DIALECT.render(where, scope)})"
-    return f'CAST({text} AS DOUBLE) AS "{aggregate.name}"'
-
-
-def plan_sql(query):
-    """The plan without noise and bounds, as one statement."""
-    scope = columns_of(query.relation)
-    renamed = [f'k{at} AS "{key.name}"' for at, key in enumerate(query.keys)]
-    renamed += [f'grouping(k{at}) AS "{name}"' for at, name in enumerate(groupings(query))]
-    keys = [f"{DIALECT.render(k.expression, scope)} AS k{at}" for at, k in enumerate(query.keys)]
-    inner = ", ".join(["*", *keys])
-    parts = [*renamed, *(aggregate_sql(a, scope) for a in query.aggregates)]
-    sets = ", ".join("(" + ", ".join(f"k{at}" for at in chosen) + ")" for chosen in query.sets)
-    grouped = (
-        f"SELECT {', '.join(parts)} FROM (SELECT {inner} FROM "
-        f"({render_relation(query.relation, DIALECT, 'salt')})) GROUP BY GROUPING SETS ({sets})"
-    )
-    released = released_columns(query)
-    outputs = [DIALECT.render(output.expression, released) for output in query.outputs]
-    having = "" if query.having is None else f" WHERE {DIALECT.render(query.having, released)}"
-    return f"SELECT {', '.join(outputs)} FROM ({grouped}){having}"
-
-
-def tidy(rows):
-    return sorted(([tidied(cell) for cell in row] for row in rows), key=repr)
-
-
-def tidied(cell):
-    if cell is None or isinstance(cell, str | bool):
-        return cell
-    return cell.isoformat()[:10] if hasattr(cell, "isoformat") else round(float(cell), 6)
+    return clinic_tables()
 
 
 FILES = ["read_aggregates.sql", "read_groups.sql", "read_rows.sql"]
+FILES += ["read_composed.sql", "read_tables.sql"]
 ELSEWHERE = [
     "LIMIT",  # which rows it keeps depends on the order
     "_CONT(age, [",  # a list there, columns here
@@ -162,5 +39,5 @@ def test_the_plan_answers_what_was_asked(engine, question):
     engine.execute("SET schema = 'plain'")
     theirs = engine.execute(question).fetchall()
     engine.execute("SET schema = 'data'")
-    ours = engine.execute(plan_sql(read(question, CLINIC))).fetchall()
+    ours = answered(engine, read(question, CLINIC))
     assert tidy(ours) == tidy(theirs)

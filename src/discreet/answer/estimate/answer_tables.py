@@ -1,0 +1,197 @@
+"""Tables that are computed from several released ones, and their error bars.
+
+The same SQL runs over what was released and over many simulated draws of it, pairs of opposite
+noise. What a pair moves a number by apart, in opposite ways, is how far it is straight.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.answer.estimate.aggregates import Floats
+from discreet.answer.estimate.clipping import cut_off
+from discreet.answer.estimate.error_bars import RANKED, draws_for, simulate
+from discreet.answer.estimate.noisy_statistics import NoisyStatistics
+from discreet.answer.estimate.nonlinear_error import furthest_of_pairs
+from discreet.answer.estimate.released_sql import DRAWS, answer_name, render_table
+from discreet.answer.estimate.selection_bias import selection_factor
+from discreet.answer.estimate.tabulate import tabulate
+from discreet.engines.default import DefaultEngine, compute
+from discreet.engines.engine import ARROW
+from discreet.plan.query import Query, questions_in
+from discreet.plan.released_tables import (
+    AnswerTable,
+    ComputedTable,
+    FilteredTable,
+    JoinedTables,
+    ReleasedTable,
+    SortedTable,
+    sources_of,
+)
+
+Parts: TypeAlias = Sequence[Sequence[NoisyStatistics]]
+"""The grouping sets of each question."""
+
+_MANY = "there are too many groups to simulate what is computed from all of them"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTables:
+    """The released tables of the questions of one order."""
+
+    query: Query
+    parts: Parts
+
+    @staticmethod
+    def of(query: Query, parts: Sequence[NoisyStatistics]) -> "AnswerTables":
+        """The parts of each question, in order."""
+        left = iter(parts)
+        each = [[next(left) for _ in one.sets] for one in questions_in(query)]
+        return AnswerTables(query, each)
+
+    def table(self) -> pa.Table:
+        """What is computed from what was released, and nothing else."""
+        return compute_table(self._then, self._tables())
+
+    def half_widths(self, shown: int) -> tuple[dict[str, Floats], dict[str, str]]:
+        """Half-widths of the numbers of each shown row, and how each was found."""
+        sources = sources_of(self._then, questions_in(self.query))
+        numbers = [name for name, of in self._then.columns.items() if of.kind.is_number]
+        ranked = {
+            (place, one.name)
+            for place, question in enumerate(questions_in(self.query))
+            for one in question.aggregates
+            if one.measure in RANKED
+        }
+        how = {
+            name: "it is computed from a quantile, whose error is in rows"
+            for name in numbers
+            if sources[name] & ranked
+        }
+        wanted = [name for name in numbers if sources[name] and name not in how]
+        groups = [sum(part.groups for part in parts) for parts in self.parts]
+        pairs = draws_for(max(shown, sum(groups), _rows(self._then, groups))) // 2
+        if not wanted or not shown:
+            return {}, how
+        if not pairs:
+            return {}, how | dict.fromkeys(wanted, _MANY)
+        widths = self._simulated(wanted, pairs, shown, picked=bool(sources[""]))
+        return widths, how | dict.fromkeys(wanted, "by simulation")
+
+    @property
+    def _then(self) -> ReleasedTable:
+        assert self.query.then is not None  # noqa: S101 - narrowing: see `present`
+        return self.query.then
+
+    def _tables(self, many: Parts | None = None) -> dict[str, pa.Table]:
+        """The released rows of each question, with all draws where there are `many`."""
+        questions, count = questions_in(self.query), 0
+        found = {}
+        for place, (question, parts) in enumerate(zip(questions, self.parts, strict=True)):
+            tables, first = [], 0
+            for at, part in enumerate(parts):
+                tables.append(_placed(tabulate(question, part), part.groups, first, 0, 1))
+                if many is not None:
+                    drawn = many[place][at]
+                    count = next(iter(drawn.statistics.values())).shape[0]
+                    simulated = tabulate(question, drawn, count)
+                    tables.append(_placed(simulated, part.groups, first, 1, count))
+                first += part.groups
+            found[answer_name(place)] = pa.concat_tables(tables)
+        return found | {DRAWS: pa.table({"_draw": np.arange(count + 1)})}
+
+    def _simulated(
+        self, wanted: Sequence[str], pairs: int, shown: int, *, picked: bool
+    ) -> dict[str, Floats]:
+        """How far likely noise moves each number; wider noise where noise has picked the rows."""
+        times = self._times(shown) if picked else 1.0
+        many = [[_opposites(part, pairs, times) for part in parts] for parts in self.parts]
+        sizes = np.zeros(2 * pairs)
+        for parts, drawn in zip(self.parts, many, strict=True):
+            for part, more in zip(parts, drawn, strict=True):
+                for of, values in more.statistics.items():
+                    noise = values - part.statistics[of]
+                    sizes += ((noise / np.maximum(noise.std(axis=0), 1e-300)) ** 2).sum(axis=1)
+        moved, known = self._moved(wanted, many, shown, 2 * pairs)
+        return {name: furthest_of_pairs(moved[name], known, sizes) for name in wanted}
+
+    def _times(self, shown: int) -> float:
+        """How many times wider noise is reckoned where some rows of all are picked by it."""
+        table = self._then
+        while isinstance(table, ComputedTable | FilteredTable | SortedTable):
+            table = table.source
+        rows = (
+            compute(self._tables(), f"SELECT count(*) AS n FROM ({render_table(table)})")
+            .column("n")[0]
+            .as_py()
+        )
+        noise = [part.contributions.noise_kind for parts in self.parts for part in parts]
+        return selection_factor(shown, rows, noise)
+
+    def _moved(
+        self,
+        wanted: Sequence[str],
+        many: Parts,
+        rows: int,
+        draws: int,
+    ) -> tuple[dict[str, Floats], NDArray[np.bool_]]:
+        """How far each draw moves each number of each shown row, and whether it has the row."""
+        identifier = DefaultEngine.dialect.identifier
+        numbers = [f"CAST(a.{identifier(name)} AS DOUBLE) AS n{i}" for i, name in enumerate(wanted)]
+        select = (
+            f"WITH every AS ({render_table(self._then)}), shown AS"
+            " (SELECT _id, row_number() OVER (ORDER BY _at) - 1 AS _row FROM every WHERE _draw = 0)"
+            f" SELECT a._draw, s._row, {', '.join(numbers)} FROM every a JOIN shown s USING (_id)"
+        )
+        found = compute(self._tables(many), select)
+        draw, row = (found.column(name).to_numpy() for name in ("_draw", "_row"))
+        known = np.zeros((draws + 1, rows), dtype=np.bool_)
+        known[draw, row] = True
+        moved = {}
+        for i, name in enumerate(wanted):
+            values = np.full((draws + 1, rows), np.nan)
+            values[draw, row] = found.column(f"n{i}").to_numpy()
+            moved[name] = values[1:] - values[0]
+        return moved, known[1:]
+
+
+def _rows(table: ReleasedTable, groups: Sequence[int]) -> int:
+    """About how many rows the largest step of a table has: where answers are not joined on keys."""
+    below = [_rows(one, groups) for one in table.inputs]
+    match table:
+        case AnswerTable(place):
+            return groups[place]
+        case JoinedTables(on=None):
+            return math.prod(below)
+    return max(below)
+
+
+def compute_table(table: ReleasedTable, released: Mapping[str, pa.Table]) -> pa.Table:
+    """A table from released ones, which have `_draw` (0) and `_at` beside their columns."""
+    names = ", ".join(map(DefaultEngine.dialect.identifier, table.columns))
+    found = compute(released, f"SELECT {names} FROM ({render_table(table)}) ORDER BY _at")
+    kinds = [pa.field(name, ARROW[of.kind]) for name, of in table.columns.items()]
+    return found.cast(pa.schema(kinds))
+
+
+def _placed(table: pa.Table, groups: int, first: int, draw: int, draws: int) -> pa.Table:
+    """Rows of some draws with their places; `first` rows of the question come before them."""
+    numbers = np.repeat(np.arange(draw, draw + draws, dtype=np.int64), groups)
+    places = np.tile(np.arange(first, first + groups, dtype=np.int64), draws)
+    return table.append_column("_draw", pa.array(numbers)).append_column("_at", pa.array(places))
+
+
+def _opposites(part: NoisyStatistics, pairs: int, times: float) -> NoisyStatistics:
+    """Statistics as they might have come out: noise, and then the same noise the other way."""
+    drawn = simulate(part.statistics, part.measurements, pairs, part.showing, cut_off(part))
+    both = {}
+    for of, values in drawn.items():
+        middle = part.statistics[of]
+        noise = times * (values - middle)
+        both[of] = np.concatenate([middle + noise, middle - noise])
+    return replace(part, statistics=both)

@@ -1,0 +1,155 @@
+"""Tables of answers in Python: the fluent way to what SQL computes from released numbers.
+
+>>> from discreet.plan.builder import From, col, count, total
+>>> from discreet.plan.kinds import Kind, Type
+>>> from discreet.plan.relations import Scan
+>>> from discreet.plan.schema import Person, Table
+>>> visits = Table("visits", {"id": Type(Kind.TEXT), "city": Type(Kind.TEXT)}, Person("id"))
+>>> cities = From(Scan(visits)).group_by("city").agg(n=count()).table()
+>>> shares = cities.with_columns(all=over(total("n"))).with_columns(share=col("n") / col("all"))
+>>> list(shares.query().then.columns)
+['city', 'n', 'all', 'share']
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from discreet.errors import InputError
+from discreet.plan.answer_program import Program
+from discreet.plan.builder import Agg, Ask, Expr, condition_of, expression_of, release_by
+from discreet.plan.constants import member, odd
+from discreet.plan.expressions import Column
+from discreet.plan.query import Query, SortKey
+from discreet.plan.relations import Named
+from discreet.plan.released_tables import (
+    AnswerWindow,
+    AnswerWindowFunction,
+    ComputedTable,
+    FilteredTable,
+    JoinKind,
+    RegroupedTable,
+    ReleasedTable,
+    SortedTable,
+    WindowedTable,
+)
+from discreet.rationals import whole
+
+
+def over(
+    function: "Agg | AnswerWindowFunction | str",
+    *arguments: Expr | str,
+    partition_by: Sequence[Expr | str] = (),
+    order_by: Sequence[Expr | str] = (),
+    descending: bool = False,
+    number: int | None = None,
+    rows: tuple[int | None, int | None] | None = None,
+) -> AnswerWindow:
+    """A function of a window of released rows, for `AnswerFrame.with_columns`.
+
+    `function` is an aggregate such as total("n"), or "rank", "lag" and so on; `number` is how many
+    rows lag and lead look away, or how many tiles; `rows` are the ends of a frame of rows.
+    """
+    order = tuple(SortKey(expression_of(one), descending) for one in order_by)
+    partition = tuple(expression_of(one) for one in partition_by)
+    if isinstance(function, Agg):
+        if function.where is not None or function.level is not None:
+            raise odd(
+                "a window", function, "a count, sum, mean, minimum or maximum of all its rows"
+            )
+        kind: Any = function.measure
+        return AnswerWindow("", kind, function.arguments, partition, order, number, rows)
+    values = tuple(expression_of(one) for one in arguments)
+    kind = member(AnswerWindowFunction, function)
+    if kind in {AnswerWindowFunction.LAG, AnswerWindowFunction.LEAD} and number is None:
+        number = 1
+    return AnswerWindow("", kind, values, partition, order, number, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFrame:
+    """A table of what is released, on the way to a question; every step is a new one, and free."""
+
+    program: Program
+    ask: Ask | None = None
+    keys: tuple[Named, ...] = ()
+
+    def query(self) -> Query:
+        """The plan."""
+        return self.program.query
+
+    def where(self, condition: Expr) -> "AnswerFrame":
+        """Only rows for which a condition is true."""
+        return self._of(FilteredTable(self._table, condition_of(condition)))
+
+    def select(self, *names: str, **columns: Expr | str) -> "AnswerFrame":
+        """These columns alone, by their names or as what they are computed from."""
+        plain = [Named(name, Column(name)) for name in names]
+        made = [Named(name, expression_of(one)) for name, one in columns.items()]
+        return self._of(ComputedTable(self._table, tuple(plain + made)))
+
+    def with_columns(self, **columns: "Expr | str | AnswerWindow") -> "AnswerFrame":
+        """Further columns: of each row, or over windows; see `over`."""
+        windows = {name: one for name, one in columns.items() if isinstance(one, AnswerWindow)}
+        found = self
+        if windows:
+            named = tuple(replace(one, name=name) for name, one in windows.items())
+            found = self._of(WindowedTable(self._table, named))
+        made = {n: one for n, one in columns.items() if not isinstance(one, AnswerWindow)}
+        return found.select(*found.program.table.columns, **made) if made else found
+
+    def group_by(self, *names: str, **keys: Expr | str) -> "AnswerFrame":
+        """One row for each value of some columns, once `agg` is called."""
+        plain = tuple(Named(name, Column(name)) for name in names)
+        named = tuple(Named(name, expression_of(one)) for name, one in keys.items())
+        return replace(self, keys=self.keys + plain + named)
+
+    def agg(self, **aggregates: Agg) -> "AnswerFrame":
+        """Aggregates of released rows, of all or of each group."""
+        named = tuple(agg.named(name) for name, agg in aggregates.items())
+        return replace(self._of(RegroupedTable(self._table, self.keys, named)), keys=())
+
+    def join(
+        self, other: "AnswerFrame", on: Expr | None = None, how: JoinKind | str = "inner"
+    ) -> "AnswerFrame":
+        """Rows of two tables side by side; their columns need different names."""
+        if not isinstance(other, AnswerFrame):
+            raise odd("a table of answers", other, "one, as in question.table()")
+        condition = None if on is None else condition_of(on)
+        return replace(
+            self, program=self.program.beside(other.program, member(JoinKind, how), condition)
+        )
+
+    def stack(self, other: "AnswerFrame") -> "AnswerFrame":
+        """The rows of another table below these; columns are matched by position."""
+        return replace(self, program=self.program.above(other.program))
+
+    def order_by(self, *by: Expr | str, descending: bool = False) -> "AnswerFrame":
+        """Sort the rows."""
+        order = tuple(SortKey(expression_of(one), descending) for one in by)
+        return self._of(SortedTable(self._table, order))
+
+    def limit(self, rows: int) -> "AnswerFrame":
+        """The first rows only."""
+        most = whole(rows, "limit", at_least=1)
+        table = self._table
+        if isinstance(table, SortedTable) and not table.cuts:
+            return self._of(replace(table, limit=most))
+        return self._of(SortedTable(table, (), most))
+
+    def release(self, **price: Any) -> Any:
+        """Ask it; what `price` takes is up to the curator that handed out the table."""
+        return release_by(self.ask, self.query(), price)
+
+    @property
+    def _table(self) -> ReleasedTable:
+        return self.program.table
+
+    def _of(self, table: ReleasedTable) -> "AnswerFrame":
+        if self.keys and not isinstance(table, RegroupedTable):
+            raise InputError(
+                "a table of answers is grouped and not aggregated",
+                why="after group_by comes agg",
+                fix="call agg(...) next",
+            )
+        return replace(self, program=replace(self.program, table=table))

@@ -1,0 +1,86 @@
+"""Several grouped questions and one table computed from their answers, on the way to a question."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from discreet.plan import canonical
+from discreet.plan.expressions import Column, Expression
+from discreet.plan.query import Query
+from discreet.plan.relations import Named
+from discreet.plan.released_tables import (
+    AnswerTable,
+    ComputedTable,
+    FilteredTable,
+    JoinedTables,
+    JoinKind,
+    RegroupedTable,
+    ReleasedTable,
+    SortedTable,
+    StackedTables,
+    moved,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A table of what is released, and the grouped questions that it is computed from."""
+
+    queries: tuple[Query, ...]
+    table: ReleasedTable
+
+    @staticmethod
+    def of(query: Query) -> "Program":
+        """The table that a question shows."""
+        bare = replace(
+            query, outputs=(), having=None, order=(), limit=None, offset=0, also=(), then=None
+        )
+        table: ReleasedTable = query.then or AnswerTable.of(0, bare)
+        if query.having is not None:
+            table = FilteredTable(table, query.having)
+        if query.order or query.limit is not None or query.offset:
+            table = SortedTable(table, query.order, query.limit, query.offset)
+        if query.outputs:
+            table = ComputedTable(table, query.outputs)
+        return Program((bare, *query.also), table)
+
+    def renamed(self, names: Sequence[str]) -> "Program":
+        """The same with other names of its columns."""
+        pairs = zip(names, self.table.columns, strict=True)
+        if all(new == old for new, old in pairs):
+            return self
+        pairs = zip(names, self.table.columns, strict=True)
+        named = tuple(Named(new, Column(old)) for new, old in pairs)
+        return replace(self, table=ComputedTable(self.table, named))
+
+    def beside(self, other: "Program", kind: JoinKind, on: Expression | None) -> "Program":
+        """Both tables side by side."""
+        queries, table = self._met(other)
+        return Program(queries, JoinedTables(self.table, table, kind, on))
+
+    def above(self, other: "Program") -> "Program":
+        """This table and another below it."""
+        queries, table = self._met(other)
+        return Program(queries, StackedTables(self.table, table))
+
+    def distinct(self) -> "Program":
+        """Different rows, each once."""
+        keys = tuple(Named(name, Column(name)) for name in self.table.columns)
+        return replace(self, table=RegroupedTable(self.table, keys, ()))
+
+    def _met(self, other: "Program") -> tuple[tuple[Query, ...], ReleasedTable]:
+        """The questions of both, each once, and the other's table over these."""
+        known = {canonical.write(one): at for at, one in enumerate(self.queries)}
+        queries, places = list(self.queries), {}
+        for at, one in enumerate(other.queries):
+            text = canonical.write(one)
+            if text not in known:
+                known[text] = len(queries)
+                queries.append(one)
+            places[at] = known[text]
+        return tuple(queries), moved(other.table, places)
+
+    @property
+    def query(self) -> Query:
+        """It as a whole question."""
+        first, *rest = self.queries
+        return replace(first, also=tuple(rest), then=self.table)

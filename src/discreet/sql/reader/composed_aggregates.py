@@ -1,0 +1,221 @@
+"""Aggregates that are functions of others: measured once, and computed from what is released.
+
+    regression       covariance, variance and means of the rows where both values are there
+    skew, kurtosis   means of powers of the value, less the middle of its range
+    geometric mean   EXP of the mean of LN
+    dates            days or seconds since 1970 as numbers, and back
+
+Guarantee: the same as for the aggregates they are made of, whose sensitivity is proved there;
+what is computed from them is post-processing.
+"""
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from discreet.plan.expressions import Call, Case, Cast, Expression, Function, Literal
+from discreet.plan.kinds import Kind, Type
+from discreet.plan.query import Aggregate, AggregateFunction
+from discreet.plan.statistics import present
+from discreet.plan.typing import infer
+from discreet.sql.reader.syntax import Node
+from discreet.sql.reader.times import seconds_since_1970
+
+_EPOCH = {
+    Kind.DATE: Literal(dt.date(1970, 1, 1), Kind.DATE),
+    Kind.TIMESTAMP: Literal(dt.datetime(1970, 1, 1), Kind.TIMESTAMP),  # noqa: DTZ001
+}
+_DAY = 86_400
+
+AskOne: TypeAlias = Callable[..., Expression]
+"""The column of one aggregate: a function, its arguments, and how it is asked."""
+
+
+def _call(function: Function, *arguments: Expression | float) -> Expression:
+    literals = (
+        Literal(one, Kind.INTEGER if isinstance(one, int) else Kind.REAL)
+        if isinstance(one, int | float)
+        else one
+        for one in arguments
+    )
+    return Call(function, tuple(literals))
+
+
+def _product(*factors: Expression | float) -> Expression:
+    return _fold(Function.MULTIPLY, *factors)
+
+
+def _fold(function: Function, first: Expression | float, *rest: Expression | float) -> Expression:
+    found = first
+    for one in rest:
+        found = _call(function, found, one)
+    return found if not isinstance(found, int | float) else Literal(found, Kind.REAL)
+
+
+def _less(first: Expression | float, *rest: Expression | float) -> Expression:
+    return _fold(Function.SUBTRACT, first, *rest)
+
+
+class GeometricMean(exp.Expression, exp.AggFunc):
+    """GEOMEAN(x)."""
+
+
+class StandardError(exp.Expression, exp.AggFunc):
+    """SEM(x)."""
+
+
+class KurtosisOfPopulation(exp.Expression, exp.AggFunc):
+    """KURTOSIS_POP(x)."""
+
+
+SPELLINGS: dict[str, type[exp.Expression]] = {
+    "MEAN": exp.Avg,
+    "FAVG": exp.Avg,
+    "FSUM": exp.Sum,
+    "SUMKAHAN": exp.Sum,
+    "KAHAN_SUM": exp.Sum,
+    "GEOMEAN": GeometricMean,
+    "GEOMETRIC_MEAN": GeometricMean,
+    "SEM": StandardError,
+    "KURTOSIS_POP": KurtosisOfPopulation,
+}
+"""Aggregates that the parser knows by no class of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComposedAggregates:
+    """What functions of other aggregates are made of, over rows with columns of these types."""
+
+    ask: AskOne
+    types: Mapping[str, Type]
+    where: Expression | None
+
+    # --- regression -------------------------------------------------------------------------------
+
+    def regression(self, kind: type[Node], y: Expression, x: Expression) -> Expression:
+        """REGR_*(y, x) of the rows where both are there; NULL where x does not vary."""
+        pair = Aggregate("_", AggregateFunction.COVARIANCE, (y, x), self.where)
+        both = present(pair, self.types)
+
+        def of(measure: AggregateFunction, *values: Expression) -> Expression:
+            return self.ask(measure, values, both, sample=False)
+
+        count, mean = AggregateFunction.COUNT, AggregateFunction.MEAN
+        variance, covariance = AggregateFunction.VARIANCE, AggregateFunction.COVARIANCE
+        if kind is exp.RegrR2:
+            correlation = self.ask(AggregateFunction.CORRELATION, (y, x), self.where)
+            return _product(correlation, correlation)
+        if kind is exp.RegrCount:
+            return of(count)
+        if kind in {exp.RegrAvgx, exp.RegrAvgy}:
+            return of(mean, x if kind is exp.RegrAvgx else y)
+        if kind is exp.RegrSxy:
+            return _product(of(count), of(covariance, y, x))
+        if kind in {exp.RegrSxx, exp.RegrSyy}:
+            return _product(of(count), of(variance, x if kind is exp.RegrSxx else y))
+        slope = _call(Function.DIVIDE, of(covariance, y, x), of(variance, x))
+        if kind is exp.RegrSlope:
+            return slope
+        return _less(of(mean, y), _product(slope, of(mean, x)))
+
+    # --- moments ----------------------------------------------------------------------------------
+
+    def skewness(self, x: Expression) -> Expression:
+        """The skewness of a sample: NULL of fewer than three values, or where all are equal."""
+        n, (_, m2, m3, _) = self._moments(x, fourth=False)
+        spread = _product(m2, _call(Function.SQRT, m2))
+        factor = _call(Function.SQRT, _product(n, _less(n, 1)))
+        whole = _call(Function.DIVIDE, _product(factor, m3), _product(_less(n, 2), spread))
+        return _from(n, 3, whole)
+
+    def kurtosis(self, x: Expression, *, sample: bool = True) -> Expression:
+        """The excess kurtosis, of a sample or of the population."""
+        n, (_, m2, _, m4) = self._moments(x, fourth=True)
+        plain = _call(Function.DIVIDE, m4, _product(m2, m2))
+        if not sample:
+            return _less(plain, 3)
+        inner = _less(_product(_call(Function.ADD, n, 1), plain), _product(3, _less(n, 1)))
+        below = _product(_less(n, 2), _less(n, 3))
+        return _from(n, 4, _call(Function.DIVIDE, _product(_less(n, 1), inner), below))
+
+    def _moments(
+        self, x: Expression, *, fourth: bool
+    ) -> tuple[Expression, tuple[Expression, Expression, Expression, Expression]]:
+        """How many values, and their central moments from the first to the fourth."""
+        bounds = infer(x, self.types).range
+        middle = 0.0 if bounds is None else (bounds.low + bounds.high) / 2
+        z = _call(Function.SUBTRACT, x, middle)
+        n = self.ask(AggregateFunction.COUNT, (x,), self.where)
+        mean = AggregateFunction.MEAN
+        m1 = _less(self.ask(mean, (x,), self.where), middle)
+        m2 = self.ask(AggregateFunction.VARIANCE, (x,), self.where, sample=False)
+        third = self.ask(mean, (_product(z, z, z),), self.where)
+        square = _product(m1, m1)
+        m3 = _less(third, _product(3, m1, m2), _product(square, m1))
+        if not fourth:
+            return n, (m1, m2, m3, m3)
+        raw = self.ask(mean, (_product(z, z, z, z),), self.where)
+        # The fourth moment about the mean, where the second about the middle is m2 + m1^2.
+        twice = _product(6, square, _call(Function.ADD, m2, square))
+        m4 = _less(
+            _call(Function.ADD, _less(raw, _product(4, m1, third)), twice),
+            _product(3, square, square),
+        )
+        return n, (m1, m2, m3, m4)
+
+    def geometric_mean(self, x: Expression) -> Expression:
+        """EXP(AVG(LN(x))): of values above 0."""
+        logarithm = _call(Function.LN, x)
+        return _call(Function.EXP, self.ask(AggregateFunction.MEAN, (logarithm,), self.where))
+
+    def standard_error(self, x: Expression) -> Expression:
+        """The deviation of the population over the root of its size, as in DuckDB."""
+        deviation = self.ask(AggregateFunction.STDDEV, (x,), self.where, sample=False)
+        count = self.ask(AggregateFunction.COUNT, (x,), self.where)
+        return _call(Function.DIVIDE, deviation, _call(Function.SQRT, count))
+
+    # --- dates ------------------------------------------------------------------------------------
+
+    def time(
+        self, measure: AggregateFunction, of: Expression, level: Fraction | None
+    ) -> Expression:
+        """A quantile or the mean of dates or timestamps, by their days or seconds since 1970.
+
+        Quantiles of dates are dates; means are timestamps, as in DuckDB.
+        """
+        kind = infer(of, self.types).kind
+        number = (
+            _call(Function.SUBTRACT, of, _EPOCH[kind])
+            if kind is Kind.DATE
+            else seconds_since_1970(of, kind)
+        )
+        found = self.ask(measure, (number,), self.where, level=level)
+        if measure is AggregateFunction.MEAN and kind is Kind.DATE:
+            found = _product(found, _DAY)
+        whole = Cast(_call(Function.ROUND, found), Kind.INTEGER)
+        if kind is Kind.DATE and measure is not AggregateFunction.MEAN:
+            return _call(Function.ADD, _EPOCH[kind], whole)
+        return _call(Function.ADD_SECONDS, _EPOCH[Kind.TIMESTAMP], whole)
+
+
+def _from(n: Expression, fewest: int, value: Expression) -> Expression:
+    """A value where there are enough rows for it."""
+    enough = _call(Function.GREATER_EQUAL, n, fewest)
+    return Case(((enough, value),), Literal(None, Kind.REAL))
+
+
+REGRESSIONS = {
+    exp.RegrSlope,
+    exp.RegrIntercept,
+    exp.RegrR2,
+    exp.RegrCount,
+    exp.RegrAvgx,
+    exp.RegrAvgy,
+    exp.RegrSxx,
+    exp.RegrSyy,
+    exp.RegrSxy,
+}

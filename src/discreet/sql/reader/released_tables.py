@@ -1,0 +1,495 @@
+"""SELECT over answers: joins, groups, windows and subqueries of what is released, as in any SQL.
+
+All of it is post-processing. The grouped questions at its leaves are measured and priced together,
+each different one once, however often it is named.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias, cast
+
+from sqlglot import exp
+
+from discreet.errors import InputError
+from discreet.plan.answer_program import Program
+from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
+from discreet.plan.kinds import Kind, Type
+from discreet.plan.query import Aggregate, AggregateFunction, SortKey
+from discreet.plan.reads import mentions
+from discreet.plan.relations import Named
+from discreet.plan.released_tables import (
+    AnswerWindow,
+    AnswerWindowFunction,
+    ComputedTable,
+    FilteredTable,
+    JoinedTables,
+    JoinKind,
+    RegroupedTable,
+    SortedTable,
+    WindowedTable,
+    is_single,
+)
+from discreet.sql.reader.aggregates import AggregateCall, Aggregates
+from discreet.sql.reader.expressions import ExpressionReader
+from discreet.sql.reader.literals import read_whole
+from discreet.sql.reader.names import Visible, fresh, resolve
+from discreet.sql.reader.refusals import ROW_OUTPUT, Refusal
+from discreet.sql.reader.released_values import Answer, order_parts, orders
+from discreet.sql.reader.syntax import Node, Syntax
+
+Limits: TypeAlias = tuple[int | None, int]
+"""LIMIT and OFFSET."""
+
+
+def program_of(answer: Answer) -> Program:
+    """The table that an answer shows, under the names it has outside."""
+    return Program.of(answer.query).renamed(answer.names)
+
+
+def answer_of(program: Program) -> Answer:
+    """A program as the answer to a whole question."""
+    return Answer(program.query, "", tuple(program.table.columns))
+
+
+@dataclass(slots=True)
+class Beyond:
+    """Windows over released rows and answers inside expressions, each different window once.
+
+    While a question is read each is a column, with a name that no other column has.
+    """
+
+    syntax: Syntax
+    types: dict[str, Type]
+    subquery: Callable[[Node], object]
+    windows: dict[AnswerWindow, str] = field(default_factory=dict)
+    answers: list[tuple[str, Program, Expression | None]] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of the kind was asked."""
+        return not self.windows and not self.answers
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that stand for them."""
+        columns = [name for _, program, _ in self.answers for name in program.table.columns]
+        return [*self.windows.values(), *columns]
+
+    def read(self, reader: ExpressionReader, node: Node) -> Expression:
+        """The column of a window, or of an answer that is one value or a list of them."""
+        if isinstance(node, exp.In):
+            return self._member(reader, node)
+        return self._window(reader, node) if isinstance(node, exp.Window) else self._value(node)
+
+    def _column(self, stem: str, of: Type) -> Column:
+        name = fresh(f"{stem} {len(self.names) + 1}", {known.lower() for known in self.types})
+        self.types[name] = of
+        return Column(name)
+
+    # --- answers ----------------------------------------------------------------------------------
+
+    def _program(self, node: Node) -> Program:
+        """The answer inside an expression: one column."""
+        found = self.subquery(node)
+        if not isinstance(found, Answer):
+            raise self.syntax.refuse(node, ROW_OUTPUT)
+        program = program_of(found)
+        if len(program.table.columns) != 1:
+            raise self.syntax.refuse(node, _ONE_COLUMN)
+        return program
+
+    def _member(self, reader: ExpressionReader, node: Node) -> Expression:
+        """X IN (SELECT ...): NULL where x is, or the list has one, and x is not in it."""
+        value = reader.checked(self.syntax.part(node, "this"))
+        program = self._program(self.syntax.part(node, "query"))
+        ((old, of),) = program.table.columns.items()
+        found = self._column("answer", of.may_be_null())
+        keys = (Named(found.name, Column(old)),)
+        listed = replace(program, table=RegroupedTable(program.table, keys, ()))
+        self.answers.append((found.name, listed, Call(Function.EQUAL, (value, found))))
+        counts = [self._column("answer", Type(Kind.INTEGER)) for _ in range(2)]
+        asked = (
+            Aggregate(counts[0].name, AggregateFunction.COUNT),
+            Aggregate(counts[1].name, AggregateFunction.COUNT, (Column(old),)),
+        )
+        counted = replace(program, table=RegroupedTable(program.table, (), asked))
+        self.answers += [(counts[0].name, counted, None)]
+        missing = Call(Function.IS_NULL, (value,))
+        unknown = Call(Function.OR, (missing, Call(Function.GREATER, tuple(counts))))
+        yes, no = (Literal(one, Kind.BOOLEAN) for one in (True, False))
+        empty = Call(Function.EQUAL, (counts[0], Literal(0, Kind.INTEGER)))
+        there = Call(Function.NOT, (Call(Function.IS_NULL, (found,)),))
+        return Case(((there, yes), (empty, no), (unknown, Literal(None, Kind.BOOLEAN))), no)
+
+    def _value(self, node: Node) -> Expression:
+        program = self._program(node)
+        if not is_single(program.table, program.queries, surely=False):
+            raise self.syntax.refuse(node, _ONE_ROW)
+        ((old, of),) = program.table.columns.items()
+        column = self._column("answer", of.may_be_null())
+        named = ComputedTable(program.table, (Named(column.name, Column(old)),))
+        self.answers.append((column.name, replace(program, table=named), None))
+        return column
+
+    def joined(
+        self,
+        program: Program | None,
+        node: Node,
+        lift: Callable[[Expression, None], Expression] = lambda one, _: one,
+    ) -> Program:
+        """A program with a column for each answer inside its expressions."""
+        for _, answer, on in self.answers:
+            if program is None:
+                if on is not None or not is_single(answer.table, answer.queries, surely=True):
+                    raise self.syntax.refuse(node, _ONE_ROW)
+                program = answer
+            else:
+                condition = None if on is None else lift(on, None)
+                program = program.beside(answer, JoinKind.LEFT, condition)
+        if program is None:
+            raise self.syntax.refuse(node, NO_FROM)
+        return program
+
+    # --- windows ----------------------------------------------------------------------------------
+
+    def _window(self, reader: ExpressionReader, node: Node) -> Expression:
+        syntax = self.syntax
+        syntax.part(node, "over")
+        if node.args.get("alias") is not None:
+            raise syntax.refuse(node, _NAMED_WINDOW)
+        function, arguments, number = self._function(reader, syntax.part(node, "this"))
+        partition = tuple(reader.checked(one) for one in syntax.parts(node, "partition_by"))
+        order = tuple(
+            key
+            for part, descending, nulls_first in order_parts(syntax, node)
+            for key in orders(reader.checked(part), descending=descending, nulls_first=nulls_first)
+        )
+        frame = self._frame(syntax.part(node, "spec"), ordered=bool(order))
+        window = AnswerWindow("", function, arguments, partition, order, number, frame)
+        if window not in self.windows:
+            try:
+                of = window.type(reader.types)
+            except InputError as error:
+                raise syntax.blame(node, error) from None
+            self.windows[window] = self._column("window", of).name
+        return Column(self.windows[window])
+
+    def _function(
+        self, reader: ExpressionReader, node: Node
+    ) -> tuple[AnswerWindowFunction | AggregateFunction, tuple[Expression, ...], int | None]:
+        syntax, kind = self.syntax, type(node)
+        if kind in _PLACES:
+            return _PLACES[kind], (), None
+        if kind is exp.Ntile:
+            tiles = read_whole(syntax, syntax.part(node, "this"), "NTILE", at_least=1)
+            return AnswerWindowFunction.NTILE, (), tiles
+        if kind in _VALUES:
+            return self._neighbour(reader, node)
+        where = None
+        if isinstance(node, exp.Filter):
+            where = reader.checked(syntax.part(syntax.part(node, "expression"), "this"))
+            node = syntax.part(node, "this")
+        measure = _AGGREGATES.get(type(node))
+        if measure is None:
+            raise syntax.refuse(node, _NO_WINDOW)
+        syntax.part(node, "big_int")
+        inner = syntax.part(node, "this")
+        value: Expression | None = None
+        if inner is not None and not isinstance(inner, exp.Star):
+            value = reader.checked(inner)
+        if where is not None:
+            one = value or Literal(1, Kind.INTEGER)
+            of = reader.check(one, node).kind
+            value = Case(((where, one),), Literal(None, of))
+        return measure, () if value is None else (value,), None
+
+    def _neighbour(
+        self, reader: ExpressionReader, node: Node
+    ) -> tuple[AnswerWindowFunction, tuple[Expression, ...], int | None]:
+        """LAG(x, 2, 0), NTH_VALUE(x, 3): a value of another row."""
+        syntax, function = self.syntax, _VALUES[type(node)]
+        nodes = [syntax.part(node, "this")]
+        offset = syntax.part(node, "offset")
+        if isinstance(node, exp.Lag | exp.Lead):
+            default = syntax.part(node, "default")
+            nodes += [] if default is None else [default]
+        number = None if offset is None else read_whole(syntax, offset, "how many rows away")
+        if function in {AnswerWindowFunction.LAG, AnswerWindowFunction.LEAD}:
+            number = 1 if number is None else number
+        values = tuple(reader.alike(nodes))
+        for value, one in zip(values, nodes, strict=True):
+            reader.check(value, one)
+        return function, values, number
+
+    def _frame(self, spec: Node | None, *, ordered: bool) -> tuple[int | None, int | None] | None:
+        """The ends of a frame; None for the one that holds where none is written."""
+        if spec is None:
+            return None
+        syntax = self.syntax
+        kind = str(syntax.part(spec, "kind")).upper()
+        first = self._end(spec, "start", "PRECEDING")
+        last = self._end(spec, "end", "FOLLOWING") if spec.args.get("end") else 0
+        if kind == "ROWS":
+            return first, last
+        if kind == "RANGE" and (first, last) == (None, None):
+            return None, None
+        if kind == "RANGE" and (first, last) == (None, 0) and ordered:
+            return None
+        raise syntax.refuse(spec, _FRAME)
+
+    def _end(self, spec: Node, which: str, outward: str) -> int | None:
+        value, side = self.syntax.part(spec, which), self.syntax.part(spec, f"{which}_side")
+        if value == "CURRENT ROW":
+            return 0
+        if value == "UNBOUNDED" and side == outward:
+            return None
+        if isinstance(value, Node):
+            rows = read_whole(self.syntax, value, "how many rows a frame has")
+            return -rows if side == "PRECEDING" else rows
+        raise self.syntax.refuse(spec, _FRAME)
+
+
+_PLACES: dict[type[Node], AnswerWindowFunction] = {
+    exp.RowNumber: AnswerWindowFunction.ROW_NUMBER,
+    exp.Rank: AnswerWindowFunction.RANK,
+    exp.DenseRank: AnswerWindowFunction.DENSE_RANK,
+    exp.PercentRank: AnswerWindowFunction.PERCENT_RANK,
+    exp.CumeDist: AnswerWindowFunction.CUME_DIST,
+}
+_VALUES: dict[type[Node], AnswerWindowFunction] = {
+    exp.Lag: AnswerWindowFunction.LAG,
+    exp.Lead: AnswerWindowFunction.LEAD,
+    exp.FirstValue: AnswerWindowFunction.FIRST_VALUE,
+    exp.LastValue: AnswerWindowFunction.LAST_VALUE,
+    exp.NthValue: AnswerWindowFunction.NTH_VALUE,
+}
+_AGGREGATES: dict[type[Node], AggregateFunction] = {
+    exp.Count: AggregateFunction.COUNT,
+    exp.Sum: AggregateFunction.SUM,
+    exp.Avg: AggregateFunction.MEAN,
+    exp.Min: AggregateFunction.MIN,
+    exp.Max: AggregateFunction.MAX,
+    exp.Stddev: AggregateFunction.STDDEV,
+    exp.StddevSamp: AggregateFunction.STDDEV,
+    exp.Variance: AggregateFunction.VARIANCE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a SELECT does with its rows, in the order in which it is done."""
+
+    outputs: Sequence[tuple[str, Expression]]
+    having: Expression | None = None
+    qualify: Expression | None = None
+    order: tuple[SortKey, ...] = ()
+    limits: Limits = (None, 0)
+
+    def over(self, program: Program, windows: Mapping[AnswerWindow, str]) -> Program:
+        """Filter, windows, QUALIFY, ORDER BY and LIMIT, and the values that are selected."""
+        table = program.table
+        if self.having is not None:
+            table = FilteredTable(table, self.having)
+        if windows:
+            named = (replace(one, name=name) for one, name in windows.items())
+            table = WindowedTable(table, tuple(named))
+        if self.qualify is not None:
+            table = FilteredTable(table, self.qualify)
+        if self.order or self.limits != (None, 0):
+            table = SortedTable(table, self.order, *self.limits)
+        outputs = tuple(Named(name, expression) for name, expression in self.outputs)
+        return replace(program, table=ComputedTable(table, outputs))
+
+
+# --- PIVOT ----------------------------------------------------------------------------------------
+
+
+def pivot(syntax: Syntax, answer: Answer, node: Node) -> Answer:
+    """PIVOT (SUM(n) FOR city IN ('Austin', 'Haifa')): a column for each listed value.
+
+    Rows are grouped by the columns that it does not name.
+    """
+    program = program_of(answer)
+    for part in _PIVOT_FLAGS:
+        syntax.part(node, part)
+    for made in syntax.parts(node, "columns"):  # names that the parser made up
+        syntax.part(made, "this")
+        syntax.part(made, "quoted")
+    asked, listed = syntax.parts(node, "expressions"), syntax.parts(node, "fields")
+    if node.args.get("unpivot") or len(listed) != 1 or not asked:
+        raise syntax.refuse(node, _PIVOT)
+    columns = [Visible(name, name, "") for name in program.table.columns]
+    meaning = lambda one: Column(resolve(syntax, one, columns).column)  # noqa: E731
+    reader = ExpressionReader(syntax, program.table.columns, meaning)
+    subject, values = syntax.part(listed[0], "this"), syntax.parts(listed[0], "expressions")
+    by = reader.checked(subject)
+    calls = [_pivoted(syntax, reader, one, columns) for one in asked]
+    read = mentions(by).union(*(mentions(a) for _, call in calls for a in call.arguments))
+    keys = tuple(Named(name, Column(name)) for name in program.table.columns if name not in read)
+    aggregates = []
+    for value in values:
+        of, literal = reader.alike([subject, value])
+        if not isinstance(literal, Literal):
+            raise syntax.refuse(value, _PIVOT)
+        where = reader.call(value, Function.EQUAL, of, literal)
+        label = str(literal.value).lower() if literal.kind is Kind.BOOLEAN else str(literal.value)
+        for suffix, call in calls:
+            name = label + suffix
+            measure = cast("AggregateFunction", call.measure)  # see _pivoted
+            aggregates.append(Aggregate(name, measure, call.arguments, where, call.level))
+    try:
+        table = RegroupedTable(program.table, keys, tuple(aggregates))
+    except InputError as error:
+        raise syntax.blame(node, error) from None
+    return answer_of(replace(program, table=table))
+
+
+def _pivoted(
+    syntax: Syntax, reader: ExpressionReader, node: Node, columns: Sequence[Visible]
+) -> tuple[str, AggregateCall]:
+    """An aggregate of PIVOT, and what the names of its columns end in."""
+    suffix = ""
+    if isinstance(node, exp.Alias):
+        suffix = f"_{syntax.word(syntax.part(node, 'alias')).text}"
+        node = syntax.part(node, "this")
+    asked = Aggregates(reader, columns, {}, per_person=False, released=True).ask_all(node)
+    if len(asked) != 1 or not isinstance(asked[0][0].measure, AggregateFunction):
+        raise syntax.refuse(node, _PIVOT)
+    return suffix, asked[0][0]
+
+
+# --- FROM -----------------------------------------------------------------------------------------
+
+
+def side_by_side(answer: Answer, number: int, taken: set[str]) -> tuple[Program, list[Visible]]:
+    """An answer in FROM, its columns under names that no other answer there has."""
+    program = program_of(answer)
+    names = {column: fresh(column, taken) for column in program.table.columns}
+    if any(old != new for old, new in names.items()):
+        renamed = tuple(Named(new, Column(old)) for old, new in names.items())
+        program = replace(program, table=ComputedTable(program.table, renamed))
+    source = answer.source or f"(subquery {number})"
+    return program, [Visible(old, new, source) for old, new in names.items()]
+
+
+def join_answers(
+    syntax: Syntax,
+    left: tuple[Program, list[Visible]],
+    right: tuple[Program, list[Visible]],
+    node: Node,
+) -> tuple[Program, list[Visible]]:
+    """JOIN of two answers: on any condition over both."""
+    side, kind = (str(syntax.part(node, part) or "").upper() for part in ("side", "kind"))
+    if kind not in {"", "INNER", "OUTER", "CROSS"} or side not in {"", "LEFT", "RIGHT", "FULL"}:
+        raise syntax.refuse(node, _JOIN)
+    (first, ours), (second, theirs) = left, right
+    columns = [*ours, *theirs]
+    types = {**first.table.columns, **second.table.columns}
+    on, using = syntax.part(node, "on"), syntax.parts(node, "using")
+    condition: Expression | None = None
+    if on is not None:
+        reader = ExpressionReader(
+            syntax, types, lambda one: Column(resolve(syntax, one, columns).column), clause="ON"
+        )
+        condition = reader.checked(on)
+    elif using:
+        if side == "FULL":
+            raise syntax.refuse(node, _JOIN)
+        condition, columns = _using(syntax, ours, theirs, using, right_first=side == "RIGHT")
+    if condition is None and _crosses(first) and _crosses(second, itself=True):
+        raise syntax.refuse(node, _CROSS)
+    keep = JoinKind.FULL if side == "FULL" else JoinKind.LEFT if side else JoinKind.INNER
+    try:
+        if side == "RIGHT":
+            return second.beside(first, keep, condition), columns
+        return first.beside(second, keep, condition), columns
+    except InputError as error:
+        raise syntax.blame(node, error) from None
+
+
+def _crosses(program: Program, *, itself: bool = False) -> bool:
+    """Whether tables of several rows stand beside each other, each row with each; or it is one."""
+    if itself:
+        return not is_single(program.table, program.queries, surely=False)
+    return any(
+        isinstance(one, JoinedTables)
+        and one.on is None
+        and not any(is_single(side, program.queries, surely=False) for side in one.inputs)
+        for one in program.table.nodes()
+    )
+
+
+def _using(
+    syntax: Syntax,
+    ours: Sequence[Visible],
+    theirs: Sequence[Visible],
+    using: Sequence[Node],
+    *,
+    right_first: bool,
+) -> tuple[Expression, list[Visible]]:
+    """Equal columns; the side that keeps all its rows shows them."""
+    pairs = []
+    for one in using:
+        word = syntax.word(one)
+        found = [next((c for c in side if word.names(c.name)), None) for side in (ours, theirs)]
+        if found[0] is None or found[1] is None:
+            raise syntax.refuse(one, Refusal("unknown_column", f"no {word.text} on both sides"))
+        pairs.append((found[0], found[1]))
+    hidden = {pair[0 if right_first else 1].column for pair in pairs}
+    columns = [replace(c, hidden=c.hidden or c.column in hidden) for c in (*ours, *theirs)]
+    equal = [Call(Function.EQUAL, (Column(a.column), Column(b.column))) for a, b in pairs]
+    return equal[0] if len(equal) == 1 else Call(Function.AND, tuple(equal)), columns
+
+
+NO_FROM = Refusal(
+    "syntax", "SELECT without FROM", "there is nothing to answer about", "name a table in FROM"
+)
+_ONE_COLUMN = Refusal(
+    "subquery",
+    "a subquery inside an expression has several columns",
+    "it stands for one value",
+    "select one value in it",
+)
+_ONE_ROW = Refusal(
+    "subquery",
+    "a subquery inside an expression may have several rows, or none",
+    "it stands for one value, and how many groups there are is not known before",
+    "aggregate it once more, as in (SELECT MAX(n) FROM (...)), or add ORDER BY ... LIMIT 1",
+)
+_NAMED_WINDOW = Refusal(
+    "window", "a window is named", "each is read by itself", "write OVER (...) out each time"
+)
+_NO_WINDOW = Refusal(
+    "window",
+    "this function has no window",
+    "over windows there are COUNT, SUM, AVG, MIN, MAX, STDDEV, VARIANCE, ranks, LAG and LEAD",
+    "aggregate in a subquery, and join it",
+)
+_FRAME = Refusal(
+    "window",
+    "a frame that is not made of rows",
+    "frames count rows before and after the row itself",
+    "write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW",
+)
+_PIVOT_FLAGS = (
+    *("unpivot", "default_on_null", "identify_pivot_strings", "prefixed_pivot_columns"),
+    "pivot_column_naming",
+)
+_PIVOT = Refusal(
+    "pivot",
+    "a PIVOT that does not list the values of one column",
+    "the columns of an answer have to be known before it is priced",
+    "write PIVOT (SUM(n) FOR city IN ('Austin', 'Haifa')) after a grouped subquery",
+)
+_CROSS = Refusal(
+    "join",
+    "three answers stand beside each other without a condition",
+    "each row of one with each of the others is more rows than anybody reads",
+    "write JOIN ... ON a.city = b.city",
+)
+_JOIN = Refusal(
+    "join",
+    "a join of answers that is not INNER, LEFT, RIGHT, FULL ... ON, or CROSS",
+    "answers are joined on conditions",
+    "write JOIN ... ON a.city = b.city",
+)

@@ -1,0 +1,131 @@
+"""Random questions over answers mean what plain DuckDB says they mean, cell by cell.
+
+Noise is left out; groups, windows, joins and subqueries of grouped questions are made at random.
+"""
+
+# ruff: noqa: S608 - the questions are made here, of fixed parts
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clinic import CLINIC
+from discreet.plan import canonical
+from discreet.sql.reader.read import read
+from plain_answers import answered, clinic_tables, tidy
+
+KEYS = [
+    "city",
+    "age // 3",
+    "urgent",
+    "year(day)",
+    "strftime(day, '%m')",
+    "split_part(city, 'i', 1)",
+]
+VALUES = [
+    "COUNT(*)",
+    "SUM(age)",
+    "AVG(cost)",
+    "COUNT(DISTINCT city)",
+    "SUM(age > 4)",
+    "COUNT(*) FILTER (WHERE urgent)",
+    "REGR_AVGX(cost, age)",
+    "MAX(age) - MIN(age)",
+]
+WHERE = ["", " WHERE age > 3", " WHERE urgent", " WHERE regexp_matches(city, '^(Ha|ha)')"]
+AGGREGATES = ["AVG(n)", "MAX(m)", "SUM(n)", "COUNT(*)", "MIN(n + m)", "STDDEV(n)"]
+AGGREGATES += ["COUNT(DISTINCT n)"]
+WINDOWS = [
+    "SUM(n) OVER ()",
+    "n * 1.0 / SUM(n) OVER (PARTITION BY k)",
+    "RANK() OVER (ORDER BY n DESC)",
+    "DENSE_RANK() OVER (PARTITION BY j ORDER BY m)",
+    "SUM(m) OVER (ORDER BY k, j)",
+    "n - LAG(n, 1, 0) OVER (ORDER BY k, j)",
+    "AVG(n) OVER (ORDER BY j, k ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)",
+    "FIRST_VALUE(m) OVER (ORDER BY k, j)",
+    "COUNT(*) FILTER (WHERE n > 2) OVER (PARTITION BY j)",
+    "CUME_DIST() OVER (ORDER BY n)",
+]
+
+
+FIRST = " QUALIFY ROW_NUMBER() OVER (ORDER BY j, k) < 4"
+
+
+@st.composite
+def grouped(draw):
+    """A grouped question with keys k and j and values n and m."""
+    k, j = draw(st.permutations(KEYS))[:2]
+    n, m = draw(st.sampled_from(VALUES)), draw(st.sampled_from(VALUES))
+    where = draw(st.sampled_from(WHERE))
+    having = draw(st.sampled_from(["", " HAVING COUNT(*) > 2"]))
+    return f"SELECT {k} AS k, {j} AS j, {n} AS n, {m} AS m FROM visits{where} GROUP BY 1, 2{having}"
+
+
+@st.composite
+def windowed(draw):
+    parts = ", ".join(
+        f"{draw(st.sampled_from(WINDOWS))} AS w{i}" for i in range(draw(st.integers(1, 2)))
+    )
+    kept = draw(st.sampled_from(["", " WHERE n > 1", FIRST]))
+    return f"SELECT k, j, {parts} FROM ({draw(grouped())}) t{kept}"
+
+
+@st.composite
+def regrouped(draw):
+    value = draw(st.sampled_from(AGGREGATES))
+    having = draw(st.sampled_from(["", " HAVING COUNT(*) > 1"]))
+    below = draw(grouped())
+    if draw(st.booleans()):
+        return f"SELECT {value} AS v, COUNT(*) AS c FROM ({below}) t"
+    return f"SELECT j, {value} AS v FROM ({below}) t GROUP BY j{having}"
+
+
+@st.composite
+def joined(draw):
+    """Two grouped questions by the same keys, or one beside a single number."""
+    first = draw(grouped())
+    if draw(st.booleans()):
+        second = first.replace(" AS m", " * 2 AS m")
+        how = draw(st.sampled_from(["JOIN", "LEFT JOIN", "RIGHT JOIN"]))
+        on = "a.k IS NOT DISTINCT FROM b.k AND a.j IS NOT DISTINCT FROM b.j"
+        return f"SELECT a.k, b.j, a.n - b.m AS d FROM ({first}) a {how} ({second}) b ON {on}"
+    alone = f"(SELECT {draw(st.sampled_from(AGGREGATES))} FROM ({draw(grouped())}) u)"
+    return f"SELECT k, j, n - {alone} AS d FROM ({first}) t WHERE n >= {alone} - 9"
+
+
+@st.composite
+def stacked(draw):
+    value = draw(st.sampled_from(AGGREGATES))
+    sides = [f"SELECT '{name}' AS s, {value} AS v FROM ({draw(grouped())}) t" for name in "ab"]
+    return f" {draw(st.sampled_from(['UNION ALL', 'UNION']))} ".join(sides)
+
+
+QUESTIONS = st.one_of(windowed(), regrouped(), joined(), stacked())
+
+
+@pytest.fixture(scope="module")
+def engine():
+    return clinic_tables()
+
+
+def check(engine, question):
+    engine.execute("SET schema = 'plain'")
+    theirs = engine.execute(question).fetchall()
+    engine.execute("SET schema = 'data'")
+    query = read(question, CLINIC)
+    assert tidy(answered(engine, query)) == tidy(theirs)
+    assert canonical.read(canonical.write(query), CLINIC) == query
+
+
+@settings(max_examples=25)
+@given(QUESTIONS)
+def test_a_random_question_over_answers_means_what_duckdb_says(engine, question):
+    check(engine, question)
+
+
+@pytest.mark.audit
+@settings(max_examples=2000)
+@given(QUESTIONS)
+def test_many_random_questions_over_answers_mean_what_duckdb_says(engine, question):
+    check(engine, question)

@@ -1,0 +1,144 @@
+# ruff: noqa: S608 - the questions are made here, of fixed parts
+import numpy as np
+import pytest
+
+from discreet.answer.estimate.answer_tables import _opposites
+from discreet.answer.estimate.noisy_statistics import interpret
+from discreet.answer.execute.noisy_measurements import pack, unpack
+from discreet.answer.measurement_plan import MeasurementPlan
+from discreet.answer.plan.price import Price
+from discreet.plan.query import questions_in
+from discreet.privacy.budgets.charges import EPSILON
+from discreet.sql.reader.read import read
+from visits import CITIES, ask, clinic, engine_of, schema
+
+SHARES = (
+    "SELECT city, COUNT(*) AS n, COUNT(*) / SUM(COUNT(*)) OVER () AS share,"
+    " RANK() OVER (ORDER BY COUNT(*) DESC) AS r FROM visits GROUP BY city"
+)
+BOTH = (
+    "SELECT a.city, n / m AS mean FROM (SELECT city, SUM(amount) AS n FROM visits GROUP BY city) a"
+    " JOIN (SELECT city, COUNT(*) AS m FROM visits GROUP BY city) b ON a.city = b.city"
+)
+
+
+@pytest.fixture(scope="module")
+def engine():
+    made = engine_of(clinic(people=300))
+    yield made
+    made.close()
+
+
+def test_shares_of_released_counts_add_up_and_have_intervals(engine):
+    release = ask(SHARES, engine)
+    columns = release.table.to_pydict()
+    assert sum(columns["share"]) == pytest.approx(1)
+    assert sorted(columns["r"]) == [1, 2, 3]
+    assert set(release.half_widths) == {"n", "share", "r"}
+    assert all(0 < width.as_py() < 0.2 for width in release.half_widths["share"])
+    assert set(release.how.values()) == {"by simulation"}
+
+
+def test_several_answers_are_one_order_at_one_price():
+    query = read(BOTH, schema())
+    plan = MeasurementPlan.of(query, Price(1, 0))
+    assert len(questions_in(query)) == len(plan.sets) == 2
+    assert plan.charge(EPSILON).amount <= 1
+
+
+def test_an_answer_that_is_named_twice_is_measured_once():
+    query = read(
+        "WITH g AS (SELECT city, COUNT(*) AS n FROM visits GROUP BY city)"
+        " SELECT city, n FROM g WHERE n > (SELECT AVG(n) FROM g)",
+        schema(),
+    )
+    assert len(MeasurementPlan.of(query, Price(1, 1e-6)).sets) == 1
+
+
+def test_what_is_shown_is_a_function_of_what_was_stored(engine):
+    query = read(BOTH, schema())
+    plan = MeasurementPlan.of(query, Price(1, 1e-6))
+    stored = pack(plan.measure(engine))
+    again = MeasurementPlan.from_dict(plan.to_dict(), query, plan.price, plan.neighbours)
+    releases = [one.present(unpack(stored)) for one in (plan, again)]
+    assert releases[0].to_bytes() == releases[1].to_bytes()
+    assert releases[0].table.column_names == ["city", "mean"]
+    assert releases[0].facts.keys == ("city",)
+
+
+def test_a_number_from_a_quantile_has_no_interval_and_says_so(engine):
+    release = ask(
+        "SELECT MAX(m) AS top, SUM(n) AS all FROM"
+        " (SELECT city, MEDIAN(amount) AS m, COUNT(*) AS n FROM visits GROUP BY city) t",
+        engine,
+    )
+    assert "top" not in release.half_widths
+    assert "quantile" in release.how["top"]
+    assert "all" in release.half_widths
+
+
+def test_hidden_groups_are_mentioned_where_groups_are_counted(engine):
+    release = ask("SELECT COUNT(*) AS k FROM (SELECT street FROM visits GROUP BY street) t", engine)
+    assert any("hidden" in note for note in release.notes)
+    assert not release.half_widths
+
+
+def test_no_group_at_all_is_an_answer_too():
+    engine = engine_of(clinic(people=1).slice(0, 0))
+    alone = ask(
+        "SELECT COUNT(*) AS k, MAX(n) AS x FROM (SELECT street, COUNT(*) AS n FROM visits"
+        " GROUP BY street) t",
+        engine,
+    )
+    none = ask(
+        "SELECT street, n / SUM(n) OVER () AS s FROM (SELECT street, COUNT(*) AS n FROM"
+        " visits GROUP BY street) t",
+        engine,
+    )
+    engine.close()
+    assert alone.table.to_pylist() == [{"k": 0, "x": None}]
+    assert none.table.num_rows == 0
+
+
+def test_picked_rows_have_wider_intervals(engine):
+    every = ask(SHARES, engine)
+    few = ask("SELECT * FROM (" + SHARES + ") t ORDER BY n DESC LIMIT 1", engine)
+    assert few.table.column("city").to_pylist() == ["Haifa"]
+    assert few.half_widths["n"][0].as_py() > 1.05 * every.half_widths["n"][1].as_py()
+    assert any("picked" in remark for remark in few.facts.remarks)
+
+
+def test_too_many_groups_have_no_simulated_interval(monkeypatch, engine):
+    monkeypatch.setattr("discreet.answer.estimate.answer_tables.draws_for", lambda _: 0)
+    release = ask(SHARES, engine)
+    assert not release.half_widths
+    assert "too many groups" in release.how["share"]
+
+
+def test_grouping_sets_can_be_computed_with(engine):
+    release = ask(
+        "SELECT city, n / MAX(n) OVER () AS share FROM"
+        " (SELECT city, COUNT(*) AS n FROM visits GROUP BY ROLLUP (city)) t ORDER BY city",
+        engine,
+        epsilon=10,
+    )
+    assert release.table.column("city").to_pylist() == [*CITIES, None]
+    assert max(release.table.column("share").to_pylist()) == 1
+
+
+def test_kinds_survive_a_table(engine):
+    release = ask(
+        "SELECT city, n > 100 AS many, n AS n, n * 0.5 AS half, DATE '2024-01-31' AS d FROM"
+        " (SELECT city, COUNT(*) AS n, 1 + COUNT(*) OVER () AS w FROM visits GROUP BY city) t",
+        engine,
+    )
+    kinds = [str(kind) for kind in release.table.schema.types]
+    assert kinds == ["string", "bool", "int64", "double", "date32[day]"]
+
+
+def test_draws_of_noise_come_in_opposite_pairs(engine):
+    plan = MeasurementPlan.of(read(SHARES, schema()), Price(1, 1e-6))
+    part = interpret(plan.sets[0], plan.measure(engine)[0])
+    for of, draws in _opposites(part, 5, 1.0).statistics.items():
+        middle = part.statistics[of]
+        assert np.allclose(draws[:5] - middle, middle - draws[5:])
