@@ -74,7 +74,7 @@ def table_lines(table) -> list[str]:
         case FilteredTable(source, condition):
             return [*table_lines(source), f"filter {expression_text(condition)}"]
         case WindowedTable(source, windows):
-            return [*table_lines(source), *(f"window {window_text(one)}" for one in windows)]
+            return [*table_lines(source), *(f"window {answer_window_text(one)}" for one in windows)]
         case RegroupedTable(source, keys, aggregates):
             parts = [*map(named, keys), *(aggregate_line(a)[10:] for a in aggregates)]
             return [*table_lines(source), f"group {', '.join(parts)}"]
@@ -90,7 +90,7 @@ def table_lines(table) -> list[str]:
     raise TypeError(table)
 
 
-def window_text(window) -> str:
+def answer_window_text(window) -> str:
     inner = ", ".join(map(expression_text, window.arguments))
     inner += "" if window.number is None else f"; {window.number}"
     by = ", ".join(map(expression_text, window.partition))
