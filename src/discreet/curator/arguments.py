@@ -1,11 +1,12 @@
 """What callers pass, refused in a sentence where it is something else."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from discreet.errors import InputError
+from discreet.errors import DiscreetError, InputError
 from discreet.plan.schema import Bounds, Keys, Limits, Unit
 
 _ADDRESSES: Final = ("postgresql://", "postgres://")
@@ -62,6 +63,18 @@ def read_fields(
                 fix="leave it out",
             )
     return dict(said)
+
+
+@contextmanager
+def readable(what: str, fix: str) -> Iterator[None]:
+    """Refuse in one way whatever of a stranger's JSON is not of the right kind."""
+    try:
+        yield
+    except DiscreetError:
+        raise
+    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError):
+        why = "a part of it is not of the right kind"
+        raise InputError(f"{what} that cannot be read", why=why, fix=fix) from None
 
 
 def about_table(unit: Any, limits: Any, columns: Any) -> None:

@@ -10,8 +10,7 @@ The charge pays for every noisy count. They are drawn in parts, each a step of t
 import json
 import math
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -21,7 +20,7 @@ from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged, amount_for
 from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.answer.present.number_text import cost
-from discreet.curator.arguments import read_fields
+from discreet.curator.arguments import read_fields, readable
 from discreet.curator.census_facts import CensusFacts, read_facts
 from discreet.curator.census_reading import read_geography
 from discreet.curator.client.wire import read_number
@@ -35,7 +34,7 @@ from discreet.curator.planned_orders import (
 )
 from discreet.curator.query_orders import delta_for, noise_kinds_for, within_reason
 from discreet.engines.engine import Deadline, Engine
-from discreet.errors import DiscreetError, InputError, InvariantBroken, QueryRefused
+from discreet.errors import InputError, InvariantBroken, QueryRefused
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.query import Query
 from discreet.plan.schema import Schema
@@ -321,7 +320,7 @@ class CensusKind(OrderKind):
         """Which tables by which columns and levels, for which price."""
         needed = ("table", "tables", "epsilon")
         said = read_fields(spec, "a release", needed=needed, allowed=_FIELDS)
-        with _readable():
+        with readable("a release", _FIX):
             facts = read_facts(said, schema)
             delta = said.get("delta")
             return UnpricedCensus(
@@ -350,17 +349,3 @@ class CensusKind(OrderKind):
     def release(self, stored: bytes) -> CensusRelease:
         """What was bought."""
         return CensusRelease.from_bytes(stored)
-
-
-@contextmanager
-def _readable() -> Iterator[None]:
-    try:
-        yield
-    except DiscreetError:
-        raise
-    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError):
-        raise InputError(
-            "a release that cannot be read",
-            why="a part of it is not of the right kind",
-            fix=_FIX,
-        ) from None

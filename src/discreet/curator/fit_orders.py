@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import BaseRelease, Cost
-from discreet.curator.arguments import read_fields, several
+from discreet.curator.arguments import read_fields, readable, several
 from discreet.curator.canonical_json import canonical
 from discreet.curator.data.data_store import unknown
 from discreet.curator.ledger.orders import Order
@@ -212,16 +212,9 @@ class FitKind(OrderKind):
         """Read plain steps, and fill in what the schema knows."""
         facts = read_fields(spec, "a fit", needed=("steps", "table", "features"), allowed=_FIELDS)
         table = _table(facts["table"], schema)
-        try:
+        fix = 'pass {"steps": [["GaussianNB", {"epsilon": "1"}]], "table": ..., ...}'
+        with readable("a fit", fix):
             return UnpricedFit(table, _completed(facts, table))
-        except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as wrong:
-            if isinstance(wrong, InputError):
-                raise
-            raise InputError(
-                "a fit that cannot be read",
-                why="a part of it is not of the right kind",
-                fix='pass {"steps": [["GaussianNB", {"epsilon": "1"}]], "table": ..., ...}',
-            ) from None
 
     def read(self, order: Order, schema: Schema) -> FitOrder:
         """The plan of a charged fit."""

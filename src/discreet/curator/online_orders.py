@@ -11,7 +11,7 @@ from typing import Any, Final
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.base_release import BaseRelease, Cost
-from discreet.curator.arguments import read_fields, several
+from discreet.curator.arguments import read_fields, readable, several
 from discreet.curator.client.wire import read_number
 from discreet.curator.histogram_reading import HistogramQuery
 from discreet.curator.ledger.orders import Order
@@ -24,7 +24,7 @@ from discreet.curator.planned_orders import (
 )
 from discreet.curator.query_orders import delta_for, within_reason
 from discreet.engines.engine import Deadline, Engine
-from discreet.errors import DiscreetError, InputError, QueryRefused
+from discreet.errors import InputError, QueryRefused
 from discreet.plan.bounding import FULL
 from discreet.plan.query import Query
 from discreet.plan.schema import EachRow, Schema, Table
@@ -266,7 +266,7 @@ class OnlineKind(OrderKind):
         """Which table and columns, for which price."""
         needed = ("table", "columns", "epsilon")
         said = read_fields(spec, "an online session", needed=needed, allowed=_FIELDS)
-        try:
+        with readable("an online session", _FIX):
             table = schema.tables.get(said["table"])
             if not isinstance(table, Table):
                 raise InputError(
@@ -293,14 +293,6 @@ class OnlineKind(OrderKind):
                 None if said.get("delta") is None else read_number(said["delta"], "delta"),
                 options,
             )
-        except DiscreetError:
-            raise
-        except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError):
-            raise InputError(
-                "an online session that cannot be read",
-                why="a part of it is not of the right kind",
-                fix=_FIX,
-            ) from None
 
     def read(self, order: Order, schema: Schema) -> OnlineOrder:
         """The plan that was stored."""

@@ -2,8 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -11,7 +10,7 @@ from typing import Any, Final
 
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
-from discreet.curator.arguments import read_fields, several
+from discreet.curator.arguments import read_fields, readable, several
 from discreet.curator.client.wire import read_number
 from discreet.curator.histogram_reading import HistogramQuery
 from discreet.curator.ledger.orders import Order
@@ -313,7 +312,7 @@ class SynthesisKind(OrderKind):
     def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedSynthesis:
         """Which table, which columns and cells, which constraints, for which price."""
         said = read_fields(spec, "a synthesis", needed=("table", "epsilon"), allowed=_FIELDS)
-        with _readable():
+        with readable("a synthesis", 'pass {"table": "visits", "epsilon": "1", "delta": "1e-6"}'):
             table = _table(said["table"], schema)
             domain, grids = _read_domain(table, said)
             impossible = tuple(_fields(one, "impossible") for one in said.get("impossible") or ())
@@ -421,21 +420,6 @@ def _marginal(names: Any, domain: Domain) -> tuple[str, ...]:
     for name in found:
         domain.place(name)
     return tuple(found)
-
-
-@contextmanager
-def _readable() -> Iterator[None]:
-    """What is of the wrong kind is refused in one way."""
-    try:
-        yield
-    except (InputError, QueryRefused):
-        raise
-    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError):
-        raise InputError(
-            "a synthesis that cannot be read",
-            why="a part of it is not of the right kind",
-            fix='pass {"table": "visits", "epsilon": "1", "delta": "1e-6"}',
-        ) from None
 
 
 def synthesis_spec(table: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -67,10 +67,6 @@ class Hierarchy:
         """Of each unit of a level, the place of its first child among the units of the next."""
         return np.searchsorted(self.first[level + 1], self.first[level])
 
-    def parents(self, level: int) -> Integers:
-        """The place of the parent of each unit of a level."""
-        return np.searchsorted(self.first[level - 1], self.first[level], side="right") - 1
-
     @cached_property
     def leaf_ends(self) -> Integers:
         """Where the leaves of each unit above the leaves end."""

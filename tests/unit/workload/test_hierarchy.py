@@ -38,7 +38,6 @@ def matrix(levels):
 def test_units_are_paths_so_equal_names_below_two_units_are_two_units():
     assert tree().sizes == (1, 2, 3, 7)
     assert tree().children(1).tolist() == [0, 2]
-    assert tree().parents(2).tolist() == [0, 0, 1]
 
 
 def test_chunks_are_whole_families_and_cover_all_leaves():
