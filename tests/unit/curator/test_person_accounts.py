@@ -1,5 +1,6 @@
 """Budgets of people: who takes part, what each has spent, and that nothing else shows it."""
 
+import datetime as dt
 import threading
 from fractions import Fraction
 
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dp
+from discreet.answer.plan.measure import Measurement
 from discreet.audit.replay import replay
 from discreet.curator import person_accounts
 from discreet.curator.client.remote import Remote
@@ -127,6 +129,52 @@ ASKED = st.lists(
 @given(ROWS, ASKED)
 def test_nobody_passes_their_limit_in_exact_arithmetic(rows, asked):
     assert model_holds(rows, asked)
+
+
+MIXED = [
+    "SELECT SUM(amount) AS n FROM visits",
+    "SELECT city, AVG(amount) AS n, COUNT(*) AS m FROM visits GROUP BY city",
+    "SELECT VARIANCE(amount) AS n, COUNT(DISTINCT id) AS p FROM visits WHERE amount > 1",
+    "SELECT city, COUNT(DISTINCT id) AS n FROM visits GROUP BY city",
+    "SELECT COUNT(*) AS n, COUNT(*) FILTER (WHERE amount > 3) AS m FROM visits",
+]
+
+
+@pytest.mark.parametrize("text", MIXED)
+def test_one_person_alone_pays_for_the_very_numbers_that_meet_noise(text, monkeypatch):
+    loss, release = [], Measurement.release
+
+    def record(self, totals):
+        rows = [self._combined(row, totals) for row in self.strategy.combinations]
+        square = sum(int(one) ** 2 for row in rows for one in row)
+        loss.append(self.cost * square / self.sensitivity**2)
+        return release(self, totals)
+
+    monkeypatch.setattr(Measurement, "release", record)
+    rows = [(7, "Oslo", 9), (7, "Oslo", 2), (7, "Haifa", 3), (7, "Haifa", 0), (7, "Haifa", 8)]
+    with clinic(rows, limits=WIDE) as curator:
+        curator.sql(text, **LOUD)
+        [paid] = spent(curator).values()
+        assert sum(loss) <= paid <= sum(loss) * (1 + Fraction(1, 10**4)) + Fraction(1, 10**8)
+
+
+NAMES = {
+    "text": ["ann", "bob"],
+    "date": [dt.date(2000, 1, 1), dt.date(2000, 1, 2)],
+    "timestamp": [dt.datetime(2000, 1, 1, 1), dt.datetime(2000, 1, 1, 2)],  # noqa: DTZ001 - local
+    "real": [0.5, -0.0],
+}
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_people_may_have_names_of_any_kind(kind):
+    rows = pa.table({"who": NAMES[kind], "key": [1, 1400]})
+    about = {"unit": "who", "limits": dp.Limits(1, 1), "columns": {"key": dp.Keys(range(1500))}}
+    with dp.Curator.in_memory() as curator:
+        curator.add("visits", rows, budget=BUDGET, **about)
+        curator.limit_person(NAMES[kind][1], epsilon=0)
+        assert sum(number(curator, "SELECT key, COUNT(*) AS n FROM visits GROUP BY key")) == 1
+        assert spent(curator) == refolded(curator)
 
 
 # --- mutants --------------------------------------------------------------------------------------
