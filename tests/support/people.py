@@ -11,11 +11,11 @@ from discreet.plan.bounding import FULL, largest_weight
 from discreet.privacy.budgets.individual_balances import units_as_rho
 
 CITIES = ("Austin", "Haifa", "Oslo")
-BUDGET = dp.Budget.per_person(epsilon=150, delta=1e-3)
-"""So much that noise hardly moves a count: a rho of about 95."""
+BUDGET = dp.Budget.per_person(epsilon=320, delta=1e-3)
+"""A rho of about 240: three questions for LOUD can be paid."""
 
-LOUD = {"epsilon": 60, "delta": 1e-5}
-"""A third of that, so three such questions about one person are answered."""
+LOUD = {"epsilon": 120, "delta": 1e-5}
+"""So much that noise moves no count: half a row is six standard deviations."""
 
 LIMITS, WIDE = dp.Limits(1, 1), dp.Limits(2, 2)
 
