@@ -145,9 +145,8 @@ def _domain(of: Type) -> str:
 
 def _loss(account: "Account", tables: Sequence[Table], questions: int) -> dict[str, Any]:
     spent = account.total
-    by_row = any(isinstance(table.unit, EachRow) for table in tables)
     return {
-        "privacy_unit": "Record-level" if by_row else "User-level",
+        "privacy_unit": _level(tables),
         "privacy_unit_details": f"{_units(tables)}. Of two adjacent datasets "
         f"{_ADJACENT[account.neighbours]}.",
         "privacy_parameters": promised(account),
@@ -155,6 +154,16 @@ def _loss(account: "Account", tables: Sequence[Table], questions: int) -> dict[s
         f"{questions} questions have spent {float(spent.amount):.6g} {account.measure.name} and "
         f"delta {float(spent.delta):.3g} of it.",
     }
+
+
+def _level(tables: Sequence[Table]) -> str:
+    for table in tables:
+        match table.unit:
+            case EachRow():
+                return "Record-level"
+            case PersonPeriod(_, _, every):
+                return f"User-{every}-level"
+    return "User-level"
 
 
 def _kept(account: "Account") -> str:
