@@ -55,13 +55,23 @@ from discreet.curator.remeasure import explain_offer, merge, told_before
 from discreet.curator.roles import AnalystView, Auditor
 from discreet.curator.stored_orders import StoredOrder
 from discreet.curator.streams import Streams
-from discreet.errors import InputError, LedgerError
+from discreet.errors import InputError, LedgerError, QueryRefused
 from discreet.plan import canonical
 from discreet.plan.dummy import ROWS, dummy
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Query
 from discreet.plan.remembered import remember
-from discreet.plan.schema import Bounds, Keys, Limits, Person, PublicTable, Schema, Table, Unit
+from discreet.plan.schema import (
+    Bounds,
+    Keys,
+    Limits,
+    Person,
+    PersonPeriod,
+    PublicTable,
+    Schema,
+    Table,
+    Unit,
+)
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import Charge
 from discreet.rationals import Real
@@ -622,6 +632,15 @@ class Curator(QuestionInterface):
         unpriced = kind_named(kind).parse(spec, seen.schema)
         if hidden := sorted(unpriced.tables - seen.tables.keys()):
             raise unknown("table", hidden[0], seen.tables)
+        about = (seen.tables[name].table for name in unpriced.tables)
+        units = [one.unit for one in about if isinstance(one, Table)]
+        if kind not in _SAY_PERIODS and any(isinstance(unit, PersonPeriod) for unit in units):
+            raise QueryRefused(
+                f"an order of kind {kind} about people in periods",
+                why="its statement would speak of whole people, who are not protected",
+                fix="ask questions in SQL, or add the data with the person as its unit",
+                code="unit",
+            )
         return self._answer_service.offer(unpriced, OWNER if analyst is None else analyst)
 
     @property
@@ -715,6 +734,9 @@ def _read(tables: Registry, scope: frozenset[str] | None, text: str) -> Query:
 def _read_lately(tables: Registry, scope: frozenset[str] | None, text: str) -> Query:
     return read(text, tables.within(scope).schema)
 
+
+_SAY_PERIODS: Final = ("query", "stream")
+"""The kinds of orders whose statements tell whether a person or one in a period is protected."""
 
 _SHORT: Final = 4096
 """Characters of a question that is worth remembering."""

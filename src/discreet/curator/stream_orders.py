@@ -33,6 +33,7 @@ from discreet.plan.expressions import Unit
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Query
 from discreet.plan.relations import JoinPublic, Scan, columns_of, nodes_of
+from discreet.plan.schema import PersonPeriod
 from discreet.plan.work import Work
 from discreet.privacy import EPSILON, Neighbours
 from discreet.privacy.budgets.charges import Charge, Measure, price
@@ -167,7 +168,7 @@ class StreamOrder(PlannedOrder):
         )
         text = (
             f"a standing question over {periods:,} {self.every}s and {facts['groups']:,} groups, "
-            f"charged once\none person counts in at most {bound} in each: the first ones; later "
+            f"charged once\n{self._who} counts in at most {bound} in each: the first ones; later "
             "rows count for nothing\nrows that arrive late count in the period in which they "
             f"arrive\nrunning totals: ± {facts['running_total']:,} at the last {self.every}, 95 "
             f"times in 100; what one {self.every} adds: ± {facts['one_period']:,}\n"
@@ -237,10 +238,15 @@ class StreamOrder(PlannedOrder):
             replace(facts, keys=(self.every, *(key.name for key in self.query.keys))),
         )
 
+    @property
+    def _who(self) -> str:
+        unit = self.reading.table.unit
+        return unit.who if isinstance(unit, PersonPeriod) else "one person"
+
     def _bounds_said(self) -> str:
         bounds = self.reading
         return (
-            "one price for all periods; Gaussian noise; one person weighs at most "
+            f"one price for all periods; Gaussian noise; {self._who} weighs at most "
             f"{counted(bounds.max_rows, 'row')} in each of the first "
             f"{counted(bounds.max_periods, 'period')} in which they have any; rows that arrive "
             "late count in the period in which they arrive"

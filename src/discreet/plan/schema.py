@@ -133,10 +133,15 @@ class PersonPeriod:
                 fix="name one of these",
             )
 
+    @property
+    def who(self) -> str:
+        """Whom a limit speaks of."""
+        return f"one person in one {self.every}"
+
     def words(self, table: str) -> str:
         """Who is protected."""
         return (
-            f"one person in one {self.every}, with all of their rows of that {self.every}, as "
+            f"{self.who}, with all of their rows of that {self.every}, as "
             f"{table}.{self.column} and {table}.{self.period} tell"
         )
 

@@ -380,8 +380,10 @@ def test_a_person_in_a_period_weighs_what_limits_say_in_each_period():
     with visits_by_day() as curator:
         release = count(curator)
         assert number(release) == 500  # each of 50 people counts once a day
-        assert "one person in one day" in " ".join(release.statement().split())
-        assert "one person in one day" in repr(curator.explain(COUNT, epsilon=1))
+        said, explained = " ".join(release.statement().split()), curator.explain(COUNT, epsilon=1)
+        assert "What is protected is one person in one day, with" in said
+        assert "one person in one day weighs at most 1 row" in said
+        assert "one person in one day weighs at most 1 group" in repr(explained)
     with visits_by_day(unit="user") as curator:
         assert number(count(curator)) < 100
     with visits_by_day(unit=dp.PersonPeriod("user", "day", every="month")) as curator:
@@ -406,6 +408,15 @@ def test_a_unit_with_a_period_is_stored_and_read(tmp_path):
 def test_questions_that_put_periods_of_a_person_together_are_refused(sql):
     with visits_by_day() as curator, pytest.raises(dp.DiscreetError):
         curator.sql(sql, epsilon=1)
+
+
+def test_orders_that_would_speak_of_whole_people_are_refused():
+    with visits_by_day() as curator:
+        with pytest.raises(dp.DiscreetError, match="people in periods"):
+            curator.synthesize("visits", epsilon=1)
+        with pytest.raises(dp.DiscreetError, match="people in periods"):
+            curator.online("visits", columns=["day"], epsilon=1)
+        assert not curator.budget("visits").total.amount
 
 
 def test_counting_people_over_periods_is_refused():

@@ -304,6 +304,15 @@ def test_a_part_that_only_the_ledger_has_waits_until_its_rows_are_there(tmp_path
         assert totals(told) == {1: {"Austin": 0, "Haifa": 1, "Oslo": 1}}
 
 
+def test_other_charges_are_no_standing_questions():
+    with clinic([(1, 1, "Haifa")]) as curator:
+        curator.sql(COUNT, epsilon=1)
+        [charge] = curator.ledger.asked(["visits"])
+        for number in (charge.sequence, 999):
+            with pytest.raises(DiscreetError, match="no standing question"):
+                curator._stream_release(number)
+
+
 def test_a_worker_that_another_one_overtook_tells_what_is_stored(tmp_path):
     with clinic([(1, 1, "Haifa")], tmp_path / "c") as one, dp.Curator(tmp_path / "c") as other:
         watched, same = one.watch(COUNT, **TERMS), other.watch(COUNT, **TERMS)
@@ -398,7 +407,10 @@ def test_a_person_in_a_period_counts_in_each_of_them():
     for unit, each in ((dp.PersonPeriod("user", "day", every="day"), 20), ("user", 0)):
         with clinic(rows, unit=unit) as curator:
             curator.append("visits", visits([]), through=day(5))
-            told = totals(curator.watch(COUNT, **TERMS).release(), "n_added")
+            release = curator.watch(COUNT, **TERMS).release()
+            who = "one person" if each == 0 else "one person in one day"
+            assert f"{who} weighs at most 1 row in each" in release.notes[0]
+            told = totals(release, "n_added")
             assert [told[t]["Haifa"] for t in range(1, 6)] == [20, *[each] * 4]
 
 

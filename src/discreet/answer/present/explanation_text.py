@@ -33,7 +33,7 @@ def render_explanation(explanation: "Explanation") -> str:
     ]
     for part in explanation.parts:
         title = ", ".join(plain(key) for key in part.keys) or "all rows"
-        lines += ["", f"by {title}" if part.keys else title, *_part(part)]
+        lines += ["", f"by {title}" if part.keys else title, *_part(part, facts.unit)]
     return "\n".join([*lines, "", *_sql(explanation)])
 
 
@@ -41,10 +41,10 @@ def _item(name: str, text: str) -> str:
     return f"  {pad(name, _WIDE)}{text}"
 
 
-def _part(part: "ExplainedSet") -> list[str]:
+def _part(part: "ExplainedSet", unit: str) -> list[str]:
     return [
         *_groups(part),
-        *_limits(part),
+        *_limits(part, unit),
         *_noise(part),
         *_notes(part.hints),
         "",
@@ -91,7 +91,8 @@ def _groups(part: "ExplainedSet") -> list[str]:
 _UNLESS = "(unless people are too few to be seen for that: then a limit is a guess, and it says so)"
 
 
-def _limits(part: "ExplainedSet") -> list[str]:
+def _limits(part: "ExplainedSet", unit: str) -> list[str]:
+    who = unit.partition(",")[0] if unit.startswith("one person in one ") else "one person"
     if part.choice:
         told = (
             "the answer tells about what share of people has more, and its intervals allow for it"
@@ -101,7 +102,7 @@ def _limits(part: "ExplainedSet") -> list[str]:
         return [
             _item(
                 "limits",
-                f"not stated: {' and '.join(part.learnt)} of one person are limited to what noisy",
+                f"not stated: {' and '.join(part.learnt)} of {who} are limited to what noisy",
             ),
             _item("", f"histograms of people suggest, for epsilon {cost(part.choice)}"),
             _item("", told),
@@ -117,7 +118,7 @@ def _limits(part: "ExplainedSet") -> list[str]:
     more = "whoever has more counts for less; how many have is not public"
     if part.clipped == 0:
         more = "nobody has more: a subquery leaves each person one row"
-    return [_item("limits", f"one person weighs at most {most};"), _item("", more)]
+    return [_item("limits", f"{who} weighs at most {most};"), _item("", more)]
 
 
 def _share(part: "ExplainedSet") -> str:

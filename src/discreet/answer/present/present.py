@@ -23,7 +23,7 @@ from discreet.answer.present.release import Release
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.query import Query, released_columns
 from discreet.plan.relations import unit_of
-from discreet.plan.schema import EachRow
+from discreet.plan.schema import EachRow, PersonPeriod
 from discreet.plan.statistics import People
 from discreet.privacy import compose
 
@@ -90,7 +90,8 @@ def _rows(query: Query, parts: Sequence[NoisyStatistics]) -> Shown:
 
 def _note(part: NoisyStatistics) -> str:
     contributions = part.contributions
-    if isinstance(unit_of(part.query.relation), EachRow):
+    unit = unit_of(part.query.relation)
+    if isinstance(unit, EachRow):
         return f"{contributions.noise_kind.value} noise; one row is in one group{_shown(part)}"
     people = [isinstance(statistic, People) for statistic in part.measurements]
     limits = []
@@ -100,9 +101,8 @@ def _note(part: NoisyStatistics) -> str:
         )
     if any(people) or part.finds_groups:
         limits.append(counted(contributions.groups, "group") + _over(part, GROUPS, "are in more"))
-    most = (
-        f"{contributions.noise_kind.value} noise; one person weighs at most {' and '.join(limits)}"
-    )
+    who = unit.who if isinstance(unit, PersonPeriod) else "one person"
+    most = f"{contributions.noise_kind.value} noise; {who} weighs at most {' and '.join(limits)}"
     return f"{most}{_about(part)}{_shown(part)}"
 
 

@@ -88,7 +88,7 @@ def _clamped(release: "Release") -> list[str]:
 
 def _less(note: str) -> str:
     """What becomes of those over the limits, beside the note that states them."""
-    return "; whoever has more counts for less" if "one person weighs at most" in note else ""
+    return "; whoever has more counts for less" if " weighs at most " in note else ""
 
 
 def _intervals(release: "Release") -> list[str]:

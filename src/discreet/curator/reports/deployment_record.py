@@ -141,11 +141,10 @@ def _domain(of: Type) -> str:
 
 def _loss(account: "Account", tables: Sequence[Table], questions: int) -> dict[str, Any]:
     spent = account.total
-    by_row = any(isinstance(table.unit, EachRow) for table in tables)
     own = account.is_per_person
     whose, taken = ("A budget of every person", "cost") if own else ("A cap", "spent")
     return {
-        "privacy_unit": "Record-level" if by_row else "User-level",
+        "privacy_unit": _level(tables),
         "privacy_unit_details": f"{_units(tables)}. Of two adjacent datasets "
         f"{_ADJACENT[account.neighbours]}.",
         "privacy_parameters": promised(account),
@@ -153,6 +152,16 @@ def _loss(account: "Account", tables: Sequence[Table], questions: int) -> dict[s
         f"{_kept(account)}. {questions} questions have {taken} {float(spent.amount):.6g} "
         f"{account.measure.name} and delta {float(spent.delta):.3g}{'' if own else ' of it'}.",
     }
+
+
+def _level(tables: Sequence[Table]) -> str:
+    for table in tables:
+        match table.unit:
+            case EachRow():
+                return "Record-level"
+            case PersonPeriod(_, _, every):
+                return f"User-{every}-level"
+    return "User-level"
 
 
 def _kept(account: "Account") -> str:
