@@ -2,8 +2,8 @@
 
     python benchmarks/trainer_cpu.py transformer-0.5M ours
 
-prints CPU seconds of the quickest of a few steps on one thread, and how much memory they took beside
-what was there. One method a process, so that memory is its own.
+prints CPU milliseconds of the quickest of a few steps on one thread, and the megabytes they took
+beside what was there. One method a process, so that memory is its own.
 """
 
 import json
