@@ -130,7 +130,7 @@ class PersonGradients:
         for name, unit in attentions:
             unit.forward = self._attention(name, unit)  # type: ignore[method-assign]
         for one in self.parameters.values():
-            one.requires_grad_(requires_grad=False)
+            one.requires_grad = False
         self._open = True
         try:
             with torch.enable_grad():
@@ -142,7 +142,7 @@ class PersonGradients:
             for hook in hooks:
                 hook.remove()
             for one in self.parameters.values():
-                one.requires_grad_(requires_grad=True)
+                one.requires_grad = True
 
     def _expand(self, unit: nn.Module, args: tuple[Any, ...]) -> Any:
         """Places that all rows share (positions, say), written down for each row."""
