@@ -239,7 +239,8 @@ def _most_different(of: Type) -> float:
 
 def squares(of: Type) -> float:
     """The square of the width of values that have bounds: no squared deviation is larger."""
-    return math.inf if of.range is None else math.nextafter(float(of.range.width), math.inf) ** 2
+    width = math.inf if of.range is None else math.nextafter(float(of.range.width), math.inf)
+    return width * width  # ** would raise where it overflows
 
 
 def variance_range(of: Type, summary: Summary) -> Range:
