@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import assert_never
 
 from discreet.errors import InputError
 from discreet.plan.expressions import Expression, Literal
@@ -160,6 +161,8 @@ def summary_type(aggregate: PersonAggregate, scope: Mapping[str, Type]) -> Type:
             return Type(Kind.REAL, nullable=True, range=of.range)
         case Summary.VARIANCE | Summary.VARIANCE_POP:
             return Type(Kind.REAL, nullable=True, range=variance_range(of, aggregate.summary))
+        case _:
+            assert_never(aggregate.summary)
 
 
 def window_type(column: WindowColumn, scope: Mapping[str, Type]) -> Type:

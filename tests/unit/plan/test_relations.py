@@ -266,3 +266,24 @@ def test_a_summary_that_lacks_what_it_needs_is_refused(summary):
     wide = {"x": Type(Kind.REAL, range=Range(-1e300, 1e300))}
     with pytest.raises(InputError, match="very wide"):
         summary_type(PersonAggregate("n", Summary.VARIANCE, Column("x")), wide)
+
+
+def test_a_column_that_is_null_on_one_side_of_a_union_keeps_its_range():
+    amount, nothing = pick(SCAN, a="amount"), Project(SCAN, (Named("a", Literal(None, Kind.REAL)),))
+    for both in (Union(amount, nothing), Union(nothing, amount)):
+        assert columns_of(both)["a"].range == columns_of(amount)["a"].range
+        assert columns_of(both)["a"].nullable
+
+
+@pytest.mark.parametrize(
+    ("function", "frame", "needed"),
+    [
+        (WindowFunction.ROW_NUMBER, None, True),
+        (WindowFunction.RANK, None, False),
+        (Summary.SUM, None, False),
+        (Summary.SUM, (None, None), False),
+        (Summary.SUM, (-1, 0), True),
+    ],
+)
+def test_rows_that_tie_are_told_apart_where_their_place_matters(function, frame, needed):
+    assert WindowColumn("w", function, frame=frame).needs_every_order is needed
