@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import assert_never
 
 from discreet.errors import InputError
 from discreet.plan.expressions import Expression, Literal
@@ -160,6 +161,8 @@ def summary_type(aggregate: PersonAggregate, scope: Mapping[str, Type]) -> Type:
             return Type(Kind.REAL, nullable=True, range=of.range)
         case Summary.VARIANCE | Summary.VARIANCE_POP:
             return Type(Kind.REAL, nullable=True, range=variance_range(of, aggregate.summary))
+        case _:
+            assert_never(aggregate.summary)
 
 
 def window_type(column: WindowColumn, scope: Mapping[str, Type]) -> Type:
@@ -239,7 +242,8 @@ def _most_different(of: Type) -> float:
 
 def squares(of: Type) -> float:
     """The square of the width of values that have bounds: no squared deviation is larger."""
-    return math.inf if of.range is None else math.nextafter(float(of.range.width), math.inf) ** 2
+    width = math.inf if of.range is None else math.nextafter(float(of.range.width), math.inf)
+    return width * width  # ** would raise where it overflows
 
 
 def variance_range(of: Type, summary: Summary) -> Range:

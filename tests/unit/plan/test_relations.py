@@ -6,24 +6,33 @@ import pytest
 
 from discreet.errors import InputError
 from discreet.plan.expressions import Call, Cast, Column, Function, Literal
-from discreet.plan.kinds import Kind, Range
+from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.relations import (
     MOST_JOINED,
     FilterRows,
     JoinPerson,
     JoinPublic,
     Keep,
+    MatchPerson,
+    MatchPublic,
     Named,
     PerPerson,
+    PersonWindow,
     Project,
     Scan,
     Union,
     columns_of,
     has_one_row_each,
     join_caps,
+)
+from discreet.plan.summaries import (
+    PersonAggregate,
+    RowOrder,
+    Summary,
+    WindowColumn,
+    WindowFunction,
     summary_type,
 )
-from discreet.plan.summaries import PersonAggregate, Summary
 from visits import EachRow, schema
 
 VISITS, CITIES = schema().tables["visits"], schema().tables["cities"]
@@ -45,6 +54,8 @@ def pick(relation, **columns):
         lambda: PerPerson(BY_ROW, (), (COUNTED,)),
         lambda: Union(BY_ROW, BY_ROW),
         lambda: JoinPerson(BY_ROW, pick(BY_ROW, a="amount"), (), Keep.MATCHED),
+        lambda: MatchPerson(BY_ROW, pick(BY_ROW, a="amount"), (), "met"),
+        lambda: PersonWindow(BY_ROW, (WindowColumn("n", Summary.COUNT),)),
     ],
 )
 def test_rows_that_are_protected_by_themselves_have_no_person_in_common(combine):
@@ -171,3 +182,108 @@ def test_a_left_join_may_leave_columns_empty():
     for keep, nullable in ((Keep.MATCHED, False), (Keep.ALL, True)):
         joined = JoinPublic(SCAN, CITIES, (Column("city"),), keep, (("land", "country"),))
         assert columns_of(joined)["land"].nullable is nullable
+
+
+# --- rows of the same person ----------------------------------------------------------------------
+
+OTHERS = Project(Scan(VISITS), tuple(Named(f"other {n}", Column(n)) for n in VISITS.columns))
+LATER = Call(Function.LESS, (Column("amount"), Column("other amount")))
+
+
+def test_a_match_keeps_rows_and_columns_and_adds_whether_it_is_there():
+    for match in (
+        MatchPerson(Scan(VISITS), OTHERS, (), "met"),
+        MatchPublic(Scan(VISITS), CITIES, ((Column("city"), "name"),), "met"),
+    ):
+        assert columns_of(match) == {**VISITS.columns, "met": Type(Kind.BOOLEAN, nullable=False)}
+
+
+def test_whoever_has_one_row_has_one_after_a_match_or_a_window():
+    one = PerPerson(Scan(VISITS), (Named("who", Column("person")),), ())
+    assert has_one_row_each(MatchPerson(one, OTHERS, (), "met"))
+    assert has_one_row_each(PersonWindow(one, (WindowColumn("n", Summary.COUNT),)))
+    assert not has_one_row_each(MatchPerson(Scan(VISITS), OTHERS, (), "met"))
+
+
+def test_only_rows_that_are_looked_at_side_by_side_are_cut():
+    assert join_caps(MatchPerson(Scan(VISITS), OTHERS, (), "met")) == (None, None)
+    assert join_caps(MatchPerson(Scan(VISITS), OTHERS, (), "met", LATER)) == (256, 256)
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (lambda: MatchPerson(Scan(VISITS), Scan(VISITS), (), "met"), "two columns are called"),
+        (lambda: MatchPerson(Scan(VISITS), OTHERS, (), "city"), "two columns are called"),
+        (lambda: MatchPerson(Scan(VISITS), OTHERS, (), "m", Column("amount")), "a condition is"),
+        (
+            lambda: MatchPerson(
+                Scan(VISITS), OTHERS, ((Column("city"), Column("other amount")),), "m"
+            ),
+            "a join compares",
+        ),
+        (lambda: MatchPublic(Scan(VISITS), CITIES, ((Column("amount"), "name"),), "m"), "compares"),
+        (
+            lambda: MatchPublic(Scan(VISITS), CITIES, (), "m", Column("name")),
+            "a condition is",
+        ),
+        (lambda: window(WindowFunction.LAG, Column("amount")), "without an order"),
+        (lambda: window(WindowFunction.LAG, order=BY), "of nothing"),
+        (lambda: window(WindowFunction.LAST_VALUE, Column("amount"), order=BY), "the last value"),
+        (lambda: window(Summary.MEDIAN, Column("amount"), order=BY), "over a window"),
+        (lambda: window(Summary.SUM, Column("amount"), order=BY, frame=(1, 0)), "too far away"),
+        (lambda: window(Summary.SUM, Column("amount"), frame=(-1, 0)), "without an order"),
+        (
+            lambda: window(
+                WindowFunction.LAG, Column("amount"), order=BY, default=Literal("a", Kind.TEXT)
+            ),
+            "or else a text",
+        ),
+    ],
+)
+def test_what_has_no_meaning_is_refused(make, what):
+    with pytest.raises(InputError, match=what):
+        make()
+
+
+BY = (RowOrder(Column("amount")),)
+
+
+def window(function, argument=None, **facts):
+    return PersonWindow(Scan(VISITS), (WindowColumn("w", function, argument, **facts),))
+
+
+def test_a_default_is_one_of_the_values_of_a_window():
+    nothing = Literal(0.0, Kind.REAL)
+    found = window(WindowFunction.LEAD, Column("amount"), order=BY, default=nothing)
+    assert columns_of(found)["w"].range == Range(0, 100)
+
+
+@pytest.mark.parametrize("summary", [Summary.FIRST, Summary.SUM])
+def test_a_summary_that_lacks_what_it_needs_is_refused(summary):
+    with pytest.raises(InputError, match="without an argument or an order"):
+        summary_type(PersonAggregate("n", summary), SCOPE)
+    wide = {"x": Type(Kind.REAL, range=Range(-1e300, 1e300))}
+    with pytest.raises(InputError, match="very wide"):
+        summary_type(PersonAggregate("n", Summary.VARIANCE, Column("x")), wide)
+
+
+def test_a_column_that_is_null_on_one_side_of_a_union_keeps_its_range():
+    amount, nothing = pick(SCAN, a="amount"), Project(SCAN, (Named("a", Literal(None, Kind.REAL)),))
+    for both in (Union(amount, nothing), Union(nothing, amount)):
+        assert columns_of(both)["a"].range == columns_of(amount)["a"].range
+        assert columns_of(both)["a"].nullable
+
+
+@pytest.mark.parametrize(
+    ("function", "frame", "needed"),
+    [
+        (WindowFunction.ROW_NUMBER, None, True),
+        (WindowFunction.RANK, None, False),
+        (Summary.SUM, None, False),
+        (Summary.SUM, (None, None), False),
+        (Summary.SUM, (-1, 0), True),
+    ],
+)
+def test_rows_that_tie_are_told_apart_where_their_place_matters(function, frame, needed):
+    assert WindowColumn("w", function, frame=frame).needs_every_order is needed
