@@ -24,6 +24,7 @@ from discreet.plan.query import Query, SortKey
 from discreet.plan.relations import Named
 from discreet.plan.released_tables import (
     AnswerWindow,
+    AnswerWindowFunction,
     ComputedTable,
     FilteredTable,
     JoinKind,
@@ -31,13 +32,12 @@ from discreet.plan.released_tables import (
     ReleasedTable,
     SortedTable,
     WindowedTable,
-    WindowFunction,
 )
 from discreet.rationals import whole
 
 
 def over(
-    function: "Agg | WindowFunction | str",
+    function: "Agg | AnswerWindowFunction | str",
     *arguments: Expr | str,
     partition_by: Sequence[Expr | str] = (),
     order_by: Sequence[Expr | str] = (),
@@ -60,8 +60,8 @@ def over(
         kind: Any = function.measure
         return AnswerWindow("", kind, function.arguments, partition, order, number, rows)
     values = tuple(expression_of(one) for one in arguments)
-    kind = member(WindowFunction, function)
-    if kind in {WindowFunction.LAG, WindowFunction.LEAD} and number is None:
+    kind = member(AnswerWindowFunction, function)
+    if kind in {AnswerWindowFunction.LAG, AnswerWindowFunction.LEAD} and number is None:
         number = 1
     return AnswerWindow("", kind, values, partition, order, number, rows)
 

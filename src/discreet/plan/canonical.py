@@ -64,7 +64,7 @@ _NODES: Final[Mapping[str, type]] = MappingProxyType(
         "Path": schemas.KeyPath,
         "EachRow": schemas.EachRow,
         "Limits": schemas.Limits,
-        "WindowFunction": released.WindowFunction,
+        "AnswerWindowFunction": released.AnswerWindowFunction,
         "AnswerWindow": released.AnswerWindow,
         "AnswerTable": released.AnswerTable,
         "ComputedTable": released.ComputedTable,

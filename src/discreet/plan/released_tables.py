@@ -41,7 +41,7 @@ from discreet.plan.typing import infer
 TRUTH = Type(Kind.BOOLEAN)
 
 
-class WindowFunction(Enum):
+class AnswerWindowFunction(Enum):
     """What a window tells about a row; aggregates of a window are `AggregateFunction`."""
 
     ROW_NUMBER = "row_number"
@@ -58,12 +58,12 @@ class WindowFunction(Enum):
 
 
 _NUMBERS = {
-    WindowFunction.ROW_NUMBER: Kind.INTEGER,
-    WindowFunction.RANK: Kind.INTEGER,
-    WindowFunction.DENSE_RANK: Kind.INTEGER,
-    WindowFunction.NTILE: Kind.INTEGER,
-    WindowFunction.PERCENT_RANK: Kind.REAL,
-    WindowFunction.CUME_DIST: Kind.REAL,
+    AnswerWindowFunction.ROW_NUMBER: Kind.INTEGER,
+    AnswerWindowFunction.RANK: Kind.INTEGER,
+    AnswerWindowFunction.DENSE_RANK: Kind.INTEGER,
+    AnswerWindowFunction.NTILE: Kind.INTEGER,
+    AnswerWindowFunction.PERCENT_RANK: Kind.REAL,
+    AnswerWindowFunction.CUME_DIST: Kind.REAL,
 }
 """Functions that tell a place; the others tell a value of some row."""
 
@@ -80,7 +80,7 @@ class AnswerWindow:
     """
 
     name: str
-    function: WindowFunction | AggregateFunction
+    function: AnswerWindowFunction | AggregateFunction
     arguments: tuple[Expression, ...] = ()
     partition: tuple[Expression, ...] = ()
     order: tuple[SortKey, ...] = ()

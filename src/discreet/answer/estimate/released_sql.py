@@ -15,6 +15,7 @@ from discreet.plan.query import Aggregate, AggregateFunction, SortKey
 from discreet.plan.released_tables import (
     AnswerTable,
     AnswerWindow,
+    AnswerWindowFunction,
     ComputedTable,
     FilteredTable,
     JoinedTables,
@@ -23,7 +24,6 @@ from discreet.plan.released_tables import (
     SortedTable,
     StackedTables,
     WindowedTable,
-    WindowFunction,
     aggregate_type,
 )
 
@@ -35,8 +35,8 @@ _ROW = "_draw, _at, _id"
 _LARGEST = "1e100"
 """Numbers beyond this have no variance here: their squares might not be finite."""
 
-_TIED = {WindowFunction.RANK, WindowFunction.DENSE_RANK}
-_TIED |= {WindowFunction.PERCENT_RANK, WindowFunction.CUME_DIST}
+_TIED = {AnswerWindowFunction.RANK, AnswerWindowFunction.DENSE_RANK}
+_TIED |= {AnswerWindowFunction.PERCENT_RANK, AnswerWindowFunction.CUME_DIST}
 
 
 def answer_name(place: int) -> str:

@@ -38,6 +38,7 @@ from discreet.plan.relations import FilterRows, Named, Project, Scan
 from discreet.plan.released_tables import (
     AnswerTable,
     AnswerWindow,
+    AnswerWindowFunction,
     ComputedTable,
     FilteredTable,
     JoinedTables,
@@ -46,7 +47,6 @@ from discreet.plan.released_tables import (
     SortedTable,
     StackedTables,
     WindowedTable,
-    WindowFunction,
 )
 from discreet.plan.schema import Limits, PublicTable, Schema, Table
 
@@ -61,7 +61,7 @@ _NODES: Final = {
 }
 _ENUMS: Final = {
     canonical.tag(one): one
-    for one in (Function, Unit, Kind, AggregateFunction, WindowFunction, JoinKind)
+    for one in (Function, Unit, Kind, AggregateFunction, AnswerWindowFunction, JoinKind)
 }
 _FRACTION: Final = re.compile(r"-?[0-9]{1,400}(/[0-9]{1,400})?")
 _DEEPEST: Final = 400

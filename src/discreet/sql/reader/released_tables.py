@@ -18,13 +18,13 @@ from discreet.plan.query import Aggregate, AggregateFunction, SortKey
 from discreet.plan.relations import Named
 from discreet.plan.released_tables import (
     AnswerWindow,
+    AnswerWindowFunction,
     ComputedTable,
     FilteredTable,
     JoinKind,
     RegroupedTable,
     SortedTable,
     WindowedTable,
-    WindowFunction,
     is_single,
 )
 from discreet.sql.reader.expressions import ExpressionReader
@@ -173,13 +173,13 @@ class Beyond:
 
     def _function(
         self, reader: ExpressionReader, node: Node
-    ) -> tuple[WindowFunction | AggregateFunction, tuple[Expression, ...], int | None]:
+    ) -> tuple[AnswerWindowFunction | AggregateFunction, tuple[Expression, ...], int | None]:
         syntax, kind = self.syntax, type(node)
         if kind in _PLACES:
             return _PLACES[kind], (), None
         if kind is exp.Ntile:
             tiles = read_whole(syntax, syntax.part(node, "this"), "NTILE", at_least=1)
-            return WindowFunction.NTILE, (), tiles
+            return AnswerWindowFunction.NTILE, (), tiles
         if kind in _VALUES:
             return self._neighbour(reader, node)
         where = None
@@ -202,7 +202,7 @@ class Beyond:
 
     def _neighbour(
         self, reader: ExpressionReader, node: Node
-    ) -> tuple[WindowFunction, tuple[Expression, ...], int | None]:
+    ) -> tuple[AnswerWindowFunction, tuple[Expression, ...], int | None]:
         """LAG(x, 2, 0), NTH_VALUE(x, 3): a value of another row."""
         syntax, function = self.syntax, _VALUES[type(node)]
         nodes = [syntax.part(node, "this")]
@@ -211,7 +211,7 @@ class Beyond:
             default = syntax.part(node, "default")
             nodes += [] if default is None else [default]
         number = None if offset is None else read_whole(syntax, offset, "how many rows away")
-        if function in {WindowFunction.LAG, WindowFunction.LEAD}:
+        if function in {AnswerWindowFunction.LAG, AnswerWindowFunction.LEAD}:
             number = 1 if number is None else number
         values = tuple(reader.alike(nodes))
         for value, one in zip(values, nodes, strict=True):
@@ -246,19 +246,19 @@ class Beyond:
         raise self.syntax.refuse(spec, _FRAME)
 
 
-_PLACES: dict[type[Node], WindowFunction] = {
-    exp.RowNumber: WindowFunction.ROW_NUMBER,
-    exp.Rank: WindowFunction.RANK,
-    exp.DenseRank: WindowFunction.DENSE_RANK,
-    exp.PercentRank: WindowFunction.PERCENT_RANK,
-    exp.CumeDist: WindowFunction.CUME_DIST,
+_PLACES: dict[type[Node], AnswerWindowFunction] = {
+    exp.RowNumber: AnswerWindowFunction.ROW_NUMBER,
+    exp.Rank: AnswerWindowFunction.RANK,
+    exp.DenseRank: AnswerWindowFunction.DENSE_RANK,
+    exp.PercentRank: AnswerWindowFunction.PERCENT_RANK,
+    exp.CumeDist: AnswerWindowFunction.CUME_DIST,
 }
-_VALUES: dict[type[Node], WindowFunction] = {
-    exp.Lag: WindowFunction.LAG,
-    exp.Lead: WindowFunction.LEAD,
-    exp.FirstValue: WindowFunction.FIRST_VALUE,
-    exp.LastValue: WindowFunction.LAST_VALUE,
-    exp.NthValue: WindowFunction.NTH_VALUE,
+_VALUES: dict[type[Node], AnswerWindowFunction] = {
+    exp.Lag: AnswerWindowFunction.LAG,
+    exp.Lead: AnswerWindowFunction.LEAD,
+    exp.FirstValue: AnswerWindowFunction.FIRST_VALUE,
+    exp.LastValue: AnswerWindowFunction.LAST_VALUE,
+    exp.NthValue: AnswerWindowFunction.NTH_VALUE,
 }
 _AGGREGATES: dict[type[Node], AggregateFunction] = {
     exp.Count: AggregateFunction.COUNT,
