@@ -32,7 +32,7 @@ def test_intervals_of_computed_numbers_cover_the_truth(question):
     engine = engine_of(rows, about)
     connection = duckdb.connect()
     connection.register("visits", rows)
-    truth = connection.sql(question).fetchone()
+    (truth,) = connection.sql(question).fetchall()
     plan = MeasurementPlan.of(read(question, about), Price(2, 1e-6))
     stream = Keystream(b"coverage of tables".ljust(32))
     with replaced(lambda: stream):
