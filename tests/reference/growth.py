@@ -223,6 +223,12 @@ def ends(choose, depth):
     return Call(Function.RIGHT, (grow(choose, Kind.TEXT, depth), count))
 
 
+def splits(choose, depth):
+    mark = Literal(choose.one(["a", "é", "ab", "aa", "'", "\U0010ffff"]), Kind.TEXT)
+    place = Literal(choose.one([1, 2, 3]), Kind.INTEGER)
+    return Call(Function.SPLIT_PART, (grow(choose, Kind.TEXT, depth), mark, place))
+
+
 def replacements(choose, depth):
     what = choose.one(["a", "é", "ab", "\x00", "aa", "a" * 9000, "'", "\u0301"])
     by = choose.one(["", "a", "é'", "aaa", "b" * 9000, "\U0010ffff"])
@@ -297,6 +303,7 @@ MAKERS = {
         calls([Kind.TEXT], Function.TRIM, Function.LTRIM, Function.RTRIM),
         several(Kind.TEXT, Function.CONCAT, *EXTREMES),
         substrings,
+        splits,
         ends,
         replacements,
         casts(Kind.INTEGER, Kind.TEXT),

@@ -142,7 +142,8 @@ class _Table:
     @property
     def reads(self) -> tuple[Expression, ...]:
         """The expressions in it."""
-        return ()
+        found = (getattr(self, one.name) for one in fields(cast("Any", self)) if one.init)
+        return tuple(part for one in found for part in _expressions(one))
 
     def nodes(self) -> "Iterator[ReleasedTable]":
         """All tables that it is made of, and itself."""
@@ -155,6 +156,22 @@ class _Table:
         """How many parts it has."""
         nodes = list(self.nodes())
         return len(nodes) + sum(one.size for node in nodes for one in node.reads)
+
+
+def _expressions(value: object) -> "Iterator[Expression]":
+    """The expressions in a field of a table."""
+    match value:
+        case tuple():
+            for part in value:
+                yield from _expressions(part)
+        case Named() | SortKey():
+            yield value.expression
+        case Aggregate():
+            yield from _expressions((value.arguments, value.where))
+        case AnswerWindow():
+            yield from value.reads
+        case _ if isinstance(value, Expression):
+            yield value
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,11 +216,6 @@ class ComputedTable(_Table):
         scope = self.source.columns
         self._settle((one.name, infer(one.expression, scope)) for one in self.outputs)
 
-    @property
-    def reads(self) -> tuple[Expression, ...]:
-        """The expressions in it."""
-        return tuple(one.expression for one in self.outputs)
-
 
 @dataclass(frozen=True, slots=True)
 class FilteredTable(_Table):
@@ -216,11 +228,6 @@ class FilteredTable(_Table):
         expect(self.condition, self.source.columns, Kind.BOOLEAN, "a condition")
         self._settle(self.source.columns.items())
 
-    @property
-    def reads(self) -> tuple[Expression, ...]:
-        """The expressions in it."""
-        return (self.condition,)
-
 
 @dataclass(frozen=True, slots=True)
 class WindowedTable(_Table):
@@ -232,11 +239,6 @@ class WindowedTable(_Table):
     def __post_init__(self) -> None:
         scope = self.source.columns
         self._settle([*scope.items(), *((one.name, one.type(scope)) for one in self.windows)])
-
-    @property
-    def reads(self) -> tuple[Expression, ...]:
-        """The expressions in it."""
-        return tuple(one for window in self.windows for one in window.reads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,12 +253,6 @@ class RegroupedTable(_Table):
         scope = self.source.columns
         keys = [(one.name, infer(one.expression, scope)) for one in self.keys]
         self._settle([*keys, *((one.name, aggregate_type(one, scope)) for one in self.aggregates)])
-
-    @property
-    def reads(self) -> tuple[Expression, ...]:
-        """The expressions in it."""
-        asked = [part for one in self.aggregates for part in (*one.arguments, one.where)]
-        return (*(key.expression for key in self.keys), *(one for one in asked if one is not None))
 
 
 class JoinKind(Enum):
@@ -285,11 +281,6 @@ class JoinedTables(_Table):
         self._settle([*sides[0].items(), *sides[1].items()])
         if self.on is not None:
             expect(self.on, self.columns, Kind.BOOLEAN, "ON")
-
-    @property
-    def reads(self) -> tuple[Expression, ...]:
-        """The expressions in it."""
-        return () if self.on is None else (self.on,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,11 +320,6 @@ class SortedTable(_Table):
     def cuts(self) -> bool:
         """Whether it leaves rows out."""
         return self.limit is not None or self.offset > 0
-
-    @property
-    def reads(self) -> tuple[Expression, ...]:
-        """The expressions in it."""
-        return tuple(one.expression for one in self.order)
 
 
 ReleasedTable: TypeAlias = (

@@ -23,15 +23,9 @@ from discreet.sql.reader.names import (
     scan_columns,
 )
 from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, SET_OPERATION, Refusal
+from discreet.sql.reader.released_from import join_answers, pivot, side_by_side
 from discreet.sql.reader.released_select import ReleasedSelect
-from discreet.sql.reader.released_tables import (
-    NO_FROM,
-    answer_of,
-    join_answers,
-    pivot,
-    program_of,
-    side_by_side,
-)
+from discreet.sql.reader.released_tables import NO_FROM, answer_of, program_of
 from discreet.sql.reader.released_values import (
     Answer,
     is_simple,

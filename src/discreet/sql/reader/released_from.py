@@ -1,0 +1,192 @@
+"""Answers in FROM: side by side under names of their own, joined, and pivoted."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+from sqlglot import exp
+
+from discreet.errors import InputError
+from discreet.plan.answer_program import Program
+from discreet.plan.expressions import Call, Column, Expression, Function, Literal
+from discreet.plan.kinds import Kind
+from discreet.plan.query import Aggregate, AggregateFunction
+from discreet.plan.reads import mentions
+from discreet.plan.relations import Named
+from discreet.plan.released_tables import (
+    ComputedTable,
+    JoinedTables,
+    JoinKind,
+    RegroupedTable,
+    is_single,
+)
+from discreet.sql.reader.aggregates import AggregateCall, Aggregates
+from discreet.sql.reader.expressions import ExpressionReader
+from discreet.sql.reader.names import Visible, fresh, resolve
+from discreet.sql.reader.refusals import Refusal
+from discreet.sql.reader.released_tables import answer_of, program_of
+from discreet.sql.reader.released_values import Answer
+from discreet.sql.reader.syntax import Node, Syntax
+
+# --- PIVOT ----------------------------------------------------------------------------------------
+
+
+def pivot(syntax: Syntax, answer: Answer, node: Node) -> Answer:
+    """PIVOT (SUM(n) FOR city IN ('Austin', 'Haifa')): a column for each listed value.
+
+    Rows are grouped by the columns that it does not name.
+    """
+    program = program_of(answer)
+    for part in _PIVOT_FLAGS:
+        syntax.part(node, part)
+    for made in syntax.parts(node, "columns"):  # names that the parser made up
+        syntax.part(made, "this")
+        syntax.part(made, "quoted")
+    asked, listed = syntax.parts(node, "expressions"), syntax.parts(node, "fields")
+    if node.args.get("unpivot") or len(listed) != 1 or not asked:
+        raise syntax.refuse(node, _PIVOT)
+    columns = [Visible(name, name, "") for name in program.table.columns]
+    meaning = lambda one: Column(resolve(syntax, one, columns).column)  # noqa: E731
+    reader = ExpressionReader(syntax, program.table.columns, meaning)
+    subject, values = syntax.part(listed[0], "this"), syntax.parts(listed[0], "expressions")
+    by = reader.checked(subject)
+    calls = [_pivoted(syntax, reader, one, columns) for one in asked]
+    read = mentions(by).union(*(mentions(a) for _, call in calls for a in call.arguments))
+    keys = tuple(Named(name, Column(name)) for name in program.table.columns if name not in read)
+    aggregates = []
+    for value in values:
+        of, literal = reader.alike([subject, value])
+        if not isinstance(literal, Literal):
+            raise syntax.refuse(value, _PIVOT)
+        where = reader.call(value, Function.EQUAL, of, literal)
+        label = str(literal.value).lower() if literal.kind is Kind.BOOLEAN else str(literal.value)
+        for suffix, call in calls:
+            name = label + suffix
+            measure = cast("AggregateFunction", call.measure)  # see _pivoted
+            aggregates.append(Aggregate(name, measure, call.arguments, where, call.level))
+    try:
+        table = RegroupedTable(program.table, keys, tuple(aggregates))
+    except InputError as error:
+        raise syntax.blame(node, error) from None
+    return answer_of(replace(program, table=table))
+
+
+def _pivoted(
+    syntax: Syntax, reader: ExpressionReader, node: Node, columns: Sequence[Visible]
+) -> tuple[str, AggregateCall]:
+    """An aggregate of PIVOT, and what the names of its columns end in."""
+    suffix = ""
+    if isinstance(node, exp.Alias):
+        suffix = f"_{syntax.word(syntax.part(node, 'alias')).text}"
+        node = syntax.part(node, "this")
+    asked = Aggregates(reader, columns, {}, per_person=False, released=True).ask_all(node)
+    if len(asked) != 1 or not isinstance(asked[0][0].measure, AggregateFunction):
+        raise syntax.refuse(node, _PIVOT)
+    return suffix, asked[0][0]
+
+
+# --- FROM -----------------------------------------------------------------------------------------
+
+
+def side_by_side(answer: Answer, number: int, taken: set[str]) -> tuple[Program, list[Visible]]:
+    """An answer in FROM, its columns under names that no other answer there has."""
+    program = program_of(answer)
+    names = {column: fresh(column, taken) for column in program.table.columns}
+    if any(old != new for old, new in names.items()):
+        renamed = tuple(Named(new, Column(old)) for old, new in names.items())
+        program = replace(program, table=ComputedTable(program.table, renamed))
+    source = answer.source or f"(subquery {number})"
+    return program, [Visible(old, new, source) for old, new in names.items()]
+
+
+def join_answers(
+    syntax: Syntax,
+    left: tuple[Program, list[Visible]],
+    right: tuple[Program, list[Visible]],
+    node: Node,
+) -> tuple[Program, list[Visible]]:
+    """JOIN of two answers: on any condition over both."""
+    side, kind = (str(syntax.part(node, part) or "").upper() for part in ("side", "kind"))
+    if kind not in {"", "INNER", "OUTER", "CROSS"} or side not in {"", "LEFT", "RIGHT", "FULL"}:
+        raise syntax.refuse(node, _JOIN)
+    (first, ours), (second, theirs) = left, right
+    columns = [*ours, *theirs]
+    types = {**first.table.columns, **second.table.columns}
+    on, using = syntax.part(node, "on"), syntax.parts(node, "using")
+    condition: Expression | None = None
+    if on is not None:
+        reader = ExpressionReader(
+            syntax, types, lambda one: Column(resolve(syntax, one, columns).column), clause="ON"
+        )
+        condition = reader.checked(on)
+    elif using:
+        if side == "FULL":
+            raise syntax.refuse(node, _JOIN)
+        condition, columns = _using(syntax, ours, theirs, using, right_first=side == "RIGHT")
+    if condition is None and _crosses(first) and _crosses(second, itself=True):
+        raise syntax.refuse(node, _CROSS)
+    keep = JoinKind.FULL if side == "FULL" else JoinKind.LEFT if side else JoinKind.INNER
+    try:
+        if side == "RIGHT":
+            return second.beside(first, keep, condition), columns
+        return first.beside(second, keep, condition), columns
+    except InputError as error:
+        raise syntax.blame(node, error) from None
+
+
+def _crosses(program: Program, *, itself: bool = False) -> bool:
+    """Whether tables of several rows stand beside each other, each row with each; or it is one."""
+    if itself:
+        return not is_single(program.table, program.queries, surely=False)
+    return any(
+        isinstance(one, JoinedTables)
+        and one.on is None
+        and not any(is_single(side, program.queries, surely=False) for side in one.inputs)
+        for one in program.table.nodes()
+    )
+
+
+def _using(
+    syntax: Syntax,
+    ours: Sequence[Visible],
+    theirs: Sequence[Visible],
+    using: Sequence[Node],
+    *,
+    right_first: bool,
+) -> tuple[Expression, list[Visible]]:
+    """Equal columns; the side that keeps all its rows shows them."""
+    pairs = []
+    for one in using:
+        word = syntax.word(one)
+        found = [next((c for c in side if word.names(c.name)), None) for side in (ours, theirs)]
+        if found[0] is None or found[1] is None:
+            raise syntax.refuse(one, Refusal("unknown_column", f"no {word.text} on both sides"))
+        pairs.append((found[0], found[1]))
+    hidden = {pair[0 if right_first else 1].column for pair in pairs}
+    columns = [replace(c, hidden=c.hidden or c.column in hidden) for c in (*ours, *theirs)]
+    equal = [Call(Function.EQUAL, (Column(a.column), Column(b.column))) for a, b in pairs]
+    return equal[0] if len(equal) == 1 else Call(Function.AND, tuple(equal)), columns
+
+
+_PIVOT_FLAGS = (
+    *("unpivot", "default_on_null", "identify_pivot_strings", "prefixed_pivot_columns"),
+    "pivot_column_naming",
+)
+_PIVOT = Refusal(
+    "pivot",
+    "a PIVOT that does not list the values of one column",
+    "the columns of an answer have to be known before it is priced",
+    "write PIVOT (SUM(n) FOR city IN ('Austin', 'Haifa')) after a grouped subquery",
+)
+_CROSS = Refusal(
+    "join",
+    "three answers stand beside each other without a condition",
+    "each row of one with each of the others is more rows than anybody reads",
+    "write JOIN ... ON a.city = b.city",
+)
+_JOIN = Refusal(
+    "join",
+    "a join of answers that is not INNER, LEFT, RIGHT, FULL ... ON, or CROSS",
+    "answers are joined on conditions",
+    "write JOIN ... ON a.city = b.city",
+)
