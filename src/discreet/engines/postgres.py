@@ -37,7 +37,7 @@ _SETTINGS = (
     "SET default_transaction_read_only = on; SET search_path = pg_catalog, pg_temp; "
     "SET TimeZone = 'UTC'; SET DateStyle = ISO; SET standard_conforming_strings = on; "
     "SET extra_float_digits = 1; SET client_encoding = 'UTF8'; SET jit = off; "
-    "SET cursor_tuple_fraction = 1; SET client_min_messages = error; "
+    "SET work_mem = '64MB'; SET cursor_tuple_fraction = 1; SET client_min_messages = error; "
     "SET idle_in_transaction_session_timeout = 0"
 )
 _OIDS = {16: Kind.BOOLEAN, 20: Kind.INTEGER, 23: Kind.INTEGER, 701: Kind.REAL, 25: Kind.TEXT}
@@ -212,7 +212,10 @@ class PostgresSession:
             if name in words:
                 needed.append(f"{name} AS {of}")
                 words |= set(_WORD.findall(of))
-        return f"WITH {', '.join(reversed(needed))} {text}" if needed else text
+        if not needed:
+            return text
+        more = f", {text[5:]}" if text.startswith("WITH ") else f" {text}"
+        return f"WITH {', '.join(reversed(needed))}{more}"
 
     def _renamed(self, select: str) -> str:
         """A statement that reads what has each name now."""

@@ -7,8 +7,11 @@ Scaling by a power of two is exact, and tells which results do not fit before th
 """
 
 import re
+import struct
+from bisect import bisect_left
 from collections.abc import Callable
-from functools import partial
+from fractions import Fraction
+from functools import lru_cache, partial
 from typing import Final
 
 from discreet.plan.expressions import Function
@@ -17,6 +20,9 @@ REAL: Final = "DOUBLE PRECISION"
 INFINITE: Final = f"CAST('Infinity' AS {REAL})"
 NOT_A_NUMBER: Final = f"CAST('NaN' AS {REAL})"
 _CONSTANT = re.compile(rf"CAST\('([-+.e0-9]+)' AS {REAL}\)")
+_TOP = 0x7FEF_FFFF_FFFF_FFFF  # the bits of the largest double
+_NOTHING = 2.0**970  # half a step of the largest double
+_INFINITE_FROM, _ZERO_TO = Fraction(2**1024 - 2**970), Fraction(1, 2**1075)
 _LARGEST = 2.0**1023 * (2 - 2.0**-52)
 _LOG_LARGEST, _LOG_LEAST = 709.782712893384, -745.1332191019411
 
@@ -28,18 +34,59 @@ def double(value: float) -> str:
 
 def guarded(function: Function, *operands: str) -> str:
     """An operation that raises on no operands, each of which is written several times."""
+    constant = _CONSTANT.fullmatch(operands[-1])
+    if constant and len(operands) == 2:
+        return _with_constant(function, operands[0], float(constant[1]))
     return _RULES[function](*operands)
 
 
+def scaled(text: str, start: float, factor: float) -> str | None:
+    """(text - start) * factor, known to fit, where it cannot raise; otherwise None."""
+    if abs(start) < _NOTHING and factor >= 1:
+        return f"(({text} - {double(start)}) * {double(factor)})"
+    return None
+
+
+def _with_constant(function: Function, x: str, y: float) -> str:
+    """An operation with a constant: the doubles on which it raises begin at a known size.
+
+    A sum with less than half a step of the largest double always fits. A product or quotient
+    that is no less than x can be infinite, another one 0.
+    """
+    sign, text = function.value, double(y)
+    if function in {Function.ADD, Function.SUBTRACT}:
+        plain = abs(y) < _NOTHING
+        return f"{x} {sign} {text}" if plain else _RULES[function](x, text)
+    if y == 0:
+        return f"{x} * {text}" if sign == "*" else f"{NOT_A_NUMBER} + {x}"
+    grows = (abs(y) >= 1) is (sign == "*")
+    end = _end(y, sign, grows=grows)
+    if grows:
+        inside, past = f"abs({x}) <= {double(end)}", _signed(f"({x} > 0) = ({y > 0})")
+    else:
+        inside, past = f"abs({x}) >= {double(end)}", double(0)
+    return f"CASE WHEN {inside} THEN {x} {sign} {text} WHEN {x} IS NOT NULL THEN {past} END"
+
+
+@lru_cache(maxsize=1024)
+def _end(y: float, sign: str, *, grows: bool) -> float:
+    """The largest double whose product or quotient is finite, or the least where it is not 0."""
+    size = Fraction(abs(y)) if sign == "*" else 1 / Fraction(abs(y))
+
+    def past(bits: int) -> bool:
+        (x,) = struct.unpack("<d", struct.pack("<q", bits))
+        exact = Fraction(x) * size
+        return exact >= _INFINITE_FROM if grows else exact > _ZERO_TO
+
+    found = bisect_left(range(_TOP + 1), x=True, key=past) - grows
+    (end,) = struct.unpack("<d", struct.pack("<q", min(found, _TOP)))
+    return float(end)
+
+
 def _within(texts: tuple[str, ...], low: float, high: float) -> str:
-    """Whether sizes lie in an interval; of constants that is known, and nothing is written."""
-    asked = []
-    for text in texts:
-        found = _CONSTANT.fullmatch(text)
-        if not (found and low <= abs(float(found[1])) <= high):
-            least = f"abs({text}) >= {double(low)} AND " if low else ""
-            asked.append(f"{least}abs({text}) <= {double(high)}")
-    return " AND ".join(asked) or "TRUE"
+    """Whether sizes lie in an interval."""
+    least = [f"abs({text}) >= {double(low)}" for text in texts if low]
+    return " AND ".join([*least, *(f"abs({text}) <= {double(high)}" for text in texts)])
 
 
 def _signed(condition: str) -> str:

@@ -10,7 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from discreet.engines.grammar import DAY, GRAMMAR, MOMENT
-from discreet.engines.postgres_arithmetic import INFINITE, REAL, double, guarded, out_of_reach
+from discreet.engines.postgres_arithmetic import (
+    INFINITE,
+    REAL,
+    double,
+    guarded,
+    out_of_reach,
+    scaled,
+)
 from discreet.engines.postgres_types import read_stored
 from discreet.errors import QueryRefused
 from discreet.plan.expressions import Function, Unit
@@ -127,6 +134,10 @@ class PostgresDialect(Dialect):
     def real(self, function: Function, *operands: str) -> str:
         """Guarded: see `postgres_arithmetic`."""
         return self.let(operands, lambda *names: f"({guarded(function, *names)})")
+
+    def scaled(self, text: str, start: float, factor: float) -> str:
+        """Most factors need no guard."""
+        return scaled(text, start, factor) or super().scaled(text, start, factor)
 
     def is_finite(self, text: str) -> str:
         """NaN is above infinity here."""

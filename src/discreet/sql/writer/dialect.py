@@ -224,6 +224,11 @@ class Dialect(ABC):
             return f"{function.value}({operands[0]})"
         return f"({operands[0]} {function.value} {operands[1]})"
 
+    def scaled(self, text: str, start: float, factor: float) -> str:
+        """(text - start) * factor of doubles, where it lies between -2^63 and 2^63."""
+        away = self.real(Function.SUBTRACT, text, self.double(start))
+        return self.real(Function.MULTIPLY, away, self.double(factor))
+
     @abstractmethod
     def is_finite(self, text: str) -> str:
         """Whether a double is neither NaN nor infinite; NULL for NULL."""
