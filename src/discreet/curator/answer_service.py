@@ -22,7 +22,14 @@ from discreet.curator.order_kinds import kind_of
 from discreet.curator.planned_orders import PlannedOrder, QuoteContext, UnpricedOrder
 from discreet.curator.pricing import Offer
 from discreet.curator.release_schedule import AT_ONCE, ReleaseSchedule
-from discreet.errors import DiscreetError, InputError, InvariantBroken, LedgerError, QueryRefused
+from discreet.errors import (
+    DiscreetError,
+    InputError,
+    InvariantBroken,
+    LedgerError,
+    QueryRefused,
+    ServiceError,
+)
 from discreet.plan.remembered import remember
 from discreet.privacy import Neighbours
 
@@ -81,7 +88,8 @@ class AnswerService:
     Edge cases:
         What fails while data is read has failed for good, in one way whatever the data. What fails
         later is tried again by the next to ask, from the same measurements. A crash before they
-        were stored told nobody anything: the next to ask measures again.
+        were stored told nobody anything, nor did a server that broke off: the next to ask measures
+        again.
     """
 
     def __init__(self, ledger: Ledger, data_store: DataStore, neighbours: Neighbours) -> None:
@@ -106,7 +114,8 @@ class AnswerService:
         used = self._data_store.check(names)
         self.check_said(used)
         self._check_work(unpriced)
-        at = QuoteContext(analyst, dataset, registry.version(used), touched, self._neighbours)
+        version, dialect = registry.version(used), self._data_store.dialect(names)
+        at = QuoteContext(analyst, dataset, version, touched, self._neighbours, dialect)
         return Offer(unpriced.plan(at), at, unpriced.asked)
 
     def _check_work(self, unpriced: UnpricedOrder[PlannedOrder]) -> None:
@@ -204,21 +213,28 @@ class AnswerService:
         if self._ledger.failed((receipt.sequence,)):  # it was cancelled while it waited
             return replace(receipt, state=State.FAILED)
         self._ledger.check_failures(receipt.order)
-        engine, seconds = self._data_store.open(), planned.seconds(self._data_store.bound_work)
+        engine = self._data_store.open(planned.tables)
+        seconds = planned.seconds(self._data_store.bound_work)
         began, steps = time.monotonic(), pace.steps(seconds)
-        until, measured = pace.stop(began, steps), None
+        until, measured, lost = pace.stop(began, steps), None, None
         self._running[receipt.sequence] = until
         try:
             # Whatever goes wrong once data is read may depend on data: it all ends in one way, and
             # nothing of it is passed on.
             with suppress(Exception), pace.engine(seconds):
-                measured = planned.measure(engine, until)
+                try:
+                    measured = planned.measure(engine, until)
+                except ServiceError as gone:  # nothing was drawn that anybody saw
+                    lost = gone
             overran = until is not None and time.monotonic() > until.moment
-            self._check_version(receipt, planned)  # nobody swapped a file meanwhile
+            if lost is None:
+                self._check_version(receipt, planned)  # nobody swapped a file meanwhile
         finally:
             # It can be cancelled as long as nothing is stored, and looks the same all that time.
             pace.hold(began, steps, until)
             self._running.pop(receipt.sequence, None)
+        if lost is not None and not overran:
+            raise lost
         if measured is None or overran:
             return self._give_up(receipt)
         return self._ledger.keep(receipt, measured)
@@ -281,7 +297,7 @@ class AnswerService:
         planned = self._planned(receipt)
         self._check_version(receipt, planned)
         _check_planned(receipt, planned)
-        return planned, self._data_store.open()
+        return planned, self._data_store.open(planned.tables)
 
     def _check_version(self, receipt: Receipt, planned: PlannedOrder) -> None:
         used = self._data_store.check(planned.tables)

@@ -28,7 +28,6 @@ from discreet.curator.planned_orders import (
 )
 from discreet.curator.pricing import Terms
 from discreet.curator.stored_orders import StoredOrder, names_of
-from discreet.engines.default import DefaultEngine
 from discreet.engines.engine import Deadline, Engine
 from discreet.errors import DiscreetError, InputError
 from discreet.plan import canonical
@@ -231,7 +230,7 @@ def plan_query(question: Query, terms: Terms, at: QuoteContext) -> QueryOrder:
             noise_kinds=noise_kinds,
             measure=measure,
         )
-    return _planned(query, price, about, noise_kinds, measure)
+    return _planned(query, price, about, noise_kinds, measure, at.dialect)
 
 
 @remember(512, parts_in)
@@ -241,10 +240,11 @@ def _planned(
     about: Neighbours,
     noise_kinds: tuple[NoiseKind, ...],
     measure: Measure,
+    dialect: Dialect,
 ) -> QueryOrder:
     """The plan of a question; what cannot be compiled is refused now, whatever the limits."""
     plan = MeasurementPlan.of(query, price, about, noise_kinds, measure)
-    plan.statements(DefaultEngine.dialect)
+    plan.statements(dialect)
     return QueryOrder(plan)
 
 

@@ -66,10 +66,16 @@ class PostgresEngine:
     dialect = PostgresDialect()
 
     def __init__(self, address: str) -> None:
-        self.address = check_address(address)
+        self._address = check_address(address)
         self._schema = Schema({})
         self._sources: dict[str, str] = {}
         self._physical: dict[str, dict[str, str]] = {}
+        self._views: dict[str, str] = {}
+
+    @property
+    def address(self) -> str:
+        """As it was given."""
+        return self._address
 
     def describe(self, source: str) -> Description:
         """The columns of a table, from the catalogue."""
@@ -112,7 +118,7 @@ class PostgresEngine:
         import psycopg  # noqa: PLC0415 - an extra
 
         with _quiet():
-            connection = psycopg.connect(self.address, autocommit=True, prepare_threshold=None)
+            connection = psycopg.connect(self._address, autocommit=True, prepare_threshold=None)
         try:
             with _quiet():
                 connection.execute(f"{_SETTINGS}; SET statement_timeout = {_MOST_MS}")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from discreet.curator.canonical_json import named
 from discreet.curator.data import intake, registry
@@ -18,7 +18,8 @@ from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.witness import sync_file
 from discreet.engines.default import DefaultEngine, save
 from discreet.engines.engine import Engine
-from discreet.errors import EngineError, InputError, LedgerError
+from discreet.engines.remote_tables import RemoteEngine, engine_at
+from discreet.errors import EngineError, InputError, LedgerError, QueryRefused
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Query
 from discreet.plan.relations import tables_of
@@ -33,8 +34,11 @@ from discreet.plan.schema import (
 )
 from discreet.plan.work import Work, bound_work
 from discreet.rationals import whole
+from discreet.sql.writer.dialect import Dialect
 
 _MEMORY = "memory"
+_LABEL = "label:"
+"""What a fingerprint begins with that the owner stated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,7 @@ class DataStore:
     def __init__(self, folder: Folder | None) -> None:
         self._folder = folder
         self._frames: dict[str, Any] = {}
+        self._sessions: dict[str, Any] = {}
         self._tables = Registry({}) if folder is None else folder.tables()
         self.renew()
         FORKS.renew_in_child(self)
@@ -79,7 +84,7 @@ class DataStore:
     def renew(self) -> None:
         """Look at the folder and open files when next needed; nothing of that outlives a fork."""
         self._lock = threading.RLock()
-        self._engine: Engine | None = None
+        self._engines: dict[str, Engine] = {}
         self._stamp: tuple[int, int, int] | None = None
 
     @property
@@ -101,17 +106,33 @@ class DataStore:
     def check(self, names: Iterable[str]) -> list[Registration]:
         """The tables a question reads; InputError if the data of one is not what was added."""
         used = self.tables.used(names)
+        _place_of(used)
         for one in used:
             if one.table.name not in self._frames:
-                fresh = registry.check_unchanged(one)
+                fresh = self._check_remote(one) if one.address else registry.check_unchanged(one)
                 if fresh is not one:
                     self._restamp(fresh)
         return used
 
+    def _check_remote(self, one: Registration) -> Registration:
+        """Refuse a table whose rows are others than those that were added; its newest stamp."""
+        if one.fingerprint.startswith(_LABEL):
+            return one
+        engine = self._remote(one.address)
+        now = engine.stamp(one.table.name)
+        if now == one.stamp:
+            return one
+        if engine.digest(one.table.name) == one.fingerprint:
+            return replace(one, stamp=now)
+        raise registry.changed(one)
+
     def check_content(self) -> None:
         """Read all files through; LedgerError where one is not what was added."""
         for one in self.tables.tables.values():
-            if one.table.name not in self._frames:
+            if one.address and not one.fingerprint.startswith(_LABEL):
+                if self._remote(one.address).digest(one.table.name) != one.fingerprint:
+                    raise registry.damaged(one)
+            elif not one.address and one.table.name not in self._frames:
                 registry.check_content(one)
 
     def _restamp(self, fresh: Registration) -> None:
@@ -122,30 +143,42 @@ class DataStore:
             with suppress(LedgerError, OSError):  # where nothing can be written, it is read again
                 self._folder.restamp(fresh)
 
-    def open(self) -> Engine:
-        """An engine over all tables, made when first needed.
+    def dialect(self, names: Iterable[str]) -> Dialect:
+        """How the engine of these tables writes SQL."""
+        address = _place_of(self.tables.used(names))
+        if not address:
+            return DefaultEngine.dialect
+        return engine_at(address, self._sessions.get(address)).dialect
+
+    def open(self, names: Iterable[str]) -> Engine:
+        """The engine that has these tables and all others of its place, made when first needed.
 
         While the file of one table is gone or damaged, those that do not need it are still there.
         """
+        address = _place_of(self.tables.used(names))
         with self._lock:
-            if self._engine is not None:
-                return self._engine
-            tables = self.tables
+            if address in self._engines:
+                return self._engines[address]
+            tables = self.tables.at(address)
             try:
-                self._engine = self._opened(tables)
+                self._engines[address] = self._opened(tables, address)
             except EngineError:
                 sound = tables.sound(kept=self._frames)
                 if len(sound.tables) == len(tables.tables):
                     raise
-                return self._opened(sound)  # and again next time, when all may be there
-            return self._engine
+                return self._opened(sound, address)  # and again next time, when all may be there
+            return self._engines[address]
+
+    def _remote(self, address: str) -> RemoteEngine:
+        tables = [name for name, one in self.tables.tables.items() if one.address == address]
+        return cast("RemoteEngine", self.open(tables[:1]))
 
     def close(self) -> None:
-        """Let go of files."""
+        """Let go of files and connections."""
         with self._lock:
-            if self._engine is not None:
-                self._engine.close()
-                self._engine = None
+            for engine in self._engines.values():
+                engine.close()
+            self._engines = {}
 
     def look(
         self, name: str, source: Any, said: ColumnDeclarations, source_table: str | None
@@ -166,21 +199,31 @@ class DataStore:
         dataset: str | None,
         settle: Callable[[Registration], int],
         max_table_rows: int | None = None,
+        version_label: str | None = None,
     ) -> None:
         """Keep one more table; one that cannot be read, or whose keys repeat, is refused.
 
         `settle` is called once nothing is left to refuse, before the table can be asked about, and
         gives the number of the entry that proves it. `max_table_rows` is a public bound on its
-        rows; None takes the next power of ten. Questions are answered meanwhile: only `settle`
+        rows; None takes the next power of ten. `version_label` stands for the rows of a table on a
+        server, in place of a digest. Questions are answered meanwhile: only `settle`
         keeps others out.
         """
         self.tables.check_free(table.name)
-        one = self._place(table, incoming, dataset)
+        one = self._place(table, incoming, dataset, version_label)
+        if incoming.remote is not None and incoming.remote.session is not None:
+            self._sessions[one.address] = incoming.remote.session
         frames = {table.name: incoming.rows} if one.source == _MEMORY else {}
         try:
             before = self.tables
-            engine = self._opened(_checked(before, one), frames)
+            engine = self._opened(_checked(before, one).at(one.address), one.address, frames)
             engine.check_readable(table)
+            if one.address and not one.fingerprint:
+                remote = cast("RemoteEngine", engine)
+                stamp = remote.stamp(
+                    table.name
+                )  # before: what changes meanwhile is looked at again
+                one = replace(one, fingerprint=remote.digest(table.name), stamp=stamp)
             rows = _bound_rows(engine.row_count(table.name), max_table_rows, table.name)
             with self._lock, nullcontext() if self._folder is None else self._folder.held():
                 fresh = self.tables
@@ -188,16 +231,17 @@ class DataStore:
                 known = replace(one, max_table_rows=rows)
                 known = replace(known, entry=settle(known))
                 self._keep(fresh.with_table(known), frames)
-                self._engine = engine if fresh is before else None
+                if fresh is before:
+                    self._engines[one.address] = engine
         except BaseException:
-            if self._folder is not None and incoming.reference is None:
+            if self._folder is not None and incoming.reference is None and not one.address:
                 Path(one.source).unlink(missing_ok=True)  # nobody is told that it is here
             raise
 
     def max_table_rows(self, name: str) -> int:
         """The public bound on the rows of a table."""
         stated = self.tables.tables[name].max_table_rows
-        return stated or registry.table_rows(self.open().row_count(name))
+        return stated or registry.table_rows(self.open([name]).row_count(name))
 
     def bound_work(self, query: Query) -> Work:
         """What answering a question can take, by the public bounds on the rows of its tables."""
@@ -212,9 +256,22 @@ class DataStore:
         self._replace(tables)
 
     def _place(
-        self, table: Table | PublicTable, incoming: intake.Incoming, dataset: str | None
+        self,
+        table: Table | PublicTable,
+        incoming: intake.Incoming,
+        dataset: str | None,
+        label: str | None,
     ) -> Registration:
-        path = incoming.reference
+        path, remote = incoming.reference, incoming.remote
+        if remote is not None:
+            known = "" if label is None else f"{_LABEL}{named(label, 'version label')}"
+            return Registration(table, remote.address, known, dataset, source_table=remote.table)
+        if label is not None:
+            raise InputError(
+                f"a version label for {table.name}",
+                why="files and frames are known by their content",
+                fix="leave version_label out",
+            )
         if path is None and self._folder is None:
             return Registration(table, _MEMORY, _MEMORY, dataset)
         if path is None:
@@ -228,9 +285,15 @@ class DataStore:
         before = registry.stamp(path)  # what changes meanwhile is read again when it is asked about
         return Registration(table, str(path), registry.fingerprint(path), dataset, before)
 
-    def _opened(self, tables: Registry, new: Mapping[str, Any] | None = None) -> Engine:
-        engine, frames = DefaultEngine(), {**self._frames, **(new or {})}
-        sources = {name: frames.get(name, one.source) for name, one in tables.tables.items()}
+    def _opened(
+        self, tables: Registry, address: str, new: Mapping[str, Any] | None = None
+    ) -> Engine:
+        frames = {**self._frames, **(new or {})}
+        sources = {
+            name: one.source_table or frames.get(name, one.source)
+            for name, one in tables.tables.items()
+        }
+        engine = engine_at(address, self._sessions.get(address)) if address else DefaultEngine()
         try:
             engine.open(tables.schema, sources)
         except BaseException:
@@ -239,13 +302,33 @@ class DataStore:
         return engine
 
     def _replace(self, tables: Registry) -> None:
-        # An engine that still answers questions is let go of when it has answered them.
-        self._tables, self._engine = tables, None
+        # Engines that still answer questions are let go of when they have answered them.
+        self._tables, self._engines = tables, {}
+
+
+def _place_of(used: Iterable[Registration]) -> str:
+    """The address of the server that has tables, empty for files; QueryRefused if they are two."""
+    found = sorted({one.address for one in used})
+    if len(found) <= 1:
+        return "".join(found)
+    raise QueryRefused(
+        "a question about tables of several engines",
+        why="one engine computes it, and has to have all of them",
+        fix="ask about tables of one place, or add public ones there too",
+        code="engines",
+    )
 
 
 def _checked(before: Registry, one: Registration) -> Registry:
     """The tables with one more, whose people have to be those of its dataset."""
     fresh = before.with_table(one)
+    others = {t.address for t in fresh.tables.values() if one.dataset and t.dataset == one.dataset}
+    if len(others) > 1:
+        raise InputError(
+            f"{one.table.name} is on another engine than the tables of {one.dataset}",
+            why="one dataset lives on one engine",
+            fix="put it where the others are, or add it as a dataset of its own",
+        )
     check_people(fresh, one)
     _check_units(fresh, one)
     return fresh

@@ -171,7 +171,10 @@ class Folder:
 def _located(tables: Registry, where: Callable[[str], str]) -> Registry:
     """The same tables with their sources named otherwise."""
     return Registry(
-        {name: replace(one, source=where(one.source)) for name, one in tables.tables.items()}
+        {
+            name: one if one.address else replace(one, source=where(one.source))
+            for name, one in tables.tables.items()
+        }
     )
 
 

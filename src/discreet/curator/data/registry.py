@@ -32,6 +32,7 @@ class Registration:
     `entry` is the number of the entry in the ledger that proves it; 0 where that was not kept.
     `max_table_rows` is a public bound on the rows of the table, which estimates of time rest on; 0
     where it was added before there were any (`DataStore.max_table_rows` then derives it).
+    `source_table` is its full name on the server whose address is `source`; empty for files.
     """
 
     table: Table | PublicTable
@@ -41,6 +42,12 @@ class Registration:
     stamp: str = ""
     entry: int = 0
     max_table_rows: int = 0
+    source_table: str = ""
+
+    @property
+    def address(self) -> str:
+        """The server that has the rows; empty for files and frames."""
+        return self.source if self.source_table else ""
 
     @property
     def said(self) -> dict[str, Any]:
@@ -109,7 +116,13 @@ class Registry:
 
     def sound(self, kept: Collection[str]) -> "Registry":
         """The tables whose files are what was added; those in `kept` have none."""
-        return self._only(lambda one: one.table.name in kept or is_unchanged(one))
+        return self._only(
+            lambda one: bool(one.address) or one.table.name in kept or is_unchanged(one)
+        )
+
+    def at(self, address: str) -> "Registry":
+        """The tables on one server, or all files and frames."""
+        return self._only(lambda one: one.address == address)
 
     def _only(self, wanted: Callable[[Registration], bool]) -> "Registry":
         """Some tables, without those whose key paths lead to others."""
@@ -189,10 +202,15 @@ def check_unchanged(registration: Registration) -> Registration:
             return registration
         if fingerprint(path) == registration.fingerprint:
             return dataclasses.replace(registration, stamp=now)
-    raise InputError(
+    raise changed(registration)
+
+
+def changed(registration: Registration) -> InputError:
+    """The error for data that is not what was added."""
+    return InputError(
         f"the data behind {registration.table.name} has changed or is gone",
         why="a new version of the data is new data, with a budget of its own to be decided",
-        fix="put the file back, or ask the owner to add the new data under a new name",
+        fix="put it back, or ask the owner to add the new data under a new name",
     )
 
 
@@ -200,11 +218,16 @@ def check_content(registration: Registration) -> None:
     """Read a file through: disks forget bits without changing any stamp."""
     path = Path(registration.source)
     if not path.is_file() or fingerprint(path) != registration.fingerprint:
-        raise LedgerError(
-            f"the data behind {registration.table.name} is not what was added",
-            why="its file is gone, or its content has changed, on purpose or by its disk",
-            fix="put the file back from an intact copy; answers since then rest on other data",
-        )
+        raise damaged(registration)
+
+
+def damaged(registration: Registration) -> LedgerError:
+    """The error for content that is not what was added."""
+    return LedgerError(
+        f"the data behind {registration.table.name} is not what was added",
+        why="its file is gone, or its content has changed, on purpose or by its disk",
+        fix="put the file back from an intact copy; answers since then rest on other data",
+    )
 
 
 def is_unchanged(registration: Registration) -> bool:
@@ -255,6 +278,7 @@ def write_whole(path: Path, facts: Mapping[str, Any]) -> None:
 def _facts(one: Registration) -> dict[str, Any]:
     kept: dict[str, Any] = {"source": one.source, "fingerprint": one.fingerprint}
     kept |= {"stamp": one.stamp, "entry": one.entry, "max_table_rows": one.max_table_rows}
+    kept |= {"source_table": one.source_table} if one.source_table else {}
     return {**kept, **table_facts(one.table, one.dataset)}
 
 
@@ -287,6 +311,7 @@ def _registration(facts: Mapping[str, Any]) -> Registration:
         facts["stamp"],
         facts.get("entry", 0),
         facts.get("max_table_rows", 0),
+        facts.get("source_table", ""),
     )
 
 
