@@ -74,8 +74,9 @@ class DuckDBDialect(Dialect):
         del kind
         return f"CAST({text} AS HUGEINT)"
 
-    def sum(self, text: str, where: str = "") -> str:
+    def sum(self, text: str, where: str = "", *, wide: bool = False) -> str:
         """In 128 bits already."""
+        del wide
         return f"SUM({text}){where}"
 
     def bits(self, text: str) -> str:

@@ -93,5 +93,5 @@ def render_digest(
         dialect.encoded(dialect.identifier(name), of.kind) for name, of in table.columns.items()
     ]
     hashed = f"SELECT {dialect.keyed_hash('rows', encoded)} AS h FROM ({rows}) AS r"
-    sums = ", ".join(dialect.sum(half.format(h="h", at=at)) for at in (1, 17))
+    sums = ", ".join(dialect.sum(half.format(h="h", at=at), wide=True) for at in (1, 17))
     return f"SELECT COUNT(*), {sums} FROM ({hashed}) AS t"

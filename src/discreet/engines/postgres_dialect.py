@@ -107,8 +107,9 @@ class PostgresDialect(Dialect):
 
         return self.let([text], body)
 
-    def sum(self, text: str, where: str = "") -> str:
+    def sum(self, text: str, where: str = "", *, wide: bool = False) -> str:
         """Wide already."""
+        del wide
         return f"SUM({text}){where}"
 
     def extreme(self, which: str, text: str, kind: Kind, where: str = "") -> str:

@@ -154,8 +154,9 @@ class Dialect(ABC):
     def wide(self, text: str, kind: Kind = Kind.INTEGER) -> str:
         """A whole number of up to 2^64, INTEGER or REAL, as an integer of 128 bits or more."""
 
-    def sum(self, text: str, where: str = "") -> str:
-        """The sum of integers of 64 bits or wide ones, wide; `where` is nothing or a FILTER."""
+    def sum(self, text: str, where: str = "", *, wide: bool = False) -> str:
+        """The sum of integers of 64 bits, or `wide` ones, wide; `where` is nothing or a FILTER."""
+        del wide
         return f"SUM({self.wide(text)}){where}"
 
     def extreme(self, which: str, text: str, kind: Kind, where: str = "") -> str:
