@@ -152,6 +152,10 @@ class PostgresDialect(Dialect):
             lambda it: self.only_if(f"{it} >= {low} AND {it} < {high}", f"CAST({it} AS BIGINT)"),
         )
 
+    def nearest(self, text: str) -> str:
+        """The cast rounds halves to even."""
+        return f"CAST({text} AS BIGINT)"
+
     def whole(self, function: Function, text: str) -> str:
         """`round` takes halves to even here."""
         if function is not Function.ROUND:

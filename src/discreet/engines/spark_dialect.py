@@ -165,6 +165,10 @@ class SparkDialect(Dialect):
             ),
         )
 
+    def nearest(self, text: str) -> str:
+        """`rint` takes halves to even."""
+        return f"CAST(rint({text}) AS BIGINT)"
+
     def whole(self, function: Function, text: str) -> str:
         """`floor` and `ceil` are integers of 64 bits, which large doubles are not."""
 

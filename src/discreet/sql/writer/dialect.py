@@ -238,6 +238,10 @@ class Dialect(ABC):
     def to_integer(self, text: str) -> str:
         """A double as INTEGER, halves to even; NULL where it is none."""
 
+    def nearest(self, text: str) -> str:
+        """A double between -2^63 and 2^63 as INTEGER, halves to even."""
+        return self.to_integer(text)
+
     @abstractmethod
     def whole(self, function: Function, text: str) -> str:
         """FLOOR, CEIL or ROUND (halves away from 0) of a double, a double."""

@@ -18,7 +18,7 @@ def on_grid(text: str, grid: Grid, dialect: Dialect) -> str:
     are IEEE operations, the same on every engine.
     """
     return _rounded(
-        text, grid.centre, 1 / grid.step, dialect.to_integer, -grid.reach, grid.reach, dialect
+        text, grid.centre, 1 / grid.step, dialect.nearest, -grid.reach, grid.reach, dialect
     )
 
 
@@ -27,7 +27,7 @@ def cell(text: str, low: float, high: float, cells: int, dialect: Dialect) -> st
     scale = cells / (high - low) if cells > 1 else 0.0
 
     def floor(it: str) -> str:
-        return dialect.to_integer(dialect.whole(Function.FLOOR, it))
+        return dialect.nearest(dialect.whole(Function.FLOOR, it))
 
     return _rounded(text, low, scale, floor, 0, cells - 1, dialect)
 
