@@ -24,7 +24,14 @@ from discreet.curator.planned_orders import PlannedOrder, QuoteContext, Unpriced
 from discreet.curator.pricing import Offer
 from discreet.curator.query_orders import QueryOrder, UnpricedQuery
 from discreet.curator.release_schedule import AT_ONCE, ReleaseSchedule
-from discreet.errors import DiscreetError, InputError, InvariantBroken, LedgerError, QueryRefused
+from discreet.errors import (
+    DiscreetError,
+    InputError,
+    InvariantBroken,
+    LedgerError,
+    QueryRefused,
+    ServiceError,
+)
 from discreet.plan.remembered import remember
 from discreet.privacy import Neighbours
 
@@ -83,8 +90,17 @@ def _version_asked(asked: int | None, newest: int, dataset: str) -> int:
     )
 
 
-def _check_individual(unpriced: UnpricedOrder[PlannedOrder]) -> None:
+def _check_individual(
+    unpriced: UnpricedOrder[PlannedOrder], used: Sequence[registry.Registration]
+) -> None:
     """Refuse what is no question, of people who each have a budget: before anything is planned."""
+    if any(one.address for one in used):
+        raise QueryRefused(
+            "tables on a server, where every person has a budget of their own",
+            why="what each person has spent is joined with their rows, and a server is only read",
+            fix="add the rows as a file, or give the dataset one budget for all",
+            code="per-person",
+        )
     if not isinstance(unpriced, UnpricedQuery):
         raise QueryRefused(
             "an order that is no question, where every person has a budget of their own",
@@ -104,7 +120,8 @@ class AnswerService:
     Edge cases:
         What fails while data is read has failed for good, in one way whatever the data. What fails
         later is tried again by the next to ask, from the same measurements. A crash before they
-        were stored told nobody anything: the next to ask measures again.
+        were stored told nobody anything, nor did a server that broke off: the next to ask measures
+        again.
     """
 
     def __init__(self, ledger: Ledger, data_store: DataStore, neighbours: Neighbours) -> None:
@@ -130,12 +147,12 @@ class AnswerService:
         number = _version_asked(unpriced.as_of, tables.data_version(dataset), dataset)
         used = self._data_store.check(names, number)
         if any(one.is_per_person for one in touched):
-            _check_individual(unpriced)
+            _check_individual(unpriced, used)
             self.people.check(dataset)
         self.check_said(used)
         self._check_work(unpriced)
-        read = registry.version(used)
-        at = QuoteContext(analyst, dataset, read, touched, self._neighbours, number)
+        version, dialect = registry.version(used), self._data_store.dialect(names)
+        at = QuoteContext(analyst, dataset, version, touched, self._neighbours, number, dialect)
         return Offer(unpriced.plan(at), at, unpriced.asked)
 
     def _check_work(self, unpriced: UnpricedOrder[PlannedOrder]) -> None:
@@ -245,7 +262,7 @@ class AnswerService:
         if self._ledger.failed((receipt.sequence,)):  # it was cancelled while it waited
             return replace(receipt, state=State.FAILED)
         self._ledger.check_failures(receipt.order)
-        engine = self._data_store.open_at(receipt.order.dataset, receipt.order.data_version)
+        engine = self._open(receipt, planned)
         seconds = planned.seconds(self._data_store.bound_work)
         admitted: PersonAccounts | None = None
         if isinstance(planned, QueryOrder) and planned.plan.participants:
@@ -253,19 +270,25 @@ class AnswerService:
             # Others' charges that come first are folded in within these steps: a public number.
             seconds *= 1 + admitted.behind(receipt.sequence)
         began, steps = time.monotonic(), pace.steps(seconds)
-        until, measured = pace.stop(began, steps), None
+        until, measured, lost = pace.stop(began, steps), None, None
         self._running[receipt.sequence] = until
         try:
             # Whatever goes wrong once data is read may depend on data: it all ends in one way, and
             # nothing of it is passed on.
             with suppress(Exception), pace.engine(seconds):
-                measured = self._measure(planned, receipt.sequence, engine, until, admitted)
+                try:
+                    measured = self._measure(planned, receipt.sequence, engine, until, admitted)
+                except ServiceError as gone:  # nothing was drawn that anybody saw
+                    lost = gone
             overran = until is not None and time.monotonic() > until.moment
-            self._check_version(receipt, planned)  # nobody swapped a file meanwhile
+            if lost is None:
+                self._check_version(receipt, planned)  # nobody swapped a file meanwhile
         finally:
             # It can be cancelled as long as nothing is stored, and looks the same all that time.
             pace.hold(began, steps, until)
             self._running.pop(receipt.sequence, None)
+        if lost is not None and not overran:
+            raise lost
         if measured is None or overran:
             return self._give_up(receipt)
         return self._ledger.keep(receipt, measured)
@@ -346,7 +369,12 @@ class AnswerService:
     def reopen(self, receipt: Receipt) -> tuple[PlannedOrder, "Engine"]:
         """The plan of a charge to go on with, and an engine with the data it was made for."""
         planned = self.reread(receipt)
-        return planned, self._data_store.open_at(receipt.order.dataset, receipt.order.data_version)
+        return planned, self._open(receipt, planned)
+
+    def _open(self, receipt: Receipt, planned: PlannedOrder) -> "Engine":
+        """An engine with the data that a charge was made for."""
+        order = receipt.order
+        return self._data_store.open_at(planned.tables, order.dataset, order.data_version)
 
     def check_data(self, names: Sequence[str]) -> None:
         """Refuse tables whose newest data is not what the ledger says was added and appended."""

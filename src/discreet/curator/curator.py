@@ -215,12 +215,18 @@ class Curator(QuestionInterface):
         limits: Limits | None = None,
         source_table: str | None = None,
         max_table_rows: int | None = None,
+        version_label: str | None = None,
     ) -> None:
         """Add a private table: a new dataset with a budget, or one more table of a `dataset`.
 
+        `source` is a file, a frame, or the address of a server that keeps the table
+        (postgresql://host/database, sc://host:15002, or a SparkSession).
+
         `unit` is the column that names the person, a key path, or EachRow(). `columns` says what is
         known of columns, `kinds` of which kind they are where a CSV file cannot tell; `required`
-        lists columns that are never NULL. `source_table` is the table to read in a DuckDB file.
+        lists columns that are never NULL. `source_table` is the table to read in a DuckDB file or
+        on a server. `version_label` stands for the rows that a server has, which are known by a
+        digest otherwise: whoever states one promises that they do not change under it.
         `max_table_rows` is a public bound on the rows of the table, which estimates of time rest
         on; without one it is the next power of ten, 10,000 at least.
         """
@@ -249,7 +255,8 @@ class Curator(QuestionInterface):
                 self._open_account(accounts.dataset(name), cap, one, per_person=own)
             return self._record(one)
 
-        self._data_store.add(table, incoming, dataset or name, settle, max_table_rows)
+        owner = dataset or name
+        self._data_store.add(table, incoming, owner, settle, max_table_rows, version_label)
 
     def append(
         self,
@@ -536,7 +543,7 @@ class Curator(QuestionInterface):
         """
         expect(plan, CensusPlan, "the plan of a release", fix="make one with discreet.releases")
         offer = self._offer_order("release", plan.spec, None)
-        self._census.survey(offer.planned, self._data_store.open())
+        self._census.survey(offer.planned, self._data_store.open(offer.planned.tables))
         self._answered(offer, request)
         return self._census.run(self._charge_of("release", plan.spec, None), Path(to))
 

@@ -249,7 +249,8 @@ class PersonAccounts:
             return self._shares[name]
         salt, plan = _salt(self._key, entry.sequence), self._read(entry)
         order = Order.from_dict(entry.by, entry.facts)
-        engine = self._data_store.open_at(order.dataset, order.data_version)
+        named = StoredOrder.parse(order.plan).tables
+        engine = self._data_store.open_at(named, order.dataset, order.data_version)
         sets = [SetStatements.of(one, engine.dialect, salt, participants=True) for one in plan.sets]
         found = [self._computed(one, engine, until) for one in sets]
         if not any(salt in text for one in sets for _, text in _bounding(one)):
@@ -322,7 +323,7 @@ class Populations:
         """Fold in everything that was charged so far, so that the next question need not."""
         now = self._ledger.head().sequence
         for dataset in {str(one.facts["dataset"]) for one in self._ledger.noted(BUDGET)}:
-            self.of(dataset).catch_up(now, self._data_store.open())
+            self.of(dataset).catch_up(now, self._data_store.open_for([dataset]))
 
 
 @dataclass(slots=True)

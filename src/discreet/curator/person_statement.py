@@ -141,7 +141,7 @@ class PeopleAdmin:
     def statement(self, unit: object, dataset: str | None) -> PersonStatement:
         """The whole history of one person, folded again from the beginning."""
         name, population, hash_ = self._find(unit, dataset)
-        _, found = population.history(hash_, self.data_store.open())
+        _, found = population.history(hash_, self.data_store.open_for([name]))
         taken = [one for one in found if one.took_part and one.units]
         epsilon, delta = self._stated(name)
         rho = units_as_rho(population.population.limit)
@@ -166,7 +166,11 @@ class PeopleAdmin:
         """The dataset, the accounts and the hash that somebody's name stands for."""
         name = self._dataset(dataset)
         population = self.populations.of(name)
-        return name, population, population.hash_of(unit, self.data_store.open())
+        return (
+            name,
+            population,
+            population.hash_of(unit, self.data_store.open_for([name])),
+        )
 
     def _dataset(self, dataset: str | None) -> str:
         if dataset is not None and dataset not in self.known:

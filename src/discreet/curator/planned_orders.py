@@ -15,6 +15,7 @@ from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.base_release import BaseRelease
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.orders import Order
+from discreet.engines.default import DefaultEngine
 from discreet.engines.engine import Deadline, Engine
 from discreet.plan.query import Query
 from discreet.plan.schema import Schema
@@ -34,6 +35,7 @@ class QuoteContext:
     touched: tuple[Account, ...]
     neighbours: Neighbours
     data_version: int = 1
+    dialect: Dialect = DefaultEngine.dialect
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -9,7 +9,6 @@ from discreet.curator.arguments import expect
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.orders import Order
 from discreet.curator.planned_orders import OrderExplanation, P_co, PlannedOrder, QuoteContext
-from discreet.engines.default import DefaultEngine
 from discreet.errors import InputError
 from discreet.plan.remembered import remember
 from discreet.privacy.budgets.charges import EPSILON, Charge, Measure
@@ -63,7 +62,7 @@ class Offer(Generic[P_co]):
     @property
     def explanation(self) -> OrderExplanation:
         """How good the release will be; who asks without looking need not wait for it."""
-        return self.planned.explain(DefaultEngine.dialect)
+        return self.planned.explain(self.at.dialect)
 
     def bill(self) -> dict[Account, Charge]:
         """What each account pays."""

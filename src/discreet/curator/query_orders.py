@@ -29,7 +29,6 @@ from discreet.curator.planned_orders import (
 )
 from discreet.curator.pricing import Terms
 from discreet.curator.stored_orders import StoredOrder, names_of
-from discreet.engines.default import DefaultEngine
 from discreet.engines.engine import Deadline, Engine
 from discreet.errors import DiscreetError, InputError
 from discreet.plan import canonical
@@ -244,7 +243,7 @@ def plan_query(question: Query, terms: Terms, at: QuoteContext) -> QueryOrder:
             noise_kinds=noise_kinds,
             measure=measure,
         )
-    return _planned(query, price, about, noise_kinds, measure, people)
+    return _planned(query, price, about, noise_kinds, measure, people, at.dialect)
 
 
 @remember(512, parts_in)
@@ -255,11 +254,12 @@ def _planned(
     noise_kinds: tuple[NoiseKind, ...],
     measure: Measure,
     participants: bool,  # noqa: FBT001 - by position: see `remember`
+    dialect: Dialect,
 ) -> QueryOrder:
     """The plan of a question; what cannot be compiled is refused now, whatever the limits."""
     laws, people = noise_kinds, participants
     plan = MeasurementPlan.of(query, price, about, laws, measure, participants=people)
-    plan.statements(DefaultEngine.dialect)
+    plan.statements(dialect)
     return QueryOrder(plan)
 
 

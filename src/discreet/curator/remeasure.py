@@ -22,7 +22,6 @@ from discreet.curator.merge_columns import is_whole, merge_columns
 from discreet.curator.pricing import Offer
 from discreet.curator.query_orders import QueryOrder
 from discreet.curator.stored_orders import StoredOrder
-from discreet.engines.default import DefaultEngine
 from discreet.plan.query import Query
 from discreet.privacy import Charge, compose
 
@@ -48,7 +47,7 @@ def told_before(ledger: Ledger, order: Order) -> list[Release]:
 
 def explain_offer(ledger: Ledger, offer: Offer[QueryOrder]) -> Explanation:
     """How good an answer will be, with what its analyst was told for the same question before."""
-    told = replace(offer.planned.plan.explain(DefaultEngine.dialect), share=_share(offer.bill()))
+    told = replace(offer.planned.plan.explain(offer.at.dialect), share=_share(offer.bill()))
     return recall(told, _told_lately(ledger, offer.order()))
 
 

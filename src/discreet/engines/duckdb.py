@@ -1,8 +1,6 @@
 """DuckDB, embedded: the default engine."""
 
 import os
-import threading
-import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,12 +15,13 @@ from discreet.engines.duckdb_databases import close, connect
 from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.engines.duckdb_files import describe_source, reader
 from discreet.engines.engine import Deadline, Parts
+from discreet.engines.owner_checks import check_keys, check_lengths
 from discreet.engines.scratch import drop_scratch, make_scratch
+from discreet.engines.stopping import in_time, stopping, unfinished
 from discreet.errors import EngineError, InputError
-from discreet.plan.schema import PART, KeyPath, PublicTable, Schema, Table
+from discreet.plan.schema import PART, PublicTable, Schema, Table
 from discreet.sql.writer.stored_view import (
     SCHEMAS,
-    render_repeated,
     render_values,
     render_view,
     stored_name,
@@ -39,17 +38,8 @@ _FEW = 1 << 12
 _MOST_SCRATCH = "64GB"
 """What questions may write to disk: a public number, not what happens to be free."""
 
-_AGAIN = 0.02
-"""Seconds between interrupts."""
-
 _AT_ONCE = 1000
 """Columns that are looked through in one pass."""
-
-_LOOK = 0.5
-"""Seconds between looks whether a question was cancelled."""
-
-LONGEST_STORED = 1 << 16
-"""Bytes of a stored text; longer ones would take time to fetch whatever is read of them."""
 
 
 class DuckDBEngine:
@@ -152,7 +142,9 @@ class DuckDBEngine:
         for table in schema.tables.values():
             view = render_view(table, schema, self._physical, self.dialect)
             self._database.execute(f"CREATE VIEW {view_name(table.name, self.dialect)} AS {view}")
-            self._check_keys(table, schema)
+        run = self._database.execute
+        exists = lambda one: run(one).fetchone() is not None  # noqa: E731 - one use
+        check_keys(schema, self._physical, exists, self.dialect)
         paths = ", ".join(self.dialect.text(path) for path in self._files)
         self._database.execute(f"SET allowed_paths = [{paths}]")
         self._database.execute("SET enable_external_access = false")
@@ -175,30 +167,19 @@ class DuckDBEngine:
                 why="a question about it would fail or not, depending on one row",
                 fix="mend the file, or leave the column out",
             )
-        long = self._too_long(table)
-        if long:
-            raise InputError(
-                f"{table.name} holds a text of over {LONGEST_STORED} bytes ({', '.join(long)})",
-                why="how long a question takes would depend on one row",
-                fix="shorten the texts, or leave the column out",
-            )
+        run = self._database.execute
+        check_lengths(
+            table,
+            self._physical,
+            lambda one: [size or 0 for size in run(one).fetchone() or ()],
+            self.dialect,
+        )
 
     def row_count(self, name: str) -> int:
         """How many rows are stored behind a table; for the owner."""
         stored = stored_name(name, self.dialect)
         found = self._database.execute(f"SELECT COUNT(*) FROM {stored}").fetchone()
         return int(found[0]) if found else 0
-
-    def _too_long(self, table: Table | PublicTable) -> list[str]:
-        """Columns with texts that are too long, found in one pass."""
-        types = self._physical[table.name]
-        texts = [column for column in table.columns if types[column] == "VARCHAR"]
-        if not texts:
-            return []
-        sizes = ", ".join(f"MAX(strlen({self.dialect.identifier(one)}))" for one in texts)
-        stored = stored_name(table.name, self.dialect)
-        found = self._database.execute(f"SELECT {sizes} FROM {stored}").fetchone() or ()
-        return [one for one, size in zip(texts, found, strict=True) if (size or 0) > LONGEST_STORED]
 
     def _unreadable(self, table: str, values: dict[str, str]) -> list[str]:
         """Columns that cannot be read: many in one pass, and by halves where that fails."""
@@ -236,32 +217,6 @@ class DuckDBEngine:
                 fix="make a new engine with all tables",
             )
 
-    def _check_keys(self, table: Table | PublicTable, schema: Schema) -> None:
-        """Keys that joins rely on must be unique; this is the owner's business, not an answer.
-
-        They are looked at as joins see them: what is stored may differ and be read as one.
-        """
-        if isinstance(table, PublicTable):
-            columns = [self.dialect.identifier(column) for column in table.key]
-            listed, known = ", ".join(columns), " AND ".join(f"{c} IS NOT NULL" for c in columns)
-            self._check_unique(
-                f"SELECT 1 FROM {view_name(table.name, self.dialect)} WHERE {known} "
-                f"GROUP BY {listed} HAVING COUNT(*) > 1 LIMIT 1",
-                f"{table.name}.{', '.join(table.key)}",
-            )
-        elif isinstance(table.unit, KeyPath):
-            target, key = schema.tables[table.unit.table], table.unit.key
-            statement = render_repeated(target, key, self._physical, self.dialect)
-            self._check_unique(statement, f"{target.name}.{key}")
-
-    def _check_unique(self, statement: str, what: str) -> None:
-        if self._database.execute(statement).fetchone() is not None:
-            raise InputError(
-                f"{what} is not unique",
-                why="a key that names two rows would give one person the rows of another",
-                fix="name a key that is unique in its table, as values of its kind and bounds",
-            )
-
     # --- questions ------------------------------------------------------------------------------
 
     @contextmanager
@@ -271,7 +226,7 @@ class DuckDBEngine:
         cursor = self._database.cursor()
         try:
             cursor.execute("BEGIN TRANSACTION")  # all statements of a question see the same data
-            with _stopping(cursor, until):
+            with stopping(cursor.interrupt, until):
                 yield DuckDBSession(cursor, until)
         finally:
             cursor.close()
@@ -279,37 +234,6 @@ class DuckDBEngine:
 
 def _parts(whole: Sequence[T], size: int) -> list[Sequence[T]]:
     return [whole[start : start + size] for start in range(0, len(whole), size)]
-
-
-@contextmanager
-def _stopping(cursor: "duckdb.DuckDBPyConnection", until: Deadline | None) -> Iterator[None]:
-    """Interrupt what runs from a moment of the monotonic clock on, again and again.
-
-    Why: an interrupt that comes while a statement is about to begin is forgotten by it.
-    """
-    if until is None:
-        yield
-        return
-    ended = threading.Event()
-
-    def interrupt() -> None:
-        while not ended.wait(_until_looking(until)):
-            if time.monotonic() >= until.moment:
-                cursor.interrupt()
-
-    alarm = threading.Thread(target=interrupt, daemon=True)
-    alarm.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        alarm.join()
-
-
-def _until_looking(until: Deadline) -> float:
-    """Seconds until it is time to interrupt, or to look whether it was brought forward."""
-    left = until.moment - time.monotonic()
-    return _AGAIN if left <= 0 else min(left, _LOOK)
 
 
 def _dispose(
@@ -351,15 +275,8 @@ class DuckDBSession:
 
     @contextmanager
     def _in_time(self) -> Iterator[None]:
-        """Refuse to begin, or to have ended, after the session's time: an interrupt may miss."""
-        with _quiet():
-            self._check_time()
+        with _quiet(), in_time(self._until):
             yield
-            self._check_time()
-
-    def _check_time(self) -> None:
-        if self._until is not None and time.monotonic() > self._until.moment:
-            raise _unfinished()
 
     def put(self, name: str, table: pa.Table) -> None:
         """By reference."""
@@ -375,12 +292,4 @@ def _quiet() -> Iterator[None]:
     try:
         yield
     except duckdb.Error:
-        raise _unfinished() from None
-
-
-def _unfinished() -> EngineError:
-    return EngineError(
-        "the engine could not finish",
-        why="it ran out of time, memory or disk, or its files changed while they were read",
-        fix="ask the owner of the data to look at the engine",
-    )
+        raise unfinished() from None

@@ -8,6 +8,7 @@ branch it takes; LEAST and GREATEST pass over NULL; text is compared by code poi
 from collections.abc import Callable, Sequence
 
 from discreet.engines.duckdb_types import read_stored
+from discreet.engines.grammar import GRAMMAR
 from discreet.plan.expressions import Function, Unit
 from discreet.plan.kinds import Kind
 from discreet.plan.patterns import Wildcard
@@ -16,15 +17,6 @@ from discreet.sql.writer.dialect import Dialect
 _SHORT = 100  # characters: to write a text twice is cheaper than a lambda, up to about here
 _LONGEST_TEXT = (1 << 32) - 1  # bytes; `substring` fails beyond, where no text reaches
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_YEAR = "(000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
-_DATE = _YEAR + "-[0-9]{2}-[0-9]{2}"
-_TIME = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
-_GRAMMAR = {
-    Kind.INTEGER: "[+-]?[0-9]+",
-    Kind.REAL: r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?",
-    Kind.DATE: _DATE,
-    Kind.TIMESTAMP: f"{_DATE}[ T]{_TIME}",
-}
 
 
 class DuckDBDialect(Dialect):
@@ -82,8 +74,9 @@ class DuckDBDialect(Dialect):
         del kind
         return f"CAST({text} AS HUGEINT)"
 
-    def sum(self, text: str, where: str = "") -> str:
+    def sum(self, text: str, where: str = "", *, wide: bool = False) -> str:
         """In 128 bits already."""
+        del wide
         return f"SUM({text}){where}"
 
     def bits(self, text: str) -> str:
@@ -189,7 +182,7 @@ class DuckDBDialect(Dialect):
 
     def parse(self, text: str, kind: Kind) -> str:
         """Only texts of our own grammar reach the cast, which takes many more."""
-        grammar = self.text(rf"\A({_GRAMMAR[kind]})\z")
+        grammar = self.text(rf"\A({GRAMMAR[kind]})\z")
         return f"TRY_CAST(regexp_extract({text}, {grammar}) AS {self.types[kind]})"
 
     def stored(self, text: str, physical: str, wanted: Kind) -> tuple[str, Kind, bool]:

@@ -12,10 +12,8 @@ from pathlib import Path
 import pytest
 
 import discreet
-from discreet.answer.measurement_plan import answer
-from discreet.answer.plan.price import Price
-from discreet.engines import check_engine, conformance
-from discreet.engines.cases import SCHEMA, arrow_of, rows_of, stored
+from discreet.engines import conformance
+from discreet.engines.cases import SCHEMA, stored
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.engines.duckdb_types import read_stored
@@ -36,8 +34,6 @@ from discreet.plan.statistics import Distinct, People, Ranks, Rows, Total, neede
 from discreet.plan.summaries import Summary
 from discreet.sql.reader.read import read
 from discreet.sql.writer.compile import CompiledQuery
-from postgres_engine import PostgresEngine
-from postgres_server import empty_database, start
 from reference.engine_cases import answered
 
 
@@ -51,33 +47,8 @@ def forget(engine, name):
     engine._database.execute(f"DELETE FROM stored.{name}")
 
 
-@pytest.fixture(scope="module")
-def postgres():
-    address = empty_database(start())
-    return lambda schema, tables: load(schema, tables, lambda: PostgresEngine(address))
-
-
 def test_snapshots_of_the_default_engine_do_not_change():
     conformance.check_snapshot(load, forget)
-
-
-def test_postgres_passes_every_check(postgres):
-    def change(engine, name):
-        engine.owner.execute(f"DELETE FROM stored.{name}")
-
-    check_engine(postgres, change)
-
-
-def test_the_same_question_has_the_same_answer_on_both_engines(postgres):
-    tables = {name: arrow_of(name, rows_of(name)) for name in SCHEMA.tables}
-    query = read("SELECT k, COUNT(*) AS n, AVG(q) AS q FROM owned GROUP BY k", SCHEMA)
-    tight = Price(10**6, 1e-6)  # so that noise is below what is compared
-    engines = [make(SCHEMA, tables) for make in (load, postgres)]
-    one, other = (answer(query, engine, tight).table.to_pydict() for engine in engines)
-    for engine in engines:
-        engine.close()
-    assert one["k"] == other["k"]
-    assert one["n"] + one["q"] == pytest.approx(other["n"] + other["q"], abs=0.01)
 
 
 def test_the_stored_answers_are_those_of_the_reference():

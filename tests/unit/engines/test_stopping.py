@@ -5,8 +5,9 @@ import time
 
 import pytest
 
-from discreet.engines.duckdb import DuckDBEngine, _stopping
+from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.engine import Deadline
+from discreet.engines.stopping import stopping
 from discreet.errors import EngineError
 
 ENDLESS = "SELECT COUNT(*) AS n FROM range(1000000) a(i), range(1000000) b(j) WHERE i * j = 7"
@@ -24,7 +25,7 @@ class Forgetful:
 
 def test_an_interrupt_that_was_forgotten_comes_again():
     cursor = Forgetful()
-    with _stopping(cursor, Deadline(time.monotonic())):
+    with stopping(cursor.interrupt, Deadline(time.monotonic())):
         end = time.monotonic() + 10
         while cursor.interrupts < 2 and time.monotonic() < end:
             time.sleep(0.01)

@@ -10,7 +10,8 @@ import pytest
 
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.plan.price import Price
-from discreet.engines.duckdb import LONGEST_STORED, DuckDBEngine
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.owner_checks import LONGEST_STORED
 from discreet.errors import InputError, QueryRefused
 from discreet.plan import work
 from discreet.plan.builder import From, col, count

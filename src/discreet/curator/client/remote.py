@@ -159,8 +159,15 @@ class Remote(Curator, schemes=("http", "https")):
         limits: Limits | None = None,
         source_table: str | None = None,
         max_table_rows: int | None = None,
+        version_label: str | None = None,
     ) -> None:
         """Upload a private table: a new dataset with a budget, or one more table of a dataset."""
+        if version_label is not None:
+            raise InputError(
+                "a version label of a table that is uploaded",
+                why="what is uploaded is known by its content",
+                fix="leave version_label out",
+            )
         if max_table_rows is not None:
             raise InputError(
                 f"max_table_rows={max_table_rows} of a table on a server",

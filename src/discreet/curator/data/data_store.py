@@ -5,12 +5,12 @@ import re
 import secrets
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from discreet.curator.canonical_json import named
 from discreet.curator.data import intake, registry
@@ -27,7 +27,8 @@ from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.witness import sync_file
 from discreet.engines.default import DefaultEngine, as_arrow, save
 from discreet.engines.engine import Engine, Parts
-from discreet.errors import EngineError, InputError, LedgerError
+from discreet.engines.remote_tables import RemoteEngine, engine_at
+from discreet.errors import EngineError, InputError, LedgerError, QueryRefused
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Query, tables_in
 from discreet.plan.schema import (
@@ -43,8 +44,11 @@ from discreet.plan.schema import (
 )
 from discreet.plan.work import Work, bound_work
 from discreet.rationals import whole
+from discreet.sql.writer.dialect import Dialect
 
 _MEMORY = "memory"
+_LABEL = "label:"
+"""What a fingerprint begins with that the owner stated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,7 @@ class DataStore:
     def __init__(self, folder: Folder | None) -> None:
         self._folder = folder
         self._frames: dict[str, tuple[Any, ...]] = {}
+        self._sessions: dict[str, Any] = {}
         self._key: str | None = None
         self._tables = Registry({}) if folder is None else folder.tables()
         self.renew()
@@ -90,7 +95,7 @@ class DataStore:
     def renew(self) -> None:
         """Look at the folder and open files when next needed; nothing of that outlives a fork."""
         self._lock = threading.RLock()
-        self._engine: Engine | None = None
+        self._engines: dict[str, Engine] = {}
         self._earlier: tuple[str, int, Engine] | None = None
         self._stamp: tuple[int, int, int] | None = None
 
@@ -124,19 +129,35 @@ class DataStore:
         `version` is that of their dataset, None for the newest.
         """
         used = self.tables.used(names)
+        _place_of(used)
         if version is not None:
             used = [one if one.dataset is None else one.at(version) for one in used]
         for one in used:
             if one.table.name not in self._frames:
-                fresh = registry.check_unchanged(one)
+                fresh = self._check_remote(one) if one.address else registry.check_unchanged(one)
                 if fresh is not one:
                     self._restamp(fresh)
         return used
 
+    def _check_remote(self, one: Registration) -> Registration:
+        """Refuse a table whose rows are others than those that were added; its newest stamp."""
+        if one.fingerprint.startswith(_LABEL):
+            return one
+        engine = self._remote(one.address)
+        now = engine.stamp(one.table.name)
+        if now == one.stamp:
+            return one
+        if engine.digest(one.table.name) == one.fingerprint:
+            return replace(one, stamp=now)
+        raise registry.changed(one.table.name)
+
     def check_content(self) -> None:
         """Read all files through; LedgerError where one is not what was added."""
         for one in self.tables.tables.values():
-            if one.table.name not in self._frames:
+            if one.address and not one.fingerprint.startswith(_LABEL):
+                if self._remote(one.address).digest(one.table.name) != one.fingerprint:
+                    raise registry.damaged(one.table.name)
+            elif not one.address and one.table.name not in self._frames:
                 registry.check_content(one)
 
     def _restamp(self, fresh: Registration) -> None:
@@ -149,49 +170,66 @@ class DataStore:
             with suppress(LedgerError, OSError):  # where nothing can be written, it is read again
                 self._folder.restamp(fresh)
 
-    def open(self) -> Engine:
-        """An engine over all tables, made when first needed.
+    def dialect(self, names: Iterable[str]) -> Dialect:
+        """How the engine of these tables writes SQL."""
+        address = _place_of(self.tables.used(names))
+        if not address:
+            return DefaultEngine.dialect
+        return engine_at(address, self._sessions.get(address)).dialect
+
+    def open(self, names: Iterable[str]) -> Engine:
+        """The engine that has these tables and all others of its place, made when first needed.
 
         While the file of one table is gone or damaged, those that do not need it are still there.
         """
+        address = _place_of(self.tables.used(names))
         with self._lock:
-            if self._engine is not None:
-                return self._engine
-            tables = self.tables
+            if address in self._engines:
+                return self._engines[address]
+            tables = self.tables.placed_at(address)
             try:
-                self._engine = self._opened(tables)
+                self._engines[address] = self._opened(tables, address)
             except EngineError:
                 sound = tables.sound(kept=self._frames)
                 if len(sound.tables) == len(tables.tables):
                     raise
-                return self._opened(sound)  # and again next time, when all may be there
-            return self._engine
+                return self._opened(sound, address)  # and again next time, when all may be there
+            return self._engines[address]
 
-    def open_at(self, dataset: str, version: int) -> Engine:
-        """An engine over all tables as they were at a version of a dataset.
+    def _remote(self, address: str) -> RemoteEngine:
+        tables = [name for name, one in self.tables.tables.items() if one.address == address]
+        return cast("RemoteEngine", self.open(tables[:1]))
+
+    def open_at(self, names: Iterable[str], dataset: str, version: int) -> Engine:
+        """The engine that has these tables as they were at a version of a dataset.
 
         That of an earlier version is kept for the next question.
         """
         with self._lock:
             tables = self.tables
             if (before := tables.at(dataset, version)) is tables:
-                return self.open()
+                return self.open(names)
             if self._earlier is None or self._earlier[:2] != (dataset, version):
-                self._earlier = dataset, version, self._opened(before)
+                self._earlier = dataset, version, self._opened(before.placed_at(""), "")
             return self._earlier[2]
+
+    def open_for(self, datasets: Collection[str]) -> Engine:
+        """The engine that has the tables of some datasets."""
+        tables = self.tables.tables
+        return self.open([name for name, one in tables.items() if one.dataset in datasets])
 
     def open_parts(self, table: Table) -> Engine:
         """An engine over one dataset, whose rows of a table say which part they are of: PART."""
         tables = self.tables.within([self.tables.tables[table.name].dataset or ""])
-        return self._opened(tables, tell_parts=table)
+        return self._opened(tables.placed_at(""), "", tell_parts=table)
 
     def close(self) -> None:
-        """Let go of files."""
+        """Let go of files and connections."""
         with self._lock:
             self._earlier = None
-            if self._engine is not None:
-                self._engine.close()
-                self._engine = None
+            for engine in self._engines.values():
+                engine.close()
+            self._engines = {}
 
     def look(
         self, name: str, source: Any, said: ColumnDeclarations, source_table: str | None
@@ -212,21 +250,31 @@ class DataStore:
         dataset: str | None,
         settle: Callable[[Registration], int],
         max_table_rows: int | None = None,
+        version_label: str | None = None,
     ) -> None:
         """Keep one more table; one that cannot be read, or whose keys repeat, is refused.
 
         `settle` is called once nothing is left to refuse, before the table can be asked about, and
         gives the number of the entry that proves it. `max_table_rows` is a public bound on its
-        rows; None takes the next power of ten. Questions are answered meanwhile: only `settle`
+        rows; None takes the next power of ten. `version_label` stands for the rows of a table on a
+        server, in place of a digest. Questions are answered meanwhile: only `settle`
         keeps others out.
         """
         self.tables.check_free(table.name)
-        one = self._place(table, incoming, dataset)
+        one = self._place(table, incoming, dataset, version_label)
+        if incoming.remote is not None and incoming.remote.session is not None:
+            self._sessions[one.address] = incoming.remote.session
         frames = {table.name: (incoming.rows,)} if one.source == _MEMORY else {}
         try:
             before = self.tables
-            engine = self._opened(_checked(before, one), frames)
+            engine = self._opened(_checked(before, one).placed_at(one.address), one.address, frames)
             engine.check_readable(table)
+            if one.address and not one.fingerprint:
+                remote = cast("RemoteEngine", engine)
+                stamp = remote.stamp(
+                    table.name
+                )  # before: what changes meanwhile is looked at again
+                one = replace(one, fingerprint=remote.digest(table.name), stamp=stamp)
             rows = _bound_rows(engine.row_count(table.name), max_table_rows, table.name)
             with self._lock, nullcontext() if self._folder is None else self._folder.held():
                 fresh = self.tables
@@ -234,9 +282,10 @@ class DataStore:
                 known = replace(one, max_table_rows=rows)
                 known = replace(known, entry=settle(known))
                 self._keep(fresh.with_table(known), frames)
-                self._engine = engine if fresh is before else None
+                if fresh is before:
+                    self._engines[one.address] = engine
         except BaseException:
-            if self._folder is not None and incoming.reference is None:
+            if self._folder is not None and incoming.reference is None and not one.address:
                 Path(one.source).unlink(missing_ok=True)  # nobody is told that it is here
             raise
 
@@ -259,18 +308,24 @@ class DataStore:
         """
         table, before = self._private(name), self.tables
         one = before.tables[name]
+        if one.address:
+            raise InputError(
+                f"rows for {name}, which a server has",
+                why="parts are files or frames that never change",
+                fix="add the new rows on the server, and the table under a new name",
+            )
         part, rows = self._place_part(one, incoming_part(table, source))
         frames = {name: (*self._frames[name], rows)} if part.source == _MEMORY else {}
         try:
             count = check_part(table, self._sources(one)[0], rows)
             if count and not again:
                 check_new(one, part)
-            total = count + self.open().row_count(name)
+            total = count + self.open([name]).row_count(name)
             bound = max(one.row_bound, registry.table_rows(total))
             if max_table_rows is not None:
                 bound = _bound_rows(total, max_table_rows, name)
             part = replace(part, max_table_rows=bound, version=before.data_version(one.dataset) + 1)
-            engine = self._opened(with_part(before, name, part), frames)
+            engine = self._opened(with_part(before, name, part).placed_at(""), "", frames)
             with self._lock, nullcontext() if self._folder is None else self._folder.held():
                 fresh = self.tables
                 one = fresh.tables[name]
@@ -280,7 +335,8 @@ class DataStore:
                     self._folder.save(fresh.with_changed(replace(one, pending=part)))
                 part = replace(part, entry=settle(one, part))
                 self._keep(with_part(fresh, name, part), frames)
-                self._engine = engine if fresh is before else None
+                if fresh is before:
+                    self._engines[""] = engine
         except BaseException:
             self._drop(part)
             raise
@@ -339,7 +395,7 @@ class DataStore:
     def max_table_rows(self, name: str) -> int:
         """The public bound on the rows of a table."""
         stated = self.tables.tables[name].row_bound
-        return stated or registry.table_rows(self.open().row_count(name))
+        return stated or registry.table_rows(self.open([name]).row_count(name))
 
     def bound_work(self, query: Query) -> Work:
         """What answering a question can take, by the public bounds on the rows of its tables."""
@@ -354,9 +410,22 @@ class DataStore:
         self._replace(tables)
 
     def _place(
-        self, table: Table | PublicTable, incoming: intake.Incoming, dataset: str | None
+        self,
+        table: Table | PublicTable,
+        incoming: intake.Incoming,
+        dataset: str | None,
+        label: str | None,
     ) -> Registration:
-        path = incoming.reference
+        path, remote = incoming.reference, incoming.remote
+        if remote is not None:
+            known = "" if label is None else f"{_LABEL}{named(label, 'version label')}"
+            return Registration(table, remote.address, known, dataset, source_table=remote.table)
+        if label is not None:
+            raise InputError(
+                f"a version label for {table.name}",
+                why="files and frames are known by their content",
+                fix="leave version_label out",
+            )
         if path is None and self._folder is None:
             return Registration(table, _MEMORY, _MEMORY, dataset)
         if path is None:
@@ -373,17 +442,21 @@ class DataStore:
     def _sources(
         self, one: Registration, new: Mapping[str, tuple[Any, ...]] = MappingProxyType({})
     ) -> tuple[Any, ...]:
-        """The parts of a table: files, or frames in memory."""
+        """The parts of a table: files, frames in memory, or the name that a server has for it."""
+        if one.source_table:
+            return (one.source_table,)
         frames = new.get(one.table.name, self._frames.get(one.table.name))
         return tuple(p.source for p in one.files) if frames is None else frames[: len(one.files)]
 
     def _opened(
         self,
         tables: Registry,
+        address: str,
         new: Mapping[str, tuple[Any, ...]] = MappingProxyType({}),
         tell_parts: Table | None = None,
     ) -> Engine:
-        engine, sources, schema = DefaultEngine(), dict[str, Any](), tables.schema
+        sources, schema = dict[str, Any](), tables.schema
+        engine = engine_at(address, self._sessions.get(address)) if address else DefaultEngine()
         for name, one in tables.tables.items():
             rows, numbers = self._sources(one, new), tuple(part.version for part in one.files)
             whole = len(rows) == 1 and (tell_parts is None or name != tell_parts.name)
@@ -398,8 +471,8 @@ class DataStore:
         return engine
 
     def _replace(self, tables: Registry) -> None:
-        # An engine that still answers questions is let go of when it has answered them.
-        self._tables, self._engine, self._earlier = tables, None, None
+        # Engines that still answer questions are let go of when they have answered them.
+        self._tables, self._engines, self._earlier = tables, {}, None
 
 
 def _check_alone(one: Registration, before: Registration) -> None:
@@ -411,9 +484,29 @@ def _check_alone(one: Registration, before: Registration) -> None:
         )
 
 
+def _place_of(used: Iterable[Registration]) -> str:
+    """The address of the server that has tables, empty for files; QueryRefused if they are two."""
+    found = sorted({one.address for one in used})
+    if len(found) <= 1:
+        return "".join(found)
+    raise QueryRefused(
+        "a question about tables of several engines",
+        why="one engine computes it, and has to have all of them",
+        fix="ask about tables of one place, or add public ones there too",
+        code="engines",
+    )
+
+
 def _checked(before: Registry, one: Registration) -> Registry:
     """The tables with one more, whose people have to be those of its dataset."""
     fresh = before.with_table(one)
+    others = {t.address for t in fresh.tables.values() if one.dataset and t.dataset == one.dataset}
+    if len(others) > 1:
+        raise InputError(
+            f"{one.table.name} is on another engine than the tables of {one.dataset}",
+            why="one dataset lives on one engine",
+            fix="put it where the others are, or add it as a dataset of its own",
+        )
     check_people(fresh, one)
     _check_units(fresh, one)
     return fresh

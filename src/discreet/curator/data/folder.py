@@ -197,6 +197,8 @@ def _located(tables: Registry, where: Callable[[str], str]) -> Registry:
     """The same tables with their sources named otherwise."""
 
     def moved(one: Registration) -> Registration:
+        if one.address:
+            return one
         parts = tuple(replace(part, source=where(part.source)) for part in one.parts)
         last = one.pending and replace(one.pending, source=where(one.pending.source))
         return replace(one, source=where(one.source), parts=parts, pending=last)

@@ -15,6 +15,8 @@ import pyarrow as pa
 
 from discreet.curator.progress import open_watched
 from discreet.engines.default import convert_texts, describe, read_database
+from discreet.engines.describe import Description
+from discreet.engines.remote_tables import RemoteTable, engine_at, find_remote
 from discreet.errors import EngineError, InputError
 from discreet.plan.constants import KINDS
 from discreet.plan.kinds import Kind
@@ -32,6 +34,7 @@ class Incoming:
     kinds: Mapping[str, Kind]
     reference: Path | None = None
     rows: Any = None
+    remote: RemoteTable | None = None
 
 
 def take(
@@ -40,11 +43,14 @@ def take(
     kinds: Mapping[str, Kind],
     source_table: str,
 ) -> Incoming:
-    """Look at a source: a file, a data frame or an Arrow table.
+    """Look at a source: a file, a data frame, an Arrow table, or the address of a server.
 
-    `source_table` is the table to read in a file that holds several. Columns of kinds that
+    `source_table` is the table to read where there are several. Columns of kinds that
     questions do not know (lists, blobs) are left out.
     """
+    if (remote := find_remote(source, source_table)) is not None:
+        found = engine_at(remote.address, remote.session).describe(remote.table)
+        return Incoming(_named(found) | dict(kinds), remote=remote)
     if isinstance(source, str | Path):
         with _refusing(Path(source).name[:80]):
             return _file(Path(source).resolve(), stated, kinds, source_table)
@@ -91,7 +97,10 @@ def kind_stated(spec: Bounds | Keys | None) -> Kind:
 
 
 def _known(source: Any) -> dict[str, Kind]:
-    found = describe(source)
+    return _named(describe(source))
+
+
+def _named(found: Description) -> dict[str, Kind]:
     return {one.name: one.kind for one in found.columns if one.kind is not None}
 
 

@@ -88,6 +88,7 @@ class Registration:
     `entry` is the number of the entry in the ledger that proves it; 0 where that was not kept.
     `max_table_rows` is a public bound on the rows of the table, which estimates of time rest on; 0
     where it was added before there were any (`DataStore.max_table_rows` then derives it).
+    `source_table` is its full name on the server whose address is `source`; empty for files.
     """
 
     table: Table | PublicTable
@@ -97,6 +98,7 @@ class Registration:
     stamp: str = ""
     entry: int = 0
     max_table_rows: int = 0
+    source_table: str = ""
     parts: tuple[Part, ...] = ()
     pending: Part | None = None
 
@@ -126,6 +128,11 @@ class Registration:
         """What the ledger is told about rows that are appended."""
         named = {"table": self.table.name, "dataset": self.dataset, "version": part.version}
         return {**named, "data": part.digest, "max_table_rows": part.max_table_rows}
+
+    @property
+    def address(self) -> str:
+        """The server that has the rows; empty for files and frames."""
+        return self.source if self.source_table else ""
 
     @property
     def said(self) -> dict[str, Any]:
@@ -206,7 +213,13 @@ class Registry:
 
     def sound(self, kept: Collection[str]) -> "Registry":
         """The tables whose files are what was added; those in `kept` have none."""
-        return self._only(lambda one: one.table.name in kept or is_unchanged(one))
+        return self._only(
+            lambda one: bool(one.address) or one.table.name in kept or is_unchanged(one)
+        )
+
+    def placed_at(self, address: str) -> "Registry":
+        """The tables on one server, or all files and frames."""
+        return self._only(lambda one: one.address == address)
 
     def _only(self, wanted: Callable[[Registration], bool]) -> "Registry":
         """Some tables, without those whose key paths lead to others."""
@@ -285,16 +298,30 @@ def check_unchanged(registration: Registration) -> Registration:
     return registration.stamped({part.source: part.stamp for part in now})
 
 
+def changed(table: str) -> InputError:
+    """The error for data that is not what was added."""
+    return InputError(
+        f"the data behind {table} has changed or is gone",
+        why="a new version of the data is new data, with a budget of its own to be decided",
+        fix="put it back, or ask the owner to add the new data under a new name",
+    )
+
+
 def check_content(registration: Registration) -> None:
     """Read all files through: disks forget bits without changing any stamp."""
     for part in registration.files:
         path = Path(part.source)
         if not path.is_file() or fingerprint(path) != part.fingerprint:
-            raise LedgerError(
-                f"the data behind {registration.table.name} is not what was added",
-                why="a file of it is gone, or its content has changed, on purpose or by its disk",
-                fix="put the file back from an intact copy; answers since then rest on other data",
-            )
+            raise damaged(registration.table.name)
+
+
+def damaged(table: str) -> LedgerError:
+    """The error for content that is not what was added."""
+    return LedgerError(
+        f"the data behind {table} is not what was added",
+        why="a file of it is gone, or its content has changed, on purpose or by its disk",
+        fix="put the file back from an intact copy; answers since then rest on other data",
+    )
 
 
 def is_unchanged(registration: Registration) -> bool:
@@ -349,6 +376,7 @@ def _facts(one: Registration) -> dict[str, Any]:
         kept["parts"] = [dataclasses.asdict(part) for part in one.parts]
     if one.pending is not None:
         kept["pending"] = dataclasses.asdict(one.pending)
+    kept |= {"source_table": one.source_table} if one.source_table else {}
     return {**kept, **table_facts(one.table, one.dataset)}
 
 
@@ -381,6 +409,7 @@ def _registration(facts: Mapping[str, Any]) -> Registration:
         facts["stamp"],
         facts.get("entry", 0),
         facts.get("max_table_rows", 0),
+        facts.get("source_table", ""),
         tuple(Part(**part) for part in facts.get("parts", ())),
         Part(**facts["pending"]) if facts.get("pending") else None,
     )

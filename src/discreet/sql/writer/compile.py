@@ -135,7 +135,7 @@ class CompiledQuery:
     def norms(self) -> Kept:
         """For each person: rows in all, rows squared over groups, and groups."""
         wide, total = self.dialect.wide("n"), self.dialect.sum
-        l1, l2 = self._at_most(total(wide)), self._at_most(total(f"{wide} * n"))
+        l1, l2 = self._at_most(total("n")), self._at_most(total(f"{wide} * n", wide=True))
         columns = f"{self._person}, {l1} AS l1, {l2} AS l2, COUNT(*) AS l0"
         return Kept("norms", f"SELECT {columns} FROM pairs GROUP BY {self._person}")
 
@@ -208,7 +208,8 @@ class CompiledQuery:
             source = f"({self.parts()}) AS r"
         else:
             total, full = self.dialect.sum, self.dialect.literal(FULL, Kind.INTEGER)
-            parts = {i: total(f"s{i} * COALESCE(h.w, {full})") for i in self._of(Rows, Total)}
+            weighed = {i: f"s{i} * COALESCE(h.w, {full})" for i in self._of(Rows, Total)}
+            parts = {i: total(text, wide=True) for i, text in weighed.items()}
             parts |= {
                 i: total(f"CASE WHEN q{i} THEN COALESCE(g.w, {full}) ELSE 0 END")
                 for i in self._of(People)

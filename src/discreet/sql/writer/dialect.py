@@ -154,8 +154,9 @@ class Dialect(ABC):
     def wide(self, text: str, kind: Kind = Kind.INTEGER) -> str:
         """A whole number of up to 2^64, INTEGER or REAL, as an integer of 128 bits or more."""
 
-    def sum(self, text: str, where: str = "") -> str:
-        """The sum of integers of 64 bits or wide ones, wide; `where` is nothing or a FILTER."""
+    def sum(self, text: str, where: str = "", *, wide: bool = False) -> str:
+        """The sum of integers of 64 bits, or `wide` ones, wide; `where` is nothing or a FILTER."""
+        del wide
         return f"SUM({self.wide(text)}){where}"
 
     def extreme(self, which: str, text: str, kind: Kind, where: str = "") -> str:
@@ -224,6 +225,11 @@ class Dialect(ABC):
             return f"{function.value}({operands[0]})"
         return f"({operands[0]} {function.value} {operands[1]})"
 
+    def scaled(self, text: str, start: float, factor: float) -> str:
+        """(text - start) * factor of doubles, where it lies between -2^63 and 2^63."""
+        away = self.real(Function.SUBTRACT, text, self.double(start))
+        return self.real(Function.MULTIPLY, away, self.double(factor))
+
     @abstractmethod
     def is_finite(self, text: str) -> str:
         """Whether a double is neither NaN nor infinite; NULL for NULL."""
@@ -231,6 +237,10 @@ class Dialect(ABC):
     @abstractmethod
     def to_integer(self, text: str) -> str:
         """A double as INTEGER, halves to even; NULL where it is none."""
+
+    def nearest(self, text: str) -> str:
+        """A double between -2^63 and 2^63 as INTEGER, halves to even."""
+        return self.to_integer(text)
 
     @abstractmethod
     def whole(self, function: Function, text: str) -> str:

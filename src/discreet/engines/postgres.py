@@ -1,0 +1,346 @@
+"""Tables where they are, in a database of Postgres, read and never written.
+
+A question is one transaction, REPEATABLE READ and READ ONLY, which may create nothing: what a
+session keeps is a part of WITH of the statements that read it. Its SELECT is computed again
+in each of them, from the same snapshot and the same secret, to the same rows.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from discreet.engines.describe import ColumnDescription, Description
+from discreet.engines.engine import ARROW, Deadline
+from discreet.engines.owner_checks import check_keys, check_lengths, render_digest
+from discreet.engines.postgres_dialect import PostgresDialect, without_zero
+from discreet.engines.postgres_types import stored_kind
+from discreet.engines.stopping import in_time, stopping, unfinished
+from discreet.errors import InputError, ServiceError
+from discreet.plan.kinds import Kind
+from discreet.plan.schema import PublicTable, Schema, Table
+from discreet.sql.writer.stored_view import render_view, stored_name, view_name
+
+if TYPE_CHECKING:
+    import psycopg
+
+_FEW, _BATCH = 1 << 12, 1 << 14
+_OLDEST = 140_000
+_MOST_MS = 6 * 3600 * 1000
+"""Milliseconds that any statement may take: a public number."""
+
+_SETTINGS = (
+    "SELECT set_config('discreet.path', current_setting('search_path'), false); "
+    "SET default_transaction_read_only = on; SET search_path = pg_catalog, pg_temp; "
+    "SET TimeZone = 'UTC'; SET DateStyle = ISO; SET standard_conforming_strings = on; "
+    "SET extra_float_digits = 1; SET client_encoding = 'UTF8'; SET jit = off; "
+    "SET work_mem = '64MB'; SET cursor_tuple_fraction = 1; SET client_min_messages = error; "
+    "SET idle_in_transaction_session_timeout = 0"
+)
+_OIDS = {16: Kind.BOOLEAN, 20: Kind.INTEGER, 23: Kind.INTEGER, 701: Kind.REAL, 25: Kind.TEXT}
+_OIDS |= {1082: Kind.DATE, 1114: Kind.TIMESTAMP}
+_COLUMNS = """
+    SELECT a.attname, CASE b.typtype WHEN 'e' THEN 'enum' ELSE format_type(b.oid,
+        CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END) END
+    FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+    JOIN pg_type b ON b.oid = CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END
+    WHERE a.attrelid = CAST(%s AS regclass) AND a.attnum > 0 AND NOT a.attisdropped
+    ORDER BY a.attnum"""
+_COUNTERS = """
+    SELECT c.relkind, c.oid, pg_relation_filenode(c.oid), pg_stat_get_tuples_inserted(c.oid),
+        pg_stat_get_tuples_updated(c.oid), pg_stat_get_tuples_deleted(c.oid),
+        CASE c.relkind WHEN 'r' THEN '' ELSE pg_snapshot_xmax(pg_current_snapshot())::text END
+    FROM pg_class c WHERE c.oid = CAST(%s AS regclass)"""
+
+
+class PostgresEngine:
+    """Tables of one database, by reference; every session is a connection of its own.
+
+    Passwords come from where libpq looks for them (PGPASSWORD, ~/.pgpass); an address that holds
+    one is refused. Errors of the database are not passed on, since they may quote data.
+    """
+
+    dialect = PostgresDialect()
+
+    def __init__(self, address: str) -> None:
+        self._address = check_address(address)
+        self._schema = Schema({})
+        self._sources: dict[str, str] = {}
+        self._physical: dict[str, dict[str, str]] = {}
+        self._views: dict[str, str] = {}
+
+    @property
+    def address(self) -> str:
+        """As it was given."""
+        return self._address
+
+    def describe(self, source: str) -> Description:
+        """The columns of a table, from the catalogue."""
+        with self._connected() as connection:
+            columns = connection.execute(_COLUMNS, (_located(connection, source),)).fetchall()
+        return Description(tuple(ColumnDescription(n, t, stored_kind(t)) for n, t in columns))
+
+    def locate(self, source: str) -> str:
+        """The full name of a table: a name as it is, or as SQL writes it (schema.table)."""
+        with self._connected() as connection:
+            return _located(connection, source)
+
+    def open(self, schema: Schema, sources: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Learn where tables are and what their columns are; check keys."""
+        self._schema = schema
+        with self._connected() as connection:
+            for name, source in sources.items():
+                self._sources[name] = _located(connection, source)
+                found = connection.execute(_COLUMNS, (self._sources[name],)).fetchall()
+                self._physical[name] = {str(column): str(of) for column, of in found}
+        self._views = {
+            view_name(name, self.dialect): render_view(table, schema, self._physical, self.dialect)
+            for name, table in schema.tables.items()
+        }
+        with self.snapshot() as session:
+            check_keys(schema, self._physical, lambda one: bool(session.numbers(one)), self.dialect)
+
+    @contextmanager
+    def snapshot(self, until: Deadline | None = None) -> Iterator["PostgresSession"]:
+        """A connection with one read-only transaction."""
+        with self._connected() as connection, stopping(connection.cancel, until):
+            tables = {
+                stored_name(name, self.dialect): f"SELECT * FROM {place}"
+                for name, place in self._sources.items()
+            }
+            yield PostgresSession(connection, until, {**tables, **self._views})
+
+    @contextmanager
+    def _connected(self) -> Iterator["psycopg.Connection[Any]"]:
+        import psycopg  # noqa: PLC0415 - an extra
+
+        with _quiet():
+            connection = psycopg.connect(self._address, autocommit=True, prepare_threshold=None)
+        try:
+            with _quiet():
+                connection.execute(f"{_SETTINGS}; SET statement_timeout = {_MOST_MS}")
+                _check_server(connection)
+                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield connection
+        finally:
+            connection.close()
+
+    def check_readable(self, table: Table | PublicTable) -> None:
+        """Refuse texts that would take time to fetch; every other value can be read."""
+        with self.snapshot() as session:
+            check_lengths(table, self._physical, session.numbers, self.dialect)
+
+    def row_count(self, name: str) -> int:
+        """How many rows are stored behind a table; for the owner."""
+        with self.snapshot() as session:
+            return session.numbers(f"SELECT COUNT(*) FROM {stored_name(name, self.dialect)}")[0]
+
+    def stamp(self, name: str) -> str:
+        """The counters of the server that move when rows of a table change.
+
+        Of what has none (views, partitions) it is the number of the server's next transaction.
+        The server publishes counters with a delay of seconds.
+        """
+        with self._connected() as connection, _quiet():
+            found = connection.execute(_COUNTERS, (self._sources[name],)).fetchone()
+        return ".".join(map(str, found or ()))
+
+    def digest(self, name: str) -> str:
+        """A digest of the rows of a table as they are read, in whatever order: 128 bits."""
+        half = "CAST(CAST('x' || substring({h}, {at}, 16) AS BIT(64)) AS BIGINT)"
+        select = render_digest(self._schema.tables[name], self._physical, self.dialect, half)
+        with self.snapshot() as session:
+            rows, high, low = session.numbers(select)
+        return f"{rows:x}-{high % 2**64:016x}{low % 2**64:016x}"
+
+    def close(self) -> None:
+        """Nothing is kept open."""
+
+
+class PostgresSession:
+    """One question's transaction."""
+
+    def __init__(
+        self,
+        connection: "psycopg.Connection[Any]",
+        until: Deadline | None,
+        tables: Mapping[str, str],
+    ) -> None:
+        self._connection, self._until = connection, until
+        self._parts = {name: f"NOT MATERIALIZED ({select})" for name, select in tables.items()}
+        self._newest: dict[str, str] = {}
+
+    def keep(self, name: str, select: str) -> None:
+        """As a part of WITH; what had the name keeps its rows, and gets another."""
+        with in_time(self._until):
+            text = self._renamed(select)
+            self._newest[name] = f"{name}_{len(self._parts)}"
+            self._parts[self._newest[name]] = f"({text})"
+
+    def put(self, name: str, table: pa.Table) -> None:
+        """As arrays, which are a part of WITH."""
+        self.keep(name, _arrays(table))
+
+    def stream(self, select: str, most: int | None = None) -> Iterator[pa.RecordBatch]:
+        """By a cursor of the server; few rows do without."""
+        with self._in_time():
+            if most is not None and most <= _FEW:
+                found = self._connection.execute(self._whole(select))
+                yield _batch(found, found.fetchall())
+                return
+            with self._connection.cursor(name="rows") as cursor:
+                cursor.execute(self._whole(select))
+                rows = cursor.fetchmany(_BATCH)
+                while True:
+                    yield _batch(cursor, rows)
+                    if len(rows) < _BATCH:
+                        return
+                    rows = cursor.fetchmany(_BATCH)
+
+    def numbers(self, select: str) -> list[int]:
+        """The whole numbers of a SELECT of one row; none where it has no row."""
+        with self._in_time():
+            found = self._connection.execute(self._whole(select)).fetchone()
+        return [int(one or 0) for one in found or ()]
+
+    def _whole(self, select: str) -> str:
+        """A SELECT with the parts of WITH that it needs.
+
+        What is read once is taken apart by the planner, and columns that nobody reads are not
+        computed.
+        """
+        text = self._renamed(select)
+        needed, words = [], set(_WORD.findall(text))
+        for name, of in reversed(self._parts.items()):
+            if name in words:
+                needed.append(f"{name} AS {of}")
+                words |= set(_WORD.findall(of))
+        if not needed:
+            return text
+        more = f", {text[5:]}" if text.startswith("WITH ") else f" {text}"
+        return f"WITH {', '.join(reversed(needed))}{more}"
+
+    def _renamed(self, select: str) -> str:
+        """A statement that reads what has each name now."""
+        return _WORD.sub(lambda found: self._newest.get(found[0], found[0]), select)
+
+    @contextmanager
+    def _in_time(self) -> Iterator[None]:
+        with _quiet(), in_time(self._until):
+            yield
+
+
+_WORD = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\w+""")
+"""Texts, quoted names and plain words."""
+
+
+def _located(connection: "psycopg.Connection[Any]", source: str) -> str:
+    """The full name of a table of the database, quoted; InputError where there is none."""
+    find = (
+        "SELECT format('%%I.%%I', n.nspname, c.relname) FROM pg_class c "
+        "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass({})"
+    )
+    forms = ["quote_ident(%s)"] + ["%s"] * bool(_SQL_NAME.fullmatch(source))
+    with _quiet():
+        connection.execute(
+            "SELECT set_config('search_path', current_setting('discreet.path'), true)"
+        )
+        for form in forms:
+            if "\0" not in source and (
+                found := connection.execute(find.format(form), (source,)).fetchone()
+            ):
+                return str(found[0])
+    raise InputError(
+        f"there is no table {source[:80]!r} in the database",
+        why="none of that name can be seen with these credentials",
+        fix="pass source_table='schema.table', and let the role read it",
+    )
+
+
+_SQL_NAME = re.compile(r'((\w+|"(?:[^"\0]|"")+")\.)?(\w+|"(?:[^"\0]|"")+")')
+
+
+def _check_server(connection: "psycopg.Connection[Any]") -> None:
+    encoding = connection.execute("SHOW server_encoding").fetchone()
+    if connection.info.server_version < _OLDEST or encoding is None or encoding[0] != "UTF8":
+        raise InputError(
+            "this database cannot be asked",
+            why="it is older than Postgres 14, or its encoding is not UTF8",
+            fix="use a newer server, or copy the tables into a database in UTF8",
+        )
+
+
+def check_address(address: str) -> str:
+    """An address without a password; InputError where it holds one or cannot be read."""
+    import psycopg  # noqa: PLC0415 - an extra
+
+    try:
+        said = psycopg.conninfo.conninfo_to_dict(address)
+    except psycopg.Error:
+        said = {"": None}
+    if "" not in said and not {"password", "sslpassword"} & said.keys():
+        return address
+    held = "" not in said
+    raise InputError(
+        f"the address of a database {'holds a password' if held else 'cannot be read'}",
+        why="addresses are kept and shown" if held else "it is none that libpq knows",
+        fix="leave the password out, and set PGPASSWORD or write it to ~/.pgpass"
+        if held
+        else "pass postgresql://host/database",
+    )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Turn any error of the database into one that says nothing about data."""
+    import psycopg  # noqa: PLC0415 - an extra
+
+    try:
+        yield
+    except psycopg.errors.QueryCanceled:
+        raise unfinished() from None
+    except psycopg.OperationalError as wrong:
+        if wrong.sqlstate is not None and not wrong.sqlstate.startswith(("57P", "08")):
+            raise unfinished() from None
+        raise ServiceError(
+            "the database cannot be reached, or broke off",
+            why="it is down, restarting, or does not let this program in",
+            fix="ask the same again: what was charged stays charged once",
+        ) from None
+    except psycopg.Error:
+        raise unfinished() from None
+
+
+def _batch(cursor: Any, rows: list[Any]) -> pa.RecordBatch:
+    about = cursor.description or ()
+    columns = list(zip(*rows, strict=True)) or [()] * len(about)
+    arrays = [
+        pa.array(values, ARROW[_OIDS[one.type_code]])
+        for one, values in zip(about, columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, [one.name for one in about])
+
+
+def _arrays(table: pa.Table) -> str:
+    """A table as a SELECT of constants."""
+    dialect, kinds = PostgresEngine.dialect, {arrow: kind for kind, arrow in ARROW.items()}
+    names, values, shown = [], [], []
+    for field, column in zip(table.schema, table.columns, strict=True):
+        name, kind = dialect.identifier(field.name), kinds[field.type]
+        items = ",".join(map(_item, column.to_pylist()))
+        names.append(name)
+        values.append(f"CAST('{{{items}}}' AS {dialect.types[kind]}[])")
+        shown.append(f'{name} COLLATE "C" AS {name}' if kind is Kind.TEXT else name)
+    return f"SELECT {', '.join(shown)} FROM unnest({', '.join(values)}) AS t({', '.join(names)})"
+
+
+def _item(value: Any) -> str:
+    """A value as an array of Postgres has it, inside a quoted text."""
+    if value is None:
+        return "NULL"
+    text = repr(value) if isinstance(value, float) else without_zero(str(value))
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("'", "''")
+    return f'"{escaped}"'

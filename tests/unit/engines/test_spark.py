@@ -1,0 +1,165 @@
+"""Spark: the same integers as everywhere; one session serves this file.
+
+A statement takes Spark a tenth of a second where others take a thousandth: every expression is
+checked here, and one question; `make audit` checks all of them.
+"""
+
+# ruff: noqa: S608 - the statements are the tests' own
+
+import datetime as dt
+import threading
+
+import pyarrow as pa
+import pytest
+
+import discreet as dp
+import spark_tables
+from discreet.engines import check_engine, conformance
+from discreet.engines.cases import stored
+from discreet.engines.spark import SparkEngine, check_address
+from discreet.errors import EngineError, InputError
+from discreet.plan.kinds import Kind
+from discreet.plan.schema import EachRow, Schema, Table
+from discreet.sql.writer.stored_view import view_name
+
+pytestmark = pytest.mark.xdist_group("spark")
+TEXT = "SELECT city, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP BY city"
+TRUTH = {"Austin": (400, 1800), "Haifa": (200, 900)}
+
+
+@pytest.fixture(scope="module")
+def engine():
+    with conformance._Opened(spark_tables.load) as opened:
+        yield opened
+
+
+def test_every_expression_is_what_the_reference_says(engine):
+    every = stored()["values"]
+    with engine.snapshot() as session:
+        for some in conformance.batched(every, 30):
+            found = conformance.values_of(some, session, engine)
+            for text, rows in zip(some, found, strict=True):
+                conformance._compare(rows, every[text], text)
+
+
+def test_a_question_gives_the_integers_of_the_reference(engine):
+    case = stored()["questions"][1]  # with keys that are found, limits, quantiles
+    for step, rows in conformance.measure(case, engine).items():
+        conformance._compare(rows, case["rows"][step], step)
+
+
+@pytest.mark.audit
+def test_spark_passes_every_check():
+    check_engine(spark_tables.load)
+
+
+def test_what_a_session_keeps_is_its_own_and_errors_quote_nothing(engine):
+    with engine.snapshot() as first, engine.snapshot() as second:
+        first.keep("kept", "SELECT 1L AS id")
+        first.keep("kept", "SELECT id + 1L AS id FROM kept")
+        (batch,) = first.stream("SELECT id FROM kept")
+        assert batch.column(0).to_pylist() == [2]
+        with pytest.raises(EngineError) as error:
+            list(second.stream("SELECT canary_77777 FROM kept"))
+        assert "canary" not in str(error.value)
+
+
+def test_stored_types_are_read_as_our_kinds():
+    moment = dt.datetime(2024, 3, 31, 1, 30, tzinfo=dt.timezone(dt.timedelta(hours=2)))
+    rows = pa.table(
+        {
+            "a": pa.array(["1.25", "-0.01", None]).cast(pa.decimal128(12, 2)),
+            "b": pa.array([2**40, 7, None], pa.int64()).cast(pa.decimal128(30, 0)),
+            "c": pa.array([0.1, float("nan"), float("-inf")], pa.float32()),
+            "d": pa.array([moment, None, None], pa.timestamp("us", "UTC")),
+            "O'Brien \\ ${x} `é": pa.array(["a\\'b", "${y}", "é"]),
+        }
+    )
+    spark_tables.save("typed", rows)
+    made = SparkEngine("spark://session", spark_tables.session())
+    types = made.describe(spark_tables.place("typed")).types()
+    kinds = [Kind.REAL, Kind.INTEGER, Kind.REAL, Kind.TIMESTAMP, Kind.TEXT]
+    assert [of.kind for of in types.values()] == kinds
+    made.open(
+        Schema({"typed": Table("typed", types, EachRow())}), {"typed": spark_tables.place("typed")}
+    )
+    with made.snapshot() as session:
+        found = pa.Table.from_batches(
+            session.stream(f"SELECT * FROM {view_name('typed', made.dialect)}")
+        )
+    values = [column.to_pylist() for column in found.columns]
+    assert values[0] == [1.25, -0.01, None]
+    assert values[1] == [2**40, 7, None]
+    assert values[2] == [0.10000000149011612, None, None]
+    assert values[3][0] == dt.datetime(2024, 3, 30, 23, 30)  # noqa: DTZ001 - timestamps have none
+    assert values[4] == ["a\\'b", "${y}", "é"]
+
+
+def test_tokens_in_addresses_are_refused():
+    with pytest.raises(InputError, match="AUTHENTICATE_TOKEN") as refused:
+        check_address("sc://host:15002/;token=secret")
+    assert "secret" not in str(refused.value)
+
+
+# --- the curator ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def curator():
+    spark_tables.save("visits", visits())
+    made = dp.Curator.in_memory()
+    made.add(
+        "visits",
+        spark_tables.session(),
+        source_table=spark_tables.place("visits"),
+        unit="who",
+        budget=dp.Budget(epsilon=10**7, delta=1e-6),
+        columns={"city": dp.Keys(["Austin", "Haifa"]), "cost": dp.Bounds(0, 10)},
+        limits=dp.Limits(max_groups=2, max_rows=2),
+    )
+    return made
+
+
+def visits():
+    places = range(600)
+    return pa.table(
+        {
+            "who": [i // 2 for i in places],
+            "city": ["Austin" if i % 3 else "Haifa" for i in places],
+            "cost": [float(i * 7 % 10) for i in places],
+        }
+    )
+
+
+def rounded(answer):
+    return {row["city"]: (round(row["n"]), round(row["s"])) for row in answer.table.to_pylist()}
+
+
+def test_a_question_survives_tasks_that_are_killed(curator):
+    context = spark_tables.session().sparkContext
+    ended, killed = threading.Event(), []
+
+    def kill():
+        scheduler = context._jsc.sc().taskScheduler()
+        while not ended.wait(0.001) and len(killed) < 3:
+            newest = scheduler.newTaskId()
+            recent = range(newest - 1, newest - 4, -1)
+            killed.extend(n for n in recent if scheduler.killTaskAttempt(n, True, "test"))  # noqa: FBT003 - Java's own
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    for attempt in range(20):
+        answer = curator.sql(TEXT, epsilon=10**6 - attempt)
+        assert rounded(answer) == TRUTH
+        if killed:
+            break
+    ended.set()
+    killer.join()
+    assert killed
+    assert curator.sql(TEXT, epsilon=10**6 - attempt).to_bytes() == answer.to_bytes()
+
+
+def test_rows_that_changed_are_refused(curator):
+    spark_tables.save("visits", visits().slice(1))
+    with pytest.raises(InputError, match="has changed or is gone"):
+        curator.sql(TEXT, epsilon=2)
