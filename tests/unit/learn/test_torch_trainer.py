@@ -203,6 +203,7 @@ NEIGHBOURS = {
     "a row of NaN": (torch.full((1, 4), math.nan), 1),
     "infinities": (torch.full((1, 4), math.inf), 1),
     "a thousand rows": (torch.full((1000, 4), -1e3), 1000),
+    "an unknown label": (torch.ones((1, 4)), 1),
 }
 
 
@@ -214,7 +215,7 @@ def test_a_person_more_moves_sums_within_their_sensitivity_and_nothing_else(othe
     left = x, y, np.arange(60)
     right = (
         torch.cat([x, more]),
-        torch.cat([y, torch.ones(count, dtype=torch.int64)]),
+        torch.cat([y, torch.full((count,), 7 if other == "an unknown label" else 1)]),
         np.concatenate([np.arange(60), np.full(count, 99)]),
     )
 
@@ -371,7 +372,6 @@ def test_two_runs_in_one_folder_never_take_more_than_was_planned(tmp_path):
         first.charge()
         second.charge()
     one = trainer(checkpoint=tmp_path)
-    one._ledger = first
     before = weights(one)
     one.fit(*rows())
     assert torch.equal(before, weights(one))

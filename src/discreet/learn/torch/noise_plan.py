@@ -37,8 +37,8 @@ class NoisePlan:
 
     Guarantee:
         `steps` steps, each with a Poisson sample at `rate` and Gaussian noise of `multiplier` times
-        the sensitivity, are (epsilon, delta)-differentially private, and need at most 0.02 % more
-        noise than the least that the contour accountant can show to be. With `band` b > 1, a person
+        the sensitivity, are (epsilon, delta)-differentially private, and their epsilon is at least
+        0.9998 of what is allowed. With `band` b > 1, a person
         can be sampled at one of b steps, at b times the rate: `steps`/b rounded up such releases.
     Neighbours:
         One person more or less with all their rows. `people` is a public number, so that neither

@@ -100,6 +100,7 @@ class PersonGradients:
         """Gradients of a scalar loss whose model ran on `people` times `rows` slots."""
         self._found, self.calls, self._uses = {}, [], Counter()
         self._people, self._rows = people, people * rows
+        self._attended.clear()
         with self._listening():
             with precision():
                 total = loss()

@@ -58,7 +58,8 @@ class Trainer:
         floats may differ by on neighbours is *argued* to be below 2^-11 of the clip, which the
         sensitivity includes. See docs/training.md.
     Edge cases:
-        An empty sample is noise alone. A person whose gradient is not finite adds nothing. Layers
+        An empty sample is noise alone. A person whose gradient is not finite, or on whose rows the
+        model or the loss fails, adds nothing (on a GPU torch may not survive the latter). Layers
         that mix people or keep statistics are refused by name, before any data is looked at.
     """
 
@@ -124,7 +125,7 @@ class Trainer:
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:  # noqa: N803 - sklearn's
         """Train on rows; `X` is a tensor or a tuple of tensors, `groups` names people."""
-        if self._step:
+        if self._step or self._ledger.spent:
             raise InputError(
                 "a trainer that was fitted",
                 why="another fit would spend again",
@@ -188,7 +189,11 @@ class Trainer:
 
     def add_clipped(self, batch: PeopleBatch, gradients: PersonGradients, total: Tensor) -> None:
         """Add the clipped gradients of some people to a sum, in steps of the grid."""
-        found, norms = self._found(batch, gradients)
+        try:
+            found, norms = self._found(batch, gradients)
+        except (IndexError, RuntimeError):  # a label or a word that there is none of, say
+            self._add_halves(batch, gradients, total)
+            return
         if not bool(norms.isfinite().all()):
             found, norms = self._found(batch.without(~norms.isfinite()), gradients)
             if not bool(norms.isfinite().all()):  # the model itself is not finite any more
@@ -206,6 +211,15 @@ class Trainer:
             elif name in found:
                 told = found[name].weighted_sum(weights.float())
                 part.add_(told.flatten(), alpha=scale)
+
+    def _add_halves(self, batch: PeopleBatch, gradients: PersonGradients, total: Tensor) -> None:
+        """Whoever makes the model fail adds nothing, and the others do not notice."""
+        there = batch.weights.view(batch.people, batch.rows).sum(1) > 0
+        some = there.nonzero().flatten()
+        for half in some.chunk(2) if len(some) > 1 else ():
+            gone = torch.ones_like(there)
+            gone[half] = False
+            self.add_clipped(batch.without(gone), gradients, total)
 
     def _found(
         self, batch: PeopleBatch, gradients: PersonGradients
