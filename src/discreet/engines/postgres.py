@@ -104,14 +104,14 @@ class PostgresEngine:
             check_keys(schema, self._physical, lambda one: bool(session.numbers(one)), self.dialect)
 
     @contextmanager
-    def snapshot(self, until: Deadline | None = None) -> Iterator["PostgresSession"]:
+    def snapshot(self, until: Deadline | None = None) -> Iterator["PostgresSnapshot"]:
         """A connection with one read-only transaction."""
         with self._connected() as connection, stopping(connection.cancel, until):
             tables = {
                 stored_name(name, self.dialect): f"SELECT * FROM {place}"
                 for name, place in self._sources.items()
             }
-            yield PostgresSession(connection, until, {**tables, **self._views})
+            yield PostgresSnapshot(connection, until, {**tables, **self._views})
 
     @contextmanager
     def _connected(self) -> Iterator["psycopg.Connection[Any]"]:
@@ -160,7 +160,7 @@ class PostgresEngine:
         """Nothing is kept open."""
 
 
-class PostgresSession:
+class PostgresSnapshot:
     """One question's transaction."""
 
     def __init__(

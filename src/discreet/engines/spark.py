@@ -97,13 +97,13 @@ class SparkEngine:
             check_keys(schema, self._physical, lambda one: bool(session.numbers(one)), self.dialect)
 
     @contextmanager
-    def snapshot(self, until: Deadline | None = None) -> Iterator["SparkSessionOnTables"]:
+    def snapshot(self, until: Deadline | None = None) -> Iterator["SparkSnapshot"]:
         """A session whose views are bound to the files that tables have now."""
         tag = f"discreet-{secrets.token_hex(8)}"
         session = self._session()
         with _quiet():
             session.addTag(tag)
-        asked = SparkSessionOnTables(session, until, self._views(session))
+        asked = SparkSnapshot(session, until, self._views(session))
         try:
             with stopping(lambda: session.interruptTag(tag), until):
                 yield asked
@@ -191,7 +191,7 @@ class SparkEngine:
         """A session that was given stays open."""
 
 
-class SparkSessionOnTables:
+class SparkSnapshot:
     """One question's conversation with Spark."""
 
     def __init__(

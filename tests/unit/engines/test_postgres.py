@@ -14,7 +14,7 @@ import discreet as dp
 import postgres_tables
 from discreet.engines import check_engine
 from discreet.engines.engine import Deadline
-from discreet.engines.postgres import PostgresEngine, PostgresSession, check_address
+from discreet.engines.postgres import PostgresEngine, PostgresSnapshot, check_address
 from discreet.engines.postgres_arithmetic import double, guarded
 from discreet.errors import EngineError, InputError, QueryRefused, ServiceError
 from discreet.plan.expressions import Function
@@ -260,7 +260,7 @@ def test_a_connection_that_is_dropped_in_mid_question_costs_one_charge(
 ):
     curator = dp.Curator.in_memory()
     add(curator, address)
-    streamed, plain = [], PostgresSession.stream
+    streamed, plain = [], PostgresSnapshot.stream
 
     def drop(session, select, most=None):
         streamed.append(select)
@@ -270,7 +270,7 @@ def test_a_connection_that_is_dropped_in_mid_question_costs_one_charge(
             )
         return plain(session, select, most)
 
-    monkeypatch.setattr(PostgresSession, "stream", drop)
+    monkeypatch.setattr(PostgresSnapshot, "stream", drop)
     with pytest.raises(ServiceError) as lost:
         curator.sql(TEXT, epsilon=10**6)
     assert lost.value.__context__ is None
