@@ -80,12 +80,21 @@ class Lookups:
                 return self._found[id(node)][1]
             case exp.Window():
                 raise self.syntax.refuse(node, _WINDOW_PLACE)
+            case exp.Subquery() if self._is_correlated(node):
+                raise self.syntax.refuse(node, _CORRELATED)
         raise self.syntax.refuse(node, NODES["Subquery"])
 
     def _once(self, node: Node, read: Callable[[], Expression]) -> Expression:
-        """What a node means; a key that is selected too is one and the same column."""
+        """What a node means; a key that is selected too, or written again, is one column."""
         if id(node) not in self._found:
-            self._found[id(node)] = node, read()
+            before = self.relation, dict(self.types)
+            known = next((e for other, e in self._found.values() if other == node), None)
+            found = read()  # each word of it is read, also where it was written before
+            if known is not None:
+                self.relation, types = before
+                self.types.clear()
+                self.types.update(types)
+            self._found[id(node)] = node, known or found
         return self._found[id(node)][1]
 
     def fresh(self, name: str, *others: Sequence[str]) -> str:
@@ -245,6 +254,13 @@ _IN_COLUMN = Refusal(
     "IN over a public table that does not select one of its columns",
     "values are compared with a column",
     "select one column, or use EXISTS",
+)
+_CORRELATED = Refusal(
+    "subquery",
+    "a value of a subquery that names columns of the question around it",
+    "only EXISTS may look at the row around it",
+    "join a subquery that is grouped by the person, or write a window in a subquery of FROM, as in "
+    "AVG(x) OVER (PARTITION BY person)",
 )
 _WINDOW_PLACE = Refusal(
     "window",
