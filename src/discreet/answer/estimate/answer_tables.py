@@ -169,12 +169,12 @@ class AnswerTables:
 
 
 def _rows(table: ReleasedTable, groups: Sequence[int]) -> int:
-    """About how many rows the largest step of a table has: where answers are not joined on keys."""
+    """About how many rows the largest step of a table has: all pairs where nothing is equal."""
     below = [_rows(one, groups) for one in table.inputs]
     match table:
         case AnswerTable(place):
             return groups[place]
-        case JoinedTables(on=None):
+        case JoinedTables() if not table.equates:
             return math.prod(below)
     return max(below)
 
