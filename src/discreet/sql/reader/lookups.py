@@ -113,8 +113,8 @@ class Lookups:
         for part in ("group", "having", "qualify", "limit", "offset", "order", "distinct"):
             if select.args.get(part) is not None:
                 raise self.syntax.refuse(select.args[part], _EXISTS_SHAPE)
-        self._check_items(select)
         source, rest = self.tables.sources(select)
+        self._check_items(select, source.columns)
         where = rest if rest is not None else self._where(select)
         join = RowJoin(self.syntax, NamedRelation(self.relation, self.columns), source, node)
         join.conditions = self._conditions(join, where, select)
@@ -145,11 +145,15 @@ class Lookups:
             return []
         return list(conjuncts(self.syntax, self.syntax.part(where, "this"), exp.And))
 
-    def _check_items(self, select: Node) -> None:
-        """What EXISTS selects means nothing; constants, * and columns are passed over."""
+    def _check_items(self, select: Node, columns: Sequence[Visible]) -> None:
+        """What EXISTS selects means nothing; constants, * and columns that are there are fine."""
         for item in self.syntax.parts(select, "expressions"):
             if not isinstance(item, exp.Star | exp.Literal | exp.Column | exp.Boolean | exp.Null):
                 raise self.syntax.refuse(item, _EXISTS_SHAPE)
+            if isinstance(item, exp.Column) and not isinstance(item.this, exp.Star):
+                around = not names_one(self.syntax, item, columns)
+                here = around and names_one(self.syntax, item, self.columns)
+                resolve(self.syntax, item, self.columns if here else columns)
             for part in item.walk():
                 for name in part.args:
                     self.syntax.part(part, name)
