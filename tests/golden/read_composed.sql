@@ -125,7 +125,7 @@ SELECT DATE_PART('dow', day) AS d, DAYNAME(day), MONTHNAME(day), COUNT(*) FROM v
 
 SELECT COUNT(*) FROM visits WHERE day < NOW()
 -- scan visits
--- filter (day < datetime.datetime(2026, 11, 16, 10, 19, 47))
+-- filter (day < datetime.datetime(2026, 3, 14, 15, 9, 26))
 -- aggregate count := COUNT(*)
 -- output count
 

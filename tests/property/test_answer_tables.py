@@ -118,6 +118,34 @@ def check(engine, question):
     assert canonical.read(canonical.write(query), CLINIC) == query
 
 
+NAMES = ["_draw", "_AT", "_id", "_half", "_l", "_j", "_row", "every", "n0", "window 1", 'a"b', "="]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_columns_can_have_the_names_of_columns_that_are_added(engine, name):
+    name = '"' + name.replace('"', '""') + '"'
+    one = f"SELECT city AS {name}, COUNT(*) AS n FROM visits GROUP BY 1"
+    other = f"SELECT sex AS {name}, COUNT(*) FROM patients GROUP BY 1"
+    check(engine, f"SELECT {name}, SUM(n) OVER (ORDER BY {name}) AS w FROM ({one}) t")
+    check(engine, f"SELECT a.{name}, b.n FROM ({one}) a JOIN ({one}) b ON a.{name} = b.{name}")
+    check(engine, f"SELECT MAX(n) AS {name} FROM ({one}) t")
+    check(engine, f"{one} UNION ALL {other} ORDER BY 2, 1")
+
+
+MEET = [
+    "a JOIN a b ON a.k IS NOT DISTINCT FROM b.k JOIN a c ON c.k = a.k AND c.n > 0",
+    "a JOIN a b ON a.n < b.n JOIN a c ON lower(c.k) = lower(a.k)",
+    "a JOIN a b ON a.n < b.n CROSS JOIN (SELECT MAX(n) AS most FROM a) c",
+    "(SELECT a.k, COUNT(*) AS n FROM a JOIN a b ON a.n <= b.n GROUP BY 1) x JOIN a c ON c.n > x.n",
+]
+
+
+@pytest.mark.parametrize("tables", MEET)
+def test_answers_are_joined_one_after_the_other_where_rows_stay_few(engine, tables):
+    one = "SELECT city AS k, COUNT(*) AS n FROM visits GROUP BY 1"
+    check(engine, f"WITH a AS ({one}) SELECT COUNT(*) FROM {tables}")
+
+
 @settings(max_examples=25)
 @given(QUESTIONS)
 def test_a_random_question_over_answers_means_what_duckdb_says(engine, question):

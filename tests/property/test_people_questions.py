@@ -132,6 +132,34 @@ def test_very_many_questions_about_people_mean_what_duckdb_understands(seed):
         assert disagreement(text) is None, text
 
 
+PICKED = [
+    "DISTINCT ON (patient_id) patient_id, age FROM visits ORDER BY 1, 2 DESC NULLS LAST",
+    "DISTINCT ON (1) patient_id, age FROM visits ORDER BY 1, age DESC NULLS LAST",
+    "DISTINCT ON (p) patient_id AS p, age FROM visits ORDER BY p, age NULLS LAST",
+    "DISTINCT ON (patient_id) patient_id, -age AS age FROM visits ORDER BY 1, age NULLS LAST",
+    "DISTINCT ON (patient_id) patient_id, -age AS a, age FROM visits ORDER BY a + 1 NULLS LAST",
+]
+
+
+@pytest.mark.parametrize("rows", PICKED)
+def test_the_first_row_of_each_person_is_told_by_places_and_names_of_selected_values(rows):
+    assert disagreement(f"SELECT SUM(age) FROM (SELECT {rows})") is None
+
+
+WRITTEN_AGAIN = [
+    "patient_id IN (SELECT patient FROM tests WHERE value > 3)",
+    "EXISTS (SELECT 1 FROM tests t WHERE t.patient = v.patient_id AND t.value > 3)",
+    "CASE WHEN city IN (SELECT name FROM cities WHERE population > 50) THEN 'a' ELSE 'b' END",
+]
+
+
+@pytest.mark.parametrize("key", WRITTEN_AGAIN)
+def test_a_key_about_other_rows_can_be_written_again(key):
+    text = f"SELECT {key} AS k, COUNT(*) FROM visits v GROUP BY {key}"
+    assert disagreement(text) is None
+    assert read(text, SCHEMA) == read(text.replace(f"GROUP BY {key}", "GROUP BY 1"), SCHEMA)
+
+
 PLANTED = {
     "SELECT COUNT(*) FROM patients WHERE id IN (SELECT patient FROM tests)": (
         "r.hit IS NOT NULL",

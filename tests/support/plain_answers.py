@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from clinic import CLINIC
 from discreet.answer.estimate.answer_tables import compute_table
-from discreet.answer.estimate.released_sql import DRAWS, answer_name
+from discreet.answer.estimate.released_sql import DRAWS, answer_name, own_name
 from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.engines.engine import ARROW
 from discreet.plan.kinds import Kind
@@ -110,13 +110,13 @@ def aggregate_sql(aggregate, scope):
     }[aggregate.measure]
     where = aggregate.where
     text += "" if where is None else f" FILTER (WHERE {DIALECT.render(where, scope)})"
-    return f'CAST({text} AS DOUBLE) AS "{aggregate.name}"'
+    return f"CAST({text} AS DOUBLE) AS {DIALECT.identifier(aggregate.name)}"
 
 
 def plan_sql(query, *, grouped=False):
     """The plan without noise and bounds, as one statement: all of it, or its groups alone."""
     scope = columns_of(query.relation)
-    renamed = [f'k{at} AS "{key.name}"' for at, key in enumerate(query.keys)]
+    renamed = [f"k{at} AS {DIALECT.identifier(key.name)}" for at, key in enumerate(query.keys)]
     renamed += [f'grouping(k{at}) AS "{name}"' for at, name in enumerate(groupings(query))]
     keys = [f"{DIALECT.render(k.expression, scope)} AS k{at}" for at, k in enumerate(query.keys)]
     inner = ", ".join(["*", *keys])
@@ -143,6 +143,7 @@ def answered(engine, query):
         rows = engine.sql(plan_sql(one, grouped=True)).to_arrow_table()
         kinds = [pa.field(name, ARROW[of.kind]) for name, of in released_columns(one).items()]
         rows = rows.select([kind.name for kind in kinds]).cast(pa.schema(kinds))
+        rows = rows.rename_columns([own_name(name) for name in rows.column_names])
         rows = rows.append_column("_draw", pa.array([0] * len(rows), pa.int64()))
         tables[answer_name(place)] = rows.append_column(
             "_at", pa.array(range(len(rows)), pa.int64())

@@ -29,7 +29,7 @@ from enum import Enum
 from typing import Any, TypeAlias, cast
 
 from discreet.errors import InputError
-from discreet.plan.expressions import Expression
+from discreet.plan.expressions import Call, Expression, Function
 from discreet.plan.functions import common_kind
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey, released_columns
@@ -281,6 +281,30 @@ class JoinedTables(_Table):
         self._settle([*sides[0].items(), *sides[1].items()])
         if self.on is not None:
             expect(self.on, self.columns, Kind.BOOLEAN, "ON")
+
+    @property
+    def equates(self) -> bool:
+        """Whether rows meet by something that is equal on both sides; else any may meet any."""
+        for one in [] if self.on is None else _conjuncts(self.on):
+            if isinstance(one, Call) and one.function is Function.EQUAL:
+                used = [set(mentions(part)) for part in one.arguments]
+                sides = set(self.left.columns), set(self.right.columns)
+                if all(used) and any(
+                    used[i] <= sides[0] and used[1 - i] <= sides[1] for i in (0, 1)
+                ):
+                    return True
+        return False
+
+
+def _conjuncts(expression: Expression) -> "Iterator[Expression]":
+    match expression:
+        case Call(Function.AND, parts):
+            for part in parts:
+                yield from _conjuncts(part)
+        case Call(Function.COALESCE, (first, *_)):  # IS NOT DISTINCT FROM: equal, or both NULL
+            yield first
+        case _:
+            yield expression
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,12 @@ from discreet.answer.estimate.clipping import cut_off
 from discreet.answer.estimate.error_bars import RANKED, draws_for, simulate
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics
 from discreet.answer.estimate.nonlinear_error import furthest_of_pairs
-from discreet.answer.estimate.released_sql import DRAWS, answer_name, render_table
+from discreet.answer.estimate.released_sql import (
+    DRAWS,
+    answer_name,
+    own_name,
+    render_table,
+)
 from discreet.answer.estimate.selection_bias import selection_factor
 from discreet.answer.estimate.tabulate import tabulate
 from discreet.engines.default import DefaultEngine, compute
@@ -142,7 +147,10 @@ class AnswerTables:
     ) -> tuple[dict[str, Floats], NDArray[np.bool_]]:
         """How far each draw moves each number of each shown row, and whether it has the row."""
         identifier = DefaultEngine.dialect.identifier
-        numbers = [f"CAST(a.{identifier(name)} AS DOUBLE) AS n{i}" for i, name in enumerate(wanted)]
+        numbers = [
+            f"CAST(a.{identifier(own_name(name))} AS DOUBLE) AS n{i}"
+            for i, name in enumerate(wanted)
+        ]
         select = (
             f"WITH every AS ({render_table(self._then)}), shown AS"
             " (SELECT _id, row_number() OVER (ORDER BY _at) - 1 AS _row FROM every WHERE _draw = 0)"
@@ -161,28 +169,29 @@ class AnswerTables:
 
 
 def _rows(table: ReleasedTable, groups: Sequence[int]) -> int:
-    """About how many rows the largest step of a table has: where answers are not joined on keys."""
+    """About how many rows the largest step of a table has: all pairs where nothing is equal."""
     below = [_rows(one, groups) for one in table.inputs]
     match table:
         case AnswerTable(place):
             return groups[place]
-        case JoinedTables(on=None):
+        case JoinedTables() if not table.equates:
             return math.prod(below)
     return max(below)
 
 
 def compute_table(table: ReleasedTable, released: Mapping[str, pa.Table]) -> pa.Table:
-    """A table from released ones, which have `_draw` (0) and `_at` beside their columns."""
-    names = ", ".join(map(DefaultEngine.dialect.identifier, table.columns))
+    """A table from released ones: `_draw` (0), `_at`, and their columns under `own_name`s."""
+    names = ", ".join(DefaultEngine.dialect.identifier(own_name(name)) for name in table.columns)
     found = compute(released, f"SELECT {names} FROM ({render_table(table)}) ORDER BY _at")
     kinds = [pa.field(name, ARROW[of.kind]) for name, of in table.columns.items()]
-    return found.cast(pa.schema(kinds))
+    return found.rename_columns(list(table.columns)).cast(pa.schema(kinds))
 
 
 def _placed(table: pa.Table, groups: int, first: int, draw: int, draws: int) -> pa.Table:
     """Rows of some draws with their places; `first` rows of the question come before them."""
     numbers = np.repeat(np.arange(draw, draw + draws, dtype=np.int64), groups)
     places = np.tile(np.arange(first, first + groups, dtype=np.int64), draws)
+    table = table.rename_columns([own_name(name) for name in table.column_names])
     return table.append_column("_draw", pa.array(numbers)).append_column("_at", pa.array(places))
 
 

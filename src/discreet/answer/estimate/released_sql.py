@@ -1,8 +1,8 @@
 """Tables of answers as SQL: many draws of all released tables at once, each by itself.
 
-Every select here has, beside the table's columns, `_draw` (0 is what was released, the others are
-simulated), `_at` (the row's place in its draw) and `_id` (the same for the same row in all draws).
-Nothing looks across draws: windows, groups and joins are within one.
+Every select here has, beside the table's columns under their `own_name`s, `_draw` (0 is what was
+released, the others are simulated), `_at` (the row's place in its draw) and `_id` (the same for the
+same row in all draws). Nothing looks across draws: windows, groups and joins are within one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,8 +26,20 @@ from discreet.plan.released_tables import (
     WindowedTable,
     aggregate_type,
 )
+from discreet.sql.writer.dialect import Dialect
 
-_DIALECT = DefaultEngine.dialect
+
+def own_name(name: str) -> str:
+    """The name of a table's column here, which no column that is added can have."""
+    return f"={name}"
+
+
+class _Dialect(type(DefaultEngine.dialect)):  # type: ignore[misc]  # whichever the default is
+    def identifier(self, name: str) -> str:
+        return str(super().identifier(own_name(name)))
+
+
+_DIALECT: Dialect = _Dialect()
 DRAWS = "draws"
 """The table of all draws, in its column `_draw`."""
 

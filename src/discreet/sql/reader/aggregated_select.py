@@ -17,6 +17,7 @@ from discreet.plan.query import GROUPING, Query, SortKey, grouping_name, release
 from discreet.plan.relations import FilterRows, Named, PerPerson
 from discreet.plan.released_tables import AnswerTable, RegroupedTable
 from discreet.plan.row_counts import row_counts
+from discreet.plan.typing import infer
 from discreet.sql.reader.aggregates import Aggregates, percent
 from discreet.sql.reader.expressions import ExpressionReader, Resolve, has_aggregate
 from discreet.sql.reader.group_by import Groups
@@ -146,7 +147,7 @@ class AggregatedSelect:
             self.aggregates.types,
             meaning,
             self._ask,
-            look=self.outer.rows.look,
+            look=self.outer.rows.look and self._look,
             beyond=None if self.per_person else self._over_groups,
         )
 
@@ -159,8 +160,19 @@ class AggregatedSelect:
                 query.args.get("group") or any(map(has_aggregate, query.expressions))
             )
             if not grouped or not isinstance(self.outer.subquery(query), Answer):
-                return look(node)
+                return self._look(node)
         return self.beyond.read(reader, node)
+
+    def _look(self, node: Node) -> Expression:
+        """What a key asks about rows of a person; beside keys nothing has a value for each row."""
+        look = self.outer.rows.look
+        assert look is not None  # noqa: S101 - narrowing: see `_reader`
+        found = look(node)
+        try:
+            infer(found, self.aggregates.types)
+        except InputError:
+            raise self.syntax.refuse(node, _UNGROUPED) from None
+        return found
 
     def _ask(self, node: Node) -> Expression:
         return self._grouping(node) if isinstance(node, exp.Grouping) else self.aggregates.ask(node)
@@ -196,7 +208,7 @@ class AggregatedSelect:
         if not named or (len(found) == 1 and Column(found[0].column) == named[0]):
             return self.outer.meaning(node)
         if found:
-            raise self.syntax.refuse(node, _AMBIGUOUS)
+            raise self.syntax.refuse(node, AMBIGUOUS)
         return named[0]
 
     # --- building --------------------------------------------------------------------------------
@@ -354,7 +366,13 @@ _RELEASED_SETS = Refusal(
     "they are grouped by one set of keys",
     "put ROLLUP, CUBE or GROUPING SETS into the subquery",
 )
-_AMBIGUOUS = Refusal(
+_UNGROUPED = Refusal(
+    "ungrouped_column",
+    "a condition on other rows of a person is neither grouped nor aggregated",
+    "it holds or not for each row, and the answer has one row for each group",
+    "put it in WHERE, in GROUP BY, or count where it holds: COUNT(*) FILTER (WHERE ...)",
+)
+AMBIGUOUS = Refusal(
     "ambiguous_column",
     "the name is both a column and a selected value",
     "engines disagree on which one it means here",

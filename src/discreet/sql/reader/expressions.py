@@ -202,7 +202,7 @@ def looks_up(node: Node) -> bool:
     """Whether a node asks about other rows: a subquery, or a window."""
     if isinstance(node, exp.In):
         return node.args.get("query") is not None
-    return isinstance(node, exp.Window | exp.Exists)
+    return isinstance(node, exp.Window | exp.Exists | exp.Subquery)
 
 
 def function_name(syntax: Syntax, node: Node) -> str:

@@ -106,6 +106,8 @@ class RelationReader:
         left, right = (self.read(self.syntax.part(node, part)) for part in ("this", "expression"))
         if isinstance(left, Answer) and isinstance(right, Answer) and isinstance(node, exp.Union):
             return self._stacked(node, left, right, distinct=distinct is not False)
+        if isinstance(left, Answer) and isinstance(right, Answer):
+            raise self.syntax.refuse(node, _SETS_OF_ANSWERS)
         if isinstance(left, Answer) or isinstance(right, Answer):
             raise self.syntax.refuse(node, _UNION_OF_ANSWERS)
         if len(left.columns) != len(right.columns):
@@ -405,6 +407,12 @@ _UNION_OF_ANSWERS = Refusal(
     "an answer and private rows are put together with UNION",
     "an answer belongs to nobody, and rows are somebody's",
     "aggregate on both sides, as in SELECT COUNT(*) FROM a UNION ALL SELECT COUNT(*) FROM b",
+)
+_SETS_OF_ANSWERS = Refusal(
+    "set_operation",
+    "INTERSECT or EXCEPT of answers",
+    "rows with noisy numbers are hardly ever equal",
+    "compare the keys: WHERE key IN (SELECT key FROM ... GROUP BY key), or NOT IN",
 )
 _UNION_ORDER = Refusal(
     "clause",

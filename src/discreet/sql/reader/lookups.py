@@ -80,12 +80,21 @@ class Lookups:
                 return self._found[id(node)][1]
             case exp.Window():
                 raise self.syntax.refuse(node, _WINDOW_PLACE)
+            case exp.Subquery() if self._is_correlated(node):
+                raise self.syntax.refuse(node, _CORRELATED)
         raise self.syntax.refuse(node, NODES["Subquery"])
 
     def _once(self, node: Node, read: Callable[[], Expression]) -> Expression:
-        """What a node means; a key that is selected too is one and the same column."""
+        """What a node means; a key that is selected too, or written again, is one column."""
         if id(node) not in self._found:
-            self._found[id(node)] = node, read()
+            before = self.relation, dict(self.types)
+            known = next((e for other, e in self._found.values() if other == node), None)
+            found = read()  # each word of it is read, also where it was written before
+            if known is not None:
+                self.relation, types = before
+                self.types.clear()
+                self.types.update(types)
+            self._found[id(node)] = node, known or found
         return self._found[id(node)][1]
 
     def fresh(self, name: str, *others: Sequence[str]) -> str:
@@ -104,8 +113,8 @@ class Lookups:
         for part in ("group", "having", "qualify", "limit", "offset", "order", "distinct"):
             if select.args.get(part) is not None:
                 raise self.syntax.refuse(select.args[part], _EXISTS_SHAPE)
-        self._check_items(select)
         source, rest = self.tables.sources(select)
+        self._check_items(select, source.columns)
         where = rest if rest is not None else self._where(select)
         join = RowJoin(self.syntax, NamedRelation(self.relation, self.columns), source, node)
         join.conditions = self._conditions(join, where, select)
@@ -136,11 +145,15 @@ class Lookups:
             return []
         return list(conjuncts(self.syntax, self.syntax.part(where, "this"), exp.And))
 
-    def _check_items(self, select: Node) -> None:
-        """What EXISTS selects means nothing; constants, * and columns are passed over."""
+    def _check_items(self, select: Node, columns: Sequence[Visible]) -> None:
+        """What EXISTS selects means nothing; constants, * and columns that are there are fine."""
         for item in self.syntax.parts(select, "expressions"):
             if not isinstance(item, exp.Star | exp.Literal | exp.Column | exp.Boolean | exp.Null):
                 raise self.syntax.refuse(item, _EXISTS_SHAPE)
+            if isinstance(item, exp.Column) and not isinstance(item.this, exp.Star):
+                around = not names_one(self.syntax, item, columns)
+                here = around and names_one(self.syntax, item, self.columns)
+                resolve(self.syntax, item, self.columns if here else columns)
             for part in item.walk():
                 for name in part.args:
                     self.syntax.part(part, name)
@@ -245,6 +258,13 @@ _IN_COLUMN = Refusal(
     "IN over a public table that does not select one of its columns",
     "values are compared with a column",
     "select one column, or use EXISTS",
+)
+_CORRELATED = Refusal(
+    "subquery",
+    "a value of a subquery that names columns of the question around it",
+    "only EXISTS may look at the row around it",
+    "join a subquery that is grouped by the person, or write a window in a subquery of FROM, as in "
+    "AVG(x) OVER (PARTITION BY person)",
 )
 _WINDOW_PLACE = Refusal(
     "window",

@@ -53,7 +53,7 @@ def _first(reader: ExpressionReader, node: Node, where: Expression | None) -> As
     if not isinstance(inner, exp.Order):
         raise reader.syntax.refuse(node, _UNORDERED)
     value = reader.checked(reader.syntax.part(inner, "this"))
-    by = row_orders(reader, inner)
+    by = row_orders(reader.syntax, inner, reader.checked)
     if isinstance(node, exp.Last):
         by = tuple(RowOrder(o.expression, not o.descending, not o.nulls_first) for o in by)
     return Summary.FIRST, value, where, by

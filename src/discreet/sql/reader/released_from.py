@@ -10,7 +10,7 @@ from discreet.errors import InputError
 from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Call, Column, Expression, Function, Literal
 from discreet.plan.kinds import Kind
-from discreet.plan.query import Aggregate, AggregateFunction
+from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.reads import mentions
 from discreet.plan.relations import Named
 from discreet.plan.released_tables import (
@@ -18,6 +18,7 @@ from discreet.plan.released_tables import (
     JoinedTables,
     JoinKind,
     RegroupedTable,
+    ReleasedTable,
     is_single,
 )
 from discreet.sql.reader.aggregates import AggregateCall, Aggregates
@@ -123,27 +124,25 @@ def join_answers(
         if side == "FULL":
             raise syntax.refuse(node, _JOIN)
         condition, columns = _using(syntax, ours, theirs, using, right_first=side == "RIGHT")
-    if condition is None and _crosses(first) and _crosses(second, itself=True):
-        raise syntax.refuse(node, _CROSS)
     keep = JoinKind.FULL if side == "FULL" else JoinKind.LEFT if side else JoinKind.INNER
     try:
-        if side == "RIGHT":
-            return second.beside(first, keep, condition), columns
-        return first.beside(second, keep, condition), columns
+        sides = (second, first) if side == "RIGHT" else (first, second)
+        joined = sides[0].beside(sides[1], keep, condition)
     except InputError as error:
         raise syntax.blame(node, error) from None
+    if _crossings(joined.table, joined.queries) > 1:
+        raise syntax.refuse(node, _CROSS)
+    return joined, columns
 
 
-def _crosses(program: Program, *, itself: bool = False) -> bool:
-    """Whether tables of several rows stand beside each other, each row with each; or it is one."""
-    if itself:
-        return not is_single(program.table, program.queries, surely=False)
-    return any(
-        isinstance(one, JoinedTables)
-        and one.on is None
-        and not any(is_single(side, program.queries, surely=False) for side in one.inputs)
-        for one in program.table.nodes()
-    )
+def _crossings(table: ReleasedTable, queries: tuple[Query, ...]) -> int:
+    """How often each row of one table may stand beside each of another; groups are few again."""
+    if isinstance(table, RegroupedTable):
+        return 0
+    below = sum(_crossings(one, queries) for one in table.inputs)
+    crosses = isinstance(table, JoinedTables) and not table.equates
+    single = (is_single(one, queries, surely=False) for one in table.inputs)
+    return below + (crosses and not any(single))
 
 
 def _using(
@@ -180,7 +179,7 @@ _PIVOT = Refusal(
 )
 _CROSS = Refusal(
     "join",
-    "three answers stand beside each other without a condition",
+    "three answers stand beside each other without columns that are equal",
     "each row of one with each of the others is more rows than anybody reads",
     "write JOIN ... ON a.city = b.city",
 )

@@ -12,6 +12,7 @@ from discreet.plan.released_tables import FilteredTable
 from discreet.sql.reader.aggregated_select import AggregatedSelect
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.names import Visible, bare_word
+from discreet.sql.reader.refusals import Refusal
 from discreet.sql.reader.released_tables import Beyond, Shown, answer_of
 from discreet.sql.reader.released_values import (
     Answer,
@@ -50,6 +51,9 @@ class ReleasedSelect(SelectReader):
 
     def read(self) -> Answer:
         """The answer."""
+        distinct = self.select.args.get("distinct")
+        if distinct is not None and distinct.args.get("on") is not None:
+            raise self.syntax.refuse(distinct, _DISTINCT_ON)
         groups = self._groups() if self.program else None
         if groups is None:
             return self._plain()
@@ -111,3 +115,11 @@ class ReleasedSelect(SelectReader):
             return answer_of(shown.over(joined, beyond.windows))
         except InputError as error:
             raise self.syntax.blame(self.select, error) from None
+
+
+_DISTINCT_ON = Refusal(
+    "distinct",
+    "DISTINCT ON over answers",
+    "its first rows are told by a window",
+    "write QUALIFY ROW_NUMBER() OVER (PARTITION BY ... ORDER BY ...) = 1",
+)

@@ -17,16 +17,16 @@ from discreet.errors import InputError
 from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import FilterRows, Named, Project, Relation, columns_of
-from discreet.sql.reader.aggregated_select import LIMIT, ORDER, AggregatedSelect
+from discreet.sql.reader.aggregated_select import AMBIGUOUS, LIMIT, ORDER, AggregatedSelect
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.group_by import GroupReader, Groups
 from discreet.sql.reader.lookups import Lookups
 from discreet.sql.reader.names import NamedRelation, Visible, bare_word, lookup, resolve
 from discreet.sql.reader.refusals import ROW_OUTPUT, Refusal
-from discreet.sql.reader.released_values import Answer
+from discreet.sql.reader.released_values import Answer, position
 from discreet.sql.reader.select_list import Item, name_items, read_items
 from discreet.sql.reader.syntax import Node
-from discreet.sql.reader.windows import pick_first
+from discreet.sql.reader.windows import pick_first, row_orders
 
 if TYPE_CHECKING:
     from discreet.sql.reader.from_clause import RelationReader
@@ -148,12 +148,36 @@ class SelectReader:
         node = self.syntax.part(clause, "this")
         self.lookups.build(node, FilterRows, reader.checked(node))
 
-    def _pick(self, ordered: Node) -> None:
-        """DISTINCT ON (person, ...) ... ORDER BY: the first row of each value."""
+    def _pick(self, expressions: Sequence[Expression]) -> None:
+        """DISTINCT ON (person, ...) ... ORDER BY: the first row of each value.
+
+        A place or a name alone is that of a selected value first, as in engines; inside of an
+        expression, where they disagree, a name has to mean one thing.
+        """
+        named = [(i.given_name, e) for i, e in zip(self.items, expressions, strict=True)]
+
+        def selected(node: exp.Column) -> Expression | None:
+            word = bare_word(self.syntax, node)
+            return next((e for name, e in named if word and name and word.names(name)), None)
+
+        def meaning(node: exp.Column) -> Expression:
+            own, found = selected(node), lookup(self.syntax, node, self.columns)[0]
+            if own is None or [Column(c.column) for c in found] == [own]:
+                return self.meaning(node)
+            if found:
+                raise self.syntax.refuse(node, AMBIGUOUS)
+            return own
+
+        def read(node: Node) -> Expression:
+            at = position(self.syntax, node, len(expressions))
+            own = selected(node) if isinstance(node, exp.Column) else None
+            return expressions[at] if at is not None else own or reader.checked(node)
+
         distinct = self.select.args["distinct"]
-        keys = self.syntax.part(self.syntax.part(distinct, "on"), "expressions")
-        self.syntax.part(self.select, "order")
-        pick_first(self.lookups, distinct, keys, ordered)
+        reader = self.lookups.reader("DISTINCT ON", (), meaning)
+        keys = self.syntax.parts(self.syntax.part(distinct, "on"), "expressions")
+        by = row_orders(self.syntax, self.syntax.part(self.select, "order"), read)
+        pick_first(self.lookups, distinct, [read(key) for key in keys], by)
 
     def _plain_rows(self) -> NamedRelation:
         reader = self.lookups.reader("SELECT", windows=True)
@@ -163,7 +187,7 @@ class SelectReader:
         self._qualify(expressions)
         refused = {"limit": LIMIT, "offset": LIMIT, "order": ORDER}
         if self.select.args.get("distinct") is not None and self.select.args.get("order"):
-            self._pick(self.select.args["order"])
+            self._pick(expressions)
             del refused["order"]
         for part, refusal in refused.items():
             if self.select.args.get(part) is not None:

@@ -1,5 +1,6 @@
 """Windows over the rows of one person: OVER (PARTITION BY the person ...)."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from sqlglot import exp
@@ -13,7 +14,7 @@ from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_whole
 from discreet.sql.reader.names import PERSON
 from discreet.sql.reader.refusals import WINDOW, Refusal
-from discreet.sql.reader.syntax import Node
+from discreet.sql.reader.syntax import Node, Syntax
 
 if TYPE_CHECKING:
     from discreet.sql.reader.lookups import Lookups
@@ -51,11 +52,11 @@ def read_window(rows: "Lookups", node: Node, select: Node) -> Expression:
     return _Window(rows, node, select).read()
 
 
-def pick_first(rows: "Lookups", node: Node, keys: list[Node], order: Node) -> None:
+def pick_first(
+    rows: "Lookups", node: Node, keys: list[Expression], by: tuple[RowOrder, ...]
+) -> None:
     """Only the first row of each value of some keys, one of which names the person."""
-    reader = rows.reader("DISTINCT ON")
-    by = row_orders(reader, order)
-    partition = _parted(rows, node, [reader.checked(key) for key in keys])
+    partition = _parted(rows, node, keys)
     name = rows.fresh("turn")
     window = WindowColumn(name, WindowFunction.ROW_NUMBER, None, partition, by)
     rows.build(node, PersonWindow, (window,))
@@ -124,7 +125,7 @@ class _Window:
 
     def _order(self) -> tuple[RowOrder, ...]:
         order = self._part("order")
-        return () if order is None else row_orders(self.reader, order)
+        return () if order is None else row_orders(self.syntax, order, self.reader.checked)
 
     def _frame(self) -> tuple[int | None, int | None] | None:
         spec = self._part("spec")
@@ -207,12 +208,13 @@ class _Window:
         return _SUMMED[type(node)], argument, where, 1, None
 
 
-def row_orders(reader: ExpressionReader, order: Node) -> tuple[RowOrder, ...]:
+def row_orders(
+    syntax: Syntax, order: Node, read: Callable[[Node], Expression]
+) -> tuple[RowOrder, ...]:
     """The parts of an ORDER BY over the rows of one person."""
-    syntax = reader.syntax
     return tuple(
         RowOrder(
-            reader.checked(syntax.part(part, "this")),
+            read(syntax.part(part, "this")),
             bool(syntax.part(part, "desc")),
             bool(syntax.part(part, "nulls_first")),
         )
