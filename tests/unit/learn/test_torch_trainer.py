@@ -344,6 +344,7 @@ class Drops(Mixes):
 REFUSED = {
     "0 \\(BatchNorm1d\\) mixes people": lambda: nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 2)),
     "keeps statistics": lambda: nn.Sequential(nn.InstanceNorm1d(4, track_running_stats=True)),
+    "changes what rows look up": lambda: nn.Sequential(nn.Embedding(5, 4, max_norm=1.0)),
     "draws random numbers": lambda: nn.Sequential(nn.RReLU(), nn.Linear(4, 2)),
     "positions before rows": lambda: nn.MultiheadAttention(4, 2),
     "without trainable parameters": lambda: nn.Linear(4, 2).requires_grad_(requires_grad=False),
@@ -435,6 +436,7 @@ def test_a_checkpoint_goes_on_with_the_model_and_refuses_other_parameters(tmp_pa
     state = TrainingLedger(tmp_path, trainer()._facts()).load(torch.device("cpu"))
 
     assert state["step"] == state["spent"] == 5
+    assert not len(state["seats"])  # how many people there are is private
     with pytest.raises(InputError, match="another training run"):
         trainer(checkpoint=tmp_path, epsilon=3).fit(*rows())
 

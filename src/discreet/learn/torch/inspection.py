@@ -102,6 +102,12 @@ def refuse_layers(model: nn.Module) -> None:
                 why="they would be part of the model without any noise",
                 fix="pass track_running_stats=False",
             )
+        if getattr(layer, "max_norm", None) is not None:
+            raise InputError(
+                f"{what} changes what rows look up",
+                why="its table would tell without any noise which of it was looked up",
+                fix="pass max_norm=None",
+            )
         if isinstance(layer, _RANDOM):
             raise InputError(
                 f"{what} draws random numbers",

@@ -290,7 +290,7 @@ class Trainer:
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "schedule": None if self.schedule is None else self.schedule.state_dict(),
-            "seats": torch.from_numpy(np.asarray(seats, dtype=np.int64)),
+            "seats": torch.tensor(seats if self.plan.band > 1 else []),  # as many as people
             "sums": self._sums,
             "told": self._told,
         }
