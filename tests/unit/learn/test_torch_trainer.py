@@ -182,7 +182,10 @@ def test_batches_have_one_shape_whatever_the_sample():
             assert set(by_person.round(decimals=5).tolist()) <= {0.0, 1.0}
     (batch,) = sampler.batches(np.array([0, 1]), torch.device("cpu"))
     assert [round(w, 4) for w in batch.weights.tolist()] == [0.3333] * 3 + [0.5] * 2 + [0.0] * 7
-    assert not batch.inputs[0][5:].any()
+    assert torch.equal(batch.inputs[0][5], batch.inputs[0][3])  # their own once more
+    alone = batch.only(torch.tensor([1]))
+    assert torch.equal(alone.inputs[0][:3], alone.inputs[0][9:])
+    assert [round(w, 4) for w in alone.weights.tolist()] == [0.0] * 3 + [0.5] * 2 + [0.0] * 7
 
 
 def test_a_band_gives_each_person_one_turn():
@@ -249,6 +252,42 @@ def test_nobody_at_all_and_people_who_are_not_finite_are_noise_alone(exact):
     assert weights(lost).isfinite().all()
 
 
+def _densities(out, y):
+    """A loss that refuses what is not a number, and says what it was given."""
+    return -torch.distributions.Normal(out[:, 0], out[:, 1].exp()).log_prob(y.float())
+
+
+def test_a_loss_that_refuses_a_row_fails_for_nobody():
+    x, y = rows(60)
+    x[7] = math.nan
+
+    one = Trainer(network(), _densities, **{**TOLD, "people": 100}).fit(x, y)
+
+    assert weights(one).isfinite().all()
+
+
+class Hears(nn.Module):
+    """Notes the seed of the generator that dropout draws from."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.seeds = nn.Sequential(nn.Dropout(), nn.Linear(4, 2)), []
+
+    def forward(self, x):
+        self.seeds.append(torch.initial_seed())
+        return self.inner(x)
+
+
+def test_dropout_draws_from_secret_seeds_and_leaves_the_generator_alone():
+    model = Hears()
+    torch.manual_seed(1)
+
+    one = trainer(model).fit(*rows())
+
+    assert len(set(model.seeds) - {1}) == one.plan.steps
+    assert torch.initial_seed() == 1
+
+
 # --- refusals -----------------------------------------------------------------------------------
 
 
@@ -281,14 +320,39 @@ class Counts(nn.Module):
         return self.inner(x)
 
 
+class Largest(Mixes):
+    def forward(self, x):
+        return self.inner(x / x.abs().max())
+
+
+class Places(Mixes):
+    def forward(self, x):
+        return self.inner(x + torch.arange(len(x))[:, None])
+
+
+class Drops(Mixes):
+    """Random numbers in a module that is run person by person."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale, self.drop = nn.Parameter(torch.ones(4)), nn.Dropout()
+
+    def forward(self, x):
+        return self.inner(self.drop(x * self.scale))
+
+
 REFUSED = {
     "0 \\(BatchNorm1d\\) mixes people": lambda: nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 2)),
     "keeps statistics": lambda: nn.Sequential(nn.InstanceNorm1d(4, track_running_stats=True)),
+    "changes what rows look up": lambda: nn.Sequential(nn.Embedding(5, 4, max_norm=1.0)),
     "draws random numbers": lambda: nn.Sequential(nn.RReLU(), nn.Linear(4, 2)),
     "positions before rows": lambda: nn.MultiheadAttention(4, 2),
     "without trainable parameters": lambda: nn.Linear(4, 2).requires_grad_(requires_grad=False),
     "depends on other rows": Mixes,
     "or on chance": Random,
+    "loss that depends on other rows": Largest,
+    "a row's loss that depends": Places,
+    "draws random numbers inside": Drops,
     "buffer seen": Counts,
 }
 
@@ -297,6 +361,17 @@ REFUSED = {
 def test_what_cannot_be_private_is_refused_by_name(said):
     with pytest.raises(InputError, match=said):
         trainer(REFUSED[said]()).fit(*rows(20))
+    if said == "draws random numbers inside":  # whoever is there, before any step
+        with pytest.raises(InputError, match=said):
+            trainer(REFUSED[said]()).fit(*rows(0))
+
+
+def test_a_loss_that_depends_on_the_labels_of_others_is_refused():
+    def balanced(out, y):
+        return nn.functional.cross_entropy(out, y, reduction="none") / (y.float().mean() + 1)
+
+    with pytest.raises(InputError, match="depends on other rows"):
+        Trainer(network(), balanced, **TOLD).fit(*rows())
 
 
 def test_parameters_that_would_give_something_away_are_refused():
@@ -361,6 +436,7 @@ def test_a_checkpoint_goes_on_with_the_model_and_refuses_other_parameters(tmp_pa
     state = TrainingLedger(tmp_path, trainer()._facts()).load(torch.device("cpu"))
 
     assert state["step"] == state["spent"] == 5
+    assert not len(state["seats"])  # how many people there are is private
     with pytest.raises(InputError, match="another training run"):
         trainer(checkpoint=tmp_path, epsilon=3).fit(*rows())
 
@@ -389,6 +465,23 @@ def test_a_run_that_another_overtakes_stops_before_its_step(tmp_path, monkeypatc
     with pytest.raises(BudgetError, match="more than planned"):
         one.fit(*rows())
     assert torch.equal(before, weights(one))
+
+
+def test_a_state_whose_ledger_is_gone_does_not_go_on(tmp_path):
+    trainer(checkpoint=tmp_path).fit(*rows())
+    (tmp_path / "ledger").unlink()
+
+    with pytest.raises(InputError, match="more steps than its ledger"):
+        trainer(checkpoint=tmp_path).fit(*rows())
+
+
+def test_banded_noise_does_not_share_its_steps_with_another_run(tmp_path, monkeypatch):
+    one = trainer(checkpoint=tmp_path, band=2, batch=25)
+    charge = TrainingLedger.charge
+    monkeypatch.setattr(TrainingLedger, "charge", lambda self: charge(self) and charge(self))
+
+    with pytest.raises(BudgetError, match="another run"):
+        one.fit(*rows())
 
 
 def test_banded_noise_does_not_go_on_after_a_lost_step(tmp_path):
@@ -423,6 +516,40 @@ def test_low_precision_and_dropout_train():
     assert weights(one).isfinite().all()
     with pytest.raises(InputError, match="exact"):
         trainer(exact=True, precision=torch.bfloat16)
+
+
+def test_attention_with_dropout_and_masks_of_truths_trains():
+    class Masked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.block = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+            self.head = nn.Linear(4, 2)
+
+        def forward(self, x, there):
+            return self.head(self.block(x[:, None].expand(-1, 2, -1)).mean(1) * there)
+
+    x, y = rows()
+    one = trainer(Masked(), epochs=0.2)
+
+    assert weights(one.fit((x, x > 0), y)).isfinite().all()
+    assert one.model.block.self_attn.dropout == 0.1
+
+
+def test_merging_leaves_tied_weights_alone():
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.head = nn.Embedding(5, 4), nn.Linear(4, 5, bias=False)
+            self.head.weight = self.words.weight
+
+        def forward(self, x):
+            return self.head(self.words(x).mean(1))
+
+    model, x = add_adapters(Tied(), rank=2), torch.arange(10).reshape(2, 5) % 5
+    nn.init.ones_(model.head.up.weight)
+    before = model(x)
+
+    assert torch.allclose(merge_adapters(model)(x), before, atol=1e-5)
 
 
 def test_adapters_train_alone_and_merge():

@@ -1,5 +1,6 @@
 """Low-rank adapters: train a small correction of each linear layer, and leave the layer alone."""
 
+import copy
 from collections.abc import Sequence
 from typing import cast
 
@@ -31,9 +32,10 @@ class LowRankLinear(nn.Module):
 
     def merged(self) -> nn.Linear:
         """The layer with the correction added to its weights."""
+        whole = copy.deepcopy(self.layer)  # its weights may be tied to others
         with torch.no_grad():
-            self.layer.weight += self.scale * self.up.weight @ self.down.weight
-        return self.layer
+            whole.weight += self.scale * self.up.weight @ self.down.weight
+        return whole
 
 
 def add_adapters(

@@ -5,7 +5,8 @@ happens for public reasons.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any, Final
 
 import torch
@@ -27,13 +28,20 @@ Losses = Callable[..., Tensor]
 
 
 def inspect(
-    model: nn.Module, losses: Losses, inputs: tuple[Tensor, ...], targets: Tensor | None
+    model: nn.Module,
+    losses: Losses,
+    inputs: tuple[Tensor, ...],
+    targets: Tensor | None,
+    precision: Callable[[], AbstractContextManager[Any]] = nullcontext,
+    *,
+    people: int = 3,
+    rows: int = 1,
 ) -> PersonGradients:
     """How to get each person's gradient; InputError for what mixes people, by the layer's name.
 
     Guarantee:
         On made-up rows, no row's loss depends on another row, no buffer changes, and people's
-        gradients add up to torch's own.
+        gradients add up to torch's own. It runs on as many rows as a batch has.
     Edge cases:
         A model whose parameters are used outside of its layers, or that hides rows from a layer, is
         run as a whole under vmap. Values of `inputs` are not read, only their shapes and types.
@@ -47,9 +55,17 @@ def inspect(
         for whole in (False, True):
             if whole:
                 listener = PersonGradients(model, {"": model})
-            wrong = _learn_layout(listener, losses, probes) or _differs(listener, losses, probes[1])
+            try:
+                wrong = _learn_layout(listener, losses, probes)
+                wrong = wrong or _differs(listener, losses, probes[1])
+            except RuntimeError as one:  # layers that run again in the backward pass, say
+                wrong = f"the model ({type(one).__name__})"
             if not wrong:
-                return listener
+                break
+    if not wrong:  # once more as in training, where nobody would hear that it fails
+        probe = _made_up(inputs, targets, people * rows, device)
+        listener.of(lambda: losses(*probe).sum(), people, rows, precision)
+        return listener
     raise InputError(
         f"{wrong} cannot be trained person by person",
         why="its gradients do not add up to the model's, even when the model is run by person",
@@ -62,8 +78,12 @@ def units_of(module: nn.Module, name: str = "") -> dict[str, nn.Module]:
     own = any(p.requires_grad for p in module.parameters(recurse=False))
     if own:
         return {name: module}
-    inner = [(f"{name}.{n}" if name else n, child) for n, child in module.named_children()]
-    return {key: unit for n, child in inner for key, unit in units_of(child, n).items()}
+    found: dict[str, nn.Module] = {}
+    for n, child in module.named_children():
+        for key, unit in units_of(child, f"{name}.{n}" if name else n).items():
+            if unit not in found.values():  # a module may have several homes
+                found[key] = unit
+    return found
 
 
 def refuse_layers(model: nn.Module) -> None:
@@ -81,6 +101,12 @@ def refuse_layers(model: nn.Module) -> None:
                 f"{what} keeps statistics of the rows",
                 why="they would be part of the model without any noise",
                 fix="pass track_running_stats=False",
+            )
+        if getattr(layer, "max_norm", None) is not None:
+            raise InputError(
+                f"{what} changes what rows look up",
+                why="its table would tell without any noise which of it was looked up",
+                fix="pass max_norm=None",
             )
         if isinstance(layer, _RANDOM):
             raise InputError(
@@ -105,13 +131,19 @@ def refuse_layers(model: nn.Module) -> None:
 @contextmanager
 def _no_dropout(model: nn.Module) -> Iterator[None]:
     drops = [one for one in model.modules() if isinstance(one, _DROPOUT) and one.training]
+    attentions = [one for one in model.modules() if isinstance(one, nn.MultiheadAttention)]
+    shares = [one.dropout for one in attentions]
     for one in drops:
         one.eval()
+    for attention in attentions:
+        attention.dropout = 0.0
     try:
         yield
     finally:
         for one in drops:
             one.train()
+        for attention, share in zip(attentions, shares, strict=True):
+            attention.dropout = share
 
 
 Probe = tuple[tuple[Tensor, ...], Tensor | None]
@@ -132,17 +164,26 @@ def _numbers(like: Tensor, rows: int) -> Tensor:
     return made.to(like.dtype).reshape(shape)
 
 
+def _second_row(one: Tensor, times: int) -> Tensor:
+    changed = one.clone()
+    changed[1] = one[1] * times if one.is_floating_point() else one[1] == 0
+    return changed
+
+
 def _check_rows(model: nn.Module, losses: Losses, probe: Probe) -> None:
     """Refuse what a row of made-up numbers does to the losses of others, or to buffers."""
     inputs, targets = probe
     before = {name: one.clone() for name, one in model.named_buffers()}
-    with torch.no_grad():
-        first = losses(inputs, targets)
-        other = [one.clone() for one in inputs]
-        for one in other:
-            one[1] = one[1] * 0 if one.is_floating_point() else 1 - one[1]
-        second = losses(tuple(other), targets)
-    if not torch.allclose(first[::2], second[::2], rtol=1e-4, atol=1e-6, equal_nan=True):
+
+    def others(change: Callable[[Tensor], Tensor]) -> Tensor:
+        with torch.no_grad():
+            found = losses(tuple(map(change, inputs)), None if targets is None else change(targets))
+        return found[::2]
+
+    first = others(lambda one: one)
+    told = [others(partial(_second_row, times=times)) for times in (0, 8)]
+    told.append(others(lambda one: one.flip(0)).flip(0))  # nor on their places
+    if not all(torch.allclose(first, one, rtol=1e-4, atol=1e-6, equal_nan=True) for one in told):
         raise InputError(
             "a row's loss that depends on other rows, or on chance",
             why="a person's gradient must be their own",

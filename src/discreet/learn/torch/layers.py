@@ -15,8 +15,8 @@ norms); Bu, Wang, Zha, Karypis 2023 (book-keeping: one backward pass).
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self
 
 import torch
 from torch import Tensor, nn
@@ -28,10 +28,14 @@ _FEW: Final = 8
 _LOST: Final = 2.0**-17
 """What rounding may hide of a ghost norm's square, as a share of the largest it could be."""
 
+_TINY: Final = 2.0**-80
+"""Squares of float32 that sum up to less may have vanished: the largest norm is taken."""
+
 _SMALL_CONVOLUTION: Final = 1 << 22
 """Products of one person below which a convolution is batched rather than looped on a CPU."""
 
 
+@dataclass(frozen=True)
 class PersonGradient(ABC):
     """One parameter's gradient for every person of a batch."""
 
@@ -46,6 +50,15 @@ class PersonGradient(ABC):
     @abstractmethod
     def instantiated(self) -> "PersonMatrix":
         """The gradients themselves."""
+
+    def without(self, gone: Tensor) -> Self:
+        """The same where some people's are nothing, finite or not."""
+
+        def kept(one: Tensor) -> Tensor:
+            return one.masked_fill(gone.view(-1, *[1] * (one.dim() - 1)), 0)
+
+        parts = {name: kept(one) for name, one in vars(self).items() if torch.is_tensor(one)}
+        return replace(self, **parts)
 
 
 @dataclass(frozen=True)
@@ -83,8 +96,10 @@ class OuterProducts(PersonGradient):
         """Inner products of positions, and a share of the largest they could cancel from."""
         a, g = self.inputs, self.slopes
         alike = _product(a, a.transpose(1, 2)) * _product(g, g.transpose(1, 2))
-        largest = _squares(a) * _squares(g)
-        return alike.sum((1, 2)).clamp(min=0) + _LOST * largest
+        inputs, slopes = _squares(a), _squares(g)
+        largest = inputs * slopes
+        norms = alike.sum((1, 2)).clamp(min=0) + _LOST * largest
+        return torch.where(torch.minimum(inputs, slopes) < _TINY, largest, norms)
 
     def weighted_sum(self, weights: Tensor) -> Tensor:
         """One matrix product over all people and positions."""
@@ -143,8 +158,7 @@ def _product(left: Tensor, right: Tensor) -> Tensor:
 
 
 def _squares(one: Tensor) -> Tensor:
-    kind = torch.promote_types(one.dtype, torch.float32)
-    return torch.linalg.vector_norm(one.flatten(1), dim=1, dtype=kind).square()
+    return torch.linalg.vector_norm(one.flatten(1), dim=1, dtype=torch.float64).square()
 
 
 # --- one rule a layer ---------------------------------------------------------------------------

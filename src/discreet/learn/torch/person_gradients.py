@@ -185,6 +185,8 @@ class PersonGradients:
             if call.rule is not None:
                 (x,) = (one for one in call.inputs.values() if torch.is_tensor(one))
                 _unchanged(call)
+                if len(slope) != self._rows:  # rows that were chosen by their values, say
+                    raise _other_calls()
                 self._add(call, call.rule(x.detach(), slope, self._people))
                 call.inputs, call.slopes = {}, {}
 

@@ -1,9 +1,10 @@
 """Which people take part in a step, and their rows in batches of one shape.
 
 Every person tosses a coin of their own each step (Poisson sampling). A batch has room for a fixed
-number of people with a fixed number of rows each; what is free is filled with zeros that weigh
-nothing. So shapes say nothing of the data, an empty sample is an ordinary one, and a sample that is
-larger than a batch is several (virtual batches, whose sums add up before there is any noise).
+number of people with a fixed number of rows each; what is free is filled with rows of the same
+people once more, which weigh nothing: no made-up row can fail in a model where theirs do not. So
+shapes say nothing of the data, an empty sample is an ordinary one, and a sample that is larger than
+a batch is several (virtual batches, whose sums add up before there is any noise).
 """
 
 from collections.abc import Iterator
@@ -34,16 +35,16 @@ class PeopleBatch:
     people: int
     rows: int
 
-    def without(self, gone: Tensor) -> "PeopleBatch":
-        """The same with some people's slots emptied."""
-        slots = gone.repeat_interleave(self.rows)
-
-        def kept(one: Tensor) -> Tensor:
-            return one.masked_fill(slots.view(-1, *[1] * (one.dim() - 1)), 0)
-
-        targets = None if self.targets is None else kept(self.targets)
-        inputs = tuple(kept(one) for one in self.inputs)
-        return PeopleBatch(inputs, targets, kept(self.weights), self.people, self.rows)
+    def only(self, some: Tensor) -> "PeopleBatch":
+        """Some people alone; rows of the first of them fill the other slots, without weight."""
+        place = some[:1].repeat(self.people)
+        place[some] = some
+        slots = (place[:, None] * self.rows + torch.arange(self.rows, device=some.device)).flatten()
+        weights = torch.zeros_like(self.weights).view(self.people, -1)
+        weights[some] = self.weights.view(self.people, -1)[some]
+        targets = None if self.targets is None else self.targets[slots]
+        inputs = tuple(one[slots] for one in self.inputs)
+        return PeopleBatch(inputs, targets, weights.flatten(), self.people, self.rows)
 
 
 class PeopleSampler:
@@ -102,25 +103,16 @@ class PeopleSampler:
             yield self._batch(sampled[at : at + self.at_once], first, device)
 
     def _batch(self, some: NDArray[Any], first: Any, device: torch.device) -> PeopleBatch:
-        counts, places = self.counts[some], np.arange(self.rows)
-        free = counts[:, None] <= places
-        begin = np.where(counts > self.rows, first[some] % counts, 0)
-        at = self.starts[some][:, None] + (begin[:, None] + places) % counts[:, None]
-        slots = torch.full((self.at_once, self.rows), -1, dtype=torch.int64)
-        slots[: len(some)] = torch.from_numpy(np.where(free, -1, self.order[at]))
-        weights = torch.zeros(self.at_once, self.rows)
-        taken = np.minimum(counts, self.rows)[:, None]
-        weights[: len(some)] = torch.from_numpy(np.where(free, 0, 1 / taken)).float()
-        flat = slots.flatten()
-
-        def rows_of(one: Tensor) -> Tensor:
-            taken = one[flat.clamp(min=0)]
-            empty = (flat < 0).view(-1, *[1] * (one.dim() - 1))
-            return taken.masked_fill_(empty, 0).to(device)
-
-        targets = None if self.targets is None else rows_of(self.targets)
-        inputs = tuple(rows_of(one) for one in self.inputs)
-        weights = weights.flatten().to(device)
+        filled, places = np.resize(some, self.at_once), np.arange(self.rows)
+        counts = self.counts[filled]
+        begin = np.where(counts > self.rows, first[filled] % counts, 0)
+        at = self.starts[filled][:, None] + (begin[:, None] + places) % counts[:, None]
+        slots = torch.from_numpy(self.order[at].flatten())
+        share = (places < counts[:, None]) / np.minimum(counts, self.rows)[:, None]
+        share[len(some) :] = 0
+        weights = torch.from_numpy(share.flatten()).float().to(device)
+        targets = None if self.targets is None else self.targets[slots].to(device)
+        inputs = tuple(one[slots].to(device) for one in self.inputs)
         return PeopleBatch(inputs, targets, weights, self.at_once, self.rows)
 
 

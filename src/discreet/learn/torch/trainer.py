@@ -21,6 +21,7 @@ from discreet.learn.torch.layers import PersonGradient
 from discreet.learn.torch.noise_plan import GradientGrid, NoisePlan
 from discreet.learn.torch.person_gradients import PersonGradients
 from discreet.learn.torch.sampling import PeopleBatch, PeopleSampler
+from discreet.noise import below
 from discreet.privacy import Guarantee
 from discreet.rationals import Real, positive, whole
 
@@ -105,7 +106,8 @@ class Trainer:
         most = at_once or max(8, min(_AT_ONCE, batch // 4, room))
         self.at_once = whole(most, "at_once", at_least=1)
         self.precision, self.exact = precision, exact
-        self.checkpoint, self.every, self.progress = checkpoint, every, progress
+        self.checkpoint, self.progress = checkpoint, progress
+        self.every = whole(every, "every", at_least=1)
         self._step, self._ledger = 0, TrainingLedger(None, {})
         self._sums: list[Tensor] = []
         self._told: list[Tensor] = []
@@ -134,7 +136,8 @@ class Trainer:
         inputs = tuple(map(_tensor, X)) if isinstance(X, tuple) else (_tensor(X),)
         targets = None if y is None else _tensor(y)
         self.model.train()
-        gradients = inspect(self.model, self._losses, inputs, targets)
+        shape = {"people": self.at_once, "rows": self.rows}
+        gradients = inspect(self.model, self._losses, inputs, targets, self._autocast, **shape)
         self._ledger = TrainingLedger(self.checkpoint, self._facts())
         seats = self._resume()
         sampler = PeopleSampler(
@@ -151,12 +154,14 @@ class Trainer:
 
     def _train(self, sampler: PeopleSampler, gradients: PersonGradients) -> None:
         makers = WordMaker(self.device)
-        with self._bar() as show:
+        forked = [self.device] if self.device.type == "cuda" else []
+        with self._bar() as show, torch.random.fork_rng(forked):
             while self._ledger.spent < self.plan.steps:
-                if self._ledger.charge() > self.plan.steps:
+                taken = self._ledger.charge()
+                if taken > self.plan.steps or (self.plan.band > 1 and taken > self._step + 1):
                     raise BudgetError(
                         "one step more than planned",
-                        why="another run in the same folder took the last",
+                        why="another run in the same folder took it",
                         fix="use its model",
                         asked=1.0,
                         left=0.0,
@@ -171,6 +176,7 @@ class Trainer:
     def _take_step(
         self, sampler: PeopleSampler, gradients: PersonGradients, makers: WordMaker
     ) -> None:
+        torch.manual_seed(int(below(1 << 63)))  # masks of dropout must not be known
         sampled = sampler.sample(self._step, self.plan.rate)
         total = torch.zeros(self.grid.dimension, dtype=torch.float64, device=self.device)
         for batch in sampler.batches(sampled, self.device):
@@ -191,13 +197,15 @@ class Trainer:
         """Add the clipped gradients of some people to a sum, in steps of the grid."""
         try:
             found, norms = self._found(batch, gradients)
-        except (IndexError, RuntimeError):  # a label or a word that there is none of, say
+        except torch.OutOfMemoryError:  # shapes are public
+            raise
+        except Exception:  # noqa: BLE001 - whatever somebody's rows do to a model or a loss
             self._add_halves(batch, gradients, total)
             return
-        if not bool(norms.isfinite().all()):
-            found, norms = self._found(batch.without(~norms.isfinite()), gradients)
-            if not bool(norms.isfinite().all()):  # the model itself is not finite any more
-                return
+        lost = ~norms.isfinite()
+        if bool(lost.any()):
+            found = {name: one.without(lost) for name, one in found.items()}
+            norms = norms.masked_fill(lost, 0)
         clip = float(self.grid.clip)
         weights = clip / norms.clamp(min=clip)
         weights = weights if self.precision is torch.float32 else weights * _LOW
@@ -207,7 +215,7 @@ class Trainer:
             at += one.numel()
             if name in found and self.exact:
                 each = found[name].instantiated().grads.flatten(1).double()
-                part += each.mul_(weights[:, None] * scale).round_().sum(0)
+                part += (each * (weights[:, None] * scale)).round_().sum(0)
             elif name in found:
                 told = found[name].weighted_sum(weights.float())
                 part.add_(told.flatten(), alpha=scale)
@@ -217,9 +225,7 @@ class Trainer:
         there = batch.weights.view(batch.people, batch.rows).sum(1) > 0
         some = there.nonzero().flatten()
         for half in some.chunk(2) if len(some) > 1 else ():
-            gone = torch.ones_like(there)
-            gone[half] = False
-            self.add_clipped(batch.without(gone), gradients, total)
+            self.add_clipped(batch.only(half), gradients, total)
 
     def _found(
         self, batch: PeopleBatch, gradients: PersonGradients
@@ -231,7 +237,7 @@ class Trainer:
         squares = torch.zeros(batch.people, dtype=torch.float64, device=self.device)
         for one in found.values():
             if self.exact:
-                squares += one.instantiated().grads.flatten(1).double().square_().sum(1)
+                squares += one.instantiated().grads.flatten(1).double().square().sum(1)
             else:
                 squares += one.norm_squares()
         return found, squares.sqrt_()
@@ -284,7 +290,7 @@ class Trainer:
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "schedule": None if self.schedule is None else self.schedule.state_dict(),
-            "seats": torch.from_numpy(np.asarray(seats, dtype=np.int64)),
+            "seats": torch.tensor(seats if self.plan.band > 1 else []),  # as many as people
             "sums": self._sums,
             "told": self._told,
         }
@@ -293,6 +299,12 @@ class Trainer:
         """Go on from a state that was kept; the seats that people have in it."""
         state = self._ledger.load(self.device)
         saved = 0 if state is None else state["spent"]
+        if self._ledger.spent < saved:
+            raise InputError(
+                "a state with more steps than its ledger",
+                why="steps that were paid for are missing there",
+                fix="put the ledger back, or start anew in another folder",
+            )
         if self.plan.band > 1 and self._ledger.spent > saved:
             raise InputError(
                 "a run with banded noise that lost a step",
