@@ -232,7 +232,8 @@ def check_link(
     if alike and apart and not capped and len(charged) <= 1:
         names = {one.name for one in members}
         found = (name for name, one in tables.tables.items() if one.dataset in names)
-        return tables.schema.check_same_people(found)
+        tables.schema.check_same_people(found)
+        return
     raise InputError(
         "a link of datasets whose people cannot share accounts",
         why="all of them have to have the same Budget.per_person and be in no other link, of at"
