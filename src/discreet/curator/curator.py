@@ -276,6 +276,8 @@ class Curator(QuestionInterface):
         if through is not None:
             expect(through, dt.date, "through", fix="pass the last complete day: date(2026, 1, 31)")
         self._data_store.settle_pending(self._find_part)
+        if (one := self._tables.tables.get(name)) is not None and one.dataset is not None:
+            self._data_store.check_parts((one.dataset,), self._ledger.appended)
         said = {} if through is None else {"through": dt.date.isoformat(through)}
 
         def settle(one: Registration, part: Part) -> int:
@@ -339,7 +341,7 @@ class Curator(QuestionInterface):
     def link(self, name: str, datasets: Iterable[str], budget: Budget | None = None) -> Account:
         """Say that datasets hold the same people; cap, or count, what one of them loses in all."""
         members = [accounts.dataset(self._known(one)) for one in several(datasets, "datasets")]
-        check_link(self._ledger, members, capped=budget is not None)
+        check_link(self._ledger, self._tables, members, capped=budget is not None)
         cap = None if budget is None else self._cap(budget, *members[:1])
         return self._ledger.open_account(accounts.link(name), cap, by=self._by, members=members)
 
@@ -589,15 +591,9 @@ class Curator(QuestionInterface):
 
         Every file is read through.
         """
-        tables = self._data_store.tables.tables
-        self._answer_service.check_said(tables.values())
-        for name, one in tables.items():
-            if len(self._ledger.appended(name)) != len(one.parts):
-                raise LedgerError(
-                    f"{name} has not the parts that the ledger says were appended",
-                    why="tables.json is an older copy, or somebody is appending now",
-                    fix="put back the newest tables.json, or check again",
-                )
+        tables = self._data_store.tables
+        self._answer_service.check_said(tables.tables.values())
+        self._data_store.check_parts(tables.datasets(), self._ledger.appended)
         self._data_store.check_content()
 
     def close(self) -> None:

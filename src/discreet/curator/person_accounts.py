@@ -318,6 +318,7 @@ class Populations:
         datasets = self.of(dataset).population.datasets
         tables = self._data_store.tables.tables.values()
         self._data_store.check([one.table.name for one in tables if one.dataset in datasets])
+        self._data_store.check_parts(datasets, self._ledger.appended)
 
     def catch_up(self) -> None:
         """Fold in everything that was charged so far, so that the next question need not."""

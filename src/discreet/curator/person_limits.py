@@ -2,6 +2,7 @@
 
 import datetime as dt
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, Final
 
 from discreet.curator.canonical_json import digest
@@ -91,7 +92,9 @@ def record_limit(
 
 def hash_person(engine: Engine, unit: Any, kind: Kind, key: str) -> str:
     """The keyed hash of somebody's name, whether they are in the data or not."""
-    right = isinstance(unit, _TYPES[kind])
+    right = isinstance(unit, _TYPES[kind]) and not (isinstance(unit, float) and not isfinite(unit))
+    if isinstance(unit, dt.datetime) and unit.tzinfo is not None:
+        unit = unit.astimezone(dt.UTC)
     if not right or (isinstance(unit, bool) and kind is not Kind.BOOLEAN):
         raise InputError(
             f"a person named by a {type(unit).__name__}",

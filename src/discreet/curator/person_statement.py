@@ -8,6 +8,7 @@ from typing import Any
 
 from discreet.curator.budget import Budget
 from discreet.curator.data.data_store import DataStore, unknown
+from discreet.curator.data.registry import Registry
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.charge_index import ChargedOrder
 from discreet.curator.ledger.ledger import Ledger
@@ -16,7 +17,7 @@ from discreet.curator.person_limits import limits_after, links_of, record_defaul
 from discreet.curator.planned_orders import PlannedOrder
 from discreet.curator.query_orders import QueryOrder
 from discreet.errors import InputError, QueryRefused
-from discreet.plan.schema import EachRow, Unit
+from discreet.plan.schema import EachRow, PersonPeriod, Unit
 from discreet.privacy import ZCDP, Neighbours
 from discreet.privacy.budgets.charges import Charge
 from discreet.privacy.budgets.individual_balances import limit_units, units_as_rho
@@ -204,8 +205,9 @@ def _asked(filed: ChargedOrder) -> str:
 
 
 def check_population(unit: Unit, neighbours: Neighbours) -> None:
-    """Refuse a budget for each person where nobody is named, or of other neighbours."""
-    if isinstance(unit, EachRow) or neighbours is not Neighbours.ADD_REMOVE:
+    """Refuse a budget for each person where nobody is named for life, or of other neighbours."""
+    nobody = isinstance(unit, EachRow | PersonPeriod)  # a budget a day would be no budget for life
+    if nobody or neighbours is not Neighbours.ADD_REMOVE:
         raise InputError(
             "a budget for each person where no person can have one",
             why="an account is found by a name, and holds what adding or removing its person tells",
@@ -213,7 +215,9 @@ def check_population(unit: Unit, neighbours: Neighbours) -> None:
         )
 
 
-def check_link(ledger: Ledger, members: Sequence[accounts.Holder], *, capped: bool) -> None:
+def check_link(
+    ledger: Ledger, tables: Registry, members: Sequence[accounts.Holder], *, capped: bool
+) -> None:
     """Refuse to link datasets whose people could not share the accounts that they have.
 
     Why: what two datasets charged one person apart may pass a limit together; and balances are
@@ -226,6 +230,9 @@ def check_link(ledger: Ledger, members: Sequence[accounts.Holder], *, capped: bo
     alike = len({(one.is_per_person, one.stated) for one in known}) == 1
     apart = not any(links_of(ledger, one.name) for one in members)
     if alike and apart and not capped and len(charged) <= 1:
+        names = {one.name for one in members}
+        found = (name for name, one in tables.tables.items() if one.dataset in names)
+        tables.schema.check_same_people(found)
         return
     raise InputError(
         "a link of datasets whose people cannot share accounts",

@@ -188,6 +188,8 @@ def test_an_older_tables_json_is_found_out(tmp_path):
         with pytest.raises(LedgerError, match="has not the parts"):
             curator.check_tables()
         assert number(count(curator)) == 1000  # and says so: it is version 1
+        with pytest.raises(LedgerError, match="has not the parts"):
+            curator.append("visits", rows(2000, 2001))  # there would be two versions 2
 
 
 def test_the_ledger_has_a_digest_that_confirms_no_guess_about_rows(tmp_path):

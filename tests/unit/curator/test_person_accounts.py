@@ -19,7 +19,7 @@ from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.pricing import Terms
 from discreet.errors import BudgetError, InputError, LedgerError, QueryRefused
 from discreet.privacy.budgets.individual_balances import IndividualBalances, units_as_rho
-from people import BUDGET, CITIES, LOUD, WIDE, add, clinic, exact_costs, refolded, spent
+from people import BUDGET, CITIES, LOUD, WIDE, add, clinic, exact_costs, refolded, spent, visits
 
 CROWD = [(i, CITIES[i % 2], i % 10) for i in range(100)]
 COUNT = "SELECT COUNT(*) AS n FROM visits"
@@ -156,6 +156,15 @@ def test_one_person_alone_pays_for_the_very_numbers_that_meet_noise(text, monkey
         curator.sql(text, **LOUD)
         [paid] = spent(curator).values()
         assert sum(loss) <= paid <= sum(loss) * (1 + Fraction(1, 10**4)) + Fraction(1, 10**8)
+
+
+def test_a_moment_that_names_somebody_is_the_same_in_every_zone():
+    rows = pa.table({"who": [dt.datetime(2000, 1, 1, 1, tzinfo=dt.UTC)]})
+    with dp.Curator.in_memory() as curator:
+        curator.add("visits", rows, unit="who", limits=dp.Limits(1, 1), budget=BUDGET)
+        east = dt.timezone(dt.timedelta(hours=2))
+        curator.limit_person(dt.datetime(2000, 1, 1, 3, tzinfo=east), epsilon=0)
+        assert number(curator, COUNT) == [0]
 
 
 NAMES = {
@@ -349,6 +358,44 @@ def test_rows_that_a_secret_chooses_are_the_same_ones_when_folded_again():
         assert spent(curator) == refolded(curator)
 
 
+# --- data that grows ------------------------------------------------------------------------------
+
+
+def test_balances_are_told_by_the_version_that_each_charge_was_made_for(tmp_path):
+    later = [(i, CITIES[i % 3], i % 10) for i in range(80, 120)]
+    with add(dp.Curator(tmp_path / "a"), CROWD) as curator, dp.Curator(tmp_path / "a") as other:
+        drain(curator, times=1)
+        waiting = curator._answer_service.charge(curator._offer(COUNT, terms(121), None))
+        assert other.append("visits", visits(later)) == 2
+        assert number(other, COUNT, epsilon=122) == [120]
+        assert number(other, COUNT, epsilon=123) == [20]  # new people, and all rows of known ones
+        assert number(other, COUNT, epsilon=124, as_of=1) == [0]
+        assert curator._answer_service.collect(waiting).table.column("n").to_pylist() == [100]
+        before = spent(curator)
+        assert before == spent(other) == refolded(curator)
+    with dp.Curator(tmp_path / "a") as again:
+        assert spent(again) == before
+
+
+def test_where_parts_are_lost_nothing_is_charged(tmp_path):
+    with add(dp.Curator(tmp_path / "a"), CROWD) as curator:
+        older = (tmp_path / "a" / "tables.json").read_text()
+        curator.append("visits", visits([(500, "Oslo", 1)]))
+        number(curator, COUNT)
+    (tmp_path / "a" / "tables.json").write_text(older)
+    with dp.Curator(tmp_path / "a") as again:
+        head = again.ledger.head()
+        with pytest.raises(LedgerError, match="has not the parts"):
+            number(again, BY_CITY)
+        assert again.ledger.head() == head
+
+
+def test_people_in_periods_have_no_budget_for_life():
+    rows = pa.table({"id": ["a"], "day": [dt.date(2026, 1, 1)]})
+    with dp.Curator.in_memory() as curator, pytest.raises(InputError, match="no person can have"):
+        curator.add("visits", rows, unit=dp.PersonPeriod("id", "day"), budget=BUDGET)
+
+
 # --- populations ----------------------------------------------------------------------------------
 
 
@@ -370,6 +417,10 @@ def test_linked_datasets_share_the_balances():
 
 def test_only_datasets_that_can_share_accounts_are_linked():
     with clinic(CROWD) as curator:
+        named = pa.table({"who": ["ann"]})
+        curator.add("named", named, unit="who", limits=dp.Limits(1, 1), budget=BUDGET)
+        with pytest.raises(InputError, match="named in different kinds"):
+            curator.link("patients", ["visits", "named"])
         add(curator, CROWD, "labs")
         add(curator, CROWD, "ordinary", budget=dp.Budget(epsilon=1, delta=1e-6))
         add(curator, CROWD, "less", budget=dp.Budget.per_person(epsilon=1, delta=1e-6))

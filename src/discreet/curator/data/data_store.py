@@ -5,7 +5,7 @@ import re
 import secrets
 import shutil
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sized
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -159,6 +159,22 @@ class DataStore:
                     raise registry.damaged(one.table.name)
             elif not one.address and one.table.name not in self._frames:
                 registry.check_content(one)
+
+    def check_parts(self, datasets: Collection[str], appended: Callable[[str], Sized]) -> None:
+        """Refuse datasets with fewer parts than the ledger says were appended.
+
+        Why: charges were made for those parts, and their versions would be given to other rows.
+        """
+        with self._lock:  # whoever appends here has it until both places know the part
+            for name, one in self.tables.tables.items():
+                said = len(appended(name)) if one.dataset in datasets else 0
+                now = self.tables.tables[name]  # after the ledger: a part is pending before
+                if said > len(now.parts) + (now.pending is not None):
+                    raise LedgerError(
+                        f"{name} has not the parts that the ledger says were appended",
+                        why="tables.json is an older copy",
+                        fix="put back the newest tables.json",
+                    )
 
     def _restamp(self, fresh: Registration) -> None:
         """Remember that a file was read through, so that nobody has to read it again."""

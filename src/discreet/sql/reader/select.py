@@ -16,7 +16,8 @@ from sqlglot import exp
 from discreet.errors import InputError
 from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Column, Expression
-from discreet.plan.relations import FilterRows, Named, Project, Relation, columns_of
+from discreet.plan.relations import FilterRows, Named, Project, Relation, columns_of, unit_of
+from discreet.plan.schema import PersonPeriod
 from discreet.sql.reader.aggregated_select import AMBIGUOUS, LIMIT, ORDER, AggregatedSelect
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.group_by import GroupReader, Groups
@@ -73,8 +74,12 @@ class SelectReader:
         if whose and self.whole:
             raise self.syntax.refuse(whose[0][1], _PER_PERSON_OUTPUT)
         per_person = any(column.owns for column, _ in whose)
+        unit = unit_of(self.relation)
+        apart = isinstance(unit, PersonPeriod) and Column(unit.column) in groups.keys
         found = AggregatedSelect(self, groups, per_person=per_person).read()
-        return replace(found, personal=True) if whose and isinstance(found, Answer) else found
+        if isinstance(found, Answer) and (whose or apart):
+            return replace(found, personal=True)
+        return found
 
     def meaning(self, node: exp.Column) -> Expression:
         """The column of FROM that a name means."""
