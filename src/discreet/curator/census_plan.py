@@ -72,7 +72,9 @@ def releases(
         "geography": geography,
         "levels": several(levels, "levels"),
         "top": top,
-        "shares": None if shares is None else {k: _exact(v, k) for k, v in shares.items()},
+        "shares": {k: _exact(v, k) for k, v in shares.items()}
+        if isinstance(shares, Mapping)
+        else shares,
         "invariants": invariants,
         "bins": bins,
         "max_rows": max_rows,
