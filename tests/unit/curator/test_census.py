@@ -237,6 +237,7 @@ def test_totals_that_do_not_suit_are_refused_before_any_charge(curator, tmp_path
         ({"tables": {"a" * 101: []}}, "names no file"),
         ({"bins": {"ago": 4}}, "has a field ago"),
         ({"bins": 0}, "bins is 0"),
+        ({"as_of": "x"}, "as_of"),
         ({"invariants": {"state": {"N": 2**50 - 1, "Y": 1}}}, "too large"),
         ({"epsilon": 0}, "epsilon"),
         ({"shares": {"nation": 1}}, "has no state"),
@@ -383,6 +384,27 @@ def test_a_process_that_dies_leaves_a_release_that_another_finishes(tmp_path):
         made = curator.release(plan(), tmp_path / "out")
         check_consistent(made)
         assert parts < {p.name for p in (tmp_path / "c").glob("releases/*/*.part")}
+
+
+def test_a_release_goes_on_after_rows_were_appended_where_it_says_the_version(
+    curator, tmp_path, monkeypatch
+):
+    def killing(*_args, **_named):
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(Ledger, "step", killing)
+        curator.release(plan(), tmp_path)
+    paid = spent(curator)
+    curator.append("people", people(700).slice(600))
+    made = curator.release(plan(as_of=1), tmp_path)
+    assert spent(curator) == paid
+    check_consistent(made)
+    assert curator.release(plan(), tmp_path / "new").charge != made.charge
+    assert spent(curator) != paid
+    for wrong in (0, 3):
+        with pytest.raises(InputError, match="as_of|newest version"):
+            curator.release(plan(as_of=wrong), tmp_path)
 
 
 def test_another_worker_at_the_same_release_is_told_so(curator, tmp_path, monkeypatch):
