@@ -3,10 +3,10 @@
 from collections import Counter, defaultdict
 
 import numpy as np
-import postgres_tables
 import pyarrow as pa
 import pytest
 
+import postgres_tables
 from discreet.curator.census_facts import read_facts
 from discreet.curator.census_reading import read_geography
 from discreet.engines.duckdb import DuckDBEngine
