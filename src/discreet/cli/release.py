@@ -12,7 +12,7 @@ from discreet.cli.rows import write_csv
 
 
 @click.command()
-@click.argument("plan", type=click.File(encoding="utf-8"))
+@click.argument("plan", type=click.File(encoding="utf-8", errors="replace"))
 @curator_option
 @click.option(
     "--to",

@@ -22,6 +22,8 @@ COUNT: Final = "count"
 _MOST_TABLES: Final = 1000
 _MOST_CELLS: Final = 1 << 40
 _MOST_PEOPLE: Final = 1 << 50
+_LONGEST_NAME: Final = 100
+_NAMES: Final = "names are letters, digits, _ and spaces, 100 bytes at most"
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def read_facts(said: Mapping[str, Any], schema: Schema) -> CensusFacts:
     top = said.get("top") or "nation"
     _check_levels(table, geography, (top, *levels))
     tables = tuple((name, tuple(several(by, "columns"))) for name, by in said["tables"])
-    columns = _columns(table, tables, levels, said.get("bins") or BINS)
+    columns = _columns(table, tables, levels, said.get("bins", BINS))
     most = said.get("max_rows")
     if most is None:
         most = (table.limits.max_groups or 1) * (table.limits.max_rows or 1)
@@ -129,7 +131,7 @@ def read_facts(said: Mapping[str, Any], schema: Schema) -> CensusFacts:
 
 def _check_levels(table: Table, geography: PublicTable | None, names: tuple[str, ...]) -> None:
     if not all(map(_is_file_name, names)):
-        raise InputError("a level without a name", why="files are named by it", fix="name it")
+        raise InputError("a level that names no file", why=_NAMES, fix="name it so")
     levels = names[1:]
     if (geography is None) is bool(levels):
         raise InputError(
@@ -168,8 +170,10 @@ def _columns(
 ) -> tuple[Attribute, ...]:
     """The cells of every column that a table is grouped by."""
     if not all(_is_file_name(name) for name, _ in tables):
-        raise InputError("a table without a name", why="it names a file", fix="name it")
+        raise InputError("a table that names no file", why=_NAMES, fix="name it so")
     distinct(name for name, _ in tables)
+    if isinstance(bins, Mapping):  # a wrong name would be a release that nobody meant
+        read_fields(bins, "bins", allowed=tuple(table.columns))
     if not 0 < len(tables) <= _MOST_TABLES:
         raise InputError("no tables", why=f"1 to {_MOST_TABLES} are released", fix="name them")
     owner = None if isinstance(table.unit, EachRow) else table.unit.column
@@ -214,17 +218,18 @@ def _invariants(
         )
     [(name, totals)] = said.items()
     totals = totals if isinstance(totals, Mapping) else {name: totals}
-    return names.index(name), {str(key): _total(one, name) for key, one in totals.items()}
-
-
-def _total(value: Any, level: str) -> int:
-    if (total := whole(value, f"a total by {level}", at_least=0)) < _MOST_PEOPLE:
-        return total
-    raise InputError(f"a total by {level} is too large", why="2^50 people", fix="lower it")
+    read = {str(key): whole(one, f"a total by {name}", at_least=0) for key, one in totals.items()}
+    if sum(read.values()) >= _MOST_PEOPLE:
+        raise InputError(
+            f"totals by {name} are too large", why="2^50 people in all", fix="lower them"
+        )
+    return names.index(name), read
 
 
 def _is_file_name(name: Any) -> bool:
-    return isinstance(name, str) and name.replace("_", "").replace(" ", "").isalnum()
+    """Letters and digits, so few that a table and a level together name a file."""
+    plain = isinstance(name, str) and name.replace("_", "").replace(" ", "").isalnum()
+    return plain and len(name.encode()) <= _LONGEST_NAME
 
 
 def _private(name: Any, schema: Schema) -> Table:

@@ -44,12 +44,13 @@ from discreet.plan.work import Work
 from discreet.privacy import GDP, Guarantee, Neighbours, Pure
 from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, Charge, Measure, price, price_sum
 from discreet.privacy.composition.composed import compose
+from discreet.rationals import whole
 from discreet.sql.writer.dialect import Dialect
 from discreet.workload.domain import Attribute
 
 _FIELDS: Final = (
     *("table", "geography", "levels", "top", "tables", "bins", "max_rows", "shares"),
-    *("invariants", "epsilon", "delta"),
+    *("invariants", "epsilon", "delta", "as_of"),
 )
 _FIX: Final = 'pass {"table": "people", "tables": [["total", []]], "epsilon": "1"}'
 _OWNER: Final = "owner"
@@ -283,6 +284,7 @@ class UnpricedCensus(UnpricedOrder[CensusOrder]):
     facts: CensusFacts
     epsilon: Fraction
     delta: Fraction | None
+    as_of: int | None = None
 
     @property
     def tables(self) -> frozenset[str]:
@@ -322,11 +324,12 @@ class CensusKind(OrderKind):
         said = read_fields(spec, "a release", needed=needed, allowed=_FIELDS)
         with readable("a release", _FIX):
             facts = read_facts(said, schema)
-            delta = said.get("delta")
+            delta, version = said.get("delta"), said.get("as_of")
             return UnpricedCensus(
                 facts,
                 read_number(said["epsilon"], "epsilon"),
                 None if delta is None else read_number(delta, "delta"),
+                None if version is None else whole(version, "as_of", at_least=1),
             )
 
     def read(self, order: Order, schema: Schema) -> CensusOrder:

@@ -46,6 +46,7 @@ def releases(
     invariants: Mapping[str, Any] | None = None,
     bins: int | Mapping[str, int] | None = None,
     max_rows: int | None = None,
+    as_of: int | None = None,
 ) -> CensusPlan:
     """Plan the release of many tables of a private `table` at all levels of a public geography.
 
@@ -53,6 +54,7 @@ def releases(
     table whose columns `levels` are the levels from the top down; its key is the last of them, and
     a column of the private table. `top` names the level above them all. `shares` divides the price
     over levels. `invariants` are totals of one level that are public: they are published as stated.
+    `as_of` is a version of the dataset, the newest if nothing is said.
 
     Example:
         >>> plan = releases([[], ["sex", "age"]], table="people", epsilon=1, delta=1e-6)
@@ -72,18 +74,21 @@ def releases(
         "geography": geography,
         "levels": several(levels, "levels"),
         "top": top,
-        "shares": None if shares is None else {k: _exact(v, k) for k, v in shares.items()},
+        "shares": {k: _exact(v, k) for k, v in shares.items()}
+        if isinstance(shares, Mapping)
+        else shares,
         "invariants": invariants,
         "bins": bins,
         "max_rows": max_rows,
+        "as_of": as_of,
     }
     return CensusPlan({name: one for name, one in said.items() if one is not None})
 
 
-_WHOLE: Final = {"max_rows", "bins", "invariants"}
+_WHOLE: Final = {"max_rows", "bins", "invariants", "as_of"}
 _FIELDS: Final = (
     *("tables", "table", "epsilon", "delta", "geography", "levels", "top", "shares"),
-    *("invariants", "bins", "max_rows"),
+    *("invariants", "bins", "max_rows", "as_of"),
 )
 
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.answer.plan.measure import Measurement
+from discreet.curator.canonical_json import canonical, digest
 from discreet.curator.census_facts import COUNT
 from discreet.curator.census_orders import CensusOrder, CensusRelease
 from discreet.curator.census_parts import PartStore
@@ -43,6 +44,8 @@ from discreet.workload.hierarchy import (
 )
 
 _ROOM: Final = 1 << 62
+_AT_ONCE: Final = 1 << 27
+"""Counts of one table that are held at once, at most: about 13 GB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,7 @@ class CensusRun:
         for name, by in facts.tables:
             cells = facts.cells(by)
             chunks = tuple(tree.chunks(max(1, order.chunk // cells)))
+            _check_room(name, cells, tree, chunks)
             layouts.append(_Layout(name, by, cells, chunks, first))
             first += len(chunks) + bool(tree.depth)
         self.layouts, self.parts = tuple(layouts), first
@@ -287,6 +291,19 @@ def _fixed(order: CensusOrder, tree: Hierarchy, leaves: pa.Table) -> tuple[int, 
     )
 
 
+def _check_room(name: str, cells: int, tree: Hierarchy, chunks: Sequence[tuple[int, int]]) -> None:
+    """Refuse, while nothing is charged yet, what no machine would hold."""
+    ends = np.append(0, tree.leaf_ends)
+    most = max(int(ends[b] - ends[a]) for a, b in chunks)
+    if max(most, *tree.sizes[:-1], 1) * cells > _AT_ONCE:
+        raise InputError(
+            f"{name} has too many counts",
+            why=f"{_AT_ONCE:,} of all units above the leaves, or of the leaves of one of them, "
+            "are held at once",
+            fix="group by fewer columns, use fewer bins, or add a level between",
+        )
+
+
 class CensusRuns:
     """Runs charged releases in a folder: each from where it was left."""
 
@@ -313,7 +330,10 @@ class CensusRuns:
             )
         planned, engine = self._reopen(Receipt(charge, found.order, State.RELEASED))
         assert isinstance(planned, CensusOrder)  # noqa: S101 - narrowing: of this kind
-        store = PartStore(self._folder() / str(charge), self._ledger, charge, found.order.analyst)
+        # Of a ledger that was put back, a charge of this number may have been for other noise.
+        asked = digest(canonical([found.order.version, planned.text, dict(planned.decisions())]))
+        parts = self._folder() / f"{charge}-{asked[:32]}"
+        store = PartStore(parts, self._ledger, charge, found.order.analyst)
         run = _started(planned, engine)
         with metered() as meter, _own_words():
             run.draw(engine, store)

@@ -48,8 +48,9 @@ def test_a_plan_is_explained_released_and_released_again(discreet, place):
     assert [row["level"] for row in rows] == [*noise] * 2
 
 
-def test_a_file_that_is_no_plan_is_wrong_input(discreet, place):
-    (place / "plan.yaml").write_text("tables: [")
+@pytest.mark.parametrize("content", [b"tables: [", b"PAR1\xff\xfe\x00"])
+def test_a_file_that_is_no_plan_is_wrong_input(discreet, place, content):
+    (place / "plan.yaml").write_bytes(content)
     told = discreet("release", str(place / "plan.yaml"), folder=place / "c")
     assert told.exit_code == 2
     assert "cannot be read" in told.stderr

@@ -1,6 +1,7 @@
 """Releases of many tables: consistent, charged once, drawn once, whatever is killed."""
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,19 +15,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from discreet.mechanisms.claim import Claim, Pair
 
 import discreet as dp
 from discreet.audit.refute import refute
 from discreet.audit.replay import replay
-from discreet.curator import census_orders, census_parts, census_runs
+from discreet.curator import census_facts, census_orders, census_parts, census_runs
 from discreet.curator.census_orders import CensusOrder, CensusRelease
 from discreet.curator.census_plan import CensusPlan
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.progress import watched
 from discreet.errors import EngineError, InputError, InvariantBroken, LedgerError, QueryRefused
+from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.plan.bounding import FULL, NoiseKind
 from discreet.privacy import Neighbours
+from discreet.workload.hierarchy import Hierarchy
 from small_census import BLOCKS, GEOGRAPHY, LEVELS, census, people, plan
 
 NAMES = ["nation", *LEVELS]
@@ -228,12 +230,18 @@ def test_totals_that_do_not_suit_are_refused_before_any_charge(curator, tmp_path
         ({"tables": {}}, "no tables"),
         ({"tables": {"a": ["person"]}}, "no column person"),
         ({"tables": {"a": ["state"]}}, "no column state"),
-        ({"tables": {"a/b": []}}, "without a name"),
+        ({"tables": {"a/b": []}}, "names no file"),
         ({"tables": {"a": ["sex", "sex"]}}, "two columns"),
-        ({"top": "../up"}, "without a name"),
+        ({"top": "../up"}, "names no file"),
         ({"top": "state"}, "two columns"),
+        ({"tables": {"a" * 101: []}}, "names no file"),
+        ({"bins": {"ago": 4}}, "has a field ago"),
+        ({"bins": 0}, "bins is 0"),
+        ({"as_of": "x"}, "as_of"),
+        ({"invariants": {"state": {"N": 2**50 - 1, "Y": 1}}}, "too large"),
         ({"epsilon": 0}, "epsilon"),
         ({"shares": {"nation": 1}}, "has no state"),
+        ({"shares": "3"}, "shares"),
         ({"max_rows": 0}, "max_rows"),
     ],
 )
@@ -241,6 +249,18 @@ def test_what_cannot_be_released_is_refused_before_any_charge(curator, tmp_path,
     tables = said.get("tables")
     with pytest.raises(InputError, match=words):
         curator.release(plan(tables, **{k: v for k, v in said.items() if k != "tables"}), tmp_path)
+    assert spent(curator)[0] == 0
+
+
+@pytest.mark.parametrize(("cells", "leaves"), [(1 << 20, [256, 1]), (1 << 26, [2, 2, 2])])
+def test_more_counts_at_once_than_any_machine_holds_are_refused_before_any_charge(
+    curator, tmp_path, monkeypatch, cells, leaves
+):
+    monkeypatch.setattr(census_facts.CensusFacts, "cells", lambda *_: cells)
+    tree = Hierarchy.of([np.repeat(np.arange(len(leaves)), leaves), np.arange(sum(leaves))])
+    monkeypatch.setattr(census_runs, "read_geography", lambda *_: (tree, None))
+    with pytest.raises(InputError, match="too many counts"):
+        curator.release(plan(), tmp_path)
     assert spent(curator)[0] == 0
 
 
@@ -366,6 +386,28 @@ def test_a_process_that_dies_leaves_a_release_that_another_finishes(tmp_path):
         assert parts < {p.name for p in (tmp_path / "c").glob("releases/*/*.part")}
 
 
+def test_a_release_goes_on_after_rows_were_appended_where_it_says_the_version(
+    curator, tmp_path, monkeypatch
+):
+    def killing(*_args, **_named):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "step", killing)
+        with pytest.raises(Killed):
+            curator.release(plan(), tmp_path)
+    paid = spent(curator)
+    curator.append("people", people(700).slice(600))
+    made = curator.release(plan(as_of=1), tmp_path)
+    assert spent(curator) == paid
+    check_consistent(made)
+    assert curator.release(plan(), tmp_path / "new").charge != made.charge
+    assert spent(curator) != paid
+    for wrong, words in ((0, "as_of is 0"), (3, "newest version is 2")):
+        with pytest.raises(InputError, match=words):
+            curator.release(plan(as_of=wrong), tmp_path)
+
+
 def test_another_worker_at_the_same_release_is_told_so(curator, tmp_path, monkeypatch):
     monkeypatch.setattr(Ledger, "hold", lambda *_: False)
     with pytest.raises(LedgerError, match="another worker"):
@@ -383,6 +425,20 @@ def test_a_part_that_is_not_the_one_drawn_is_refused_and_never_drawn_again(tmp_p
             part.write_bytes(bytes(len(part.read_bytes())))
         with pytest.raises(LedgerError, match="lost or damaged"):
             curator.release(plan(), tmp_path / "out")
+
+
+def test_parts_of_another_release_of_the_same_number_are_not_taken(tmp_path):
+    """A ledger that is put back from a copy gives the next charge a number that was used."""
+    with census(dp.Curator(tmp_path / "c")):
+        pass
+    shutil.copytree(tmp_path / "c", tmp_path / "copy")
+    with dp.Curator(tmp_path / "c") as curator:
+        first = curator.release(plan({"total": []}, epsilon=8), tmp_path / "out")
+    shutil.copytree(tmp_path / "c" / "releases", tmp_path / "copy" / "releases")
+    with dp.Curator(tmp_path / "copy") as curator:
+        second = curator.release(plan({"total": []}, epsilon="0.01"), tmp_path / "out")
+        assert second.charge == first.charge
+        assert second.random_bytes > 0
 
 
 def test_a_failure_of_the_engine_quotes_nothing_and_is_gone_on_from(curator, tmp_path, monkeypatch):
