@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import postgres_tables
 from discreet.curator.census_facts import read_facts
 from discreet.curator.census_reading import read_geography
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.plan.bounding import FULL, largest_weight
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.schema import EachRow, Person, PublicTable, Schema, Table
-from postgres_engine import PostgresEngine
 from postgres_server import empty_database, start
 from small_census import BLOCKS, GEOGRAPHY, people, plan
 
@@ -54,7 +54,13 @@ def weighed(by_row, max_rows):
 @pytest.fixture(scope="module")
 def engines():
     address = empty_database(start())
-    return {"duckdb": DuckDBEngine, "postgres": lambda: PostgresEngine(address)}
+    return {"duckdb": in_memory, "postgres": lambda *said: postgres_tables.load(address, *said)}
+
+
+def in_memory(schema, tables):
+    engine = DuckDBEngine()
+    engine.open(schema, tables)
+    return engine
 
 
 @pytest.mark.parametrize("name", ["duckdb", "postgres"])
@@ -62,8 +68,7 @@ def engines():
 def test_every_engine_counts_the_same(engines, name, unit):
     table = Table("people", TYPES, unit)
     schema = Schema({"people": table, "places": PLACES})
-    engine = engines[name]()
-    engine.open(schema, {"people": rows(), "places": GEOGRAPHY})
+    engine = engines[name](schema, {"people": rows(), "places": GEOGRAPHY})
     facts = read_facts({**plan().spec, "max_rows": 2}, schema)
     with engine.snapshot() as session:
         tree, leaves = read_geography(session, facts, engine.dialect)

@@ -159,7 +159,7 @@ class DataStore:
                     if self._remote(one).digest(one.table.name) == one.fingerprint:
                         continue
                 raise registry.damaged(one.table.name)
-            elif not one.address and one.table.name not in self._frames:
+            if not one.address and one.table.name not in self._frames:
                 registry.check_content(one)
 
     def _restamp(self, fresh: Registration) -> None:
