@@ -410,6 +410,23 @@ def test_one_dataset_lives_on_one_engine(address):
         )
 
 
+def test_a_standing_question_about_a_server_is_refused_before_it_is_charged(address, owner):
+    owner.execute("CREATE TABLE clinic.days (who int, day date)")
+    curator = dp.Curator.in_memory()
+    curator.add(
+        "days",
+        address,
+        source_table="clinic.days",
+        unit="who",
+        budget=dp.Budget(epsilon=9, delta=1e-6),
+        columns={"day": dp.Bounds(dt.date(2026, 1, 1), dt.date(2026, 1, 31))},
+    )
+    text, until = "SELECT COUNT(*) AS n FROM days", dt.date(2026, 1, 20)
+    with pytest.raises(QueryRefused, match="table on a server"):
+        curator.watch(text, every="day", until=until, epsilon=5, max_periods=2)
+    assert curator.budget("days").spent[0] == 0
+
+
 def test_numbers_are_clamped_as_they_are_declared(address, owner):
     owner.execute("CREATE TABLE clinic.wild (who int, x double precision)")
     owner.execute("INSERT INTO clinic.wild VALUES (1, 1e300), (2, 'NaN'), (3, 5e-324), (4, NULL)")
