@@ -24,6 +24,7 @@ from discreet.curator.planned_orders import PlannedOrder, QuoteContext, Unpriced
 from discreet.curator.pricing import Offer
 from discreet.curator.query_orders import QueryOrder, UnpricedQuery
 from discreet.curator.release_schedule import AT_ONCE, ReleaseSchedule
+from discreet.curator.stream_kind import UnpricedStream
 from discreet.errors import (
     DiscreetError,
     InputError,
@@ -146,6 +147,13 @@ class AnswerService:
         touched = self._ledger.touched(dataset, analyst)
         number = _version_asked(unpriced.as_of, tables.data_version(dataset), dataset)
         used = self._data_store.check(names, number)
+        if isinstance(unpriced, UnpricedStream) and any(one.address for one in used):
+            raise QueryRefused(
+                "a standing question about a table on a server",
+                why="periods end with rows that are appended, and a server is only read",
+                fix="add the rows as a file and append to it, or ask once",
+                code="stream",
+            )
         if any(one.is_per_person for one in touched):
             _check_individual(unpriced, used)
             self.people.check(dataset)

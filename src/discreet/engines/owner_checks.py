@@ -1,16 +1,17 @@
 """What the owner has to know before anybody asks: keys repeat, texts are too long, rows changed."""
 
+import hashlib
 from collections.abc import Callable
 from typing import Final
 
 from discreet.errors import InputError
-from discreet.plan.kinds import Kind
+from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import KeyPath, PublicTable, Schema, Table
 from discreet.sql.writer.dialect import Dialect
+from discreet.sql.writer.scan import render_scan_column
 from discreet.sql.writer.stored_view import (
     Physical,
     render_repeated,
-    render_values,
     stored_name,
     view_name,
 )
@@ -83,11 +84,15 @@ def render_digest(
 ) -> str:
     """The SELECT of how many rows a table has, and of two sums that make a digest of them.
 
-    Each row is hashed as it is read; a sum knows no order. `half` makes 64 bits of the 16 digits
-    of the hash `{h}` that begin at `{at}`.
+    Each row is hashed as values of its kinds, whole and not held to bounds, since people are told
+    apart by what is stored; a sum knows no order. `half` makes 64 bits of the 16 digits of the
+    hash `{h}` that begin at `{at}`.
     """
-    values = render_values(table, physical, dialect)
-    shown = ", ".join(f"{text} AS {dialect.identifier(name)}" for name, text in values.items())
+    shown = ", ".join(
+        f"{render_scan_column(name, physical[table.name][name], Type(of.kind), dialect)} "
+        f"AS {dialect.identifier(name)}"
+        for name, of in table.columns.items()
+    )
     rows = f"SELECT {shown} FROM {stored_name(table.name, dialect)} AS s"
     encoded = [
         dialect.encoded(dialect.identifier(name), of.kind) for name, of in table.columns.items()
@@ -95,3 +100,21 @@ def render_digest(
     hashed = f"SELECT {dialect.keyed_hash('rows', encoded)} AS h FROM ({rows}) AS r"
     sums = ", ".join(dialect.sum(half.format(h="h", at=at), wide=True) for at in (1, 17))
     return f"SELECT COUNT(*), {sums} FROM ({hashed}) AS t"
+
+
+def digest_of(numbers: list[int]) -> str:
+    """What the numbers of `render_digest` come to: it tells how many rows there are to nobody."""
+    rows, *sums = numbers
+    said = f"{rows} {' '.join(str(one % 2**64) for one in sums)}"
+    return hashlib.sha256(said.encode()).hexdigest()[:32]
+
+
+def check_columns(schema: Schema, physical: Physical) -> None:
+    """Refuse a table of a server that has lost a column since it was added."""
+    for name, table in schema.tables.items():
+        if lost := [column for column in table.columns if column not in physical[name]]:
+            raise InputError(
+                f"the table behind {name} has no column {lost[0]}",
+                why="it was changed on its server after it was added",
+                fix="put the column back, or add the table as it is now under a new name",
+            )

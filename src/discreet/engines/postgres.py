@@ -6,6 +6,7 @@ in each of them, from the same snapshot and the same secret, to the same rows.
 """
 
 import re
+import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -15,7 +16,13 @@ import pyarrow as pa
 
 from discreet.engines.describe import ColumnDescription, Description
 from discreet.engines.engine import ARROW, Deadline
-from discreet.engines.owner_checks import check_keys, check_lengths, render_digest
+from discreet.engines.owner_checks import (
+    check_columns,
+    check_keys,
+    check_lengths,
+    digest_of,
+    render_digest,
+)
 from discreet.engines.postgres_dialect import PostgresDialect, without_zero
 from discreet.engines.postgres_types import stored_kind
 from discreet.engines.stopping import in_time, stopping, unfinished
@@ -50,10 +57,16 @@ _COLUMNS = """
     WHERE a.attrelid = CAST(%s AS regclass) AND a.attnum > 0 AND NOT a.attisdropped
     ORDER BY a.attnum"""
 _COUNTERS = """
-    SELECT c.relkind, c.oid, pg_relation_filenode(c.oid), pg_stat_get_tuples_inserted(c.oid),
-        pg_stat_get_tuples_updated(c.oid), pg_stat_get_tuples_deleted(c.oid),
-        CASE c.relkind WHEN 'r' THEN '' ELSE pg_snapshot_xmax(pg_current_snapshot())::text END
-    FROM pg_class c WHERE c.oid = CAST(%s AS regclass)"""
+    WITH RECURSIVE every(id) AS (SELECT CAST(to_regclass(%s) AS oid) UNION
+        SELECT inhrelid FROM pg_inherits JOIN every ON inhparent = id)
+    SELECT CASE WHEN bool_and(c.relkind IN ('r', 'p', 'm') AND NOT c.relrowsecurity)
+        AND current_setting('track_counts') = 'on' AND NOT pg_is_in_recovery()
+        THEN md5(string_agg(concat_ws('.', c.oid, pg_relation_filenode(c.oid),
+            pg_stat_get_tuples_inserted(c.oid), pg_stat_get_tuples_updated(c.oid),
+            pg_stat_get_tuples_deleted(c.oid), pg_postmaster_start_time(),
+            pg_stat_get_db_stat_reset_time(d.oid)), ' ' ORDER BY c.oid)) END
+    FROM every JOIN pg_class c ON c.oid = id
+    JOIN pg_database d ON d.datname = current_database()"""
 
 
 class PostgresEngine:
@@ -96,6 +109,7 @@ class PostgresEngine:
                 self._sources[name] = _located(connection, source)
                 found = connection.execute(_COLUMNS, (self._sources[name],)).fetchall()
                 self._physical[name] = {str(column): str(of) for column, of in found}
+        check_columns(schema, self._physical)
         self._views = {
             view_name(name, self.dialect): render_view(table, schema, self._physical, self.dialect)
             for name, table in schema.tables.items()
@@ -141,20 +155,20 @@ class PostgresEngine:
     def stamp(self, name: str) -> str:
         """The counters of the server that move when rows of a table change.
 
-        Of what has none (views, partitions) it is the number of the server's next transaction.
-        The server publishes counters with a delay of seconds.
+        What has none is another each time: views and row policies, whose rows may come with the
+        clock, foreign tables, and all of a replica. The server publishes counters with a delay of
+        seconds.
         """
         with self._connected() as connection, _quiet():
             found = connection.execute(_COUNTERS, (self._sources[name],)).fetchone()
-        return ".".join(map(str, found or ()))
+        return (found and found[0]) or secrets.token_hex(16)
 
     def digest(self, name: str) -> str:
         """A digest of the rows of a table as they are read, in whatever order: 128 bits."""
         half = "CAST(CAST('x' || substring({h}, {at}, 16) AS BIT(64)) AS BIGINT)"
         select = render_digest(self._schema.tables[name], self._physical, self.dialect, half)
         with self.snapshot() as session:
-            rows, high, low = session.numbers(select)
-        return f"{rows:x}-{high % 2**64:016x}{low % 2**64:016x}"
+            return digest_of(session.numbers(select))
 
     def close(self) -> None:
         """Nothing is kept open."""

@@ -130,11 +130,11 @@ def _times(x: str, y: str) -> str:
 
 
 def _over(x: str, y: str) -> str:
-    """The quotient: NaN by 0; the divisor is never infinite."""
+    """The quotient: NaN by 0, and NULL of NULL; the divisor is never infinite."""
     near = _within((x, y), 2.0**-500, 2.0**500)
     down, up, far = double(2.0**-512), double(2.0**512), double(2.0**125)
     return (
-        f"CASE WHEN {near} THEN {x} / {y} WHEN {y} = 0 THEN {NOT_A_NUMBER} "
+        f"CASE WHEN {near} THEN {x} / {y} WHEN {y} = 0 THEN {NOT_A_NUMBER} + {x} "
         f"WHEN {x} = 0 THEN {x} * {y} "
         f"WHEN abs({y}) < 1 AND abs({x}) > abs({y}) AND abs({x}) > {double(2.0**-100)} THEN "
         f"CASE WHEN abs({x}) * {double(2.0**-900)} >= abs({y}) * {far} THEN {NOT_A_NUMBER} "

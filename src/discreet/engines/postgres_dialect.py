@@ -26,7 +26,7 @@ from discreet.plan.patterns import Wildcard
 from discreet.sql.writer.dialect import Dialect
 
 _SHORT = 150  # characters: to write a text again is cheaper than a subquery, up to about here
-_LONGEST_NAME = 60  # bytes; the engine cuts names after 63
+_LONGEST_NAME = 63  # bytes, after which the engine cuts names
 _LONGEST_TEXT = (1 << 31) - 1
 _PARTS = {Function.WEEKDAY: "isodow", Function.YEARDAY: "doy"}
 

@@ -18,7 +18,13 @@ import pyarrow as pa
 
 from discreet.engines.describe import ColumnDescription, Description
 from discreet.engines.engine import ARROW, Deadline
-from discreet.engines.owner_checks import check_keys, check_lengths, render_digest
+from discreet.engines.owner_checks import (
+    check_columns,
+    check_keys,
+    check_lengths,
+    digest_of,
+    render_digest,
+)
 from discreet.engines.spark_dialect import SparkDialect
 from discreet.engines.spark_types import stored_kind
 from discreet.engines.stopping import in_time, stopping, unfinished
@@ -93,6 +99,7 @@ class SparkEngine:
             described = self.describe(source)
             self._sources[name] = source
             self._physical[name] = {one.name: one.stored for one in described.columns}
+        check_columns(schema, self._physical)
         with self.snapshot() as session:
             check_keys(schema, self._physical, lambda one: bool(session.numbers(one)), self.dialect)
 
@@ -184,8 +191,7 @@ class SparkEngine:
         half = "CAST(conv(substring({h}, {at}, 16), 16, 10) AS DECIMAL(38, 0))"
         select = render_digest(self._schema.tables[name], self._physical, self.dialect, half)
         with self.snapshot() as session:
-            rows, high, low = session.numbers(select)
-        return f"{rows:x}-{high % 2**64:016x}{low % 2**64:016x}"
+            return digest_of(session.numbers(select))
 
     def close(self) -> None:
         """A session that was given stays open."""

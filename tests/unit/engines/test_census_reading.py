@@ -54,16 +54,13 @@ def weighed(by_row, max_rows):
 @pytest.fixture(scope="module")
 def engines():
     address = empty_database(start())
+    return {"duckdb": in_memory, "postgres": lambda *said: postgres_tables.load(address, *said)}
 
-    def on_duckdb(*tables):
-        engine = DuckDBEngine()
-        engine.open(*tables)
-        return engine
 
-    return {
-        "duckdb": on_duckdb,
-        "postgres": lambda *tables: postgres_tables.load(address, *tables),
-    }
+def in_memory(schema, tables):
+    engine = DuckDBEngine()
+    engine.open(schema, tables)
+    return engine
 
 
 @pytest.mark.parametrize("name", ["duckdb", "postgres"])

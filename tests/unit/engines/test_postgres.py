@@ -16,7 +16,7 @@ from discreet.engines import check_engine
 from discreet.engines.engine import Deadline
 from discreet.engines.postgres import PostgresEngine, PostgresSnapshot, check_address
 from discreet.engines.postgres_arithmetic import double, guarded
-from discreet.errors import EngineError, InputError, QueryRefused, ServiceError
+from discreet.errors import EngineError, InputError, LedgerError, QueryRefused, ServiceError
 from discreet.plan.expressions import Function
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.schema import EachRow, Schema, Table
@@ -174,6 +174,7 @@ def test_texts_are_compared_by_code_point_whatever_the_collation(address, owner)
 def test_names_that_the_engine_would_cut_stay_apart():
     names = {PostgresEngine.dialect.identifier("x" * 70 + end) for end in "abc"}
     assert len(names) == 3
+    assert PostgresEngine.dialect.identifier("x" * 63) == f'"{"x" * 63}"'
     assert max(map(len, names)) <= 63
 
 
@@ -231,6 +232,76 @@ def test_the_same_rows_are_the_same_version_and_others_are_refused(address, visi
     visits.execute("UPDATE clinic.visits SET cost = cost - 1 WHERE who = 7")
     settle(visits)
     assert rounded(curator.sql(TEXT, epsilon=10**6 - 1)) == TRUTH
+
+
+def ask_before_and_after(address, owner, change, **columns):
+    """What is said about the table clinic.t once a statement has changed it."""
+    curator = dp.Curator.in_memory()
+    curator.add(
+        "t",
+        address,
+        source_table="clinic.t",
+        unit="who",
+        budget=dp.Budget(epsilon=10**7, delta=1e-6),
+        columns=columns,
+    )
+    settle(owner)
+    assert round(curator.sql("SELECT COUNT(*) AS n FROM t", epsilon=10**5).table["n"][0].as_py())
+    owner.execute(change)
+    settle(owner)
+    with pytest.raises(InputError, match="has changed or is gone"):
+        curator.sql("SELECT COUNT(*) AS n FROM t", epsilon=2)
+
+
+def test_rows_that_pass_to_other_people_are_other_rows(address, owner):
+    owner.execute("CREATE TABLE clinic.t AS SELECT i AS who FROM generate_series(1, 50) AS g(i)")
+    ask_before_and_after(address, owner, "UPDATE clinic.t SET who = 50", who=dp.Bounds(0, 10))
+    owner.execute("DROP TABLE clinic.t")
+    owner.execute("CREATE TABLE clinic.t AS SELECT repeat('a', 50000) || 'b' AS who")
+    ask_before_and_after(address, owner, "UPDATE clinic.t SET who = repeat('a', 50000) || 'c'")
+
+
+def test_rows_of_partitions_heirs_and_views_are_looked_at(address, owner):
+    owner.execute("CREATE TABLE clinic.t (who int)")
+    owner.execute("CREATE TABLE clinic.heir () INHERITS (clinic.t)")
+    owner.execute("INSERT INTO clinic.heir VALUES (1)")
+    ask_before_and_after(address, owner, "INSERT INTO clinic.heir VALUES (2)")
+    owner.execute("DROP TABLE clinic.t CASCADE")
+    owner.execute("CREATE TABLE clinic.t (who int) PARTITION BY LIST (who)")
+    owner.execute("CREATE TABLE clinic.one PARTITION OF clinic.t DEFAULT")
+    owner.execute("INSERT INTO clinic.one VALUES (1)")
+    ask_before_and_after(address, owner, "INSERT INTO clinic.one VALUES (2)")
+    owner.execute("DROP TABLE clinic.t CASCADE")
+    owner.execute("CREATE SEQUENCE clinic.clock")
+    owner.execute("CREATE VIEW clinic.t AS SELECT last_value::int AS who FROM clinic.clock")
+    ask_before_and_after(address, owner, "SELECT setval('clinic.clock', 2)")  # is no transaction
+
+
+def test_a_table_that_is_gone_or_lost_a_column_stops_no_other(address, visits, tmp_path):
+    curator = dp.Curator(tmp_path / "c")
+    add(curator, address)
+    visits.execute("CREATE TABLE clinic.odd AS SELECT 1 AS who, 1 AS x")
+    curator.add("odd", address, source_table="clinic.odd", unit="who", budget=dp.Budget(epsilon=9))
+    for statement in ("ALTER TABLE clinic.odd DROP COLUMN x", "DROP TABLE clinic.odd"):
+        visits.execute(statement)
+        again = dp.Curator(tmp_path / "c")
+        assert rounded(again.sql(TEXT, epsilon=10**6)) == TRUTH
+        with pytest.raises(InputError, match=r"no column x|no table 'clinic\.odd'"):
+            again.sql("SELECT COUNT(*) AS n FROM odd", epsilon=1)
+        with pytest.raises(LedgerError, match="not what was added"):
+            again.check_tables()
+
+
+def test_the_ledger_is_not_told_how_many_rows_there_are(address, visits):
+    engine = PostgresEngine(address)
+    columns = {"who": Type(Kind.INTEGER)}
+    engine.open(
+        Schema({"visits": Table("visits", columns, EachRow())}), {"visits": "clinic.visits"}
+    )
+    assert len(engine.digest("visits")) == 32
+    before = engine.digest("visits")
+    visits.execute("INSERT INTO clinic.visits SELECT * FROM clinic.visits")
+    assert engine.digest("visits") != before
 
 
 def settle(connection):
@@ -337,6 +408,23 @@ def test_one_dataset_lives_on_one_engine(address):
             unit="who",
             budget=dp.Budget(epsilon=1),
         )
+
+
+def test_a_standing_question_about_a_server_is_refused_before_it_is_charged(address, owner):
+    owner.execute("CREATE TABLE clinic.days (who int, day date)")
+    curator = dp.Curator.in_memory()
+    curator.add(
+        "days",
+        address,
+        source_table="clinic.days",
+        unit="who",
+        budget=dp.Budget(epsilon=9, delta=1e-6),
+        columns={"day": dp.Bounds(dt.date(2026, 1, 1), dt.date(2026, 1, 31))},
+    )
+    text, until = "SELECT COUNT(*) AS n FROM days", dt.date(2026, 1, 20)
+    with pytest.raises(QueryRefused, match="table on a server"):
+        curator.watch(text, every="day", until=until, epsilon=5, max_periods=2)
+    assert curator.budget("days").spent[0] == 0
 
 
 def test_numbers_are_clamped_as_they_are_declared(address, owner):

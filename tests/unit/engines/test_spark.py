@@ -1,7 +1,8 @@
-"""Spark: the same integers as everywhere; one session serves this file.
+"""Spark: the same integers as everywhere.
 
-A statement takes Spark a tenth of a second where others take a thousandth: every expression is
-checked here, and one question; `make audit` checks all of them.
+A statement takes Spark a tenth of a second where others take a thousandth, and to start it as long
+as a hundred: all that needs it is one test, which no second worker can begin. It checks every
+expression and one question; `make audit` checks all of them.
 """
 
 # ruff: noqa: S608 - the statements are the tests' own
@@ -22,18 +23,19 @@ from discreet.plan.kinds import Kind
 from discreet.plan.schema import EachRow, Schema, Table
 from discreet.sql.writer.stored_view import view_name
 
-pytestmark = pytest.mark.xdist_group("spark")
 TEXT = "SELECT city, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP BY city"
 TRUTH = {"Austin": (400, 1800), "Haifa": (200, 900)}
 
 
-@pytest.fixture(scope="module")
-def engine():
-    with conformance._Opened(spark_tables.load) as opened:
-        yield opened
+def test_spark_gives_the_integers_of_the_reference():
+    with conformance._Opened(spark_tables.load) as engine:
+        every_expression_is_what_the_reference_says(engine)
+        a_question_gives_the_integers_of_the_reference(engine)
+        what_a_session_keeps_is_its_own_and_errors_quote_nothing(engine)
+    stored_types_are_read_as_our_kinds()
 
 
-def test_every_expression_is_what_the_reference_says(engine):
+def every_expression_is_what_the_reference_says(engine):
     every = stored()["values"]
     with engine.snapshot() as session:
         for some in conformance.batched(every, 30):
@@ -42,7 +44,7 @@ def test_every_expression_is_what_the_reference_says(engine):
                 conformance._compare(rows, every[text], text)
 
 
-def test_a_question_gives_the_integers_of_the_reference(engine):
+def a_question_gives_the_integers_of_the_reference(engine):
     case = stored()["questions"][1]  # with keys that are found, limits, quantiles
     for step, rows in conformance.measure(case, engine).items():
         conformance._compare(rows, case["rows"][step], step)
@@ -53,7 +55,7 @@ def test_spark_passes_every_check():
     check_engine(spark_tables.load)
 
 
-def test_what_a_session_keeps_is_its_own_and_errors_quote_nothing(engine):
+def what_a_session_keeps_is_its_own_and_errors_quote_nothing(engine):
     with engine.snapshot() as first, engine.snapshot() as second:
         first.keep("kept", "SELECT 1L AS id")
         first.keep("kept", "SELECT id + 1L AS id FROM kept")
@@ -64,7 +66,7 @@ def test_what_a_session_keeps_is_its_own_and_errors_quote_nothing(engine):
         assert "canary" not in str(error.value)
 
 
-def test_stored_types_are_read_as_our_kinds():
+def stored_types_are_read_as_our_kinds():
     moment = dt.datetime(2024, 3, 31, 1, 30, tzinfo=dt.timezone(dt.timedelta(hours=2)))
     rows = pa.table(
         {
@@ -104,7 +106,7 @@ def test_tokens_in_addresses_are_refused():
 # --- the curator ----------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def curator():
     spark_tables.save("visits", visits())
     made = dp.Curator.in_memory()
@@ -135,6 +137,7 @@ def rounded(answer):
     return {row["city"]: (round(row["n"]), round(row["s"])) for row in answer.table.to_pylist()}
 
 
+@pytest.mark.audit
 def test_a_question_survives_tasks_that_are_killed(curator):
     context = spark_tables.session().sparkContext
     ended, killed = threading.Event(), []
@@ -159,6 +162,7 @@ def test_a_question_survives_tasks_that_are_killed(curator):
     assert curator.sql(TEXT, epsilon=10**6 - attempt).to_bytes() == answer.to_bytes()
 
 
+@pytest.mark.audit
 def test_rows_that_changed_are_refused(curator):
     spark_tables.save("visits", visits().slice(1))
     with pytest.raises(InputError, match="has changed or is gone"):

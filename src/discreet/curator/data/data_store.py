@@ -143,7 +143,7 @@ class DataStore:
         """Refuse a table whose rows are others than those that were added; its newest stamp."""
         if one.fingerprint.startswith(_LABEL):
             return one
-        engine = self._remote(one.address)
+        engine = self._remote(one)
         now = engine.stamp(one.table.name)
         if now == one.stamp:
             return one
@@ -155,9 +155,11 @@ class DataStore:
         """Read all files through; LedgerError where one is not what was added."""
         for one in self.tables.tables.values():
             if one.address and not one.fingerprint.startswith(_LABEL):
-                if self._remote(one.address).digest(one.table.name) != one.fingerprint:
-                    raise registry.damaged(one.table.name)
-            elif not one.address and one.table.name not in self._frames:
+                with suppress(InputError, EngineError):
+                    if self._remote(one).digest(one.table.name) == one.fingerprint:
+                        continue
+                raise registry.damaged(one.table.name)
+            if not one.address and one.table.name not in self._frames:
                 registry.check_content(one)
 
     def check_parts(self, datasets: Collection[str], appended: Callable[[str], Sized]) -> None:
@@ -196,25 +198,27 @@ class DataStore:
     def open(self, names: Iterable[str]) -> Engine:
         """The engine that has these tables and all others of its place, made when first needed.
 
-        While the file of one table is gone or damaged, those that do not need it are still there.
+        While one table is gone or damaged, those that do not need it are still there.
         """
-        address = _place_of(self.tables.used(names))
+        used = self.tables.used(names)
+        address = _place_of(used)
         with self._lock:
             if address in self._engines:
                 return self._engines[address]
             tables = self.tables.placed_at(address)
             try:
                 self._engines[address] = self._opened(tables, address)
-            except EngineError:
-                sound = tables.sound(kept=self._frames)
+            except (EngineError, InputError):
+                sound = Registry({one.table.name: one for one in used})
+                if not address:
+                    sound = tables.sound(kept=self._frames)
                 if len(sound.tables) == len(tables.tables):
                     raise
                 return self._opened(sound, address)  # and again next time, when all may be there
             return self._engines[address]
 
-    def _remote(self, address: str) -> RemoteEngine:
-        tables = [name for name, one in self.tables.tables.items() if one.address == address]
-        return cast("RemoteEngine", self.open(tables[:1]))
+    def _remote(self, one: Registration) -> RemoteEngine:
+        return cast("RemoteEngine", self.open([one.table.name]))
 
     def open_at(self, names: Iterable[str], dataset: str, version: int) -> Engine:
         """The engine that has these tables as they were at a version of a dataset.
