@@ -171,7 +171,7 @@ def overhead(folder, entries):
             limits=dp.Limits(1, 1),
         )
         fill(curator.ledger, entries)
-        engine, schema = curator._data_store.open(), curator.schema  # noqa: SLF001
+        engine, schema = curator._data_store.open(()), curator.schema  # noqa: SLF001
         price = Price(0.01)
 
         def alone(text):

@@ -105,7 +105,7 @@ def rebuild(budget: dp.Budget, charges: int = 10**4, questions: int = 90) -> lis
         for k in range(charges):  # the same plans; another text each time, so another charge
             order = orders[k * 37 % questions]
             curator.ledger.charge(replace(order, plan=order.plan.replace("{", f'{{"k": {k}, ', 1)))
-        people, engine = _people(curator), curator._data_store.open()  # noqa: SLF001 - see _people
+        people, engine = _people(curator), curator._data_store.open(())  # noqa: SLF001 - see _people
         began, start = time.monotonic(), time.process_time()
         people.catch_up(curator.ledger.head().sequence, engine)
         return [time.process_time() - start, time.monotonic() - began, _peak()]

@@ -196,7 +196,7 @@ def smooth():
 MISSED = (
     wrong("no-noise-in-the-block-of-step-3", tree, continual, "discrete_laplace", bare(3)),
     wrong("no-noise-in-the-block-of-step-6", tree, continual, "discrete_laplace", bare(6)),
-    wrong("no-noise-at-step-3-of-a-stream", tree, TreeCount, "open", bare_in_streams),
+    wrong("no-noise-at-step-3-of-a-stream", tree, TreeCount, "start", bare_in_streams),
     wrong(
         "change-one-quantiles-at-twice-their-epsilon",
         three_quantiles,
@@ -574,7 +574,7 @@ MECHANISMS = (
         "thin-streams",
         factorized,
         FactorizedCount,
-        "open",
+        "start",
         lambda opened: (
             lambda self: opened(
                 spoiled(

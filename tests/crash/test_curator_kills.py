@@ -17,7 +17,7 @@ import discreet as dp
 from discreet.errors import BudgetError
 curator = dp.Curator(sys.argv[1], patience=0)
 curator.dummy().sql("SELECT COUNT(*) AS n FROM visits", epsilon=0.01)  # the first one is slow
-curator._data_store.open()
+curator._data_store.open(())
 print("ready", flush=True)
 for i in range(int(sys.argv[2]), 10**6):
     try:

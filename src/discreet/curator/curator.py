@@ -245,7 +245,7 @@ class Curator(QuestionInterface):
         incoming = self._data_store.look(name, source, said, source_table)
         whose = Person(unit) if isinstance(unit, str) else unit
         table = Table(name, said.types(incoming), whose, limits or Limits())
-        own = budget is not None and budget.is_per_person
+        own = isinstance(budget, Budget) and budget.is_per_person
         cap = None if budget is None else self._cap(budget, accounts.dataset(name), each=own)
         if own:
             check_population(whose, self._neighbours)

@@ -186,8 +186,8 @@ class Loose(TreeCount):
     __doc__ = TreeCount.__doc__
     __slots__ = ()
 
-    def open(self):
-        return LooseStream(self, TreeCount.open(self)._advance)
+    def start(self):
+        return LooseStream(self, TreeCount.start(self)._advance)
 
 
 class Elsewhere(SparseVector):

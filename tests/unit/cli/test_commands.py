@@ -173,7 +173,7 @@ def test_an_engine_that_cannot_be_opened_is_status_4_and_asking_again_finishes(
     from discreet.curator.data.data_store import DataStore
     from discreet.errors import EngineError
 
-    def fail(_):
+    def fail(*_):
         raise EngineError("the data cannot be opened", why="it is gone", fix="put it back")
 
     with monkeypatch.context() as patch:

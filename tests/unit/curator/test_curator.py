@@ -25,7 +25,7 @@ class Stopped(BaseException):
 
 def stop_engine(curator, monkeypatch):
     """Stop the process while data is read."""
-    engine = curator._data_store.open()
+    engine = curator._data_store.open(())
 
     def stop(*_):
         raise Stopped
@@ -82,7 +82,7 @@ def test_the_charge_is_on_disk_before_the_engine_is_opened(tmp_path, monkeypatch
     curator = add_visits(dp.Curator(tmp_path / "c"))
     seen = []
 
-    def look(_):
+    def look(*_):
         with closing(sqlite3.connect(tmp_path / "c" / "ledger.sqlite")) as other:
             seen.extend(other.execute("SELECT sequence FROM charges").fetchall())
         raise EngineError("stop", why="this is as far as it goes", fix="none")
@@ -110,7 +110,7 @@ def test_recovery_finishes_what_a_crash_left_under_the_same_charge(tmp_path, mon
 
 
 def test_what_cannot_be_recovered_stays_charged_and_stops_nobody(tmp_path, monkeypatch):
-    def missing(_):
+    def missing(*_):
         raise EngineError("the data cannot be opened", why="it is gone", fix="put it back")
 
     with add_visits(dp.Curator(tmp_path / "c")) as curator:

@@ -206,7 +206,7 @@ def test_an_engine_in_a_child_says_so_and_leaves_the_files_of_its_parent(tmp_pat
     script = """
 from pathlib import Path
 ask(0.1)
-engine = curator._data_store.open()
+engine = curator._data_store.open(())
 folder = Path(engine._database.execute("SELECT current_setting('temp_directory')").fetchone()[0])
 if not (child := os.fork()):
     assert "forked process" in words(lambda: engine.snapshot().__enter__())

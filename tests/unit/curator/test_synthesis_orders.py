@@ -90,7 +90,7 @@ def test_neighbours_see_nothing_but_released_numbers():
     def made(rows):
         with add_people(dp.Curator.in_memory(), rows) as curator:
             planned = curator._offer_order("synthesis", SPEC, None).planned
-            return planned.measure(curator._data_store.open(), None)
+            return planned.measure(curator._data_store.open(()), None)
 
     differences = replay(made, whole, fewer)
     assert not differences, str(differences)
@@ -143,7 +143,7 @@ def test_an_epsilon_budget_cannot_pay_gaussian_noise():
 
 def test_stored_measurements_make_the_same_release_and_are_checked(curator):
     offer = curator._offer_order("synthesis", SPEC, None)
-    measured = offer.planned.measure(curator._data_store.open(), None)
+    measured = offer.planned.measure(curator._data_store.open(()), None)
     again = KINDS["synthesis"].read(offer.order(), curator.schema)
     assert again.present(measured) == offer.planned.present(measured)
     cheaper = curator._offer_order("synthesis", {**SPEC, "epsilon": "1"}, None).planned

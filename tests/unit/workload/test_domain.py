@@ -86,7 +86,7 @@ def test_engine_and_arrays_count_the_same(unit):
             budget=dp.Budget(epsilon=1, delta=1e-6),
         )
         query = HistogramQuery(curator.schema.tables["people"], domain(), max_rows=2)
-        engine = curator._data_store.open()
+        engine = curator._data_store.open(())
         with engine.snapshot() as session:
             read = query.read(session, engine.dialect)
     person = owners if unit == "id" else None

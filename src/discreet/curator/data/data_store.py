@@ -203,8 +203,9 @@ class DataStore:
         used = self.tables.used(names)
         address = _place_of(used)
         with self._lock:
-            if address in self._engines:
-                return self._engines[address]
+            engine = self._engines.get(address)
+            if engine is not None and (address or cast("DefaultEngine", engine).is_sound):
+                return engine
             tables = self.tables.placed_at(address)
             try:
                 self._engines[address] = self._opened(tables, address)
