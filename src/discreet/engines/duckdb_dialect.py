@@ -6,6 +6,7 @@ branch it takes; LEAST and GREATEST pass over NULL; text is compared by code poi
 """
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from discreet.engines.duckdb_types import read_stored
 from discreet.engines.grammar import GRAMMAR
@@ -15,12 +16,13 @@ from discreet.plan.patterns import Wildcard
 from discreet.sql.writer.dialect import Dialect
 
 _SHORT = 100  # characters: to write a text twice is cheaper than a lambda, up to about here
-_LONGEST_TEXT = (1 << 32) - 1  # bytes; `substring` fails beyond, where no text reaches
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class DuckDBDialect(Dialect):
     """DuckDB 2."""
+
+    longest: ClassVar = (1 << 32) - 1  # bytes
 
     def let(self, texts: Sequence[str], body: Callable[..., str]) -> str:
         """Short texts are written again; long ones become a parameter, some 30 ns a row."""
@@ -116,18 +118,6 @@ class DuckDBDialect(Dialect):
         """In UTF-8, known without looking at the text."""
         return f"strlen({text})"
 
-    def substring(self, text: str, first: int, count: int) -> str:
-        """In code points; no text is as long as the limits."""
-        return f"substring({text}, {min(first, _LONGEST_TEXT)}, {min(count, _LONGEST_TEXT)})"
-
-    def right(self, text: str, count: int) -> str:
-        """In code points."""
-        return f"right({text}, {min(count, _LONGEST_TEXT)})"
-
-    def replace(self, text: str, what: str, by: str) -> str:
-        """From left to right, by code point."""
-        return f"replace({text}, {self.text(what)}, {self.text(by)})"
-
     def position(self, text: str, part: str) -> str:
         """In code points; the empty text is at 1."""
         return f"strpos({text}, {part})"
@@ -148,11 +138,7 @@ class DuckDBDialect(Dialect):
         if not {"%", "_"} & set(pattern):
             plain = "".join(t.value if isinstance(t, Wildcard) else t for t in pattern)
             return f"({text} LIKE {self.text(plain)})"
-        special = {"%": r"\%", "_": r"\_", "\\": r"\\"}
-        escaped = "".join(
-            t.value if isinstance(t, Wildcard) else special.get(t, t) for t in pattern
-        )
-        return rf"({text} LIKE {self.text(escaped)} ESCAPE '\')"
+        return super().like(text, pattern)
 
     def part(self, function: Function, text: str) -> str:
         """A BIGINT; of a DATE as of its midnight."""

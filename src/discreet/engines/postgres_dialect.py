@@ -22,18 +22,17 @@ from discreet.engines.postgres_types import read_stored
 from discreet.errors import QueryRefused
 from discreet.plan.expressions import Function, Unit
 from discreet.plan.kinds import INT64, Kind
-from discreet.plan.patterns import Wildcard
 from discreet.sql.writer.dialect import Dialect
 
 _SHORT = 150  # characters: to write a text again is cheaper than a subquery, up to about here
 _LONGEST_NAME = 63  # bytes, after which the engine cuts names
-_LONGEST_TEXT = (1 << 31) - 1
 _PARTS = {Function.WEEKDAY: "isodow", Function.YEARDAY: "doy"}
 
 
 class PostgresDialect(Dialect):
     """Postgres 14 or later."""
 
+    longest: ClassVar = (1 << 31) - 1
     types: ClassVar = {
         Kind.BOOLEAN: "BOOLEAN",
         Kind.INTEGER: "BIGINT",
@@ -199,18 +198,6 @@ class PostgresDialect(Dialect):
         """In UTF-8."""
         return f"octet_length({text})"
 
-    def substring(self, text: str, first: int, count: int) -> str:
-        """In code points."""
-        return f"substring({text}, {min(first, _LONGEST_TEXT)}, {min(count, _LONGEST_TEXT)})"
-
-    def right(self, text: str, count: int) -> str:
-        """In code points."""
-        return f"right({text}, {min(count, _LONGEST_TEXT)})"
-
-    def replace(self, text: str, what: str, by: str) -> str:
-        """From left to right."""
-        return f"replace({text}, {self.text(what)}, {self.text(by)})"
-
     def position(self, text: str, part: str) -> str:
         """In code points; the empty text is at 1."""
         return f"CAST(strpos({text}, {part}) AS BIGINT)"
@@ -222,14 +209,6 @@ class PostgresDialect(Dialect):
     def ends_with(self, text: str, end: str) -> str:
         """By code point."""
         return self.let([end], lambda it: f"(right({text}, char_length({it})) = {it})")
-
-    def like(self, text: str, pattern: Sequence[str | Wildcard]) -> str:
-        """Plain %, _ and backslash are escaped with a backslash."""
-        special = {"%": r"\%", "_": r"\_", "\\": r"\\"}
-        escaped = "".join(
-            t.value if isinstance(t, Wildcard) else special.get(t, t) for t in pattern
-        )
-        return rf"({text} LIKE {self.text(escaped)} ESCAPE '\')"
 
     # --- times ------------------------------------------------------------------------------------
 

@@ -13,11 +13,9 @@ from discreet.engines.grammar import DAY, GRAMMAR, MOMENT
 from discreet.engines.spark_types import read_stored
 from discreet.plan.expressions import Function, Unit
 from discreet.plan.kinds import Kind, Value
-from discreet.plan.patterns import Wildcard
 from discreet.sql.writer.dialect import Dialect
 
 _SHORT = 200  # characters: to write a text again is cheaper than a lambda, up to about here
-_LONGEST_TEXT = 1 << 30
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _WHOLE = "4503599627370496D"  # from 2^52 on every double is whole
 _PART = 22  # bits: sums of three such parts hold more rows than there are
@@ -28,6 +26,7 @@ _ESCAPES = {"\\": r"\\", "'": r"\'", "$": r"\u0024"}
 class SparkDialect(Dialect):
     """Spark 4."""
 
+    longest: ClassVar = 1 << 30
     types: ClassVar = {
         Kind.BOOLEAN: "BOOLEAN",
         Kind.INTEGER: "BIGINT",
@@ -216,18 +215,6 @@ class SparkDialect(Dialect):
         """In UTF-8."""
         return f"octet_length({text})"
 
-    def substring(self, text: str, first: int, count: int) -> str:
-        """In code points."""
-        return f"substring({text}, {min(first, _LONGEST_TEXT)}, {min(count, _LONGEST_TEXT)})"
-
-    def right(self, text: str, count: int) -> str:
-        """In code points."""
-        return f"right({text}, {min(count, _LONGEST_TEXT)})"
-
-    def replace(self, text: str, what: str, by: str) -> str:
-        """From left to right."""
-        return f"replace({text}, {self.text(what)}, {self.text(by)})"
-
     def position(self, text: str, part: str) -> str:
         """In code points; the empty text is at 1."""
         return f"CAST(instr({text}, {part}) AS BIGINT)"
@@ -239,14 +226,6 @@ class SparkDialect(Dialect):
     def ends_with(self, text: str, end: str) -> str:
         """By code point."""
         return f"endswith({text}, {end})"
-
-    def like(self, text: str, pattern: Sequence[str | Wildcard]) -> str:
-        """Plain %, _ and backslash are escaped with a backslash."""
-        special = {"%": r"\%", "_": r"\_", "\\": r"\\"}
-        escaped = "".join(
-            t.value if isinstance(t, Wildcard) else special.get(t, t) for t in pattern
-        )
-        return rf"({text} LIKE {self.text(escaped)} ESCAPE '\\')"
 
     # --- times ------------------------------------------------------------------------------------
 

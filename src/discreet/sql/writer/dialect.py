@@ -23,6 +23,9 @@ from discreet.sql.writer.render import render
 class Dialect(ABC):
     """The standard part of SQL, and what engines write in ways of their own."""
 
+    longest: ClassVar[int]
+    """Places and counts in texts are held to this, which no text reaches: engines fail beyond."""
+
     types: ClassVar[Mapping[Kind, str]] = {
         Kind.BOOLEAN: "BOOLEAN",
         Kind.INTEGER: "BIGINT",
@@ -272,17 +275,17 @@ class Dialect(ABC):
     def bytes(self, text: str) -> str:
         """The number of bytes of a text, which is at least that of its code points."""
 
-    @abstractmethod
     def substring(self, text: str, first: int, count: int) -> str:
         """`count` code points from the one at `first`."""
+        return f"substring({text}, {min(first, self.longest)}, {min(count, self.longest)})"
 
-    @abstractmethod
     def right(self, text: str, count: int) -> str:
         """The last `count` code points."""
+        return f"right({text}, {min(count, self.longest)})"
 
-    @abstractmethod
     def replace(self, text: str, what: str, by: str) -> str:
-        """A text with every `what`, which is not empty, replaced."""
+        """A text with every `what`, which is not empty, replaced, from left to right."""
+        return f"replace({text}, {self.text(what)}, {self.text(by)})"
 
     def split_part(self, text: str, mark: str, place: int) -> str:
         """The part of a text before its `place`-th mark, which is not empty; '' if it has none."""
@@ -300,9 +303,13 @@ class Dialect(ABC):
     def ends_with(self, text: str, end: str) -> str:
         """Whether a text ends with another."""
 
-    @abstractmethod
     def like(self, text: str, pattern: Sequence[str | Wildcard]) -> str:
-        """Whether a text matches a pattern."""
+        """Whether a text matches a pattern; plain %, _ and backslash are escaped by a backslash."""
+        special = {"%": r"\%", "_": r"\_", "\\": r"\\"}
+        escaped = "".join(
+            t.value if isinstance(t, Wildcard) else special.get(t, t) for t in pattern
+        )
+        return f"({text} LIKE {self.text(escaped)} ESCAPE {self.text(chr(92))})"
 
     # --- times ------------------------------------------------------------------------------------
 
