@@ -3,7 +3,7 @@
 # make audit  the long runs: fresh entropy, more samples
 # make coverage  every branch of the trusted base; make mutants: changes to its core that tests must notice
 # make portable  the tests as other machines would run them
-# make bench  docs/benchmarks.md: side by side with peers, in environments of their own under .bench/
+# make bench  docs/reference/benchmarks.md: side by side with peers, in environments of their own under .bench/
 # make bench-quick  the same in three minutes
 
 PYTHON ?= python3

@@ -1,4 +1,4 @@
-"""Run the benchmarks named on the command line, or all; `report` writes docs/benchmarks.md."""
+"""Run the benchmarks named, or all; `report` writes docs/reference/benchmarks.md."""
 
 import importlib
 import sys

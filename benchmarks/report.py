@@ -1,4 +1,4 @@
-"""Writes docs/benchmarks.md: every topic beside its peers in one run, ratios first.
+"""Writes docs/reference/benchmarks.md: every topic beside its peers in one run, ratios first.
 
 python -m benchmarks report [--quick]; the quick form takes less than three minutes once the peers
 are installed into .bench/, and asks the slowest peers nothing.
@@ -23,7 +23,7 @@ from benchmarks.peer_query import ask as ask_about_visits
 from benchmarks.peers import LOCAL_PEERS, ask_peers
 from discreet.privacy import GaussianNoise, LaplaceNoise, Subsampled, compose
 
-PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+PAGE = Path(__file__).parents[1] / "docs/reference/benchmarks.md"
 OPENDP, ACCOUNTING = "opendp==0.16.0", "dp-accounting==0.6.0"
 PRV = "prv-accountant==0.2.0"
 DIFFPRIVLIB = "diffprivlib==0.6.6"

@@ -1,4 +1,4 @@
-"""Writes the help of every command into docs/cli.md, below its first heading of one.
+"""Writes the help of every command into docs/reference/cli.md, below its first heading of one.
 
 Run it after a command has changed; a test compares.
 """
@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from discreet.cli import _COMMANDS, main
 
-PAGE = Path(__file__).parent / "cli.md"
+PAGE = Path(__file__).parent / "reference/cli.md"
 
 
 def help_of(*words: str) -> str:

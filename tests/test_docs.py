@@ -11,7 +11,7 @@ from discreet.cli import _COMMANDS, main
 from discreet.mechanisms import Mechanism
 
 ROOT = Path(__file__).parents[1]
-DOCS = {path.stem: path.read_text() for path in (ROOT / "docs").glob("*.md")}
+DOCS = {path.stem: path.read_text() for path in (ROOT / "docs").rglob("*.md")}
 
 MECHANISMS = [
     name
@@ -55,7 +55,7 @@ def test_every_command_is_documented_and_has_an_example(name):
 
 
 def test_every_link_leads_somewhere():
-    pages = [*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")]
+    pages = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]
     for page in pages:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} -> {target}"

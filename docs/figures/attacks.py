@@ -1,4 +1,4 @@
-"""Runs the attacks and writes the two tables in docs/attacks.md between their markers.
+"""Runs the attacks and writes the two tables in docs/explanation/attacks.md between their markers.
 
 `python docs/figures/attacks.py` rewrites both, in a few minutes; with names it prints those rows.
 People are made up from fixed seeds, so all figures without private noise are the same on every run
@@ -38,7 +38,7 @@ from discreet.lab import AGAINST, PLAYS, Outcome, Setting, play, releases, sampl
 from discreet.lab.setting import DELTA
 from discreet.mechanisms import Gaussian
 
-PAGE = Path(__file__).parents[1] / "attacks.md"
+PAGE = Path(__file__).parents[1] / "explanation/attacks.md"
 BEGIN, END = "<!-- attacks: begin -->", "<!-- attacks: end -->"
 HEAD = "| attack | chance | raw | classical | private | bound at epsilon 1 | n |"
 RULE = "|---|---|---|---|---|---|---|"

@@ -1,4 +1,4 @@
-"""docs/server.md knows every route, role, limit and status there is."""
+"""docs/reference/server.md knows every route, role, limit and status there is."""
 
 import dataclasses
 import re
@@ -11,7 +11,7 @@ from discreet.server.app import build_app
 from discreet.server.error_replies import FAULTS
 from discreet.server.settings import Settings
 
-PAGE = (Path(__file__).parents[2] / "docs" / "server.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/reference/server.md").read_text(encoding="utf-8")
 TOLD = {
     "any token": "analyst, auditor, owner",
     "everybody": "",

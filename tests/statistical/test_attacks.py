@@ -31,7 +31,7 @@ from discreet.mechanisms.reusable_holdout import ReusableHoldout
 from discreet.plan.schema import Bounds
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "attacks.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/explanation/attacks.md").read_text(encoding="utf-8")
 
 
 def script():

@@ -38,7 +38,8 @@ class Budget:
         Fraction(3, 1)
 
     Reference: Smith, Thakurta 2022 (filters for Gaussian privacy); Whitehouse, Ramdas,
-    Rogers, Wu 2023, Theorem 1 (approximate zCDP filters); `docs/proofs/gaussian-accounts.md`.
+    Rogers, Wu 2023, Theorem 1 (approximate zCDP filters);
+    `docs/explanation/proofs/gaussian-accounts.md`.
     """
 
     epsilon: Fraction | None

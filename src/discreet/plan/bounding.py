@@ -2,7 +2,7 @@
 
 Whoever has more than the limits counts for less, by an integer weight, and nobody is refused or
 dropped for having much. What that bounds is the theorem that every answer rests on; the proof is in
-`docs/proofs/bounding.md`.
+`docs/explanation/proofs/bounding.md`.
 """
 
 import math
@@ -55,8 +55,8 @@ class ContributionBounds:
         [12, 6]
 
     Reference:
-        `docs/proofs/bounding.md`, Lemma 1. Scaling a person down to a norm: Abadi et al., "Deep
-        learning with differential privacy", CCS 2016, Algorithm 1 (there of a gradient).
+        `docs/explanation/proofs/bounding.md`, Lemma 1. Scaling a person down to a norm: Abadi et
+        al., "Deep learning with differential privacy", CCS 2016, Algorithm 1 (there of a gradient).
     """
 
     noise_kind: NoiseKind
@@ -94,7 +94,7 @@ def largest_weight(limit: int, *, squared: bool) -> float:
         [767, 511, 0, 0]
 
     Reference:
-        `docs/proofs/bounding.md`, Lemma 1.
+        `docs/explanation/proofs/bounding.md`, Lemma 1.
     """
     return (limit**0.5 if squared else float(limit)) * FULL * _BELOW
 

@@ -1,7 +1,7 @@
 """How far one person moves what is measured: the one rule for each statistic, in exact integers.
 
 Statistics may be measured together, as whole-number combinations of which one row can only move
-some: `Strategy`. The proof is in `docs/proofs/bounding.md`.
+some: `Strategy`. The proof is in `docs/explanation/proofs/bounding.md`.
 """
 
 import math
@@ -39,8 +39,9 @@ class Strategy:
         (((1,),), 1, ((1,),), (1,))
 
     Reference:
-        `docs/proofs/bounding.md`, Strategies. Measuring combinations and inverting them: Li et al.,
-        "Optimizing linear counting queries under differential privacy", PODS 2010, Section 3.
+        `docs/explanation/proofs/bounding.md`, Strategies. Measuring combinations and inverting
+        them: Li et al., "Optimizing linear counting queries under differential privacy", PODS 2010,
+        Section 3.
     """
 
     statistics: tuple[Statistic, ...]
@@ -104,8 +105,8 @@ def sensitivity(strategy: Strategy, contributions: ContributionBounds) -> Fracti
         [2048, 1449]
 
     Reference:
-        `docs/proofs/bounding.md`, the theorem. Dwork and Roth, "The algorithmic foundations of
-        differential privacy", 2014, Definitions 3.1 (l1) and 3.8 (l2).
+        `docs/explanation/proofs/bounding.md`, the theorem. Dwork and Roth, "The algorithmic
+        foundations of differential privacy", 2014, Definitions 3.1 (l1) and 3.8 (l2).
     """
     statistic = strategy.statistics[0]
     match statistic:

@@ -11,7 +11,7 @@ import discreet.attacks
 from discreet.lab import PLAYS, Outcome
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "attacks.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/explanation/attacks.md").read_text(encoding="utf-8")
 
 
 def script():

@@ -1,4 +1,4 @@
-"""docs/cli.md says what the commands say of themselves."""
+"""docs/reference/cli.md says what the commands say of themselves."""
 
 import importlib.util
 from pathlib import Path
@@ -10,6 +10,6 @@ def test_the_page_of_commands_is_up_to_date():
     spec = importlib.util.spec_from_file_location("write_commands", DOCS / "write_commands.py")
     writer = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(writer)
-    written = (DOCS / "cli.md").read_text(encoding="utf-8")
+    written = (DOCS / "reference/cli.md").read_text(encoding="utf-8")
 
     assert written == writer.page(written), "run: python docs/write_commands.py"

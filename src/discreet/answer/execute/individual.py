@@ -124,7 +124,7 @@ def leave_out(statements: SetStatements, session: Session, admission: Admission)
 def check_individual(sets: tuple[SetPlan, ...]) -> None:
     """Refuse a plan that charges could not be told person by person for.
 
-    Why: `docs/proofs/per-person.md` is about Gaussian noise on totals of bounded people.
+    Why: `docs/explanation/proofs/per-person.md` is about Gaussian noise on bounded totals.
     """
     for what, why, fix in (reason for one in sets for reason in _reasons(one)):
         raise QueryRefused(

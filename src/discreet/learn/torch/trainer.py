@@ -57,7 +57,7 @@ class Trainer:
         own gradient does not depend on others in the batch: each clipped gradient is rounded to the
         grid and whole numbers are added up. Without, sums of floats are rounded once, and what
         floats may differ by on neighbours is *argued* to be below 2^-11 of the clip, which the
-        sensitivity includes. See docs/training.md.
+        sensitivity includes. See docs/how-to/training.md.
     Edge cases:
         An empty sample is noise alone. A person whose gradient is not finite, or on whose rows the
         model or the loss fails, adds nothing (on a GPU torch may not survive the latter). Layers

@@ -8,7 +8,8 @@ Four measures add up then, by theorems that allow parameters to depend on what w
     MU_SQUARED     sums of the squares of mu         Smith, Thakurta 2022
 
 Deltas add up beside the first two and beside mu^2: a mechanism that is (mu, delta)-Gaussian is
-Gaussian but for a probability delta, and these are summed (`docs/proofs/gaussian-accounts.md`).
+Gaussian but for a probability delta, and these are summed
+(`docs/explanation/proofs/gaussian-accounts.md`).
 
 Reference: in the same order, Privacy Odometers and Filters; Fully-Adaptive Composition in
 Differential Privacy (the filter for approximate zCDP); Individual Privacy Accounting via a Renyi

@@ -78,7 +78,7 @@ class IndividualBalances:
         join, so joining one by one takes linear time in all.
 
     Reference: Feldman, Zrnic, "Individual privacy accounting via a Renyi filter", NeurIPS 2021,
-    Theorem 4.5; `docs/proofs/per-person.md`.
+    Theorem 4.5; `docs/explanation/proofs/per-person.md`.
     """
 
     def __init__(self, limit: int) -> None:

@@ -99,7 +99,7 @@ class Ranges(ZCDP):
         0.5
 
     Reference: Cesar, Rogers, Bounding, Concentrating, and Truncating (bounded range implies
-    concentration); `docs/proofs/gaussian-accounts.md`.
+    concentration); `docs/explanation/proofs/gaussian-accounts.md`.
     """
 
     def group(self, k: int) -> Guarantee:

@@ -51,7 +51,7 @@ def render_shares(
     Why:
         Each part is an exact integer, divided by the sensitivity and rounded up, and squares of
         whole numbers are added exactly. No part, and no norm, is above the sensitivity
-        (`docs/proofs/bounding.md`), so holding them to it takes nothing off.
+        (`docs/explanation/proofs/bounding.md`), so holding them to it takes nothing off.
     Edge cases:
         Whoever adds nothing has share 0. No value overflows, whatever is stored.
     """

@@ -94,7 +94,7 @@ def test_a_range_costs_at_most_pi_times_its_rho(r):
 
 
 def test_the_slope_of_the_probit_by_the_logit_is_steepest_in_the_middle():
-    # The lemma of docs/proofs/gaussian-accounts.md, at many places.
+    # The lemma of docs/explanation/proofs/gaussian-accounts.md, at many places.
     def slope(z):
         low, high = math.erfc(z / math.sqrt(2)) / 2, math.erfc(-z / math.sqrt(2)) / 2
         return low * high * math.sqrt(2 * math.pi) * math.exp(z * z / 2)
