@@ -61,8 +61,9 @@ def test_what_can_be_asked_question_by_question_is_examined_that_way():
     assert asked == {
         "SparseVectorRun",
         "Stream",
-        "ReusableHoldout",
-    }  # the last is Thresholdout's own release
+        "ReusableHoldout",  # Thresholdout's own release
+        "VectorStream",  # replayed with a curator's standing question
+    }
     assert examined == {"SparseVector", "AboveThreshold", "TreeCount", "FactorizedCount"}
 
 

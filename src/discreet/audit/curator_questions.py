@@ -5,15 +5,15 @@ heard, limits that are chosen from noisy histograms and rows that joins keep inc
 else may tell the neighbours apart.
 """
 
+import datetime as dt
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
 from discreet.audit.evidence import Evidence, Point
@@ -22,10 +22,12 @@ from discreet.audit.report import Audit
 from discreet.curator.budget import Budget
 from discreet.curator.census_plan import releases
 from discreet.curator.opening import Curator
+from discreet.errors import InvariantBroken
 from discreet.mechanisms.mechanism import Claim, Pair
-from discreet.plan.schema import Bounds
+from discreet.plan.schema import Bounds, Limits
 from discreet.privacy import Approximate
 
+_FIRST: Final = dt.date(2026, 1, 1)
 _PEOPLE: Final = 40
 _MANY: Final = 300
 """Rows of the one person: more than a join keeps of anybody on one side."""
@@ -34,28 +36,34 @@ Rows = tuple[tuple[int, int], ...]
 Tables = tuple[Rows, Rows]
 """Rows (person, value) of `visits` and of `bills`."""
 
+Price: TypeAlias = dict[str, Any]
+
+
+Ask: TypeAlias = Callable[[Curator, Price], Any]
+"""All that is asked of a curator at a price, and everything it answers."""
+
 
 @dataclass(frozen=True, slots=True)
 class CuratorQuestion:
-    """A question about visits and bills of people, one of whom has far more than the others."""
+    """What is asked about visits and bills of people, one of whom has far more than the others."""
 
-    text: str
+    asked: Ask
     epsilon: Fraction = Fraction(1)
     delta: Fraction = Fraction(1, 10**6)
+    per_person: bool = False
 
-    def ask(self, tables: Tables) -> list[dict[str, Any]]:
+    def ask(self, tables: Tables) -> Any:
         """What a curator of these tables answers."""
+        budget = (Budget.per_person if self.per_person else Budget)(epsilon=5, delta=2 * self.delta)
+        limits = Limits(max_groups=1, max_rows=2) if self.per_person else None
+        columns = {"value": Bounds(0, 10), "day": Bounds(_FIRST, _FIRST + dt.timedelta(9))}
         visits, bills = map(_table, tables)
         with Curator.in_memory() as curator:
-            budget, bounds = Budget(epsilon=5, delta=self.delta), {"value": Bounds(0, 10)}
-            curator.add("visits", visits, unit="person", budget=budget, columns=bounds)
-            curator.add("bills", bills, unit="person", dataset="visits", columns=bounds)
-            return self._answer(curator)
-
-    def _answer(self, curator: Curator) -> list[dict[str, Any]]:
-        answer = curator.sql(self.text, epsilon=self.epsilon)
-        rows: list[dict[str, Any]] = answer.to_arrow().to_pylist()
-        return rows
+            said: dict[str, Any] = {"unit": "person", "columns": columns, "limits": limits}
+            curator.add("visits", visits, budget=budget, **said)
+            curator.add("bills", bills, dataset="visits", **said)
+            price: Price = {"epsilon": self.epsilon, "delta": self.delta}
+            return self.asked(curator, price)
 
     @property
     def claim(self) -> Claim:
@@ -64,49 +72,103 @@ class CuratorQuestion:
         one = ((_PEOPLE, 7),) * _MANY
         pair = Pair((crowd, crowd), (crowd + one, crowd + one))
         promised = Approximate(self.epsilon, self.delta)
-        return Claim("CuratorQuestion", promised, (pair,), self._draw)
-
-    def _draw(self, tables: Tables, runs: int) -> np.ndarray[Any, Any]:
-        rows = [[value for row in self.ask(tables) for value in row.values()] for _ in range(runs)]
-        return np.array(rows, dtype=np.float64)
+        return Claim("CuratorQuestion", promised, (pair,), _not_drawn)
 
 
-@dataclass(frozen=True, slots=True)
-class CuratorRelease(CuratorQuestion):
-    """A release of the visits by value and by half of all values, made consistent."""
-
-    def _answer(self, curator: Curator) -> list[dict[str, Any]]:
-        places = pa.table({"value": range(10), "half": [value // 5 for value in range(10)]})
-        curator.add_public("places", places, key="value")
-        where: dict[str, Any] = {"geography": "places", "levels": ["half", "value"]}
-        price: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta}
-        plan = releases([[]], table="visits", max_rows=3, **where, **price)
-        with TemporaryDirectory() as folder:
-            made = curator.release(plan, folder)
-            return [row for one in made.files for row in made.read(*one).to_pylist()]
+def _not_drawn(_: Any, __: int) -> Any:
+    raise InvariantBroken(
+        "a curator's answers are not sampled",
+        why="as many runs as a refutation needs would take hours",
+        fix="replay them: audit_question",
+    )
 
 
 def _table(rows: Rows) -> pa.Table:
-    people, values = zip(*rows, strict=True)
-    return pa.table({"person": pa.array(people, pa.int64()), "value": pa.array(values, pa.int64())})
+    people, values = (pa.array(column, pa.int64()) for column in zip(*rows, strict=True))
+    days = pa.array([_FIRST + dt.timedelta(value) for _, value in rows], pa.date32())
+    return pa.table({"person": people, "value": values, "day": days})
+
+
+def _sql(*texts: str) -> Ask:
+    def ask(curator: Curator, price: Price) -> list[Any]:
+        return [curator.sql(text, **price).to_arrow().to_pylist() for text in texts]
+
+    return ask
+
+
+def _release(curator: Curator, price: Price) -> list[Any]:
+    """A release of the visits by value and by half of all values, made consistent."""
+    places = pa.table({"value": range(10), "half": [value // 5 for value in range(10)]})
+    curator.add_public("places", places, key="value")
+    where: dict[str, Any] = {"geography": "places", "levels": ["half", "value"]}
+    plan = releases([[]], table="visits", max_rows=3, **where, **price)
+    with TemporaryDirectory() as folder:
+        made = curator.release(plan, folder)
+        return [row for one in made.files for row in made.read(*one).to_pylist()]
+
+
+def _synthesis(curator: Curator, price: Price) -> list[Any]:
+    """A synthetic table of the visits."""
+    made = curator.synthesize("visits", columns=["value", "day"], bins=5, max_rows=2, **price)
+    return list(made.table.to_pylist())
+
+
+def _online(curator: Curator, price: Price) -> list[float]:
+    """Counting queries that follow the answers before them, with updates."""
+    room: dict[str, Any] = {"accuracy": 600, "updates": 3, "max_rows": 2, "queries": 20}
+    session = curator.online("visits", columns=["value"], **room, **price)
+    told = [0.0]
+    for low in range(10):
+        told += [session.ask({"value": Bounds(low, 10 if sum(told) % 2 < 1 else low)}).value]
+    return told
+
+
+def _stream(curator: Curator, price: Price) -> list[Any]:
+    """A standing question over the days, looked at twice."""
+    until = _FIRST + dt.timedelta(9)
+    text = "SELECT COUNT(*) AS n FROM visits"
+    standing = curator.watch(text, every="day", until=until, max_periods=2, max_rows=2, **price)
+    told = [standing.release().table.to_pylist()]
+    curator.append("visits", _table(((0, 3), (1, 4))), through=until)
+    return [*told, standing.release().table.to_pylist()]
+
+
+def _people(curator: Curator, price: Price) -> list[Any]:
+    """Questions until somebody with many rows has run out, and the share of those who have not."""
+    counts = [
+        curator.sql("SELECT COUNT(*) AS n FROM visits", **{**price, "delta": price["delta"] / k})
+        for k in range(1, 9)
+    ]
+    return [
+        *(one.to_arrow().to_pylist() for one in counts),
+        curator.participation("visits", **price).share,
+    ]
 
 
 QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
     {
         "curator-limit-histograms": CuratorQuestion(
-            "SELECT COUNT(*) AS n, SUM(value) AS total FROM visits"
+            _sql("SELECT COUNT(*) AS n, SUM(value) AS total FROM visits")
         ),
         "curator-join-caps": CuratorQuestion(
-            "SELECT COUNT(*) AS n, SUM(b.value) AS total FROM visits v "
-            "JOIN bills b ON v.person = b.person"
+            _sql(
+                "SELECT COUNT(*) AS n, SUM(b.value) AS total FROM visits v "
+                "JOIN bills b ON v.person = b.person"
+            )
         ),
-        "curator-release": CuratorRelease("a release of visits by value"),
         "curator-answer-tables": CuratorQuestion(
-            "SELECT a.value % 2 AS odd, MAX(n) AS top, SUM(n * 1.0 / m) AS share FROM"
-            " (SELECT value % 4 AS value, COUNT(*) AS n FROM visits GROUP BY 1) a JOIN"
-            " (SELECT value % 4 AS value, COUNT(*) AS m FROM bills GROUP BY 1) b"
-            " ON a.value = b.value GROUP BY 1 ORDER BY top DESC"
+            _sql(
+                "SELECT a.value % 2 AS odd, MAX(n) AS top, SUM(n * 1.0 / m) AS share FROM"
+                " (SELECT value % 4 AS value, COUNT(*) AS n FROM visits GROUP BY 1) a JOIN"
+                " (SELECT value % 4 AS value, COUNT(*) AS m FROM bills GROUP BY 1) b"
+                " ON a.value = b.value GROUP BY 1 ORDER BY top DESC"
+            )
         ),
+        "curator-release": CuratorQuestion(_release),
+        "curator-synthesis": CuratorQuestion(_synthesis),
+        "curator-online": CuratorQuestion(_online),
+        "curator-standing-question": CuratorQuestion(_stream),
+        "curator-per-person": CuratorQuestion(_people, epsilon=Fraction(2), per_person=True),
     }
 )
 """Names as the command line takes them."""

@@ -119,6 +119,18 @@ def _increments(mechanism: Any, left: Any, right: Any) -> str:
     return _compare(sum(map(abs, gaps)), mechanism.sensitivity, "l1 over steps")
 
 
+def _vectors(mechanism: Any, left: Any, right: Any) -> str:
+    """How many steps one person changes, and by how much in l2 norm, compared by squares."""
+    one, other = (np.array(side, dtype=object) for side in (left, right))
+    if one.shape != other.shape:
+        return _shapes()
+    gaps = (other - one).reshape(len(one), -1)
+    norms = (gaps * gaps).sum(axis=1)
+    said = _compare(max(norms, default=0), mechanism.sensitivity**2, "squared l2 of a step")
+    changed = int(np.count_nonzero(norms))
+    return said or _compare(changed, mechanism.steps_per_unit, "steps changed")
+
+
 def _holdout(mechanism: Any, left: Any, right: Any) -> str:
     """How many holdout examples differ; training examples and queries are public."""
     if picture((left[0], left[2])) != picture((right[0], right[2])):
@@ -211,6 +223,7 @@ METRICS: Final[dict[str, Metric]] = {
     "SmoothSensitivity": _smooth,
     "Histogram": _bins,
     "ContinualCount": _increments,
+    "FactorizedCount": _vectors,
     "Thresholdout": _holdout,
     "RandomizedResponse": _entries,
     "KeyRule": _keys,

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from discreet.answer.present.release import Release
@@ -25,9 +24,7 @@ from discreet.curator.ledger.orders import Receipt, State
 from discreet.curator.planned_orders import PlannedOrder
 from discreet.curator.stream_orders import StreamOrder
 from discreet.errors import DiscreetError, EngineError, InputError
-from discreet.mechanisms.grid import add
-from discreet.mechanisms.prefix_sums import convolve, right_factor
-from discreet.noise import rounded_gaussian
+from discreet.mechanisms.vector_stream import VectorStream
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +124,10 @@ class Streams:
 
     def _advance(self, charge: int, planned: StreamOrder, due: list[int], by: str) -> None:
         """Answer the periods that are due, one step each; this worker has the turn."""
-        counter, done = planned.counter, len(self._ledger.steps(charge))
-        increments = self._read(planned, due)
-        entries = right_factor(counter.horizon)[: len(due)]
-        exact = np.stack([convolve(entries, column) for column in increments.T], axis=1)
+        increments, done = self._read(planned, due), len(self._ledger.steps(charge))
+        stream = VectorStream(planned.counter, increments[:done])
         for step in range(done, len(due)):
-            noisy = np.asarray(
-                add(exact[step], rounded_gaussian(counter.variance, exact[step].shape))
-            )
+            noisy = stream.release(increments[step])
             told = {"version": due[step], "measured": noisy.tolist()}
             self._ledger.step(charge, step + 1, json.dumps(told).encode(), by=by)
 

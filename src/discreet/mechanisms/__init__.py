@@ -40,6 +40,7 @@ from discreet.mechanisms.staircase import Staircase
 from discreet.mechanisms.subsample_aggregate import SubsampleAggregate, heavy_tailed_mean
 from discreet.mechanisms.top_k import Peel, TopK
 from discreet.mechanisms.unbounded_quantile import UnboundedQuantile
+from discreet.mechanisms.vector_stream import VectorStream
 
 __all__ = [
     "INTEGERS",
@@ -84,6 +85,7 @@ __all__ = [
     "TopK",
     "TreeCount",
     "UnboundedQuantile",
+    "VectorStream",
     "best_key_rule",
     "heavy_tailed_mean",
     "output_loss",

@@ -8,10 +8,18 @@ from click.testing import CliRunner
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.audit.curator_questions import QUESTIONS, audit_question
 from discreet.audit.recorder import Recorder
+from discreet.audit.replay import replay
 from discreet.audit.report import as_facts
 from discreet.cli.audit import audit
+from discreet.curator.histogram_reading import HistogramQuery
+from discreet.curator.person_accounts import PersonAccounts
+from discreet.curator.stream_orders import StreamOrder
+from discreet.errors import BudgetError
 from discreet.mechanisms.laplace import Laplace
+from discreet.plan.bounding import FULL
 from discreet.plan.relations import MOST_JOINED
+from discreet.sql.writer.compile_stream import CompiledStream
+from discreet.workload.online_plan import OnlinePlan
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -49,6 +57,54 @@ def test_a_limit_histogram_made_for_half_a_person_is_caught(monkeypatch):
     found = audit_question("planted", QUESTIONS["curator-limit-histograms"])
     assert found.refuted
     assert "declared 0" in found.why
+
+
+def _halved(mechanism):
+    whole = copy(mechanism)
+    object.__setattr__(whole, "sensitivity", whole.sensitivity // 2)
+    return whole
+
+
+def test_a_histogram_whose_people_weigh_more_than_stated_is_caught(monkeypatch):
+    monkeypatch.setattr(HistogramQuery, "person_weight", property(lambda _: FULL))
+    assert "declared" in audit_question("planted", QUESTIONS["curator-synthesis"]).why
+
+
+def test_an_online_threshold_for_half_a_person_is_caught(monkeypatch):
+    true = OnlinePlan.gate.func
+    monkeypatch.setattr(OnlinePlan, "gate", property(lambda plan: _halved(true(plan))))
+    assert "declared" in audit_question("planted", QUESTIONS["curator-online"]).why
+
+
+def test_a_standing_question_with_noise_for_half_a_person_is_caught(monkeypatch):
+    true = StreamOrder.counter.func
+    monkeypatch.setattr(StreamOrder, "counter", property(lambda planned: _halved(true(planned))))
+    assert "l2 of a step" in audit_question("planted", QUESTIONS["curator-standing-question"]).why
+
+
+def test_a_standing_question_that_counts_a_person_on_every_day_is_caught(monkeypatch):
+    pair = QUESTIONS["curator-standing-question"].claim.pairs[0]
+    daily = tuple((40, value) for value in range(10))
+    visits, bills = pair.left
+    sides = (visits, bills), (visits + daily, bills)
+    ask = QUESTIONS["curator-standing-question"].ask
+    assert not replay(ask, *sides)
+    true = CompiledStream.totals.fget
+    always = property(lambda compiled: true(compiled).replace("turn <= 2", "TRUE"))
+    monkeypatch.setattr(CompiledStream, "totals", always)
+    assert "steps changed" in str(replay(ask, *sides))
+
+
+def test_a_failure_that_tells_who_has_no_budget_left_is_caught(monkeypatch):
+    true = PersonAccounts.left_out
+
+    def telling(*args):
+        if len(out := true(*args)):
+            raise BudgetError("somebody has none left", why="-", fix="-")
+        return out
+
+    monkeypatch.setattr(PersonAccounts, "left_out", telling)
+    assert audit_question("planted", QUESTIONS["curator-per-person"]).refuted
 
 
 def test_the_command_line_knows_them_by_name():

@@ -102,8 +102,8 @@ def test_a_stream_shows_no_difference_for_one_event(counter):
 def test_a_stream_with_two_events_is_too_far(counter):
     path = step_by_step(counter)
 
-    assert "l1 over steps" in str(replay(path, [0, 0, 0], [1, 0, 1]))
-    assert "l1 over steps" in str(replay(path, [0, 1], [1, 0]))
+    assert "inputs are 2 apart" in str(replay(path, [0, 0, 0], [1, 0, 1]))
+    assert "inputs are 2 apart" in str(replay(path, [0, 1], [1, 0]))
     assert "9 questions on one side, 8" in str(replay(path, [0] * 9, [0] * 8))
     assert "the shape of its input" in str(replay(counter.release, [0] * 9, [0] * 8))
 

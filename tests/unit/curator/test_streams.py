@@ -475,7 +475,7 @@ def test_changing_a_person_costs_twice_the_noise():
 
 
 def test_the_noise_of_a_period_is_drawn_from_the_counter(monkeypatch):
-    from discreet.curator import streams
+    from discreet.mechanisms import vector_stream
 
     asked = []
 
@@ -483,7 +483,7 @@ def test_the_noise_of_a_period_is_drawn_from_the_counter(monkeypatch):
         asked.append((variance, shape))
         return np.zeros(shape, dtype=np.int64)
 
-    monkeypatch.setattr(streams, "rounded_gaussian", drawn)
+    monkeypatch.setattr(vector_stream, "rounded_gaussian", drawn)
     with clinic([(1, 1, "Haifa")]) as curator:
         watched = curator.watch(COUNT, **TERMS)
         curator.append("visits", visits([(2, 1, "Oslo")]), through=day(2))
