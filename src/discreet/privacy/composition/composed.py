@@ -4,12 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 from discreet.errors import InputError
 from discreet.privacy.composition.theorems import (
     LONGEST,
+    Part,
     basic_epsilon,
+    counted_parts,
     optimal_delta,
     optimal_epsilon,
 )
@@ -34,10 +36,6 @@ from discreet.privacy.numerics.inversion import best_tradeoff, invert
 from discreet.privacy.numerics.moments import Direction, Moments, OrderLine, unit
 from discreet.privacy.numerics.rounding import Bound, Interval, Number
 from discreet.privacy.numerics.shapes import TWO_POINT
-from discreet.rationals import whole
-
-Part: TypeAlias = Guarantee | tuple[Guarantee, int]
-"""A guarantee, or a guarantee and how often it is composed."""
 
 _PATIENCE = 400
 """Different guarantees up to which moments are added up in interval arithmetic."""
@@ -283,8 +281,7 @@ _SEARCH = tuple(2.0**j for j in range(-5, 21))
 
 
 def _pairs(guarantees: Iterable[Part]) -> Iterable[tuple[Guarantee, int]]:
-    for part in guarantees:
-        one, count = part if isinstance(part, tuple) else (part, 1)
+    for one, count in counted_parts(guarantees):
         if isinstance(one, Composed):
             yield from ((inner, n * count) for inner, n in one.parts)
         else:
@@ -293,14 +290,8 @@ def _pairs(guarantees: Iterable[Part]) -> Iterable[tuple[Guarantee, int]]:
 
 def _merge(parts: Iterable[tuple[Guarantee, int]]) -> dict[Guarantee, int]:
     merged: dict[Guarantee, int] = {}
-    for one, count in parts:
-        if not isinstance(one, Guarantee):
-            raise InputError(
-                f"a {type(one).__name__} in a composition",
-                why="only guarantees compose",
-                fix="pass guarantees or (guarantee, count) pairs",
-            )
-        merged[one] = merged.get(one, 0) + whole(count, "count", at_least=1)
+    for one, count in counted_parts(parts):
+        merged[one] = merged.get(one, 0) + count
     return merged
 
 

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from discreet.errors import InputError
-from discreet.privacy.composition.composed import Composed, Part, compose
+from discreet.privacy.composition.composed import Composed, compose
+from discreet.privacy.composition.theorems import Part
 from discreet.privacy.guarantees.guarantee import Guarantee
 from discreet.privacy.numerics.rounding import Bound
 from discreet.rationals import Real

@@ -1,13 +1,14 @@
 """Composition theorems: basic, advanced, optimal for equal parts, and for different epsilons.
 
-All take the same `parts`: guarantees, and how often each of them is composed.
+All take the same `parts` as `compose`: guarantees, or pairs of one and how often it is composed.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,8 +20,27 @@ from discreet.privacy.numerics.moments import FloatArray
 from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Bound, Interval
 from discreet.rationals import Real, non_negative, positive, whole
 
+Part: TypeAlias = Guarantee | tuple[Guarantee, int]
+"""A guarantee, or a guarantee and how often it is composed."""
 
-def basic_epsilon(parts: Sequence[tuple[Guarantee, int]], delta: Real) -> Bound:
+
+def counted_parts(parts: Guarantee | Iterable[Part]) -> list[tuple[Guarantee, int]]:
+    """Every part with its count, at least 1."""
+    listed = [parts] if isinstance(parts, Guarantee) else parts
+    return [_counted(*one) if isinstance(one, tuple) else _counted(one) for one in listed]
+
+
+def _counted(part: Any, count: int = 1, *more: Any) -> tuple[Guarantee, int]:
+    if isinstance(part, Guarantee) and not more:
+        return part, whole(count, "count", at_least=1)
+    raise InputError(
+        f"a {type(part).__name__} in a composition",
+        why="only guarantees compose",
+        fix="pass guarantees or (guarantee, count) pairs",
+    )
+
+
+def basic_epsilon(parts: Iterable[Part], delta: Real) -> Bound:
     """The sum of the parts' epsilons, what delta is left being shared by those that need some.
 
     Guarantee:
@@ -34,14 +54,14 @@ def basic_epsilon(parts: Sequence[tuple[Guarantee, int]], delta: Real) -> Bound:
 
     Example:
         >>> from discreet.privacy.guarantees.pure import Pure
-        >>> basic_epsilon([(Pure(0.25), 10)], 0).upper
-        2.5
+        >>> basic_epsilon([(Pure(0.25), 10)], 0).upper, basic_epsilon([Pure(1), Pure(2)], 0).upper
+        (2.5, 3.0)
 
     Reference: Dwork, Kenthapadi, McSherry, Mironov, Naor, Our Data, Ourselves (epsilons
     and deltas add up).
     """
     delta = below_one(delta, "delta")
-    pure = [(one, count, one.epsilon(0)) for one, count in parts]
+    pure = [(one, count, one.epsilon(0)) for one, count in counted_parts(parts)]
     needy = [(one, count) for one, count, own in pure if own.upper == float("inf")]
     epsilon = Interval.of(0)
     for _, count, own in pure:
@@ -77,7 +97,7 @@ def parameters(guarantee: Guarantee) -> tuple[Fraction, Fraction]:
     )
 
 
-def advanced_epsilon(parts: Sequence[tuple[Guarantee, int]], delta: Real) -> Bound:
+def advanced_epsilon(parts: Iterable[Part], delta: Real) -> Bound:
     """Epsilon of (epsilon_i, delta_i) parts, what their deltas leave being spent on the walk.
 
     Guarantee:
@@ -100,8 +120,8 @@ def advanced_epsilon(parts: Sequence[tuple[Guarantee, int]], delta: Real) -> Bou
     """
     sure, mean, square = Interval.of(0), Interval.of(0), Fraction(0)
     spare = below_one(delta, "delta")
-    for one, count in parts:
-        (own, lost), n = parameters(one), whole(count, "count", at_least=1)
+    for one, n in counted_parts(parts):
+        own, lost = parameters(one)
         spare -= lost * n
         e = Interval.of(own)
         sure, mean = sure + e * n, mean + e * (e / 2).tanh() * n
@@ -116,14 +136,14 @@ LONGEST = 1024
 """Mechanisms up to which `compose` prefers this exact sum."""
 
 
-def optimal_delta(parts: Sequence[tuple[Guarantee, int]], epsilon: Real) -> Bound:
+def optimal_delta(parts: Iterable[Part], epsilon: Real) -> Bound:
     """Delta(epsilon) of k mechanisms that are each (own epsilon, own delta) and no better."""
     law, kept = _equal(parts)
     finite = law.delta(non_negative(epsilon, "epsilon"))
     return (1 - kept + kept * finite).bound("kairouz-oh-viswanath", at_most=1.0)
 
 
-def optimal_epsilon(parts: Sequence[tuple[Guarantee, int]], delta: Real) -> Bound:
+def optimal_epsilon(parts: Iterable[Part], delta: Real) -> Bound:
     """Epsilon(delta) of k mechanisms that are each (own epsilon, own delta) and no better.
 
     Guarantee:
@@ -216,9 +236,9 @@ def _law(own: Fraction, k: int) -> _Law:
     return _Law(own, k, tuple(above), tuple(below))
 
 
-def _equal(parts: Sequence[tuple[Guarantee, int]]) -> tuple[_Law, Interval]:
+def _equal(parts: Iterable[Part]) -> tuple[_Law, Interval]:
     """The law of k equal losses, and the probability that none of them is infinite."""
-    stated = [(parameters(one), whole(count, "count", at_least=1)) for one, count in parts]
+    stated = [(parameters(one), count) for one, count in counted_parts(parts)]
     if len({own for own, _ in stated}) != 1:
         raise InputError(
             f"{len(stated)} parts, not one repeated",
@@ -233,9 +253,7 @@ _LONGEST = 2**24
 """Grid points at most."""
 
 
-def heterogeneous_epsilon(
-    parts: Sequence[tuple[Guarantee, int]], delta: Real, tolerance: Real = 0.01
-) -> Bound:
+def heterogeneous_epsilon(parts: Iterable[Part], delta: Real, tolerance: Real = 0.01) -> Bound:
     """Epsilon(delta) of pure mechanisms, within `tolerance` of the truth.
 
     Guarantee:
@@ -258,7 +276,7 @@ def heterogeneous_epsilon(
     Reference: Murtagh, Vadhan, The Complexity of Computing the Optimal Composition of Differential
     Privacy (general parameters, exactly and approximately).
     """
-    own = [_pure(one) for one, count in parts for _ in range(whole(count, "count", at_least=1))]
+    own = [_pure(one) for one, count in counted_parts(parts) for _ in range(count)]
     d = below_one(delta, "delta")
     step = positive(tolerance, "tolerance") / (2 * max(1, len(own)))
     up, down = _compose(own, step, ceil), _compose(own, step, floor)

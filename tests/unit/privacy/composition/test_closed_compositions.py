@@ -147,3 +147,15 @@ def test_interval_law_masses_sum_to_one():
     assert law.above[-1].lower <= 1 <= law.above[-1].upper
     assert law.below[-1].lower <= 1 <= law.below[-1].upper
     assert Interval.of(1).upper == 1
+
+
+@pytest.mark.parametrize(
+    "theorem", [basic_epsilon, advanced_epsilon, optimal_epsilon, heterogeneous_epsilon]
+)
+def test_all_theorems_take_what_compose_takes(theorem):
+    whole = theorem([(Pure(0.1), 3)], 1e-6)
+    assert theorem([Pure(0.1)] * 3, 1e-6) == theorem([Pure(0.1), (Pure(0.1), 2)], 1e-6) == whole
+    assert theorem(Pure(0.1), 1e-6) == theorem([Pure(0.1)], 1e-6)
+    for wrong in ([0.1], [("a", 2)], [(Pure(0.1), 0)], [(Pure(0.1), 1, 2)], [None]):
+        with pytest.raises(InputError):
+            theorem(wrong, 1e-6)
