@@ -201,6 +201,18 @@ ORDERS = {
         "bins": {"amount": 4},
         "invariants": {"nation": 20},
     },
+    "training": {
+        "table": "visits",
+        "features": ["amount", "city"],
+        "target": "city",
+        "epsilon": "1",
+        "delta": "1e-6",
+        "people": 1000,
+        "batch": 10,
+        "epochs": "1/10",
+        "band": 1,
+        "model": "0123456789abcdef",
+    },
 }
 """An order of each kind that is no question."""
 

@@ -26,6 +26,7 @@ from discreet.curator.census_reading import read_geography
 from discreet.curator.client.wire import read_number
 from discreet.curator.ledger.orders import Order
 from discreet.curator.planned_orders import (
+    OWNER,
     OrderExplanation,
     OrderKind,
     PlannedOrder,
@@ -53,7 +54,6 @@ _FIELDS: Final = (
     *("invariants", "epsilon", "delta", "as_of"),
 )
 _FIX: Final = 'pass {"table": "people", "tables": [["total", []]], "epsilon": "1"}'
-_OWNER: Final = "owner"
 CHUNK: Final = 1 << 21
 """Cells of leaves that are drawn, stored and made consistent at once."""
 
@@ -297,7 +297,7 @@ class UnpricedCensus(UnpricedOrder[CensusOrder]):
 
     def plan(self, at: QuoteContext) -> CensusOrder:
         """Choose the noise: Gaussian where all accounts take a delta, else Laplace."""
-        if at.analyst != _OWNER:
+        if at.analyst != OWNER:
             raise QueryRefused(
                 "a release that an analyst asks for",
                 why="its tables are written where the data is, for everybody",

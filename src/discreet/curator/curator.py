@@ -46,7 +46,7 @@ from discreet.curator.person_statement import (
     check_population,
     check_remeasure,
 )
-from discreet.curator.planned_orders import OrderExplanation, PlannedOrder
+from discreet.curator.planned_orders import OWNER, OrderExplanation, PlannedOrder
 from discreet.curator.pricing import Offer, Terms
 from discreet.curator.query_orders import QueryOrder, UnpricedQuery
 from discreet.curator.question_interface import QuestionInterface
@@ -55,6 +55,7 @@ from discreet.curator.remeasure import explain_offer, merge, told_before
 from discreet.curator.roles import AnalystView, Auditor
 from discreet.curator.stored_orders import StoredOrder
 from discreet.curator.streams import Streams
+from discreet.curator.training_orders import TrainingRuns, training_spec
 from discreet.errors import InputError, LedgerError, QueryRefused
 from discreet.plan import canonical
 from discreet.plan.dummy import ROWS, dummy
@@ -78,7 +79,6 @@ from discreet.rationals import Real
 from discreet.sql.reader.read import read, reads_clock
 from discreet.workload.online import OnlineState
 
-OWNER = "owner"
 _PATIENCE = 30.0
 
 
@@ -176,16 +176,17 @@ class Curator(QuestionInterface):
         service = self._answer_service
         self._streams = Streams(self._ledger, self._data_store, service.reread, service.check_data)
         self._scratch: str | None = None
-        self._census = CensusRuns(self._ledger, self._answer_service.reopen, self._release_parts)
+        self._census = CensusRuns(self._ledger, service.reopen, lambda: self._place("releases"))
+        self._training = TrainingRuns(self._ledger, service.reopen, lambda: self._place("training"))
 
-    def _release_parts(self) -> Path:
-        """Where the noisy parts of releases are kept; a curator in memory keeps them as long."""
+    def _place(self, name: str) -> Path:
+        """A folder of what belongs to charges; a curator in memory keeps it as long."""
         if self._folder is not None:
-            return self._folder.path / "releases"
+            return self._folder.path / name
         if self._scratch is None:
             self._scratch = mkdtemp(prefix="discreet-")
             finalize(self, rmtree, self._scratch, ignore_errors=True)
-        return Path(self._scratch)
+        return Path(self._scratch) / name
 
     def _sweep(self) -> None:
         """Remove what somebody who was killed left in the folder."""
@@ -548,6 +549,29 @@ class Curator(QuestionInterface):
         self._census.survey(offer.planned, self._data_store.open(offer.planned.tables))
         self._answered(offer, request)
         return self._census.run(self._charge_of("release", plan.spec, None), Path(to))
+
+    def fit(
+        self,
+        estimator: Any,
+        table: str,
+        *,
+        features: Iterable[str],
+        target: str | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+        run: int = 1,
+    ) -> Any:
+        """Fit an estimator, a pipeline or a `Trainer` of `discreet.learn`; charged first.
+
+        A `Trainer` is the owner's alone: its model is code that sees rows. Its run goes on where a
+        crash stopped it; `run` tells runs of the same words apart, each of which is charged.
+        """
+        if not hasattr(estimator, "facts"):
+            more: dict[str, Any] = {"target": target, "analyst": analyst, "request": request}
+            return super().fit(estimator, table, features=features, **more)
+        spec = training_spec(estimator, table, features, target, run)
+        self.order("training", spec, analyst=analyst, request=request)
+        return self._training.run(self._charge_of("training", spec, analyst), estimator)
 
     def _charge_of(self, kind: str, spec: Mapping[str, Any], analyst: str | None) -> int:
         found = self._ledger.find_question(self._offer_order(kind, spec, analyst).order())

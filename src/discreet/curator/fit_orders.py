@@ -167,7 +167,7 @@ class FitOrder(PlannedOrder):
 
     def seconds(self, bound: Callable[[Query], Work]) -> float:
         """How long it takes at most, by public numbers."""
-        return bound(_question(self.table)).seconds * _PASSES * (1 + len(self.spec["features"]))
+        return bound(one_pass(self.table)).seconds * _PASSES * (1 + len(self.spec["features"]))
 
     def measure(self, engine: Engine, until: Deadline | None) -> bytes:
         """All noisy sums, in their order; rows are streamed and summed exactly."""
@@ -195,7 +195,7 @@ class UnpricedFit(UnpricedOrder[FitOrder]):
 
     def work(self, bound: Callable[[Query], Work]) -> Work:
         """What one pass takes."""
-        return bound(_question(self.table))
+        return bound(one_pass(self.table))
 
     def plan(self, at: QuoteContext) -> FitOrder:
         """Rehearse on no rows, so that nothing fails later for what was asked."""
@@ -211,7 +211,7 @@ class FitKind(OrderKind):
     def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedFit:
         """Read plain steps, and fill in what the schema knows."""
         facts = read_fields(spec, "a fit", needed=("steps", "table", "features"), allowed=_FIELDS)
-        table = _table(facts["table"], schema)
+        table = table_named(facts["table"], schema)
         fix = 'pass {"steps": [["GaussianNB", {"epsilon": "1"}]], "table": ..., ...}'
         with readable("a fit", fix):
             return UnpricedFit(table, _completed(facts, table))
@@ -219,7 +219,7 @@ class FitKind(OrderKind):
     def read(self, order: Order, schema: Schema) -> FitOrder:
         """The plan of a charged fit."""
         spec, about = json.loads(order.plan)
-        return FitOrder(_table(spec["table"], schema), spec, Neighbours(about))
+        return FitOrder(table_named(spec["table"], schema), spec, Neighbours(about))
 
     def price(self, order: Order) -> Price:
         """The epsilon and delta of all steps."""
@@ -276,7 +276,7 @@ def _completed(facts: Mapping[str, Any], table: Table) -> dict[str, Any]:
         raise InputError(
             "features are none, too many or named twice", why=f"1 to {_FEATURES}", fix="list them"
         )
-    types = [_column(table, name) for name in features]
+    types = [column_type(table, name) for name in features]
     for of in types:
         if of.kind is Kind.TEXT and of.keys is None:
             raise _not_a_number("a feature")
@@ -298,9 +298,9 @@ def _completed(facts: Mapping[str, Any], table: Table) -> dict[str, Any]:
 def _fill(params: dict[str, Any], kind: Any, types: Sequence[Type]) -> None:
     names = set() if kind is None else set(kind().get_params(deep=False))
     if "bounds" in names and params.get("bounds") is None:
-        params["bounds"] = [list(_ends(one)) for one in types]
+        params["bounds"] = [list(feature_ends(one)) for one in types]
     if "n_categories" in names and "n_categories" not in params:
-        params["n_categories"] = [int(_ends(one)[1]) + 1 for one in types]
+        params["n_categories"] = [int(feature_ends(one)[1]) + 1 for one in types]
     if "categorical" in names and "categorical" not in params:
         params["categorical"] = [i for i, one in enumerate(types) if _is_listed(one)]
 
@@ -318,7 +318,7 @@ def _fill_target(params: dict[str, Any], kind: Any, of: Type) -> None:
 def _complete_target(params: dict[str, Any], kind: Any, table: Table, target: Any) -> None:
     """Add what the schema knows of a target, and refuse one that cannot be learned from."""
     if target is not None:
-        of = _column(table, target)
+        of = column_type(table, target)
         _fill_target(params, kind, of)
         if params.get("classes") is not None:
             _check_classes(params["classes"], of.kind)
@@ -355,7 +355,7 @@ def _is_listed(of: Type) -> bool:
     return of.keys is not None or of.kind is Kind.BOOLEAN
 
 
-def _ends(of: Type) -> tuple[float, float]:
+def feature_ends(of: Type) -> tuple[float, float]:
     """Bounds of a column as a feature: listed values are numbered from 0."""
     if of.kind is Kind.BOOLEAN:
         return 0.0, 1.0
@@ -378,7 +378,8 @@ def _values(of: Type) -> list[Any]:
     return [one for one in of.keys or () if one is not None]
 
 
-def _column(table: Table, name: Any) -> Type:
+def column_type(table: Table, name: Any) -> Type:
+    """The type of a column that can be learned from."""
     if isinstance(name, str) and name in table.columns:
         found = table.columns[name]
         if not found.kind.is_time:
@@ -389,7 +390,8 @@ def _column(table: Table, name: Any) -> Type:
     raise unknown("column", str(name)[:50], table.columns)
 
 
-def _table(name: Any, schema: Schema) -> Table:
+def table_named(name: Any, schema: Schema) -> Table:
+    """A private table of a schema."""
     found = schema.tables.get(name) if isinstance(name, str) else None
     if isinstance(found, Table):
         return found
@@ -424,7 +426,7 @@ def _rows(
         for batch in session.stream(select):
             for at in range(0, max(batch.num_rows, 1), learn.SIZE):
                 part = batch.slice(at, learn.SIZE)
-                columns = [_numbers(part.column(i), one) for i, one in enumerate(types)]
+                columns = [numbers(part.column(i), one) for i, one in enumerate(types)]
                 x = np.stack(columns, axis=1)
                 y = np.zeros(len(x))
                 if wanted is not None:
@@ -437,20 +439,20 @@ def _rows(
     return found
 
 
-def _numbers(column: pa.Array, of: Type) -> NDArray[np.float64]:
+def numbers(column: pa.Array, of: Type) -> NDArray[np.float64]:
     """Numbers as they are, listed values by their place; NaN for NULL and all other values."""
     if of.keys is not None and of.kind is not Kind.BOOLEAN:
         column = pc.index_in(column, value_set=pa.array(_values(of), type=column.type))
-    numbers: NDArray[np.float64] = (
+    found: NDArray[np.float64] = (
         column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(np.float64)
     )
-    return numbers
+    return found
 
 
 def _targets(column: pa.Array, of: Type, classes: Any) -> NDArray[np.float64]:
     """Targets as numbers, or labels by their place among the sorted classes."""
     if classes is None:
-        return _numbers(column, replace(of, keys=None))
+        return numbers(column, replace(of, keys=None))
     column = column.cast(_PLAIN[of.kind], safe=False)
     places = pa.array(sorted(classes), type=column.type)
     coded: NDArray[np.float64] = (
@@ -506,7 +508,7 @@ def _attributes(one: Any) -> dict[str, Any]:
     return answer
 
 
-def _question(table: Table) -> Query:
+def one_pass(table: Table) -> Query:
     """A question that takes as long as one pass."""
     rows = DefaultEngine.dialect.identifier(table.name)
     return read(f"SELECT COUNT(*) AS n FROM {rows}", Schema({table.name: table}))  # noqa: S608

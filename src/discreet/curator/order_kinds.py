@@ -15,13 +15,14 @@ from discreet.curator.planned_orders import OrderKind
 from discreet.curator.query_orders import QueryKind
 from discreet.curator.stream_kind import StreamKind
 from discreet.curator.synthesis_orders import SynthesisKind
+from discreet.curator.training_orders import TrainingKind
 from discreet.errors import InputError, LedgerError
 
 KINDS: Final[dict[str, OrderKind]] = {
     one.name: one
     for one in (
         *(QueryKind(), SynthesisKind(), OnlineKind(), FitKind(), StreamKind()),
-        *(ParticipationKind(), CensusKind()),
+        *(ParticipationKind(), CensusKind(), TrainingKind()),
     )
 }
 """Every kind of order that can be charged, by the name that the ledger stores."""

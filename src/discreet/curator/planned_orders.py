@@ -8,10 +8,9 @@ A kind is one `OrderKind` and a line in `discreet.curator.order_kinds.KINDS`.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from discreet.answer.plan.price import Price
-from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.base_release import BaseRelease
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.orders import Order
@@ -20,9 +19,12 @@ from discreet.engines.engine import Deadline, Engine
 from discreet.plan.query import Query
 from discreet.plan.schema import Schema
 from discreet.plan.work import Work
-from discreet.privacy import Neighbours
+from discreet.privacy import Guarantee, Neighbours
 from discreet.privacy.budgets.charges import Charge, Measure
 from discreet.sql.writer.dialect import Dialect
+
+OWNER: Final = "owner"
+"""The analyst that entries of the owner name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class PlannedOrder(ABC):
 
     @property
     @abstractmethod
-    def guarantees(self) -> tuple[Charged, ...]:
+    def guarantees(self) -> tuple[Guarantee, ...]:
         """What each part gives away."""
 
     @abstractmethod

@@ -96,7 +96,7 @@ class AnalystView:
         request: str | None = None,
     ) -> Any:
         """Fit an estimator of `discreet.learn` to a table."""
-        who = {"analyst": self.analyst, "request": request}
+        who: dict[str, Any] = {"analyst": self.analyst, "request": request}
         return self.curator.fit(estimator, table, features=features, target=target, **who)
 
     def test(self, name: str, table: str, *, value: str, **parameters: Any) -> Any:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from discreet.curator.confusables import confusable
-from discreet.curator.curator import OWNER
 from discreet.curator.ledger.ledger import Ledger
+from discreet.curator.planned_orders import OWNER
 from discreet.errors import InputError, LedgerError
 from discreet.server.access import AccessStore, failure
 

@@ -11,10 +11,10 @@ from torch import nn
 
 from discreet.audit.replay import replay
 from discreet.errors import BudgetError, InputError
+from discreet.learn.noise_plan import GradientGrid, NoisePlan
 from discreet.learn.torch import Trainer, add_adapters, grid_noise, merge_adapters
 from discreet.learn.torch.checkpoints import TrainingLedger
 from discreet.learn.torch.grid_noise import GradientNoise, draws_from
-from discreet.learn.torch.noise_plan import GradientGrid, NoisePlan
 from discreet.learn.torch.sampling import PeopleSampler
 from discreet.noise import below
 from discreet.noise.bits import Keystream, open_source
@@ -433,7 +433,7 @@ def test_a_resumed_run_counts_the_steps_that_were_lost(tmp_path):
 def test_a_checkpoint_goes_on_with_the_model_and_refuses_other_parameters(tmp_path):
     with pytest.raises(CrashError):
         trainer(checkpoint=tmp_path, every=1, optimizer=crashing(6)).fit(*rows())
-    state = TrainingLedger(tmp_path, trainer()._facts()).load(torch.device("cpu"))
+    state = TrainingLedger(tmp_path, trainer().facts()).load(torch.device("cpu"))
 
     assert state["step"] == state["spent"] == 5
     assert not len(state["seats"])  # how many people there are is private
@@ -442,7 +442,7 @@ def test_a_checkpoint_goes_on_with_the_model_and_refuses_other_parameters(tmp_pa
 
 
 def test_two_runs_in_one_folder_never_take_more_than_was_planned(tmp_path):
-    facts = trainer()._facts()
+    facts = trainer().facts()
     first, second = TrainingLedger(tmp_path, facts), TrainingLedger(tmp_path, facts)
     for _ in range(10):
         first.charge()

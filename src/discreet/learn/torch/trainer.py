@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from discreet.errors import BudgetError, InputError
+from discreet.learn.noise_plan import GradientGrid, NoisePlan
 from discreet.learn.torch.checkpoints import TrainingLedger
 from discreet.learn.torch.grid_noise import GradientNoise, WordMaker
 from discreet.learn.torch.inspection import inspect, refuse_layers
 from discreet.learn.torch.layers import PersonGradient
-from discreet.learn.torch.noise_plan import GradientGrid, NoisePlan
 from discreet.learn.torch.person_gradients import PersonGradients
 from discreet.learn.torch.sampling import PeopleBatch, PeopleSampler
 from discreet.noise import below
@@ -127,7 +127,7 @@ class Trainer:
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:  # noqa: N803 - sklearn's
         """Train on rows; `X` is a tensor or a tuple of tensors, `groups` names people."""
-        if self._step or self._ledger.spent:
+        if self._step or (self.checkpoint is None and self._ledger.spent):
             raise InputError(
                 "a trainer that was fitted",
                 why="another fit would spend again",
@@ -138,7 +138,7 @@ class Trainer:
         self.model.train()
         shape = {"people": self.at_once, "rows": self.rows}
         gradients = inspect(self.model, self._losses, inputs, targets, self._autocast, **shape)
-        self._ledger = TrainingLedger(self.checkpoint, self._facts())
+        self.open(self.checkpoint)
         seats = self._resume()
         sampler = PeopleSampler(
             inputs,
@@ -151,6 +151,11 @@ class Trainer:
         )
         self._train(sampler, gradients)
         return self
+
+    def open(self, folder: str | Path | None) -> None:
+        """Keep steps and states in a folder, or go on from those that it has."""
+        self.checkpoint = folder
+        self._ledger = TrainingLedger(folder, self.facts())
 
     def _train(self, sampler: PeopleSampler, gradients: PersonGradients) -> None:
         makers = WordMaker(self.device)
@@ -278,9 +283,11 @@ class Trainer:
 
     # --- a run that goes on -------------------------------------------------------------------
 
-    def _facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
+        """What a run is: how it was planned, and the shapes of what it trains."""
         shapes = [list(p.shape) for p in self.model.parameters() if p.requires_grad]
-        told = {name: str(getattr(self.plan, name)) for name in self.plan.__dataclass_fields__}
+        names = [name for name in self.plan.__dataclass_fields__ if name != "settled"]
+        told = {name: str(getattr(self.plan, name)) for name in names}
         return {**told, "clip": str(self.grid.clip), "shapes": shapes, "rows": self.rows}
 
     def _state(self, seats: NDArray[Any]) -> dict[str, Any]:

@@ -27,6 +27,9 @@ _FINE: Final = 11
 _ROOM: Final = Fraction(1025, 1024)
 """The sensitivity over the clip: 2^-11 for rounding to the grid, 2^-11 for sums of floats."""
 
+_FEW: Final = 1 << 24
+"""Mu is rounded down to multiples of one over this: the same number on every machine."""
+
 _COEFFICIENT: Final = 12
 """Bits of the coefficients of banded noise."""
 
@@ -54,6 +57,8 @@ class NoisePlan:
     batch: int
     epochs: Fraction
     band: int = 1
+    settled: Fraction | None = None
+    """The mu of a release where it was settled before, else the largest that fits."""
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "delta", "epochs"):
@@ -80,7 +85,7 @@ class NoisePlan:
     @property
     def mu(self) -> Fraction:
         """Sensitivity over standard deviation, of one release."""
-        return _calibrated(self)
+        return _calibrated(self) if self.settled is None else self.settled
 
     @property
     def multiplier(self) -> float:
@@ -105,7 +110,8 @@ class NoisePlan:
 @lru_cache(maxsize=64)
 def _calibrated(plan: NoisePlan) -> Fraction:
     step = CalibrationStep(plan._release, count=-(-plan.steps // plan.band))  # noqa: SLF001 - own
-    return calibrate_noise([step], epsilon=plan.epsilon, delta=plan.delta).parameters[0]
+    found = calibrate_noise([step], epsilon=plan.epsilon, delta=plan.delta).parameters[0]
+    return Fraction(math.floor(found * _FEW), _FEW)
 
 
 @dataclass(frozen=True)
