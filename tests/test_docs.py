@@ -155,6 +155,23 @@ def test_every_error_has_a_place_in_the_tree():
     assert all(kind.__name__ in errors.__doc__ for kind in kinds)
 
 
+COURSE = """randomized response, estimator, laplace, tails, histograms, exponential mechanism,
+utility, lunch, minimum cut, post-processing, group privacy, basic, advanced, optimal,
+sparse vector, smooth sensitivity, blr, multiplicative weights, local model, passwords,
+exponential time, polynomial time, linkage, k-anonymity, census, holdouts"""
+
+
+@pytest.mark.parametrize("fact", COURSE.replace("\n", " ").split(", "))
+def test_the_tour_has_a_place_for_every_fact_of_a_first_course(fact):
+    assert re.search(rf"^##.*{fact}", DOCS["tour"].lower(), re.MULTILINE)
+
+
+def test_every_fact_of_the_tour_has_a_cell_and_names_its_file():
+    for fact in re.findall(r"^### (.*?)(?=^##|\Z)", DOCS["tour"], re.MULTILINE | re.DOTALL):
+        assert "\n>>> " in fact, fact
+        assert re.search(r"`[a-z_]+/[\w/{},]+(\.py)?`", fact), fact
+
+
 def test_every_file_that_the_tour_names_is_there():
     """A brace stands for several names: `budgets/{filters,odometer}.py`."""
     for named in re.findall(r"`([a-z_]+/[\w/{},]*(?:\.py)?)`", DOCS["tour"]):
