@@ -1,19 +1,29 @@
-"""Makes Markdown of docstrings for the site: examples become blocks of code."""
+"""Makes Markdown of docstrings for the site: sections become paragraphs, examples code."""
 
 import re
 
 from griffe import Extension, Object
 
-PROMPTS = re.compile(r"^([ \t]*)>>> .*?(?=\n[ \t]*\n|\Z)", re.MULTILINE | re.DOTALL)
+SECTION = re.compile(r"(Guarantee|Neighbours|Why|Edge cases|Examples?|Reference):\s*(.*)")
+PROMPTS = re.compile(r"^>>> .*?(?=\n[ \t]*\n|\Z)", re.MULTILINE | re.DOTALL)
 
 
-class Examples(Extension):
-    """Fences what starts with a prompt, up to the next empty line."""
+def markdown(text: str) -> str:
+    """A docstring as Markdown."""
+    lines, inside = [], False
+    for line in text.splitlines():
+        if found := SECTION.fullmatch(line):
+            lines += ["", f"**{found[1]}.** {found[2]}"]
+        else:
+            lines.append(line.removeprefix("    ") if inside else line)
+        inside = bool(found) or (inside and (not line or line.startswith(" ")))
+    return PROMPTS.sub(lambda found: f"\n```pycon\n{found[0]}\n```", "\n".join(lines))
+
+
+class Markdown(Extension):
+    """Rewrites each docstring as it is found."""
 
     def on_object(self, *, obj: Object, **_: object) -> None:
-        """Rewrite one docstring as it is found."""
+        """Rewrite one."""
         if obj.docstring:
-            obj.docstring.value = PROMPTS.sub(
-                lambda found: f"{found[1]}```pycon\n{found[0]}\n{found[1]}```",
-                obj.docstring.value,
-            )
+            obj.docstring.value = markdown(obj.docstring.value)
