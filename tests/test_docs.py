@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import click
@@ -19,6 +20,7 @@ from click.testing import CliRunner
 
 from discreet import errors, mechanisms, noise, privacy
 from discreet.cli import _COMMANDS, main
+from discreet.curator.census_plan import CensusPlan, releases
 from discreet.mechanisms import Mechanism
 
 ROOT = Path(__file__).parents[1]
@@ -126,6 +128,17 @@ def as_told(wanted, printed):
     """Whether a page tells this output; dots stand for anything, spaces for spaces."""
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     return doctest.OutputChecker().check_output(wanted.strip(), printed.strip(), flags)
+
+
+def test_the_plan_in_yaml_is_the_one_in_python():
+    """What the page of releases shows twice is one plan."""
+    plan = re.search(r"^```yaml\n(.*?)^```", DOCS["census-releases"], re.MULTILINE | re.DOTALL)
+    shown = re.search(r"plan = dp\.(releases\(.*?\))\n>>>", DOCS["census-releases"], re.DOTALL)
+    code = shown[1].replace("\n...", "\n")
+    told = CensusPlan.from_yaml(plan[1]), eval(code, {"releases": releases})  # noqa: S307
+    yaml, python = ({**one.spec, "delta": Fraction(one.spec["delta"])} for one in told)
+
+    assert yaml == python
 
 
 @pytest.mark.parametrize("book", sorted((ROOT / "docs").rglob("*.ipynb")), ids=lambda one: one.stem)
