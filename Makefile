@@ -3,6 +3,7 @@
 # make audit  the long runs: fresh entropy, more samples
 # make coverage  every branch of the trusted base; make mutants: changes to its core that tests must notice
 # make portable  the tests as other machines would run them
+# make docs   the site, into site/; warnings are errors
 # make bench  docs/reference/benchmarks.md: side by side with peers, in environments of their own under .bench/
 # make bench-quick  the same in three minutes
 
@@ -14,7 +15,7 @@ TORCH := torch>=2.6,<2.14
 # Tests start hundreds of processes: none of them should compile the whole package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check audit coverage mutants portable bench bench-quick unpinned lock figures screenshots clean
+.PHONY: demo test check audit coverage mutants portable bench bench-quick unpinned lock docs figures screenshots clean
 
 demo: .venv/run
 	@$(BIN)/discreet demo
@@ -61,6 +62,9 @@ bench: .venv/test
 bench-quick: .venv/test
 	$(BIN)/python -m benchmarks report --quick
 
+docs: .venv/test
+	$(BIN)/zensical build --clean --strict
+
 figures: .venv/test
 	$(RUN) docs/figures/private_count.py
 	$(RUN) docs/figures/attacks.py
@@ -104,4 +108,4 @@ lock:
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-* .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-* .bench .cache site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
         total,
         variance,
     )
-    from discreet.plan.schema import Bounds, EachRow, KeyPath, Keys, Limits
+    from discreet.plan.schema import Bounds, EachRow, KeyPath, Keys, Limits, PersonPeriod
     from discreet.privacy import (
         GDP,
         ZCDP,

@@ -53,3 +53,13 @@ def test_every_limit_is_documented(name):
 @pytest.mark.parametrize("status", [*FAULTS, 400, 405, 431, 500])
 def test_every_status_is_documented(status):
     assert re.search(rf"^\| [\d, ]*{status}", PAGE, re.MULTILINE)
+
+
+def test_the_program_that_asks_a_server_runs_as_it_stands(server, monkeypatch, capsys):
+    page = (Path(__file__).parents[2] / "docs/how-to/remote.md").read_text(encoding="utf-8")
+    monkeypatch.setenv("DISCREET_SERVER", server.url)
+    monkeypatch.setenv("DISCREET_TOKEN", server.token("ann", "analyst"))
+
+    exec(re.search(r'^```python title="ask.py"\n(.*?)^```', page, re.MULTILINE | re.DOTALL)[1], {})  # noqa: S102
+
+    assert "±" in capsys.readouterr().out

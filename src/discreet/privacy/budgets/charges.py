@@ -81,8 +81,11 @@ class Measure:
 
 
 EPSILON: Final = Measure("epsilon")
+"""Adds up the epsilons of pure privacy."""
 RHO: Final = Measure("rho")
+"""Adds up the rhos of zero-concentrated privacy."""
 MU_SQUARED: Final = Measure("mu-squared")
+"""Adds up the squared mus of Gaussian privacy."""
 
 
 def renyi(order: Real) -> Measure:
