@@ -9,7 +9,7 @@ import numpy as np
 from discreet.attacks.simulation import Reals
 from discreet.errors import InputError
 
-RARE = 1e-6
+RARE = 1e-5
 """How often chance alone may look like a broken promise."""
 
 
@@ -66,13 +66,13 @@ class Outcome:
 
     @property
     def refutes(self) -> bool:
-        """Whether an attacker at the bound has so many right less than once in a million runs.
+        """Whether an attacker at the bound has so many right less than once in 100,000 runs.
 
-        A run above its bound by sampling error is no broken promise. One guess in n may always be
-        right, so that a bound of 0 is not refuted by an accident.
+        A run above its bound by sampling error is no broken promise. One guess in ten runs may
+        always be right, so that a bound of 0 is not refuted by an accident.
         """
         hits = round(self.success * self.n)
-        return _chance_of(hits, self.n, max(self.bound, 1 / self.n)) < RARE
+        return _chance_of(hits, self.n, max(self.bound, 0.1 / self.n)) < RARE
 
     @property
     def verdict(self) -> str:

@@ -12,10 +12,10 @@ from types import MappingProxyType
 
 from discreet.attacks.outcome import Outcome
 from discreet.errors import InputError
-from discreet.lab import records, releases, samples, subsets, wards
+from discreet.lab import quantum, records, releases, samples, subsets, wards
 from discreet.lab.setting import AGAINST, Against, Setting
 
-__all__ = ["AGAINST", "PLAYS", "Against", "Outcome", "Play", "Setting", "play"]
+__all__ = ["AGAINST", "PLAYS", "Against", "Outcome", "Play", "Setting", "play", "quantum"]
 
 
 @dataclass(frozen=True, slots=True)

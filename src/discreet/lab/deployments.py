@@ -50,9 +50,9 @@ _APPLE = "Apple 2017, Learning with Privacy at Scale"
 _DAS = "arXiv 2204.08986"
 DEPLOYMENTS: Final = (
     Deployment("Editors in Russia", "Wikimedia", 2023, "an account, a month", REGISTRY, 0.1),
-    Deployment("Broadband coverage", "Microsoft", 2021, "a household", "arXiv 2103.14035", 0.2),
+    Deployment("Broadband coverage", "Microsoft", 2021, "a user", "arXiv 2103.14035", 0.2),
     Deployment("Page views", "Wikimedia", 2023, "a device, a day", _WIKI, rho=0.015),
-    Deployment("URL shares", "Meta", 2020, "a post's reader", REGISTRY, 1.453),
+    Deployment("URL shares", "Meta", 2020, "a user", REGISTRY, 1.453),
     Deployment(
         "Telemetry of Windows",
         "Microsoft",
@@ -66,7 +66,7 @@ DEPLOYMENTS: Final = (
     Deployment("Health types", "Apple", 2017, "a report", _APPLE, 2.0, local=True),
     Deployment("Mobility reports", "Google", 2020, "a user, a day", "arXiv 2004.04145", 2.64),
     Deployment("Emoji", "Apple", 2017, "a report", _APPLE, 4.0, local=True),
-    Deployment("Hiring reports", "LinkedIn", 2020, "a member", "arXiv 2010.13981", 4.8),
+    Deployment("Hiring reports", "LinkedIn", 2020, "a hiring, a month", "arXiv 2010.13981", 4.8),
     Deployment("Next words", "Google", 2022, "a device", "arXiv 2103.00039", rho=0.81),
     Deployment("Live births", "Israel", 2024, "a birth", "birth.dataset.pub", 9.98),
     Deployment("Victims of trafficking", "IOM", 2023, "a victim", REGISTRY, 12.0),

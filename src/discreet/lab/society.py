@@ -10,6 +10,7 @@ as Social Choices.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from discreet.rationals import Real, positive
 
 SIDE = 8
 """Blocks along a side of the town; quarters are half as long."""
+
+FINE = 8
+"""Points of the curve from one stop to the next."""
 
 EPSILONS = tuple(map(Fraction, ("1/20", "1/10", "1/4", "1/2", "1", "2", "4", "8", "16")))
 
@@ -97,11 +101,13 @@ def _misplaced(truth: Bits, published: Bits) -> float:
 def frontier() -> list[tuple[float, float, float]]:
     """Epsilon, people of 100 who are pointed at, at most, and how far off a block is on average.
 
-    The mean of |noise| is 2r/(1 - r^2) with r = e^(-epsilon/3); exact, and in per cent of a block.
+    At every stop of `EPSILONS` and in between. The mean of |noise| is 2r/(1 - r^2) with
+    r = e^(-epsilon/3); exact, and in per cent of a block.
     """
-    people = float(town().mean())
+    people, stops = float(town().mean()), list(map(float, EPSILONS))
+    fine = [low * (high / low) ** (i / FINE) for low, high in pairwise(stops) for i in range(FINE)]
     points = []
-    for epsilon in map(float, EPSILONS):
+    for epsilon in [*fine, stops[-1]]:
         ratio = math.exp(-epsilon / 3)
         off = 100 * 2 * ratio / (1 - ratio**2) / people
         points.append((epsilon, 100 * Promise(epsilon).of_event(ALARMS / 100), off))

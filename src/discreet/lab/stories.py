@@ -65,7 +65,7 @@ _STORIES = {
         _COIN,
         control=False,
         caution="Which solver is used hardly matters. " + _FACT,
-        paper="Dwork, McSherry, Talwar 2007; Cohen, Nissim 2018 (Diffix)",
+        paper="Dwork, McSherry, Talwar 2007; Cohen, Nissim 2020 (Diffix)",
     ),
     "robust": Story(
         "Ignore the lies",
@@ -152,7 +152,7 @@ _STORIES = {
         control=False,
         caution="Seven people are too few: a private answer about them hides everybody and is of "
         "no use either. Ask about larger places. And the chance counts ten names, right or wrong.",
-        paper="Garfinkel, Abowd, Martindale 2018; Abowd 2021",
+        paper="Garfinkel, Abowd, Martindale 2019; Abowd 2021",
     ),
     "social-graph": Story(
         "Find your friends",
@@ -239,7 +239,7 @@ _STORIES = {
         control=True,
         caution="Even perfect noise tells when it is added in floating point; here sums are whole "
         "numbers on a grid.",
-        paper="Jin et al. 2022; Casacuberta et al. 2022",
+        paper="Haney, Desfontaines, Hartman, Shrestha, Hay 2022",
     ),
 }
 STORIES: Mapping[str, Story] = MappingProxyType(_STORIES)
@@ -247,7 +247,7 @@ STORIES: Mapping[str, Story] = MappingProxyType(_STORIES)
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class KnownCase:
     """Something that happened: what, when, and who wrote it down."""
 
     title: str
@@ -262,7 +262,7 @@ class Chapter:
 
     title: str
     lead: str
-    cases: tuple[Case, ...]
+    cases: tuple[KnownCase, ...]
     plays: tuple[str, ...]
 
 
@@ -272,15 +272,15 @@ _CHAPTERS = {
         "The oldest defence: take the names out and publish the rest. What is left still says who "
         "it is about, to whoever knows a little more.",
         (
-            Case(
+            KnownCase(
                 "The governor of Massachusetts",
                 "1997",
                 "The state published hospital visits of its employees without names. For 20 "
                 "dollars Latanya Sweeney bought the voter list of Cambridge, joined the two by "
                 "date of birth, sex and ZIP code, and had the records of Governor Weld.",
-                "Sweeney 2002, k-Anonymity, section 2",
+                "Sweeney 2002, k-Anonymity",
             ),
-            Case(
+            KnownCase(
                 "Netflix",
                 "2006 to 2010",
                 "100 million ratings by 480,189 subscribers without names were a contest's data. "
@@ -288,7 +288,7 @@ _CHAPTERS = {
                 "100 subscribers. A second contest was called off after a lawsuit.",
                 "Narayanan, Shmatikov 2008",
             ),
-            Case(
+            KnownCase(
                 "Fitness maps",
                 "2018",
                 "Strava drew where its users run: a map of totals, and of nobody. In deserts the "
@@ -304,7 +304,7 @@ _CHAPTERS = {
         "Then publish no records at all, only totals and averages. Each is harmless. Enough of "
         "them are equations, and people are the unknowns.",
         (
-            Case(
+            KnownCase(
                 "The census of 2010",
                 "2018",
                 "The Census Bureau took its own published tables and solved them: the age, sex, "
@@ -312,7 +312,7 @@ _CHAPTERS = {
                 "age a year off. The census of 2020 was published with differential privacy.",
                 "Abowd 2021, declaration in Alabama v. Department of Commerce",
             ),
-            Case(
+            KnownCase(
                 "Genome studies",
                 "2008",
                 "Averages of genetic markers over the patients of a study tell whether a given "
@@ -320,12 +320,12 @@ _CHAPTERS = {
                 "the open web.",
                 "Homer et al. 2008, PLoS Genetics 4(8)",
             ),
-            Case(
+            KnownCase(
                 "A bounty programme",
                 "2018",
                 "Diffix answered counts with small noise and many rules, and paid whoever broke "
                 "it. A linear program rebuilt the data.",
-                "Cohen, Nissim 2018, Linear Program Reconstruction in Practice",
+                "Cohen, Nissim 2020, Linear Program Reconstruction in Practice",
             ),
         ),
         (
@@ -343,7 +343,7 @@ _CHAPTERS = {
         "Refuse what would tell too much, scramble what nobody can read, add noise as a textbook "
         "says, or promise something weaker. Each looks safe until somebody looks.",
         (
-            Case(
+            KnownCase(
                 "InstaHide",
                 "2020",
                 "Images were mixed and the signs of their pixels flipped, so that a network could "
@@ -352,12 +352,12 @@ _CHAPTERS = {
                 "Huang et al. 2020; Carlini et al. 2021, Is Private Learning Possible with "
                 "Instance Encoding?",
             ),
-            Case(
+            KnownCase(
                 "The last bits of noise",
                 "2012",
                 "Libraries drew Laplace noise in floating point. Its last bits have gaps, and the "
-                "gaps tell the true count. The noise was right on paper and wrong in every "
-                "library of the time.",
+                "gaps tell the true count. The noise was right on paper and wrong in the "
+                "libraries that he tried.",
                 "Mironov 2012, On Significance of the Least Significant Bits",
             ),
         ),
@@ -368,7 +368,7 @@ _CHAPTERS = {
         "Noise hides one answer. Ask a hundred times and it averages out, unless somebody keeps "
         "count. The same holds for science: data that are asked too often say what was hoped for.",
         (
-            Case(
+            KnownCase(
                 "Leaderboards",
                 "2015",
                 "Contests score submissions on hidden labels. Submissions that look at no data, "

@@ -24,10 +24,10 @@ def test_an_outcome_of_nothing_is_refused():
         Outcome(0.5, 0.5, 0.5, 0)
 
 
-def test_success_refutes_only_where_chance_would_once_in_a_million_runs():
-    # Of 100 fair coins, 73 or more are right 2.4 times in a million runs, 74 or more 0.8 times.
-    assert not Outcome(0.73, 0.5, 0.5, 100).refutes
-    assert Outcome(0.74, 0.5, 0.5, 100).refutes
+def test_success_refutes_only_where_chance_would_once_in_100_000_runs():
+    # Of 100 fair coins, 71 or more are right 16 times in a million runs, 72 or more 6 times.
+    assert not Outcome(0.71, 0.5, 0.5, 100).refutes
+    assert Outcome(0.72, 0.5, 0.5, 100).refutes
 
 
 @pytest.mark.parametrize(("n", "rate"), [(10, 0.25), (60, 0.5), (80, 0.03125), (50, 0.96875)])

@@ -266,7 +266,7 @@ class AttackReply(BaseModel):
     standard_error: float
     lower: Share = Field(description="The long-run rate is above this, 97.5 times in 100.")
     upper: Share = Field(description="And below this, as often.")
-    refutes: bool = Field(description="Chance alone does so less than once in a million runs.")
+    refutes: bool = Field(description="Chance alone does so less than once in 100,000 runs.")
     verdict: str
     sentence: str
     learnt: LearntReply | None = Field(description="What an analyst gets for the same promise.")

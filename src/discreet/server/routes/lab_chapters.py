@@ -7,7 +7,7 @@ asked for.
 import threading
 from dataclasses import asdict
 from functools import lru_cache
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, Field
@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from discreet.lab.bench import among
 from discreet.lab.clinic import sample_dossier
 from discreet.lab.deployments import DELTA, DEPLOYMENTS
-from discreet.lab.quantum import sweep
+from discreet.lab.quantum import SIZES, sweep
 from discreet.lab.society import EPSILONS, SIDE, frontier, publish
 from discreet.rationals import rational
 from discreet.server.permissions import anyone
@@ -136,7 +136,8 @@ class QuantumReply(BaseModel):
 
 
 @router.get("/quantum")
-def quantum(qubits: Annotated[Literal[1, 2, 4, 8], Query()] = 4) -> QuantumReply:
+def quantum(qubits: Annotated[int, Query(ge=1, le=SIZES[-1])] = 4) -> QuantumReply:
     """Measure qubits with less and less noise."""
+    among("number of qubits", qubits, SIZES)
     with _making:
         return QuantumReply(**asdict(_swept(qubits)))
