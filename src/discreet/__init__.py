@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from discreet import lab as lab
     from discreet import learn as learn
     from discreet import local as local
     from discreet import workload as workload
@@ -181,7 +182,7 @@ __all__ = [
 ]
 
 
-_PACKAGES = frozenset({"learn", "local", "workload"})
+_PACKAGES = frozenset({"lab", "learn", "local", "workload"})
 """Packages that are imported when first named, such as `dp.local.Rappor`."""
 
 

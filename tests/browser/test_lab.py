@@ -48,18 +48,27 @@ UNTOLD = """() => [...document.querySelectorAll('figure.chart')].filter((one) =>
   || !one.querySelector('svg[role=img] > desc')?.textContent
   || one.querySelectorAll('tbody tr').length < 3).map((one) => one.className)"""
 READY = {
-    "poll": "#poll figure svg",
+    "names": "#names .notice",
+    "sums": "#sums .notice",
+    "tricks": "#tricks .notice",
     "classroom": "#classroom figure",
+    "poll": "#poll figure svg",
     "noise": "#noise figure.errors",
-    "attacks": "#attacks .notice",
+    "again": "#again .notice",
+    "all": "#attack-all",
+    "deployments": "#deployments figure.epsilons svg",
+    "society": "#society figure.choices svg",
+    "law": "#law .paper",
+    "quantum": "#quantum figure.gentle svg",
 }
 
 
 def opened(page, server, *rooms):
-    """Go there, and wait until these rooms (all of them, if none is named) are furnished."""
+    """Go there, and walk through these chapters (all of them, if none is named)."""
     page.goto(f"{server.url}/lab")
     for room in rooms or READY:
-        expect(page.locator(READY[room])).to_be_visible(timeout=30_000)
+        page.locator(f"#{room}").scroll_into_view_if_needed()
+        expect(page.locator(READY[room]).first).to_be_visible(timeout=60_000)
     return page
 
 
@@ -95,7 +104,7 @@ def test_coins_decide_what_leaves_the_desks_and_what_it_tells(lab, server):
 
 
 def test_your_own_answers_never_leave_the_browser(lab, server):
-    page = opened(lab(), server)
+    page = opened(lab(), server, "classroom")
     page.get_by_label("You", exact=True).check()
     expect(page.locator("#classroom")).to_contain_text("Nobody has answered yet")
     page.wait_for_load_state("networkidle")
@@ -154,28 +163,68 @@ def test_the_check_tells_right_from_wrong_and_survives_the_slider(lab, server):
 
 
 def test_an_attack_is_shown_on_raw_and_private_answers_with_the_bound(lab, server):
-    page = opened(lab(), server, "attacks")
-    room = page.locator("#attacks")
+    page = opened(lab(), server, "sums")
+    room = page.locator("#sums")
     expect(room).to_contain_text("guessed the secret of 128 of 128 people")
-    expect(room).to_contain_text("no attacker at all gets above 56 of 100")
+    expect(room).to_contain_text("no attacker at all gets above 56 of 100 in the long run")
     expect(room.locator("figure.bars")).to_contain_text("no attacker passes 56")
-    expect(room).to_contain_text("within")
+    expect(room.locator(".sides")).to_contain_text("Exact answers")
+    expect(room).to_contain_text("Dinur, Nissim 2003")
     page.get_by_role("button", name="Who was in the study?").click()
     expect(room.locator(".notice")).to_contain_text("The control.")
     expect(room).to_contain_text("no attacker at all gets above 2.7 of 100")
-    page.get_by_role("button", name="Wear out a holdout").click()
-    expect(room.locator("figure.bars")).to_contain_text("the truth plus 5")
-    expect(room.locator(".notice")).not_to_contain_text("no attacker")
     page.get_by_role("button", name="Subtract two answers").click()
-    page.get_by_label("The promise").fill("0")
+    room.get_by_label("The promise").fill("0")
     expect(room.locator(".notice")).to_contain_text("gets above 52 of 100")
 
 
+def test_what_an_analyst_still_learns_stands_beside_every_attack(lab, server):
+    page = opened(lab(), server, "again")
+    room = page.locator("#again")
+    expect(room.locator(".useful")).to_contain_text("How many of the 2,000 people have the secret?")
+    expect(room.locator(".useful")).to_contain_text("± 3.5 (truth:")
+    expect(room.locator(".useful svg[role=img]")).to_be_visible()
+    page.get_by_role("button", name="Wear out a holdout").click()
+    expect(room.locator("figure.bars")).to_contain_text("the truth plus 5")
+    expect(room.locator(".notice")).not_to_contain_text("no attacker")
+    expect(room.locator(".useful")).to_contain_text("that was fixed beforehand?")
+
+
+def test_cases_and_papers_are_named_and_textbook_noise_is_not_called_exact(lab, server):
+    page = opened(lab(), server, "names", "tricks")
+    for case in ("The governor of Massachusetts", "Netflix", "Fitness maps"):
+        expect(page.locator("#names .cases")).to_contain_text(case)
+    expect(page.locator("#tricks .cases")).to_contain_text("InstaHide")
+    page.get_by_role("button", name="Read the last digits").click()
+    room = page.locator("#tricks")
+    expect(room.locator(".sides")).to_contain_text("Textbook noise.")
+    expect(room.locator(".notice")).to_contain_text("with textbook noise")
+    expect(room.locator(".sides")).not_to_contain_text("Exact")
+
+
+def test_a_chance_run_above_its_bound_is_told_as_chance(lab, server):
+    page = lab()
+
+    def lucky(route):
+        reply = route.fetch()
+        told = reply.json()
+        if told["against"] == "private":
+            told |= {"success": 0.74, "bound": 0.731, "lower": 0.69, "upper": 0.78}
+            told |= {"refutes": False, "verdict": "at the bound, within chance"}
+        route.fulfill(response=reply, json=told)
+
+    page.route("**/v1/lab/attacks/reconstruct", lucky)
+    room = opened(page, server, "sums").locator("#sums")
+    expect(room.locator(".notice")).to_contain_text("above that by chance, as 69 to 78 are within")
+    expect(room.locator(".sides")).to_contain_text("at the bound, within chance")
+    expect(room.locator(".sides li").last.locator(".bad")).to_have_count(0)
+
+
 def test_all_attacks_stand_side_by_side_and_can_be_stopped(lab, server):
-    page = opened(lab(), server, "attacks")
+    page = opened(lab(), server, "all")
     page.get_by_role("button", name="Run all attacks").click()
     rows = page.locator("table.all tbody tr")
-    expect(rows.nth(1).locator("svg")).to_be_visible(timeout=30_000)
+    expect(rows.nth(1).locator("svg")).to_be_visible(timeout=60_000)
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_role("button", name="Run all attacks")).to_be_visible()
     shown = rows.count()
@@ -196,8 +245,75 @@ def test_a_bench_that_is_taken_is_waited_for(lab, server):
         route.fulfill(status=503, json={"error": error}, headers={"Retry-After": "1"})
 
     page.route("**/v1/lab/attacks/*", busy)
-    opened(page, server, "attacks")
+    opened(page, server, "sums")
     assert len(taken) >= 5
+
+
+# --- how much, law, and qubits --------------------------------------------------------------------
+
+
+def test_real_epsilons_stand_on_one_scale_with_their_sources(lab, server):
+    page = opened(lab(), server, "deployments")
+    room = page.locator("#deployments")
+    expect(room.locator("figure circle")).to_have_count(16)
+    room.get_by_text("As a table").click()
+    expect(room.locator("table")).to_contain_text("arXiv 2204.08986")
+    expect(room).to_contain_text("OpenDP Differential Privacy Deployments Registry")
+
+
+def test_a_whole_release_is_moved_from_privacy_to_accuracy(lab, server):
+    page = opened(lab(), server, "society")
+    room = page.locator("#society")
+    expect(room.locator("figure.towns rect")).to_have_count(128)
+    expect(room.locator(".voices")).to_contain_text("up to 27 of 100 who were counted")
+    slider = page.get_by_label("Epsilon of the whole release")
+    slider.focus()
+    page.keyboard.press("Home")
+    expect(slider).to_have_attribute("aria-valuetext", "epsilon 0.05")
+    expect(room.locator(".voices")).to_contain_text("up to 11 of 100 who were counted")
+    expect(room.locator(".voices")).to_contain_text("± 468 %")
+    page.keyboard.press("End")
+    expect(room.locator(".voices")).to_contain_text("up to over 99.9 of 100")
+
+
+def test_laws_are_answered_one_by_one_and_the_dossier_is_there(lab, server):
+    page = opened(lab(), server, "law")
+    room = page.locator("#law")
+    expect(room).to_contain_text("Recital 26")
+    for name, row in (("HIPAA", "164.514(b)(1)"), ("FERPA", "99.31(b)(1)")):
+        room.get_by_role("radio", name=name).check()
+        expect(room.locator(".paper").first).to_contain_text(row)
+    room.get_by_role("radio", name="NIST SP 800-226").check()
+    expect(room.locator(".paper").first).to_contain_text("Unit of privacy")
+    room.get_by_text("The whole dossier of a made-up clinic").click()
+    expect(room.get_by_role("heading", name="Is the record whole?")).to_be_visible()
+
+
+def test_the_dossier_of_the_server_is_for_owners_and_auditors(visit, server):
+    page = visit("auditor").page
+    page.goto(f"{server.url}/dossier")
+    expect(page.get_by_role("button", name="Print or save as PDF")).to_be_visible()
+    expect(page.locator(".paper")).to_contain_text("The ledger is whole")
+    assert page.evaluate(CHECK) == []
+    page.emulate_media(media="print")
+    expect(page.get_by_role("button", name="Print or save as PDF")).to_be_hidden()
+    expect(page.locator(".top")).to_be_hidden()
+    other = visit("analyst").page
+    other.goto(f"{server.url}/dossier")
+    expect(other.locator("#main")).to_contain_text("This page is not for your role")
+
+
+def test_qubits_are_measured_gently_where_noise_is_large(lab, server):
+    page = opened(lab(), server, "quantum")
+    room = page.locator("#quantum")
+    expect(room.locator(".notice")).to_contain_text("within trace distance 0.625")
+    expect(room.locator(".notice")).to_contain_text("tanh(ε/4) = 0.245")
+    page.get_by_label("Noise on the count").fill("0")
+    expect(room.locator(".notice")).to_contain_text("within trace distance 0.0353")
+    page.get_by_label("1", exact=True).check()
+    expect(room.locator(".notice")).to_contain_text("for one qubit is a line")
+    expect(room.locator("figure.gentle path.told").first).to_be_visible()
+    expect(room.locator("figure.gentle path.harm").first).to_be_visible()
 
 
 # --- for everybody --------------------------------------------------------------------------------

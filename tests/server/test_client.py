@@ -288,6 +288,14 @@ def test_owners_add_frames_and_files_of_all_kinds(owner, local, tmp_path):
     assert owner.schema.tables["towns"].key == ("name",)
 
 
+def test_owners_and_auditors_fetch_the_same_dossier(owner, alice, local):
+    assert owner.dossier().sections == local.dossier().sections
+    with pytest.raises(dp.AccessError):
+        alice.dossier()
+    with pytest.raises(dp.InputError, match="an audit to attach"):
+        owner.dossier(audit={"claims": []})
+
+
 def test_auditors_read_and_check_the_ledger(server, local):
     with dp.Curator(server.url, token=server.token("aud", "auditor")) as curator:
         here, there = local.as_auditor(), curator.as_auditor()

@@ -12,6 +12,7 @@ from discreet.lab import AGAINST
 from discreet.lab.bench import EPSILONS, WATCHED, Bench, Watched
 from discreet.lab.curves import EPSILONS as STOPS
 from discreet.lab.curves import NOISES, curves
+from discreet.lab.quantum import sweep
 from discreet.noise.bits import replaced
 from discreet.server.routes import lab
 from running_server import QUICK, served
@@ -179,7 +180,7 @@ def test_raw_answers_break_the_promise_and_private_ones_keep_it(server, name):
 
     assert sides["raw"]["refutes"]
     kept = sides["private"]
-    # With fresh noise a run passes three standard errors once in 700 at the worst.
+    # With fresh noise chance does so once in 100,000 runs at the worst.
     assert not kept["refutes"]
     assert sides["raw"]["success"] > kept["success"]
     assert kept["sentence"] != sides["raw"]["sentence"]
@@ -275,3 +276,70 @@ def test_a_page_of_somebody_else_cannot_make_visitors_run_attacks(server):
     answer = server.post("/v1/lab/attacks/census", json={"against": "raw"}, headers=headers)
 
     assert answer.status == 403
+
+
+def test_a_run_tells_its_sampling_error_and_what_an_analyst_still_learns(server):
+    sides = {one: attack(server, "reconstruct", against=one).json() for one in ("raw", "private")}
+
+    for run in sides.values():
+        assert run["lower"] <= run["success"] <= run["upper"]
+    assert sides["raw"]["learnt"] is None
+    learnt = sides["private"]["learnt"]
+    assert learnt["asked"] == "How many of the 128 people have the secret?"
+    # Fresh noise of scale 1: beyond 30 once in 10^13 runs.
+    assert abs(learnt["answer"] - learnt["truth"]) < 30
+
+
+# --- the other chapters ---------------------------------------------------------------------------
+
+
+def test_attacks_stand_in_chapters_with_cases(server):
+    said = server.get("/v1/lab/attacks").json()
+
+    assert [one["name"] for one in said["chapters"]] == ["names", "sums", "tricks", "again"]
+    assert all(case["source"] for one in said["chapters"] for case in one["cases"])
+    assert {one["raw"] for one in said["attacks"]} >= {"exact answers", "textbook noise"}
+
+
+def test_real_epsilons_are_listed_with_sources(server):
+    said = server.get("/v1/lab/deployments").json()
+
+    assert all(one["source"] and one["shown"] > 0 for one in said["deployments"])
+
+
+def test_a_town_is_released_and_its_noise_is_new(server):
+    one, two = (server.get("/v1/lab/society?epsilon=0.5").json() for _ in range(2))
+
+    assert one["truth"] == two["truth"]
+    assert one["published"] != two["published"]
+    assert [level["places"] for level in one["levels"]] == [1, 4, 64]
+    assert one["epsilon"] in [point["epsilon"] for point in one["frontier"]]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "society",
+        "society?epsilon=0.3",
+        "society?epsilon=nan",
+        "society?epsilon=1e9",
+        "quantum?qubits=3",
+        "quantum?qubits=64",
+        "quantum?qubits=four",
+    ],
+)
+def test_chapters_play_what_is_on_their_lists(server, asked):
+    assert server.get(f"/v1/lab/{asked}").status == 422
+
+
+def test_qubits_are_measured_as_the_library_does(server):
+    said = server.get("/v1/lab/quantum?qubits=2").json()
+
+    assert said["damage"] == pytest.approx(list(sweep(2).damage))
+    assert len(said["after"]) == len(said["epsilons"])
+
+
+def test_everybody_reads_the_dossier_of_a_made_up_clinic(server):
+    titles = [one["title"] for one in server.get("/v1/lab/dossier").json()["sections"]]
+
+    assert {"GDPR", "HIPAA", "FERPA", "NIST SP 800-226"} <= set(titles)

@@ -20,7 +20,7 @@ def server():
         yield one
 
 
-@pytest.mark.parametrize("path", ["/", "/ask", "/budget", "/data", "/ledger", "/lab"])
+@pytest.mark.parametrize("path", ["/", "/ask", "/budget", "/data", "/ledger", "/lab", "/dossier"])
 def test_pages_come_without_a_token_and_hold_nothing(server, path):
     found = server.get(path)
     assert found.status == 200

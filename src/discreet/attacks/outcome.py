@@ -9,6 +9,9 @@ import numpy as np
 from discreet.attacks.simulation import Reals
 from discreet.errors import InputError
 
+RARE = 1e-5
+"""How often chance alone may look like a broken promise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -46,9 +49,52 @@ class Outcome:
         return max(spread, 1 / self.n)
 
     @property
+    def interval(self) -> tuple[float, float]:
+        """Where the rate of many more guesses lies, 95 times in 100 (Wilson 1927).
+
+        Example:
+            >>> low, high = Outcome(success=0.624, baseline=0.5, bound=0.622, n=100_000).interval
+            >>> round(low, 3), round(high, 3)
+            (0.621, 0.627)
+        """
+        square = 1.959964**2 / self.n
+        middle = self.success + square / 2
+        spread = math.sqrt(square * (self.success * (1 - self.success) + square / 4))
+        return max(0.0, (middle - spread) / (1 + square)), min(
+            1.0, (middle + spread) / (1 + square)
+        )
+
+    @property
     def refutes(self) -> bool:
-        """Whether success is above the bound by more than three standard errors."""
-        return self.success > self.bound + 3 * self.standard_error
+        """Whether an attacker at the bound has so many right less than once in 100,000 runs.
+
+        A run above its bound by sampling error is no broken promise. One guess in ten runs may
+        always be right, so that a bound of 0 is not refuted by an accident.
+        """
+        hits = round(self.success * self.n)
+        return _chance_of(hits, self.n, max(self.bound, 0.1 / self.n)) < RARE
+
+    @property
+    def verdict(self) -> str:
+        """What the run says about the promise, in words that fit."""
+        if self.refutes:
+            return "above the bound"
+        return "within the bound" if self.success <= self.bound else "at the bound, within chance"
+
+
+def _chance_of(hits: int, n: int, rate: float) -> float:
+    """The probability of `hits` or more of n independent guesses that are right at a rate."""
+    if hits <= n * rate or rate >= 1:
+        return 1.0
+    ways = math.lgamma(n + 1) - math.lgamma(hits + 1) - math.lgamma(n - hits + 1)
+    term = math.exp(ways + hits * math.log(rate) + (n - hits) * math.log1p(-rate))
+    total, odds = 0.0, rate / (1 - rate)
+    for more in range(hits, n + 1):  # terms fall by a factor each, as hits are above the mean
+        total += term
+        term *= (n - more) / (more + 1) * odds
+        if term < 1e-3 * RARE * total:
+            break
+    return total
 
 
 def pool(outcomes: Iterable[Outcome]) -> Outcome:

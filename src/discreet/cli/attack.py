@@ -1,4 +1,4 @@
-"""`discreet attack`: run a published attack against exact, classical or private answers."""
+"""`discreet attack`: run a published attack against raw, classical or private answers."""
 
 from dataclasses import asdict
 from fractions import Fraction
@@ -14,7 +14,7 @@ from discreet.cli.rows import show
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
-    from discreet.lab import Outcome, Play
+    from discreet.lab import Outcome, Play, Setting
 
 _LIST = "list"
 _AGAINST = ("raw", "rounded", "private")
@@ -66,7 +66,7 @@ def list_attacks() -> None:
 
 
 def _facts(name: str, one: "Play") -> dict[str, object]:
-    fields = ("summary", "success", "rounded", "private", "effort", "unit")
+    fields = ("summary", "success", "raw", "rounded", "private", "effort", "unit")
     return {"name": name, **{field: getattr(one, field) for field in fields}}
 
 
@@ -115,7 +115,8 @@ def _caller(name: str, one: "Play"):  # type: ignore[no-untyped-def] # noqa: ANN
         from discreet.lab import Setting, picture  # noqa: PLC0415 - heavy room
 
         try:
-            outcome = one.run(Setting(against, effort, epsilon, seed))  # type: ignore[arg-type]
+            setting = Setting(against, effort, epsilon, seed)  # type: ignore[arg-type]
+            outcome = one.run(setting)
         except MemoryError:
             raise InputError(
                 f"effort is {effort}",
@@ -127,21 +128,33 @@ def _caller(name: str, one: "Play"):  # type: ignore[no-untyped-def] # noqa: ANN
             picture.save(picture.draw(title, {against: outcome}, one.success), plot)
         facts = {"attack": name, "against": against, "epsilon": float(epsilon)}
         facts |= {**asdict(outcome), "refutes": outcome.refutes}
-        show(facts, lambda: _show(name, one, against, outcome), rows=[facts])
+        show(facts, lambda: _show(name, one, setting, outcome), rows=[facts])
 
     return call
 
 
-def _show(name: str, one: "Play", against: str, outcome: "Outcome") -> None:
-    console = Console()
-    table = Table("attack", "against", "success", "baseline", "bound", "n")
-    numbers = (f"{rate:.3f}" for rate in (outcome.success, outcome.baseline, outcome.bound))
-    table.add_row(name, against, *numbers, str(outcome.n))
+def _show(name: str, one: "Play", setting: "Setting", outcome: "Outcome") -> None:
+    from discreet.lab.useful import learn  # noqa: PLC0415 - heavy room
+
+    console, against = Console(), setting.against
+    table = Table("attack", "against", "success", "95 of 100 runs", "baseline", "bound", "n")
+    low, high = outcome.interval
+    rates = (f"{rate:.3f}" for rate in (outcome.baseline, outcome.bound))
+    table.add_row(
+        name, against, f"{outcome.success:.3f}", f"{low:.3f} - {high:.3f}", *rates, str(outcome.n)
+    )
     console.print(table)
+    console.print(f"against {against}: {getattr(one, against)}")
     console.print(f"success: {one.success}")
-    verdict = (
+    console.print(
         "[bold red]above the bound: answers that keep this epsilon cannot be attacked so well[/]"
         if outcome.refutes
-        else "[green]within the bound[/] (three standard errors allowed)"
+        else f"[green]{outcome.verdict}[/]"
     )
-    console.print(verdict)
+    if against == "private":
+        found = learn(name, setting)
+        console.print(
+            f"the same epsilon buys an analyst: {found.asked} {found.answer:g} ± "
+            f"{found.half_width:g} (truth {found.truth})",
+            highlight=False,
+        )

@@ -52,6 +52,7 @@ from discreet.curator.query_orders import QueryOrder, UnpricedQuery
 from discreet.curator.question_interface import QuestionInterface
 from discreet.curator.release_schedule import ReleaseSchedule
 from discreet.curator.remeasure import explain_offer, merge, told_before
+from discreet.curator.reports.dossier import Dossier, dossier
 from discreet.curator.roles import AnalystView, Auditor
 from discreet.curator.stored_orders import StoredOrder
 from discreet.curator.streams import Streams
@@ -410,6 +411,13 @@ class Curator(QuestionInterface):
         It is computed from the data. Hand it to nobody else, and to no analyst.
         """
         return self._people.statement(unit, dataset)
+
+    def dossier(self, *, audit: Mapping[str, Any] | None = None) -> Dossier:
+        """What can be shown to an authority: datasets, units, budgets, charges, and by which law.
+
+        `audit` is what `discreet audit --json` wrote. Reads the ledger through, and no data.
+        """
+        return dossier(self, audit=audit)
 
     def as_owner(self, name: str) -> "Curator":
         """The same curator in the hands of one of several owners, whom the ledger will name."""

@@ -1,4 +1,4 @@
-"""The lab: each published attack against exact answers, a classical defence, and a curator.
+"""The lab: each published attack against raw answers, a classical defence, and a curator.
 
 A play makes people up, builds the system that is attacked, and runs the attacker of
 `discreet.attacks` against it. The private system is a real curator, asked through its public face,
@@ -12,15 +12,18 @@ from types import MappingProxyType
 
 from discreet.attacks.outcome import Outcome
 from discreet.errors import InputError
-from discreet.lab import records, releases, samples, subsets, wards
+from discreet.lab import quantum, records, releases, samples, subsets, wards
 from discreet.lab.setting import AGAINST, Against, Setting
 
-__all__ = ["AGAINST", "PLAYS", "Against", "Outcome", "Play", "Setting", "play"]
+__all__ = ["AGAINST", "PLAYS", "Against", "Outcome", "Play", "Setting", "play", "quantum"]
 
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """An attack in one line, what success means, the classical defence, and how hard it tries."""
+    """An attack in one line, what success means, what it meets, and how hard it tries.
+
+    `raw` are the answers of somebody who does nothing about this attack.
+    """
 
     summary: str
     success: str
@@ -29,6 +32,7 @@ class Play:
     effort: int
     unit: str
     run: Callable[[Setting], Outcome]
+    raw: str = "exact answers"
 
 
 _SUMS = "sums over subsets"
@@ -104,6 +108,7 @@ _PLAYS = {
         5,
         "studies",
         releases.tracing,
+        raw="exact means",
     ),
     "linkage": Play(
         "Recognise people in sparse ratings from 8 that are known, 2 of them wrong.",
@@ -113,6 +118,7 @@ _PLAYS = {
         300,
         "targets",
         releases.linkage,
+        raw="ratings without names",
     ),
     "intersection": Play(
         "Put two anonymous releases about the same patients together.",
@@ -122,6 +128,7 @@ _PLAYS = {
         2000,
         "common patients",
         releases.intersection,
+        raw="records without names",
     ),
     "census": Play(
         "Rebuild the seven people of a block from published counts, medians and means.",
@@ -131,6 +138,7 @@ _PLAYS = {
         2_000_000,
         "ages tried",
         releases.census,
+        raw="exact statistics",
     ),
     "social-graph": Play(
         "Plant a few accounts in a network, find them without names, and then their friends.",
@@ -140,6 +148,7 @@ _PLAYS = {
         20,
         "networks",
         records.social_graph,
+        raw="the network without names",
     ),
     "instance-hiding": Play(
         "Take apart images that were mixed two by two and whose signs were flipped (InstaHide).",
@@ -149,6 +158,7 @@ _PLAYS = {
         5,
         "collections of 20 images",
         records.instance_hiding,
+        raw="plain mixtures",
     ),
     "definitions": Play(
         "Find somebody whom a release exposes that keeps a rejected definition (raw: additive).",
@@ -158,6 +168,7 @@ _PLAYS = {
         1000,
         "releases",
         records.definitions,
+        raw="a random record, published",
     ),
     "holdout": Play(
         "Choose features with the help of the holdout that judges them.",
@@ -167,6 +178,7 @@ _PLAYS = {
         5,
         "analyses",
         samples.holdout,
+        raw="exact accuracies",
     ),
     "holdout-label": Play(
         "Read one hidden label out of a holdout whose other labels are known.",
@@ -176,6 +188,7 @@ _PLAYS = {
         300,
         "holdouts",
         samples.holdout_label,
+        raw="exact accuracies",
     ),
     "leaderboard": Play(
         "Climb a leaderboard with random submissions.",
@@ -185,6 +198,7 @@ _PLAYS = {
         1000,
         "submissions",
         samples.leaderboard,
+        raw="exact scores",
     ),
     "low-bits": Play(
         "Read from the low-order bits of one noisy answer which number was noised.",
@@ -194,6 +208,7 @@ _PLAYS = {
         2000,
         "answers",
         wards.low_bits,
+        raw="textbook noise",
     ),
     "repeated-zero": Play(
         "Ask about a zero until an answer is finer than any other sum can be.",
@@ -203,6 +218,7 @@ _PLAYS = {
         20,
         "answers about each of 500 numbers",
         wards.repeated_zero,
+        raw="textbook noise",
     ),
 }
 PLAYS = MappingProxyType(_PLAYS)

@@ -26,6 +26,7 @@ from discreet.lab import (
     subsets,
     wards,
 )
+from discreet.lab.useful import Learnt, learn
 from discreet.rationals import Real, positive
 
 EPSILONS = tuple(map(Fraction, ("1/10", "3/10", "1", "3", "10")))
@@ -47,6 +48,12 @@ class Watched:
     def available(self) -> bool:
         """Whether the package it needs is installed."""
         return self.needs is None or find_spec(self.needs) is not None
+
+    def made(self, name: str, setting: Setting) -> tuple[Outcome, Learnt | None]:
+        """Run the attacker and, beside private answers, an analyst."""
+        sizes = self.run.keywords if isinstance(self.run, partial) else {}
+        private = setting.against == "private"
+        return self.run(setting), learn(name, setting, **sizes) if private else None
 
 
 _WATCHED = {
@@ -78,12 +85,12 @@ class Bench:
     """Makes runs one at a time and keeps them; there are only so many that can be asked for.
 
     Example:
-        >>> Bench().run("differencing", "raw").success
+        >>> Bench().run("differencing", "raw")[0].success
         1.0
     """
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, Setting], Outcome] = {}
+        self._kept: dict[tuple[str, Setting], tuple[Outcome, Learnt | None]] = {}
         self._turn = threading.Lock()
 
     def run(
@@ -95,9 +102,10 @@ class Bench:
         effort: int | None = None,
         population: int = 0,
         within: AbstractContextManager[object] | None = None,
-    ) -> Outcome:
+    ) -> tuple[Outcome, Learnt | None]:
         """The outcome of a run, made `within` a context; ServiceError while another is made.
 
+        Beside private answers stands what an analyst learns for the same promise.
         Nobody waits here: whoever waits would hold a thread that answers questions.
         """
         setting = chosen(name, against, epsilon, effort, population)
@@ -111,7 +119,7 @@ class Bench:
             )
         try:
             with within or nullcontext():
-                made = WATCHED[name].run(setting)
+                made = WATCHED[name].made(name, setting)
             return self._kept.setdefault((name, setting), made)
         finally:
             self._turn.release()

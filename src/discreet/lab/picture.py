@@ -1,6 +1,5 @@
 """A picture of outcomes: how far the attacker came, beside a baseline and a bound."""
 
-import math
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
@@ -11,7 +10,7 @@ from discreet.errors import InputError
 WIDTH, LEFT, RIGHT, TOP, ROW = 720, 90, 190, 78, 50
 _FONT = "font-family='system-ui, sans-serif'"
 _COLOURS = {"raw": "#c8553d", "rounded": "#d9a441", "private": "#7aa6c2"}
-_LEGEND = "bar: success, ± a standard error · dotted: baseline · line: bound"
+_LEGEND = "bar: success · thick: 95 of 100 runs · dotted: baseline · line: bound"
 
 
 def draw(title: str, outcomes: Mapping[str, Outcome], success: str = "rate of success") -> str:
@@ -50,8 +49,7 @@ def _tick(share: float, foot: int) -> str:
 
 def _bar(place: int, name: str, outcome: Outcome) -> str:
     y = TOP + ROW * place
-    error = max(math.sqrt(outcome.success * (1 - outcome.success) / outcome.n), 1 / outcome.n)
-    low, high = max(0.0, outcome.success - error), min(1.0, outcome.success + error)
+    low, high = outcome.interval
     chance, bound, right = _x(outcome.baseline), _x(outcome.bound), WIDTH - RIGHT + 14
     return (
         _text(LEFT - 10, y + 19, name, anchor="end")
@@ -62,7 +60,7 @@ def _bar(place: int, name: str, outcome: Outcome) -> str:
         f"<path d='M{chance:.1f} {y - 5}v38' stroke='#333' stroke-width='2' "
         f"stroke-dasharray='2 3'/>"
         f"<path d='M{bound:.1f} {y - 5}v38' stroke='#1b2a41' stroke-width='2'/>"
-        + _text(right, y + 11, f"{outcome.success:.3f} ± {error:.3f} (n {outcome.n:,})")
+        + _text(right, y + 11, f"{outcome.success:.3f} ({low:.3f} to {high:.3f})")
         + _text(
             right, y + 28, f"baseline {outcome.baseline:.3f}, bound {outcome.bound:.3f}", size=11
         )

@@ -89,7 +89,7 @@ def _epsilon(square: Fraction) -> Fraction:
 
 Against: TypeAlias = Literal["raw", "rounded", "private"]
 AGAINST: tuple[Against, ...] = get_args(Against)
-"""Exact answers, a classical defence, and private answers."""
+"""Answers that nothing was done about, a classical defence, and private answers."""
 
 
 MOST = Fraction(10**12)

@@ -14,7 +14,7 @@ class Story:
     `told` takes `hits` and `n`. `without` says what the baseline is; `control` whether it was
     measured on people who are not in the data (or answers that hold nothing), by the same attacker.
     `caution` is what the figures do not show. `proved` says whether the bound holds for every
-    attacker, or is only where this one is said to have failed.
+    attacker, or is only where this one is said to have failed. `paper` says who found it.
     """
 
     title: str
@@ -24,6 +24,7 @@ class Story:
     control: bool
     caution: str
     proved: bool = True
+    paper: str = ""
 
     def sentence(self, outcome: Outcome) -> str:
         """What came of it, in whole people."""
@@ -44,6 +45,7 @@ _STORIES = {
         _COIN,
         control=False,
         caution="Few people can be tried by brute force. The next attacks need no such patience.",
+        paper="Dinur, Nissim 2003",
     ),
     "reconstruct": Story(
         "Solve the sums",
@@ -54,6 +56,7 @@ _STORIES = {
         control=False,
         caution="Rounding is no defence: errors well below the root of the number of people do "
         "not hide anybody. " + _FACT,
+        paper="Dinur, Nissim 2003; Dwork, Yekhanin 2008",
     ),
     "linear-program": Story(
         "Solve them another way",
@@ -62,6 +65,7 @@ _STORIES = {
         _COIN,
         control=False,
         caution="Which solver is used hardly matters. " + _FACT,
+        paper="Dwork, McSherry, Talwar 2007; Cohen, Nissim 2020 (Diffix)",
     ),
     "robust": Story(
         "Ignore the lies",
@@ -71,6 +75,7 @@ _STORIES = {
         _COIN,
         control=False,
         caution="Lying now and then protects nobody. " + _FACT,
+        paper="Dwork, McSherry, Talwar 2007",
     ),
     "differencing": Story(
         "Subtract two answers",
@@ -80,6 +85,7 @@ _STORIES = {
         _COIN,
         control=False,
         caution="Rounding stops this attacker, and not the next one: see Solve the sums.",
+        paper="Denning, Denning, Schwartz 1979 (trackers)",
     ),
     "averaging": Story(
         "Ask again and again",
@@ -90,6 +96,7 @@ _STORIES = {
         control=False,
         caution="Noise alone is not enough. Somebody has to keep count of what was given away; "
         "here repeats are free because they are identical.",
+        paper="Denning 1980",
     ),
     "refusals": Story(
         "Listen to what is refused",
@@ -100,6 +107,7 @@ _STORIES = {
         control=False,
         caution="An auditor whose refusals tell nothing must refuse by the questions alone, and "
         "then refuses nearly all of them.",
+        paper="Kenthapadi, Mishra, Nissim 2005",
     ),
     "tracing": Story(
         "Who was in the study?",
@@ -110,6 +118,7 @@ _STORIES = {
         control=True,
         caution="That the study found a thousand averages is public and stays useful; only who "
         "took part is hidden.",
+        paper="Homer et al. 2008; Dwork et al. 2015",
     ),
     "linkage": Story(
         "Recognise a viewer",
@@ -121,6 +130,7 @@ _STORIES = {
         control=True,
         caution="A curator answers such a question, and one noisy answer tells little. A match by "
         "itself is no evidence: look at how many strangers are recognised.",
+        paper="Narayanan, Shmatikov 2008",
     ),
     "intersection": Story(
         "Two hospitals",
@@ -130,6 +140,7 @@ _STORIES = {
         "A blind guess among 30 conditions.",
         control=False,
         caution="Looking like others is not privacy: it says nothing about a second release.",
+        paper="Ganta, Kasiviswanathan, Smith 2008",
     ),
     "census": Story(
         "Rebuild a block",
@@ -141,6 +152,7 @@ _STORIES = {
         control=False,
         caution="Seven people are too few: a private answer about them hides everybody and is of "
         "no use either. Ask about larger places. And the chance counts ten names, right or wrong.",
+        paper="Garfinkel, Abowd, Martindale 2019; Abowd 2021",
     ),
     "social-graph": Story(
         "Find your friends",
@@ -151,6 +163,7 @@ _STORIES = {
         control=False,
         caution="The promise is about one friendship: somebody with many friends is hidden less. "
         "Names were removed from the private network too.",
+        paper="Backstrom, Dwork, Kleinberg 2007",
     ),
     "instance-hiding": Story(
         "Unmix the images",
@@ -161,6 +174,7 @@ _STORIES = {
         control=False,
         caution="What looks like noise to the eye need not hide anything. Images here are made up "
         "and mixed by twos; the published attack unmixed real ones.",
+        paper="Carlini et al. 2021",
     ),
     "definitions": Story(
         "Keep a bad promise",
@@ -171,6 +185,7 @@ _STORIES = {
         control=False,
         caution="A small chance for each is a large chance for somebody. A promise has to bound "
         "every event by its probability without you.",
+        paper="Dwork, McSherry, Nissim, Smith 2006",
     ),
     "holdout": Story(
         "Wear out a holdout",
@@ -182,6 +197,7 @@ _STORIES = {
         caution="This is not about anybody's privacy: the same tool keeps science honest. The "
         "limit drawn is the truth plus 5 in 100, and no theorem.",
         proved=False,
+        paper="Dwork et al. 2015, The Reusable Holdout",
     ),
     "holdout-label": Story(
         "Make a holdout speak",
@@ -192,6 +208,7 @@ _STORIES = {
         control=False,
         caution="A holdout that seldom speaks is hard to wear out, noise or none. Noise is what "
         "hides its examples when it does speak.",
+        paper="Dwork et al. 2015",
     ),
     "leaderboard": Story(
         "Climb a leaderboard",
@@ -201,6 +218,7 @@ _STORIES = {
         _COIN,
         control=False,
         caution="A high score on a board that was asked too often proves nothing.",
+        paper="Blum, Hardt 2015",
     ),
     "low-bits": Story(
         "Read the last digits",
@@ -210,6 +228,7 @@ _STORIES = {
         "Answers about a one that seem to prove the same.",
         control=True,
         caution="Rounding happens to stop this attacker. Exact noise on a grid is what is proved.",
+        paper="Mironov 2012",
     ),
     "repeated-zero": Story(
         "Catch a zero",
@@ -220,7 +239,145 @@ _STORIES = {
         control=True,
         caution="Even perfect noise tells when it is added in floating point; here sums are whole "
         "numbers on a grid.",
+        paper="Haney, Desfontaines, Hartman, Shrestha, Hay 2022",
     ),
 }
 STORIES: Mapping[str, Story] = MappingProxyType(_STORIES)
 """By the names of the plays."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCase:
+    """Something that happened: what, when, and who wrote it down."""
+
+    title: str
+    year: str
+    text: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """Attacks that belong together, and what happened to real people."""
+
+    title: str
+    lead: str
+    cases: tuple[KnownCase, ...]
+    plays: tuple[str, ...]
+
+
+_CHAPTERS = {
+    "names": Chapter(
+        "Leaving out names",
+        "The oldest defence: take the names out and publish the rest. What is left still says who "
+        "it is about, to whoever knows a little more.",
+        (
+            KnownCase(
+                "The governor of Massachusetts",
+                "1997",
+                "The state published hospital visits of its employees without names. For 20 "
+                "dollars Latanya Sweeney bought the voter list of Cambridge, joined the two by "
+                "date of birth, sex and ZIP code, and had the records of Governor Weld.",
+                "Sweeney 2002, k-Anonymity",
+            ),
+            KnownCase(
+                "Netflix",
+                "2006 to 2010",
+                "100 million ratings by 480,189 subscribers without names were a contest's data. "
+                "Eight ratings, two of them wrong, with days off by two weeks, single out 99 of "
+                "100 subscribers. A second contest was called off after a lawsuit.",
+                "Narayanan, Shmatikov 2008",
+            ),
+            KnownCase(
+                "Fitness maps",
+                "2018",
+                "Strava drew where its users run: a map of totals, and of nobody. In deserts the "
+                "few who ran were soldiers, and the lines were the paths of their bases. Zones "
+                "that hide where a run starts gave the homes away too.",
+                "Hassan et al. 2018, You Can Run, But Can You Hide?, USENIX Security",
+            ),
+        ),
+        ("linkage", "intersection", "social-graph"),
+    ),
+    "sums": Chapter(
+        "Publishing totals only",
+        "Then publish no records at all, only totals and averages. Each is harmless. Enough of "
+        "them are equations, and people are the unknowns.",
+        (
+            KnownCase(
+                "The census of 2010",
+                "2018",
+                "The Census Bureau took its own published tables and solved them: the age, sex, "
+                "race and block of 46 of 100 people came out exactly, and of 71 of 100 with the "
+                "age a year off. The census of 2020 was published with differential privacy.",
+                "Abowd 2021, declaration in Alabama v. Department of Commerce",
+            ),
+            KnownCase(
+                "Genome studies",
+                "2008",
+                "Averages of genetic markers over the patients of a study tell whether a given "
+                "genome was among them. The National Institutes of Health took such averages off "
+                "the open web.",
+                "Homer et al. 2008, PLoS Genetics 4(8)",
+            ),
+            KnownCase(
+                "A bounty programme",
+                "2018",
+                "Diffix answered counts with small noise and many rules, and paid whoever broke "
+                "it. A linear program rebuilt the data.",
+                "Cohen, Nissim 2020, Linear Program Reconstruction in Practice",
+            ),
+        ),
+        (
+            "reconstruct",
+            "differencing",
+            "census",
+            "tracing",
+            "exponential",
+            "linear-program",
+            "robust",
+        ),
+    ),
+    "tricks": Chapter(
+        "Clever tricks",
+        "Refuse what would tell too much, scramble what nobody can read, add noise as a textbook "
+        "says, or promise something weaker. Each looks safe until somebody looks.",
+        (
+            KnownCase(
+                "InstaHide",
+                "2020",
+                "Images were mixed and the signs of their pixels flipped, so that a network could "
+                "learn from them and nobody could see them. It won a prize. Within months the "
+                "authors' own challenge was broken: the images came back.",
+                "Huang et al. 2020; Carlini et al. 2021, Is Private Learning Possible with "
+                "Instance Encoding?",
+            ),
+            KnownCase(
+                "The last bits of noise",
+                "2012",
+                "Libraries drew Laplace noise in floating point. Its last bits have gaps, and the "
+                "gaps tell the true count. The noise was right on paper and wrong in the "
+                "libraries that he tried.",
+                "Mironov 2012, On Significance of the Least Significant Bits",
+            ),
+        ),
+        ("instance-hiding", "refusals", "definitions", "low-bits", "repeated-zero"),
+    ),
+    "again": Chapter(
+        "Asking too often",
+        "Noise hides one answer. Ask a hundred times and it averages out, unless somebody keeps "
+        "count. The same holds for science: data that are asked too often say what was hoped for.",
+        (
+            KnownCase(
+                "Leaderboards",
+                "2015",
+                "Contests score submissions on hidden labels. Submissions that look at no data, "
+                "combined by their scores, climb to the top and have learnt nothing.",
+                "Blum, Hardt 2015, The Ladder",
+            ),
+        ),
+        ("averaging", "holdout", "holdout-label", "leaderboard"),
+    ),
+}
+CHAPTERS: Mapping[str, Chapter] = MappingProxyType(_CHAPTERS)
+"""In the order in which they are read; every play is in one of them."""

@@ -32,9 +32,11 @@ from discreet.server.routes import (
     budgets,
     campaigns,
     datasets,
+    dossier,
     grants,
     health,
     lab,
+    lab_chapters,
     ledger,
     online,
     orders,
@@ -72,7 +74,7 @@ _SWITCH = 0.001
 
 _PARTS = (
     *(health, access, public, questions, orders, online, releases, budgets),
-    *(uploads, datasets, parts, grants, ledger, campaigns, lab),
+    *(uploads, datasets, parts, grants, ledger, dossier, campaigns, lab, lab_chapters),
 )
 
 

@@ -37,11 +37,11 @@ def test_one_noisy_count_is_guessed_as_often_as_its_law_says():
 
 @pytest.mark.parametrize(("repeats", "rate"), [(100, 0.640), (1000, 0.869)])
 def test_repeats_wear_fresh_noise_down(repeats, rate):
-    # Each answer alone keeps epsilon = 0.1. Three standard errors of 500 wards.
-    secret = SplitMix64(4).bits(500, 2)
+    # Each answer alone keeps epsilon = 0.1. Three standard errors of 1000 wards.
+    secret = SplitMix64(4).bits(1000, 2)
     outcome = Averaging(secret, Promise(0.1)).run(noisy(secret, 10.0), repeats)
 
-    assert abs(outcome.success - rate) < 3 * np.sqrt(rate * (1 - rate) / 500)
+    assert abs(outcome.success - rate) < 3 * np.sqrt(rate * (1 - rate) / 1000)
     assert outcome.refutes
 
 

@@ -1,10 +1,11 @@
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from discreet.attacks import LowBits, Outcome, Promise
-from discreet.attacks.outcome import pool
+from discreet.attacks.outcome import _chance_of, pool
 from discreet.attacks.simulation import SplitMix64
 from discreet.errors import InputError
 
@@ -23,16 +24,43 @@ def test_an_outcome_of_nothing_is_refused():
         Outcome(0.5, 0.5, 0.5, 0)
 
 
-def test_success_refutes_only_beyond_three_standard_errors():
-    edge = 0.5 + 3 * 0.05
+def test_success_refutes_only_where_chance_would_once_in_100_000_runs():
+    # Of 100 fair coins, 71 or more are right 16 times in a million runs, 72 or more 6 times.
+    assert not Outcome(0.71, 0.5, 0.5, 100).refutes
+    assert Outcome(0.72, 0.5, 0.5, 100).refutes
 
-    assert not Outcome(edge, 0.5, 0.5, 100).refutes
-    assert Outcome(edge + 0.001, 0.5, 0.5, 100).refutes
+
+@pytest.mark.parametrize(("n", "rate"), [(10, 0.25), (60, 0.5), (80, 0.03125), (50, 0.96875)])
+def test_the_chance_of_so_many_is_that_of_the_binomial_law(n, rate):
+    p = Fraction(rate)
+    for hits in {0, round(n * rate), min(n, round(n * rate) + 5), n}:
+        exact = sum(math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(hits, n + 1))
+        found = _chance_of(hits, n, rate)
+        assert found == pytest.approx(float(exact), rel=1e-6) or (found == 1 and hits <= n * rate)
 
 
-def test_a_bound_of_zero_still_allows_three_accidents():
+def test_a_bound_of_zero_still_allows_accidents():
     assert not Outcome(0.03, 0.0, 0.0, 100).refutes
-    assert Outcome(0.04, 0.0, 0.0, 100).refutes
+    assert Outcome(0.1, 0.0, 0.0, 100).refutes
+
+
+def test_a_chance_run_above_its_bound_is_no_broken_promise():
+    run = Outcome(success=0.624, baseline=0.5, bound=0.622, n=100_000)
+
+    assert run.success > run.bound
+    assert run.interval[0] < run.bound < run.interval[1]
+    assert not run.refutes
+    assert run.verdict == "at the bound, within chance"
+    assert Outcome(0.62, 0.5, 0.622, 100_000).verdict == "within the bound"
+    assert Outcome(0.64, 0.5, 0.622, 100_000).verdict == "above the bound"
+
+
+@pytest.mark.parametrize("success", [0.0, 0.01, 0.5, 1.0])
+def test_the_sampling_interval_holds_the_rate_and_stays_a_rate(success):
+    low, high = Outcome(success, 0.5, 0.7, 100).interval
+
+    assert 0 <= low <= success <= high <= 1
+    assert low < high
 
 
 def test_pooled_runs_weigh_as_much_as_they_scored():

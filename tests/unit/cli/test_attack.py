@@ -78,7 +78,7 @@ def test_a_picture_shows_success_chance_and_bound():
     svg = picture.draw("a < b", {"raw": Outcome(0.9, 0.5, 0.75, 10)})
 
     assert "a &lt; b" in svg
-    assert "0.900 ± 0.100 (n 10)" in svg
+    assert "0.900 (0.596 to 0.982)" in svg
     assert "baseline 0.500, bound 0.750" in svg
     assert svg.count("<path") == 2
 

@@ -6,8 +6,9 @@ import pytest
 
 from discreet.attacks import Outcome
 from discreet.errors import InputError, ServiceError
-from discreet.lab import PLAYS, bench
+from discreet.lab import PLAYS, Setting, bench
 from discreet.lab.bench import EPSILONS, POPULATIONS, WATCHED, Bench, Watched
+from discreet.lab.useful import USEFUL, learn
 
 
 def test_every_play_can_be_watched():
@@ -26,7 +27,7 @@ def test_efforts_grow(name):
 @pytest.mark.parametrize("name", ["reconstruct", "averaging", "leaderboard", "repeated-zero"])
 def test_an_attacker_who_tries_harder_finds_more(name):
     against = "rounded" if name == "averaging" else "raw"
-    first, last = (Bench().run(name, against, effort=WATCHED[name].efforts[i]) for i in (0, -1))
+    first, last = (Bench().run(name, against, effort=WATCHED[name].efforts[i])[0] for i in (0, -1))
 
     assert last.success > first.success
 
@@ -69,7 +70,7 @@ def test_runs_are_made_one_at_a_time_and_nobody_waits(monkeypatch):
     first.join(10)
 
     assert shared.run("differencing", "raw") is found[0]
-    assert shared.run("differencing", "private").success == 1
+    assert shared.run("differencing", "private")[0].success == 1
 
 
 def test_a_run_that_fails_lets_the_next_one_in(monkeypatch):
@@ -83,7 +84,7 @@ def test_a_run_that_fails_lets_the_next_one_in(monkeypatch):
     with pytest.raises(InputError):
         shared.run("differencing", "raw")
 
-    assert shared.run("differencing", "private").success == 1
+    assert shared.run("differencing", "private")[0].success == 1
 
 
 def test_only_making_a_run_happens_within_the_context():
@@ -130,3 +131,27 @@ def test_unknown_attacks_and_answers_are_refused():
 def test_the_promises_are_those_of_the_slider():
     assert Fraction(1) in EPSILONS
     assert list(EPSILONS) == sorted(EPSILONS)
+
+
+@pytest.mark.parametrize("name", WATCHED)
+def test_the_promise_that_stops_an_attacker_still_buys_an_analyst_a_count(name):
+    sizes = getattr(WATCHED[name].run, "keywords", {})
+    found = learn(name, Setting("private", WATCHED[name].efforts[-1]), **sizes)
+
+    assert found.asked.endswith("?")
+    assert f"{found.people:,}" in found.asked
+    assert 0 < found.truth < found.people
+    assert found.half_width == 3.5
+    # Noise of scale 1 is above 20 once in 10^8 draws, and the bits are fixed.
+    assert abs(found.answer - found.truth) < 20
+
+
+def test_what_an_analyst_learns_stands_beside_private_answers_only():
+    sides = {against: Bench().run("reconstruct", against)[1] for against in ("raw", "private")}
+
+    assert sides["raw"] is None
+    assert sides["private"].people == 128
+
+
+def test_every_play_has_an_honest_question():
+    assert list(USEFUL) == list(WATCHED)

@@ -1,8 +1,10 @@
+import re
+
 import pytest
 
 from discreet.attacks import Outcome
 from discreet.lab import PLAYS
-from discreet.lab.stories import STORIES
+from discreet.lab.stories import CHAPTERS, STORIES
 
 
 def test_every_play_has_its_story():
@@ -29,3 +31,30 @@ def test_a_control_is_named_where_the_baseline_was_measured():
 
 def test_only_the_holdout_has_a_limit_that_is_no_theorem():
     assert [name for name, one in STORIES.items() if not one.proved] == ["holdout"]
+
+
+def test_every_attack_names_who_found_it_and_stands_in_one_chapter():
+    told = [name for chapter in CHAPTERS.values() for name in chapter.plays]
+
+    assert sorted(told) == sorted(PLAYS)
+    assert all(re.search(r"(19|20)\d\d", one.paper) for one in STORIES.values())
+
+
+def test_the_cases_everybody_has_heard_of_are_told_with_their_sources():
+    cases = {case.title: case for chapter in CHAPTERS.values() for case in chapter.cases}
+
+    for title in (
+        "The governor of Massachusetts",
+        "Netflix",
+        "Fitness maps",
+        "The census of 2010",
+        "InstaHide",
+    ):
+        assert cases[title].source
+    for case in cases.values():
+        assert case.text.endswith(".")
+
+
+def test_textbook_noise_is_not_called_exact():
+    assert {PLAYS[name].raw for name in ("low-bits", "repeated-zero")} == {"textbook noise"}
+    assert PLAYS["reconstruct"].raw == "exact answers"

@@ -38,6 +38,7 @@ from discreet.curator.person_statement import PeopleAdmin
 from discreet.curator.planned_orders import OrderExplanation, OrderKind
 from discreet.curator.pricing import Terms
 from discreet.curator.release_schedule import ReleaseSchedule
+from discreet.curator.reports.dossier import Dossier
 from discreet.curator.roles import AnalystView, Auditor
 from discreet.engines.default import save
 from discreet.errors import InputError, ServiceError
@@ -280,6 +281,12 @@ class Remote(Curator, schemes=("http", "https")):
     def as_auditor(self) -> Auditor:
         """What an auditor can do, if the token is one's: read and check the ledger."""
         return Auditor(RemoteLedger(self._link))
+
+    def dossier(self, *, audit: Mapping[str, Any] | None = None) -> Dossier:
+        """The server's dossier, for owners and auditors; audits are attached where it runs."""
+        if audit is not None:
+            _refuse("an audit to attach", "`discreet dossier --audit` where the server runs")
+        return read_reply(self._link.get("/v1/dossier"), Dossier.of_dict)
 
     def window(self, caller: str | None, datasets: Collection[str] | None = None) -> AsyncSession:
         """Refuse: there is one on the server."""

@@ -70,7 +70,7 @@ def deployment_record(
     account = curator.budget(dataset)
     tables = [curator.schema.tables[name] for name in curator.datasets()[dataset]]
     private = [table for table in tables if isinstance(table, Table)]
-    entries = list(_entries(curator.ledger))
+    entries = list(all_entries(curator.ledger))
     charged = [one for one in entries if one.kind == "charged" and one.facts["dataset"] == dataset]
     said = purpose or Purpose(dataset)
     return {
@@ -93,7 +93,8 @@ def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "deployment"
 
 
-def _entries(ledger: "Ledger") -> "Iterator[Entry]":
+def all_entries(ledger: "Ledger") -> "Iterator[Entry]":
+    """Every entry of a ledger, read a page at a time."""
     after = 0
     while page := ledger.entries(after=after, limit=_PAGE):
         yield from page
@@ -235,7 +236,7 @@ def _implementation(
     used = "; ".join(f"{count} measurements with {kind}" for kind, count in kinds.most_common())
     return {
         "preprocessing_and_hyperparameter_tuning": "\n".join(
-            f"- {table.name}: {_limits(table.limits)}" for table in tables
+            f"- {table.name}: {limit_words(table.limits)}" for table in tables
         ),
         "mechanisms": "Exact discrete Laplace and rounded Gaussian noise on integers, and exact "
         f"choices for quantiles and unknown groups, by discreet {version('discreet')}. No "
@@ -251,7 +252,8 @@ def _administrative(said: Purpose) -> dict[str, Any]:
     return {**sources, "registry_authors": list(said.authors or (said.organisation,))}
 
 
-def _limits(limits: Limits) -> str:
+def limit_words(limits: Limits) -> str:
+    """What one person may add to an answer."""
     if limits.max_groups is None or limits.max_rows is None:
         return "limits on one person's rows and groups are chosen privately for each question"
     return f"one person counts in {limits.max_groups} groups with {limits.max_rows} rows each"

@@ -9,13 +9,13 @@ from pydantic import BaseModel
 from discreet.curator.curator import Curator
 from discreet.curator.data.data_store import ColumnDeclarations
 from discreet.curator.data.intake import Incoming
+from discreet.curator.reports.privacy_promise import promise
 from discreet.errors import InputError
 from discreet.plan.dummy import dummy
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Limits, Person, PublicTable, Schema, Table
 from discreet.server.app_state import AppState, app_state_of
 from discreet.server.permissions import Owner
-from discreet.server.privacy_statement import promise
 from discreet.server.routes.public import DummyRowsReply, in_rows
 from discreet.server.table_models import PublicTableBody, TableBody, kinds_of
 

@@ -21,7 +21,8 @@ from discreet.lab.curves import ALARMS, NOISES, Curves, Noise, curves
 from discreet.lab.curves import EPSILONS as STOPS
 from discreet.lab.poll import SIZES as POLL_SIZES
 from discreet.lab.poll import Poll, PollRow, ProtocolName
-from discreet.lab.stories import STORIES
+from discreet.lab.stories import CHAPTERS, STORIES
+from discreet.lab.useful import Learnt
 from discreet.rationals import rational
 from discreet.server.app_state import AppState, app_state_of
 from discreet.server.error_replies import HttpError, missing
@@ -194,6 +195,8 @@ class Attack(BaseModel):
     success: str
     without: str = Field(description="What success is measured against.")
     control: bool = Field(description="Whether that was measured, on people not in the data.")
+    paper: str = Field(description="Who found it.")
+    raw: str = Field(description="What stands where nothing was done about it.")
     rounded: str = Field(description="The classical defence.")
     private: str = Field(description="The private system.")
     caution: str
@@ -203,9 +206,29 @@ class Attack(BaseModel):
     available: bool = Field(description="Whether the packages that it needs are installed.")
 
 
-class Attacks(BaseModel):
-    """All attacks, and the promises and populations that they can be run for."""
+class CaseReply(BaseModel):
+    """Something that happened to real people."""
 
+    title: str
+    year: str
+    text: str
+    source: str
+
+
+class ChapterReply(BaseModel):
+    """Attacks that belong together."""
+
+    name: str
+    title: str
+    lead: str
+    cases: list[CaseReply]
+    plays: list[str]
+
+
+class Attacks(BaseModel):
+    """All attacks in chapters, and the promises and populations that they can be run for."""
+
+    chapters: list[ChapterReply]
     attacks: list[Attack]
     epsilons: list[float]
     populations: int
@@ -220,6 +243,16 @@ class AttackBody(LabBody):
     population: int = Field(0, ge=0, lt=POPULATIONS)
 
 
+class LearntReply(BaseModel):
+    """An honest question about the attacked people, and a curator's answer."""
+
+    asked: str
+    truth: int
+    answer: float
+    half_width: float
+    people: int
+
+
 class AttackReply(BaseModel):
     """What an attacker found out, beside what was to be had without answers and the bound."""
 
@@ -231,14 +264,19 @@ class AttackReply(BaseModel):
     bound: Share = Field(description="What no attacker passes while the promise is kept.")
     n: int = Field(ge=1, description="How many guesses were scored.")
     standard_error: float
-    refutes: bool = Field(description="Success is above the bound by three standard errors.")
+    lower: Share = Field(description="The long-run rate is above this, 97.5 times in 100.")
+    upper: Share = Field(description="And below this, as often.")
+    refutes: bool = Field(description="Chance alone does so less than once in 100,000 runs.")
+    verdict: str
     sentence: str
+    learnt: LearntReply | None = Field(description="What an analyst gets for the same promise.")
 
 
 @router.get("/attacks")
 def attacks() -> Attacks:
     """List the attacks."""
     return Attacks(
+        chapters=[ChapterReply(name=name, **asdict(one)) for name, one in CHAPTERS.items()],
         attacks=[_attack(name) for name in WATCHED],
         epsilons=list(map(float, EPSILONS)),
         populations=POPULATIONS,
@@ -247,7 +285,9 @@ def attacks() -> Attacks:
 
 def _attack(name: str) -> Attack:
     one, told, watched = PLAYS[name], STORIES[name], WATCHED[name]
-    play = {field: getattr(one, field) for field in ("success", "rounded", "private", "unit")}
+    play = {
+        field: getattr(one, field) for field in ("success", "raw", "rounded", "private", "unit")
+    }
     efforts, known = list(watched.efforts), watched.available
     return Attack(**asdict(told), **play, name=name, efforts=efforts, available=known)
 
@@ -259,19 +299,24 @@ def attack(
     """Run an attack against raw, rounded or private answers about made-up people."""
     if name not in WATCHED:
         raise missing("attack of that name")
-    outcome = _run(name, asked, app_state_of(request))
+    outcome, learnt = _run(name, asked, app_state_of(request))
+    lower, upper = outcome.interval
     return AttackReply(
         name=name,
         against=asked.against,
         epsilon=asked.epsilon,
         **asdict(outcome),
         standard_error=outcome.standard_error,
+        lower=lower,
+        upper=upper,
         refutes=outcome.refutes,
+        verdict=outcome.verdict,
         sentence=STORIES[name].sentence(outcome),
+        learnt=None if learnt is None else LearntReply(**asdict(learnt)),
     )
 
 
-def _run(name: str, asked: AttackBody, app_state: AppState) -> Outcome:
+def _run(name: str, asked: AttackBody, app_state: AppState) -> tuple[Outcome, Learnt | None]:
     try:
         return _bench.run(
             name,

@@ -34,6 +34,7 @@ _PAGES: Final = {
     "/data": "data.html",
     "/ledger": "ledger.html",
     "/lab": "lab.html",
+    "/dossier": "dossier.html",
 }
 _PLAIN: Final = "text/plain; charset=utf-8"
 _BANNER: Final = (

@@ -7,11 +7,11 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel
 
 from discreet.curator.client import declarations
+from discreet.curator.reports.privacy_promise import promise
 from discreet.plan.dummy import dummy
 from discreet.server.app_state import AppState, app_state_of
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Caller, Member
-from discreet.server.privacy_statement import promise
 
 router = APIRouter(tags=["data"])
 

@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
+from discreet.curator.reports.privacy_promise import promise
 from discreet.privacy import Neighbours
-from discreet.server.privacy_statement import promise
 
 ROWS = pa.table({"id": range(10), "x": range(10)})
 

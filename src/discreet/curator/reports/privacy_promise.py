@@ -2,17 +2,20 @@
 
 from fractions import Fraction
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from discreet.curator.curator import Curator
 from discreet.plan.schema import EachRow, KeyPath, Person, PersonPeriod, Table, Unit
 from discreet.privacy import Filter, Neighbours
 from discreet.privacy.budgets.charges import EPSILON, Charge
 from discreet.privacy.guarantees.interpretation import read
 
+if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
+
 _USUAL = Fraction(1, 10**6)
 
 
-def promise(curator: Curator, dataset: str) -> str:
+def promise(curator: "Curator", dataset: str) -> str:
     """Who is protected, by how much at most, and what that does not cover."""
     tables = [curator.schema.tables[name] for name in curator.datasets()[dataset]]
     units = [unit_words(one.unit) for one in tables if isinstance(one, Table)]

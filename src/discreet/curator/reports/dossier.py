@@ -1,0 +1,260 @@
+"""The dossier: what a curator can show to an authority, a board or the public, to be printed.
+
+Privacy: it is made of public metadata and of the ledger. No data is read, and no answer is in it.
+"""
+
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from html import escape
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final
+
+from discreet.curator.reports.deployment_record import all_entries, limit_words
+from discreet.curator.reports.law import FRAMEWORKS
+from discreet.curator.reports.privacy_promise import promise, unit_words
+from discreet.curator.reports.stated_cap import promised
+from discreet.errors import InputError
+from discreet.plan.schema import Table
+
+if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
+    from discreet.curator.ledger.accounts import Account
+    from discreet.curator.ledger.entries import Entry
+
+_STYLE: Final = """body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto}
+body{padding:0 1rem}table{border-collapse:collapse;width:100%;margin:1rem 0}tr{break-inside:avoid}
+th,td{border:1px solid #999;padding:.3rem .5rem;text-align:left;vertical-align:top}
+h2{margin-top:2rem;break-after:avoid}"""
+_CLOSING: Final = (
+    "It is no certificate and no legal advice. It says nothing about how data were collected, "
+    "about machines and people with access to them, or about releases made elsewhere. Facts that "
+    "hold for people at large can be learned from answers, and are meant to be."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a dossier: text, and a table where it has one."""
+
+    title: str
+    text: str
+    head: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Dossier:
+    """Sections to print; `made` is when, in UTC.
+
+    Example:
+        >>> print(Dossier("Clinic", "2026-01-01", (Section("One", "Text."),)).to_markdown())
+        # Clinic
+        <BLANKLINE>
+        2026-01-01
+        <BLANKLINE>
+        ## One
+        <BLANKLINE>
+        Text.
+        <BLANKLINE>
+    """
+
+    title: str
+    made: str
+    sections: tuple[Section, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain JSON."""
+        return asdict(self)
+
+    @staticmethod
+    def of_dict(facts: Mapping[str, Any]) -> "Dossier":
+        """From what `to_dict` wrote, or JSON made of it."""
+        sections = (
+            Section(one["title"], one["text"], tuple(one["head"]), tuple(map(tuple, one["rows"])))
+            for one in facts["sections"]
+        )
+        return Dossier(facts["title"], facts["made"], tuple(sections))
+
+    def to_markdown(self) -> str:
+        """As Markdown."""
+        lines = [f"# {_inline(self.title)}", "", self.made, ""]
+        for one in self.sections:
+            lines += [f"## {_inline(one.title)}", "", _inline(one.text), ""]
+            if one.rows:
+                lines += [_bar(one.head), _bar(["---"] * len(one.head)), *map(_bar, one.rows), ""]
+        return "\n".join(lines)
+
+    def to_html(self) -> str:
+        """As a page of its own that prints well and loads nothing."""
+        body = "".join(
+            f"<h2>{escape(one.title)}</h2><p>{escape(one.text)}</p>{_table(one)}"
+            for one in self.sections
+        )
+        title = escape(self.title)
+        return (
+            f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{title}</title>"
+            f"<style>{_STYLE}</style></head><body><h1>{title}</h1><p>{escape(self.made)}</p>{body}"
+            "</body></html>\n"
+        )
+
+
+def _inline(text: str) -> str:
+    for mark in "\\`*_[]<>|#":
+        text = text.replace(mark, f"\\{mark}")
+    return " ".join(text.split())
+
+
+def _bar(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell if cell == '---' else _inline(cell) for cell in cells)} |"
+
+
+def _table(one: Section) -> str:
+    def line(cells: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    rows = "".join(line(row, "td") for row in one.rows)
+    return f"<table><thead>{line(one.head, 'th')}</thead><tbody>{rows}</tbody></table>" * bool(rows)
+
+
+def dossier(curator: "Curator", *, audit: Mapping[str, Any] | None = None) -> Dossier:
+    """Collect what a curator can show; `audit` is what `discreet audit --json` wrote."""
+    entries = list(all_entries(curator.ledger))
+    charged = [one for one in entries if one.kind == "charged"]
+    report = curator.ledger.verify()
+    claims = _claims(audit)
+    whole = "whole" if report.ok else f"NOT whole ({report.problem})"
+    facts = {
+        **_facts(curator, charged),
+        "entries": str(report.entries),
+        "head": report.head.hash[:16],
+        "whole": whole,
+        "audit": _audited(claims),
+    }
+    sections = (
+        _held(curator),
+        *_promised(curator),
+        _asked(curator, charged, entries),
+        Section(
+            "Is the record whole?",
+            f"Every entry was read again for this dossier. The ledger is {whole}: "
+            f"{report.entries} entries, {report.pending} answers still to finish. "
+            f"Hash of the newest entry: {report.head.hash}.",
+        ),
+        Section("What was tried against it", _audited(claims), _CLAIM, tuple(map(_claim, claims))),
+        *_law(facts),
+        Section("What this dossier does not say", _CLOSING),
+    )
+    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return Dossier("Privacy dossier", f"{now}, discreet {version('discreet')}", sections)
+
+
+def _private(curator: "Curator", dataset: str) -> list[Table]:
+    tables = (curator.schema.tables[name] for name in curator.datasets()[dataset])
+    return [one for one in tables if isinstance(one, Table)]
+
+
+def _facts(curator: "Curator", charged: "Sequence[Entry]") -> dict[str, str]:
+    known = {name: curator.budget(name) for name in curator.datasets()}
+    tables = [one for name in known for one in _private(curator, name)]
+    none = "no dataset yet"
+    units = dict.fromkeys(f"{one.name}: {unit_words(one.unit)}" for one in tables)
+    limits = dict.fromkeys(f"{one.name}: {limit_words(one.limits)}" for one in tables)
+    return {
+        "promises": "; ".join(f"{name}: {_cap(one)}" for name, one in known.items()) or none,
+        "spent": "; ".join(f"{name}: {_spent(one)}" for name, one in known.items()) or none,
+        "units": "; ".join(units) or none,
+        "limits": "; ".join(limits) or none,
+        "questions": str(len(charged)),
+        "analysts": f"{len({one.by for one in charged})} people",
+    }
+
+
+def _cap(account: "Account") -> str:
+    stated = ", ".join(f"{name} {amount:g}" for name, amount in promised(account).items())
+    return f"{stated} for each person" if account.is_per_person else stated
+
+
+def _spent(account: "Account") -> str:
+    cap, total = account.limit, account.total
+    if cap is None:
+        return "counted for each person"
+    parts = [(total.amount, cap.amount), (total.delta, cap.delta)]
+    share = max((spent / most for spent, most in parts if most), default=0)
+    return f"{100 * float(share):.3g} % of the budget"
+
+
+def _held(curator: "Curator") -> Section:
+    rows = tuple(
+        (
+            dataset,
+            one.name,
+            unit_words(one.unit),
+            ", ".join(one.columns),
+            limit_words(one.limits),
+        )
+        for dataset in curator.datasets()
+        for one in _private(curator, dataset)
+    )
+    text = "Tables about people, whom they protect, and what one of them may add to an answer."
+    head = ("Dataset", "Table", "Protected", "Columns", "Limits")
+    return Section("What is held", text if rows else "No dataset yet.", head, rows)
+
+
+def _promised(curator: "Curator") -> Iterator[Section]:
+    for dataset in curator.datasets():
+        account = curator.budget(dataset)
+        row = (_cap(account), _spent(account), account.neighbours.value)
+        head = ("Budget for ever", "Spent", "Neighbours")
+        yield Section(f"What is promised: {dataset}", promise(curator, dataset), head, (row,))
+
+
+def _asked(curator: "Curator", charged: "Sequence[Entry]", entries: "Sequence[Entry]") -> Section:
+    rows = []
+    for dataset in curator.datasets():
+        mine = [one for one in charged if one.facts["dataset"] == dataset]
+        days = [one.time[:10] for one in mine]
+        who = ", ".join(dict.fromkeys(one.by for one in mine)) or "nobody"
+        rows.append((dataset, str(len(mine)), who, *(f(days, default="-") for f in (min, max))))
+    changed = [one for one in entries if one.kind in ("raised", "lowered")]
+    raised = "; ".join(f"{one.time[:10]}: {one.facts.get('reason')}" for one in changed)
+    text = f"Caps were changed {len(changed)} times{f' ({raised})' if raised else ''}."
+    head = ("Dataset", "Questions charged", "By", "First", "Last")
+    return Section("What was asked", text, head, tuple(rows))
+
+
+_CLAIM: Final = ("Claim", "Epsilon claimed", "Delta", "Refuted up to", "Verdict")
+
+
+def _claims(audit: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    needed = {"name", "epsilon_claimed", "delta", "epsilon_refuted_up_to", "verdict"}
+    found = [] if audit is None else audit.get("claims")
+    if isinstance(found, list) and all(isinstance(o, Mapping) and needed <= set(o) for o in found):
+        return found
+    raise InputError(
+        "this is no audit",
+        why="it has no list of claims with verdicts",
+        fix="write one with: discreet audit --json > audit.json",
+    )
+
+
+def _claim(one: Mapping[str, Any]) -> tuple[str, ...]:
+    names = ("epsilon_claimed", "delta", "epsilon_refuted_up_to")
+    numbers = ("-" if one[name] is None else f"{one[name]:.3g}" for name in names)
+    return (str(one["name"]), *numbers, str(one["verdict"]))
+
+
+def _audited(claims: Sequence[Mapping[str, Any]]) -> str:
+    if not claims:
+        return "No audit is attached."
+    refuted = sum(one["verdict"] != "stands" for one in claims)
+    return f"An audit tried to refute {len(claims)} claims; {refuted} were refuted."
+
+
+def _law(facts: Mapping[str, str]) -> Iterator[Section]:
+    head = ("Where", "What it asks", "What is shown here", "What stays with you")
+    for one in FRAMEWORKS:
+        rows = tuple(
+            (rule.where, rule.asks, rule.shown.format_map(facts), rule.left) for rule in one.rules
+        )
+        yield Section(one.name, f"{one.source}.", head, rows)

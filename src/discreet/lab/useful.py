@@ -1,0 +1,165 @@
+"""What an analyst still learns: one honest question about the people whom an attacker is after.
+
+The same promise that stops the attacker buys one count of the same people, from a real curator. A
+defence that answers nothing would stop every attacker, and nobody would need it.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from discreet.attacks.census import BLOCK
+from discreet.attacks.exposure import Exposure
+from discreet.attacks.holdout import Holdout, HoldoutLabel
+from discreet.attacks.instance_hiding import InstanceHiding
+from discreet.attacks.intersection import Intersection
+from discreet.attacks.leaderboard import Leaderboard
+from discreet.attacks.linkage import Linkage
+from discreet.attacks.simulation import Bits
+from discreet.attacks.social_graph import SocialGraph
+from discreet.attacks.tracing import Tracing
+from discreet.lab.releases import BLOCKS
+from discreet.lab.setting import Curated, Setting
+from discreet.plan.schema import Bounds
+
+_POPULAR = 0
+"""The film that most people have seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """An honest question, what is true, and what a curator answered: 95 of 100 are within ±."""
+
+    asked: str
+    truth: int
+    answer: float
+    half_width: float
+    people: int
+
+
+class _SeenError(Exception):
+    """An attack has shown its target the data; it need not go on."""
+
+
+def _shown(attack: Any, setting: Setting) -> tuple[Any, ...]:
+    """What an attack lets its target see, which are the people it attacks."""
+
+    def target(*data: Any) -> None:
+        raise _SeenError(*data)
+
+    try:
+        attack.run(target, setting.effort)
+    except _SeenError as seen:
+        return seen.args
+    raise AssertionError(f"{attack} shows nothing")
+
+
+def _secret(purpose: int, *shape: int) -> Callable[..., Bits]:
+    return lambda setting, **_: setting.draws(purpose).bits(*shape).ravel()
+
+
+def _traits(setting: Setting, **_: Any) -> Bits:
+    (rows,) = _shown(Tracing(seed=setting.seed), setting)
+    return np.asarray(rows[:, 0])
+
+
+def _liked(setting: Setting, people: int = 1000, films: int = 500) -> Bits:
+    (ratings,) = _shown(Linkage(people=people, films=films, seed=setting.seed), setting)
+    fans = ratings.person[(ratings.film == _POPULAR) & (ratings.stars >= 4)]
+    return np.isin(np.arange(people), fans).astype(np.int64)
+
+
+def _conditions(setting: Setting, patients: int = 5000) -> Bits:
+    _, conditions, _ = _shown(Intersection(patients=patients, seed=setting.seed), setting)
+    return np.asarray(conditions == 0)
+
+
+def _friends(setting: Setting, **_: Any) -> Bits:
+    (links,) = _shown(SocialGraph(250, seed=setting.seed), setting)
+    return np.asarray(links[np.triu_indices(len(links), 1)])
+
+
+def _bright(setting: Setting, **_: Any) -> Bits:
+    images, _mixing = _shown(InstanceHiding(seed=setting.seed), setting)
+    return np.asarray(images[:, 0] > 0)
+
+
+def _codes(setting: Setting, **_: Any) -> Bits:
+    (codes,) = _shown(Exposure(seed=setting.seed), setting)
+    return np.asarray(codes < 50)
+
+
+def _judged(attack: Callable[[int], Any]) -> Callable[..., Bits]:
+    def right(setting: Setting, **_: Any) -> Bits:
+        _, hold = _shown(attack(setting.seed), setting)
+        return np.asarray(hold.features[:, 0] == hold.labels)
+
+    return right
+
+
+def _scored(setting: Setting, **_: Any) -> Bits:
+    board = Leaderboard(500, seed=setting.seed)
+    (labels,) = _shown(board, setting)
+    return np.asarray(board.submissions(1)[0] == labels)
+
+
+_RIGHT = "how many of the {n} labels does a model get right that was fixed beforehand?"
+_HAVE = "how many of the {n} people have the secret?"
+_USEFUL: Final[dict[str, tuple[str, Callable[..., Bits]]]] = {
+    "exponential": (_HAVE, _secret(11, 12)),
+    "reconstruct": (_HAVE, _secret(21, 128)),
+    "linear-program": (_HAVE, _secret(31, 64)),
+    "robust": (_HAVE, _secret(41, 64)),
+    "differencing": (_HAVE, _secret(51, 400, 5)),
+    "averaging": (_HAVE, _secret(61, 400, 5)),
+    "refusals": (_HAVE, _secret(91, 400, 7)),
+    "tracing": ("how many of the {n} patients have the first trait?", _traits),
+    "linkage": ("how many of the {n} viewers liked the most popular film?", _liked),
+    "intersection": ("how many of the {n} patients have the first condition?", _conditions),
+    "census": (
+        "how many of the {n} people in these blocks are of age?",
+        lambda _, **__: np.array([age >= 18 for age, _kind in BLOCK] * BLOCKS),
+    ),
+    "social-graph": ("how many of the {n} possible friendships are there?", _friends),
+    "instance-hiding": ("of how many of the {n} images is the first pixel bright?", _bright),
+    "definitions": ("how many of the {n} people have a code below 50?", _codes),
+    "holdout": (_RIGHT, _judged(lambda seed: Holdout(2000, 1000, kept=200, seed=seed))),
+    "holdout-label": (_RIGHT, _judged(lambda seed: HoldoutLabel(200, seed=seed))),
+    "leaderboard": ("how many of the {n} labels does one submission get right?", _scored),
+    "low-bits": (_HAVE, _secret(71, 1000)),
+    "repeated-zero": (_HAVE, _secret(71, 1000)),
+}
+USEFUL: Mapping[str, tuple[str, Callable[..., Bits]]] = MappingProxyType(_USEFUL)
+"""By the names of the plays: an honest question, and who of the attacked people count."""
+
+
+def learn(name: str, setting: Setting, **size: int) -> Learnt:
+    """Spend the whole promise on one honest question about the attacked people.
+
+    Example:
+        >>> found = learn("reconstruct", Setting("private", 1))
+        >>> found.asked, found.truth
+        ('How many of the 128 people have the secret?', 52)
+    """
+    question, who = USEFUL[name]
+    yes = who(setting, **size).astype(np.int64)
+    desk = Curated.of(
+        "people",
+        {"id": np.arange(yes.size), "yes": yes},
+        {"yes": Bounds(0, 1)},
+        epsilon=setting.epsilon,
+    )
+    text = "SELECT COUNT(*) AS n FROM people WHERE yes = 1"
+    release = desk.curator.sql(text, epsilon=desk.epsilon)
+    asked = question.format(n=f"{yes.size:,}")
+    return Learnt(
+        asked[0].upper() + asked[1:],
+        int(yes.sum()),
+        float(release.table.column("n")[0].as_py()),
+        math.ceil(10 * release.half_widths["n"][0].as_py()) / 10,
+        int(yes.size),
+    )
