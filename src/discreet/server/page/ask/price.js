@@ -161,28 +161,34 @@ export function makePrice(form, changed) {
   form.addEventListener("submit", (event) => event.preventDefault());
   show();
 
+  const plainNumber = (field) => field.querySelector("input").value.replace(/[\s,_]/g, "");
+
   return {
-    get mode() {
-      return form.elements.mode.value;
-    },
-    /** Ask for the price of an earlier answer. */
-    set epsilon(text) {
-      form.elements.mode.value = "price";
-      epsilon.epsilon = text;
-      show();
-    },
-    /** What goes into the question beside its text. */
-    terms() {
+    /** What goes into the question beside its text, in the flat words of a link. */
+    get words() {
       if (form.elements.mode.value === "price") return { epsilon: epsilon.epsilon };
-      const share = unit.value === "%";
-      const accuracy = {
+      const share = unit.value === "%",
+        least = plainNumber(rows);
+      return {
         within: share ? `${within.value.trim()} %` : within.value.trim(),
         confidence: sure.value,
+        ...(share && { of: plainNumber(size) }),
+        ...(least && { rows: least }),
       };
-      if (share) accuracy.of = size.querySelector("input").value.replace(/[\s,_]/g, "");
-      const least = rows.querySelector("input").value.replace(/[\s,_]/g, "");
-      if (least) accuracy.rows = Number(least);
-      return { accuracy };
+    },
+    /** Ask for what an earlier question was asked for. */
+    set words(said) {
+      form.elements.mode.value = said.within ? "accuracy" : "price";
+      if (said.epsilon) epsilon.epsilon = said.epsilon;
+      if (said.within) {
+        const [amount, percent] = said.within.split(/\s*(%)/);
+        within.value = amount;
+        unit.value = percent ?? "";
+        size.querySelector("input").value = said.of ?? "";
+        rows.querySelector("input").value = said.rows ?? "";
+        if (said.confidence) sure.value = said.confidence;
+      }
+      show();
     },
     /** What is still missing, or null. */
     missing() {
@@ -191,7 +197,7 @@ export function makePrice(form, changed) {
           ? null
           : "Set a price above 0.";
       if (!(Number(within.value) > 0)) return "Say how far noise may move the numbers.";
-      return unit.value === "%" && !(Number(size.querySelector("input").value.replace(/[\s,_]/g, "")) > 0)
+      return unit.value === "%" && !(Number(plainNumber(size)) > 0)
         ? "Say what the per cent are of: a size that is public, or that you guess."
         : null;
     },

@@ -28,17 +28,16 @@ export const fits = (facts) =>
 
 /** The sentence that screen readers hear when the explanation changes. */
 export function summary(facts) {
+  if (facts.before) return "Free: you asked this before.";
   const worst = tightest(facts.charges);
   const errors = expected(facts).map(
-    (one) => `${one.column} plus or minus ${number(one.half_width)}${one.unit ? ` ${one.unit}` : ""}`,
+    (one) => `${one.column} ± ${number(one.half_width)}${one.unit ? ` ${one.unit}` : ""}`,
   );
-  const cost = facts.before
-    ? "Free: you asked this before."
-    : !worst
-      ? `Price ${number(facts.price.epsilon)}.`
-      : fits(facts)
-        ? `Costs ${percent(share(worst))} of what is left.`
-        : "Costs more than is left.";
+  const cost = !worst
+    ? `Price ${number(facts.price.epsilon)}.`
+    : fits(facts)
+      ? `Costs ${percent(share(worst))} of what is left.`
+      : "Costs more than is left.";
   return `${cost} Expected noise: ${errors.join(", ") || "known after limits are chosen"}.`;
 }
 
@@ -58,7 +57,7 @@ export function makeTold(element) {
           "div",
           { class: "empty" },
           h("h3", {}, "No question yet"),
-          h("p", {}, "Start from a table on this page, or open an earlier answer."),
+          h("p", {}, "Take an example, choose what to measure, or write SQL."),
         ),
       ),
     waiting: (on) => element.setAttribute("aria-busy", String(on)),
