@@ -43,7 +43,7 @@ def test_a_question_is_built_from_lists_and_runs_at_once_below_the_analysts_shar
     sql.fill("SELECT 1")
     page.get_by_label("By", exact=True).select_option("urgent")
     expect(sql).to_have_value("SELECT 1")  # what was typed by hand is replaced by a click alone
-    page.get_by_role("button", name="Replace the SQL").click()
+    page.get_by_role("button", name="Use this instead").click()
     expect(sql).to_have_value(re.compile("urgent"))
 
 
@@ -146,7 +146,7 @@ def test_saved_answers_open_together_on_a_dashboard_for_nothing(visit, curator):
     expect(board.get_by_role("article", name="By city").locator("svg")).to_be_visible()
     page.reload()  # its address is a link of its own
     expect(board.get_by_role("heading", name="Week")).to_be_visible()
-    board.get_by_role("button", name="Take Mean age off").click()
+    board.get_by_role("button", name="Take off Mean age").click()
     expect(board.get_by_role("article")).to_have_count(1)
     board.get_by_role("button", name="Open By city").click()
     expect(page.get_by_label("Question in SQL")).to_have_value(COUNTS)

@@ -33,6 +33,8 @@ import { forget, pending, prepare, run } from "/static/ask/run.js";
 
 const DRAFT = "draft question";
 const SHARES = [0, 0.01, 0.05, 0.1, 0.25];
+const schema = api("/v1/schema"); // asked for at once, beside who is asking
+schema.catch(() => {});
 const me = await start({ roles: ["analyst", "owner"] });
 if (me) page();
 
@@ -49,7 +51,6 @@ function page() {
     current = null; // the answer that is shown, and the texts of its question
 
   const editor = makeEditor(one("#sql"), one("#paint"), () => {
-    unlink();
     told.fresh();
     changed();
   });
@@ -63,7 +64,6 @@ function page() {
 
   /** Put another question in place of the one that is written. */
   function replace(sql, words) {
-    unlink();
     editor.text = sql;
     if (words) price.words = words;
     told.fresh();
@@ -83,6 +83,7 @@ function page() {
   function changed() {
     stale = true;
     explained = null;
+    unlink(editor.text);
     ready();
     builder.look();
     markOld(answer, Boolean(current) && !current.texts.includes(editor.text.trim()));
@@ -187,8 +188,7 @@ function page() {
           h(
             "p",
             {},
-            `It is taken from ${whose(worst)} and never comes back. The answer is kept and free to ` +
-              "open again.",
+            `It is taken from ${whose(worst)} and never comes back. The answer is kept and free to ` + "open again.",
           ),
         odds(facts),
       ),
@@ -214,10 +214,7 @@ function page() {
       saved.answered(release).catch(() => {});
     } catch (fault) {
       if (fault.name === "AbortError")
-        put(
-          answer,
-          note("You stopped waiting. If it was charged, its answer appears under earlier answers."),
-        );
+        put(answer, note("You stopped waiting. If it was charged, its answer appears under earlier answers."));
       else if (!ended(fault)) failed(fault);
     } finally {
       running = false;
@@ -310,7 +307,8 @@ function page() {
       title: saved.named(release.id),
       remeasure: () => again(release),
       save: () => name(kept, about(release)),
-      link: () => copy(address(kept), "Link copied. Whoever may ask sees the question; only you and the owner see this answer."),
+      link: () =>
+        copy(address(kept), "Link copied. Whoever may ask sees the question; only you and the owner see this answer."),
       bringBack: () => replace(release.sql, words),
     });
   }
@@ -323,7 +321,8 @@ function page() {
       const release = await api(`/v1/releases/${entry.id}`);
       if (!waiting.isConnected) return; // another answer was asked for meanwhile
       if (release.sql && !asked) replace(release.sql, { epsilon: String(release.price.epsilon) });
-      if (release.state === "pending") put(answer, note("It is charged and being computed: open it again in a moment."));
+      if (release.state === "pending")
+        put(answer, note("It is charged and being computed: open it again in a moment."));
       else await shown(release, true, asked);
     } catch (fault) {
       if (!ended(fault)) put(answer, h("div", { class: "card" }, faultBox(fault)));
@@ -444,7 +443,7 @@ function page() {
 
   async function begin() {
     try {
-      const { tables } = await api("/v1/schema");
+      const { tables } = await schema;
       drawSchema(one("#schema"), tables, editor);
       completion.load(tables);
       builder.load(tables);
@@ -466,9 +465,7 @@ function page() {
     put(
       one("#examples"),
       h("span", { class: "label" }, "Try"),
-      all.map((one) =>
-        h("button", { type: "button", class: "chip", onclick: () => editor.begin(one) }, one.words),
-      ),
+      all.map((one) => h("button", { type: "button", class: "chip", onclick: () => editor.begin(one) }, one.words)),
     );
   }
 

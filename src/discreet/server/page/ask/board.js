@@ -25,7 +25,11 @@ export function drawBoard(element, name, saved, { back, open, take }) {
       h(
         "div",
         { class: "row" },
-        h("button", { type: "button", class: "small", onclick: () => copy(location.href, "Link copied.") }, "Copy link"),
+        h(
+          "button",
+          { type: "button", class: "small", onclick: () => copy(location.href, "Link copied.") },
+          "Copy link",
+        ),
         h("button", { type: "button", class: "small", onclick: () => print() }, "Print"),
         h("button", { type: "button", class: "primary small", onclick: back }, "Back to asking"),
       ),
@@ -53,10 +57,14 @@ function card(it, open, take) {
     h(
       "div",
       { class: "row" },
-      h("button", { type: "button", class: "small", "aria-label": `Open ${it.title}`, onclick: () => open(it) }, "Open"),
       h(
         "button",
-        { type: "button", class: "plain small", "aria-label": `Take ${it.title} off`, onclick: () => take(it) },
+        { type: "button", class: "small", "aria-label": `Open ${it.title}`, onclick: () => open(it) },
+        "Open",
+      ),
+      h(
+        "button",
+        { type: "button", class: "plain small", "aria-label": `Take off ${it.title}`, onclick: () => take(it) },
         "Take off",
       ),
     ),

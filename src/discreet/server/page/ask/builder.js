@@ -38,7 +38,7 @@ export function makeBuilder(element, editor) {
     const text = editor.text().trim();
     const button = one("#build-write", element);
     button.hidden = text === write(question());
-    put(button, text ? "Replace the SQL by this question" : "Write this question");
+    put(button, text ? "Use this instead of the SQL" : "Write this question");
   }
 
   function select(label, all, chosen, take, words) {
@@ -97,9 +97,7 @@ export function makeBuilder(element, editor) {
         ? h(
             "select",
             facts,
-            values.map((it) =>
-              h("option", { value: String(it), selected: String(it) === row.value }, shown(it)),
-            ),
+            values.map((it) => h("option", { value: String(it), selected: String(it) === row.value }, shown(it))),
           )
         : h("input", { ...facts, type: type ?? "text", step: "any", value: row.value, autocomplete: "off" }),
       h(
@@ -127,8 +125,7 @@ export function makeBuilder(element, editor) {
 
   function draw(focused) {
     const can = choices(table());
-    const line = (label, ...controls) =>
-      h("div", { class: "line" }, h("span", { class: "label" }, label), controls);
+    const line = (label, ...controls) => h("div", { class: "line" }, h("span", { class: "label" }, label), controls);
     put(
       element,
       tables.length > 1 &&
@@ -163,7 +160,7 @@ export function makeBuilder(element, editor) {
             state.where.length ? "+ and" : "+ a condition",
           ),
       ),
-      h("button", { type: "button", class: "small", id: "build-write", onclick: apply }),
+      h("button", { type: "button", class: "plain small", id: "build-write", onclick: apply }),
     );
     look();
     if (focused) one(`#${focused}`, element)?.focus();

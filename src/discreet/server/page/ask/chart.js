@@ -34,7 +34,8 @@ export function words(spec) {
 /** The same chart in the width there is: panels side by side only where each has room. */
 export function fitted(spec, width) {
   const { title: _, ...rest } = spec;
-  const labels = 130;
+  const longest = Math.max(0, ...(rest.data?.values ?? []).map(({ place }) => String(place).length));
+  const labels = Math.min(130, 50 + 7 * longest);
   if (rest.hconcat) {
     const each = (width - labels) / rest.hconcat.length - 30;
     if (each >= 150)

@@ -4,8 +4,7 @@ import { pieces } from "/static/ask/editor.js";
 import { quoted } from "/static/ask/questions.js";
 
 const MOST = 8;
-const AGGREGATES =
-  "COUNT SUM AVG MEDIAN MIN MAX STDDEV VARIANCE QUANTILE_CONT COUNT_IF CORR COVAR_SAMP".split(" ");
+const AGGREGATES = "COUNT SUM AVG MEDIAN MIN MAX STDDEV VARIANCE QUANTILE_CONT COUNT_IF CORR COVAR_SAMP".split(" ");
 const FUNCTIONS = (
   "DATE_TRUNC EXTRACT DATE_DIFF FLOOR CEIL ROUND ABS LN SQRT POWER LEAST GREATEST WIDTH_BUCKET " +
   "COALESCE NULLIF LOWER UPPER TRIM LENGTH SUBSTRING REPLACE CONCAT CAST"
@@ -17,7 +16,12 @@ const KEYWORDS = [
   "IS NOT NULL",
 ];
 
-const call = (kind) => (name) => ({ name, kind, text: name === "COUNT" ? "COUNT(*)" : `${name}()`, back: name !== "COUNT" });
+const call = (kind) => (name) => ({
+  name,
+  kind,
+  text: name === "COUNT" ? "COUNT(*)" : `${name}()`,
+  back: name !== "COUNT",
+});
 
 /** Everything that can stand in a question about these tables. */
 export function vocabulary(tables) {
@@ -53,7 +57,9 @@ export function suggestions(words, text, caret, every = false) {
     .filter((word) => !seen.has(word.text) && seen.add(word.text))
     .slice(0, MOST);
   const whole = fit.length === 1 && fit[0].name.toLowerCase() === wanted;
-  return fit.length && !whole ? { from: caret - typed.length - (before.at(-typed.length - 1) === '"' ? 1 : 0), fit } : null;
+  return fit.length && !whole
+    ? { from: caret - typed.length - (before.at(-typed.length - 1) === '"' ? 1 : 0), fit }
+    : null;
 }
 
 /** A list under the caret of the editor. */
@@ -74,7 +80,8 @@ export function makeCompletion(area, paper) {
   }
 
   function open(every) {
-    found = area.selectionStart === area.selectionEnd ? suggestions(words, area.value, area.selectionStart, every) : null;
+    found =
+      area.selectionStart === area.selectionEnd ? suggestions(words, area.value, area.selectionStart, every) : null;
     if (!found) return close();
     chosen = -1;
     put(

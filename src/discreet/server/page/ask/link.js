@@ -19,8 +19,12 @@ export function linked() {
   const said = new URLSearchParams(location.hash.slice(1));
   const words = Object.fromEntries(WORDS.filter((one) => said.has(one)).map((one) => [one, said.get(one)]));
   if (said.get("dashboard")) return { dashboard: said.get("dashboard") };
-  return said.get("sql") ? { sql: said.get("sql").slice(0, 20_000), words, release: said.get("answer") } : null;
+  return said.get("sql")
+    ? { sql: said.get("sql").slice(0, 20_000), words, release: Number(said.get("answer")) || null }
+    : null;
 }
 
-/** Forget the link once the question is no longer the one that it names. */
-export const unlink = () => location.hash && history.replaceState(null, "", location.pathname);
+/** Forget a link once another question is written than the one that it names. */
+export const unlink = (sql) => {
+  if (linked()?.sql && linked().sql !== sql) history.replaceState(null, "", location.pathname);
+};

@@ -7,8 +7,7 @@ const STOPS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10
 export function epsilonSlider(value, changed, id = "epsilon", label = "Price") {
   const nearest = (wanted) =>
     STOPS.reduce(
-      (best, stop, i) =>
-        Math.abs(Math.log(stop / wanted)) < Math.abs(Math.log(STOPS[best] / wanted)) ? i : best,
+      (best, stop, i) => (Math.abs(Math.log(stop / wanted)) < Math.abs(Math.log(STOPS[best] / wanted)) ? i : best),
       0,
     );
   const slider = h("input", {
@@ -84,12 +83,7 @@ export function makePrice(form, changed) {
     h("label", {}, h("input", { type: "radio", name: "mode", value, checked }), text);
   const epsilon = epsilonSlider(0.1, changed);
   const field = (id, label, facts) =>
-    h(
-      "div",
-      { class: "field" },
-      h("label", { for: id }, label),
-      h("input", { id, autocomplete: "off", ...facts }),
-    );
+    h("div", { class: "field" }, h("label", { for: id }, label), h("input", { id, autocomplete: "off", ...facts }));
   const unit = h(
     "select",
     { id: "unit", "aria-label": "Unit" },
@@ -193,9 +187,7 @@ export function makePrice(form, changed) {
     /** What is still missing, or null. */
     missing() {
       if (form.elements.mode.value === "price")
-        return Number(epsilon.epsilon) > 0 || /^\d+\/\d+$/.test(epsilon.epsilon)
-          ? null
-          : "Set a price above 0.";
+        return Number(epsilon.epsilon) > 0 || /^\d+\/\d+$/.test(epsilon.epsilon) ? null : "Set a price above 0.";
       if (!(Number(within.value) > 0)) return "Say how far noise may move the numbers.";
       return unit.value === "%" && !(Number(plainNumber(size)) > 0)
         ? "Say what the per cent are of: a size that is public, or that you guess."

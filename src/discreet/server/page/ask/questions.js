@@ -1,8 +1,11 @@
 // Questions without SQL: what can be measured, by what, where; and the SQL and the words for it.
+import { WORDS } from "/static/ask/editor.js";
+
 const DAY = 86_400_000;
 
 /** A name as SQL needs it. */
-export const quoted = (name) => (/^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`);
+export const quoted = (name) =>
+  /^[a-z_][a-z0-9_]*$/.test(name) && !WORDS.has(name) ? name : `"${name.replaceAll('"', '""')}"`;
 const text = (value) => `'${String(value).replaceAll("'", "''")}'`;
 
 /** The key of a schema as a plain value: some kinds are wrapped. */
@@ -11,8 +14,7 @@ export const keyValue = (key) => (key !== null && typeof key === "object" ? Obje
 const isNumber = (column) => ["integer", "real"].includes(column.kind);
 const isTime = (column) => ["date", "timestamp"].includes(column.kind);
 const listed = (column) => column.kind === "boolean" || (column.keys && column.keys.length <= 60);
-const days = (column) =>
-  (column.range[1] - column.range[0]) / (column.kind === "date" ? 1 : 1000 * DAY);
+const days = (column) => (column.range[1] - column.range[0]) / (column.kind === "date" ? 1 : 1000 * DAY);
 
 /** A round width that cuts a range into 15 bands at most. */
 export function bandWidth([low, high]) {
@@ -93,7 +95,9 @@ const conditions = ({ table, where }) =>
     .map(({ column: name, sign, value }) => {
       const column = table.columns.find((one) => one.name === name);
       const sql = column && literal(column, value);
-      return sql && { sql: `${quoted(name)} ${sign} ${sql}`, words: `${name} ${comparing(column).signs[sign]} ${value}` };
+      return (
+        sql && { sql: `${quoted(name)} ${sign} ${sql}`, words: `${name} ${comparing(column).signs[sign]} ${value}` }
+      );
     })
     .filter(Boolean);
 

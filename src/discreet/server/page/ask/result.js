@@ -36,7 +36,8 @@ export function drawResult(element, release, { found, title, bringBack, ...tasks
           h("span", { class: "tag" }, `epsilon ${number(release.price.epsilon)}`),
           release.time && h("span", { class: "tag" }, when(release.time)),
         ),
-        release.sql && h("pre", { class: "question", tabindex: 0, role: "region", "aria-label": "Its question" }, release.sql),
+        release.sql &&
+          h("pre", { class: "question", tabindex: 0, role: "region", "aria-label": "Its question" }, release.sql),
         h(
           "div",
           { class: "notice noise row apart", id: "old", hidden: true },
@@ -52,7 +53,8 @@ export function drawResult(element, release, { found, title, bringBack, ...tasks
     ),
   );
   element.focus({ preventScroll: true });
-  element.scrollIntoView({ block: "nearest" });
+  const { top } = element.getBoundingClientRect();
+  if (top < 0 || top > innerHeight / 2) element.scrollIntoView();
   return see(seen, release, (stop) => (stopChart = stop));
 }
 
@@ -105,10 +107,7 @@ export async function see(element, release, keep) {
     if (chart.isConnected) keep(stop);
     else stop();
   } catch (fault) {
-    put(
-      chart,
-      h("p", { class: "quiet small" }, fault.what ? sentence(fault) : "The chart could not be drawn."),
-    );
+    put(chart, h("p", { class: "quiet small" }, fault.what ? sentence(fault) : "The chart could not be drawn."));
     if (!fault.what) console.error(fault);
   }
 }
@@ -124,11 +123,7 @@ function twoErrors(release) {
       "div",
       { class: "of-noise" },
       h("h3", {}, h("span", { class: "key noise" }), "Noise interval: shown"),
-      h(
-        "p",
-        {},
-        "Noise was added to protect people. 95 times in 100, the number without noise lies within ±.",
-      ),
+      h("p", {}, "Noise was added to protect people. 95 times in 100, the number without noise lies within ±."),
     ),
     h(
       "div",
@@ -174,11 +169,7 @@ function tools(release, { remeasure, save, link }) {
   const button = (label, work) => h("button", { class: "small", type: "button", onclick: after(work) }, label);
   const read = (format) => api(place(release, format), { headers: { Accept: "text/plain" }, as: "text" });
   const file = (format, label) =>
-    h(
-      "a",
-      { class: "button small", href: place(release, format), download: `answer-${release.id}.${format}` },
-      label,
-    );
+    h("a", { class: "button small", href: place(release, format), download: `answer-${release.id}.${format}` }, label);
   const image = (format) =>
     button(format.toUpperCase(), async () =>
       saveImage(await api(place(release, "chart")), format, `answer-${release.id}.${format}`),

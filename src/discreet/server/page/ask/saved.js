@@ -37,7 +37,11 @@ export function makeSaved(element, { open, board }) {
     if (!all.length)
       return put(
         element,
-        h("p", { class: "small quiet" }, "Name a question to find it here; put answers on a dashboard to see them together."),
+        h(
+          "p",
+          { class: "small quiet" },
+          "Name a question to find it here; put answers on a dashboard to see them together.",
+        ),
       );
     return put(
       element,
@@ -73,7 +77,13 @@ export function makeSaved(element, { open, board }) {
   /** Ask for a name and keep a question {sql, words, release}. */
   async function save({ sql, words, release, title = "" }) {
     const known = all.find((it) => it.sql === sql);
-    const name = h("input", { id: "save-title", class: "wide", required: true, maxlength: 120, value: known?.title ?? title });
+    const name = h("input", {
+      id: "save-title",
+      class: "wide",
+      required: true,
+      maxlength: 120,
+      value: known?.title ?? title,
+    });
     const where = h("input", {
       id: "save-board",
       class: "wide",

@@ -57,11 +57,7 @@ export function drawSchema(element, tables, editor) {
         ),
         h("p", { class: "hint" }, unit(table)),
         table.limits?.max_rows &&
-          h(
-            "p",
-            { class: "hint" },
-            `At most ${plural(table.limits.max_rows, "row")} of one person in a group.`,
-          ),
+          h("p", { class: "hint" }, `At most ${plural(table.limits.max_rows, "row")} of one person in a group.`),
         h(
           "ul",
           { class: "columns" },

@@ -108,10 +108,14 @@ function scale(rows, widths, i) {
 }
 
 function cell(column, value, width, scale) {
-  if (value === null)
-    return h("td", { class: isNumber(column) && "n" }, h("span", { class: "null" }, "NULL"));
+  if (value === null) return h("td", { class: isNumber(column) && "n" }, h("span", { class: "null" }, "NULL"));
   if (!isNumber(column)) return h("td", {}, String(value));
-  return h("td", { class: "n" }, figures(column, value, width), scale && typeof width === "number" && interval(Number(value), width, scale));
+  return h(
+    "td",
+    { class: "n" },
+    figures(column, value, width),
+    scale && typeof width === "number" && interval(Number(value), width, scale),
+  );
 }
 
 /** A number and its ±, to the digits that its noise leaves. */
@@ -125,9 +129,7 @@ function figure(value, width) {
   if (Number.isInteger(value)) return number(value, 15);
   if (!(width > 0)) return number(value, 6);
   const places = Math.min(10, Math.max(0, 1 - Math.floor(Math.log10(width))));
-  return new Intl.NumberFormat("en", { minimumFractionDigits: places, maximumFractionDigits: places }).format(
-    value,
-  );
+  return new Intl.NumberFormat("en", { minimumFractionDigits: places, maximumFractionDigits: places }).format(value);
 }
 
 function interval(value, width, { low, high }) {

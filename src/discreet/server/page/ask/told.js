@@ -23,15 +23,14 @@ export const tightest = (charges) =>
     .reduce((worst, one) => (!worst || share(one) > share(worst) ? one : worst), null);
 
 export const share = (charge) => (charge.left > 0 ? charge.cost / charge.left : Infinity);
-export const fits = (facts) =>
-  facts.charges.every((one) => one.left === null || one.cost <= one.left * (1 + 1e-12));
+export const fits = (facts) => facts.charges.every((one) => one.left === null || one.cost <= one.left * (1 + 1e-12));
 
 /** The sentence that screen readers hear when the explanation changes. */
 export function summary(facts) {
   if (facts.before) return "Free: you asked this before.";
   const worst = tightest(facts.charges);
   const errors = expected(facts).map(
-    (one) => `${one.column} ± ${number(one.half_width)}${one.unit ? ` ${one.unit}` : ""}`,
+    (one) => `${one.column} ± ${number(one.half_width, 3)}${one.unit ? ` ${one.unit}` : ""}`,
   );
   const cost = !worst
     ? `Price ${number(facts.price.epsilon)}.`
@@ -243,11 +242,7 @@ function small(facts) {
           )
         : h("p", { class: "small quiet" }, "Nothing: no column that is read has bounds."),
       clamps.length > 0 &&
-        h(
-          "p",
-          { class: "hint" },
-          "Values outside count as the nearest end, so a mean can be pulled inwards.",
-        ),
+        h("p", { class: "hint" }, "Values outside count as the nearest end, so a mean can be pulled inwards."),
     ),
     h(
       "div",
@@ -268,8 +263,7 @@ function grouped(part) {
     : "";
   if (part.finding)
     return (
-      `Groups are not public: those of about ${number(part.finding.people)} people and more ` +
-      `are found.${most}`
+      `Groups are not public: those of about ${number(part.finding.people)} people and more ` + `are found.${most}`
     );
   if (!part.keys?.length) return `One group of all rows.${most}`;
   return `${plural(part.groups, "group")}, all public: each is answered, also where nobody is in it.${most}`;
