@@ -137,6 +137,7 @@ def shoot(page: Page, name: str, *, at: str | None = None) -> None:
     """Write one picture: of the whole page, or of what is seen from one place on."""
     page.evaluate("document.activeElement?.blur()")
     page.evaluate("window.scrollTo(0, 0)")
+    page.evaluate("document.querySelector('.run-bar')?.style.setProperty('position', 'static')")
     if at is not None:
         page.evaluate("(at) => document.querySelector(at).scrollIntoView()", at)
         page.evaluate("window.scrollBy(0, -110)")

@@ -120,7 +120,7 @@ def test_answers_can_be_taken_away(visit):
     page = visitor.page
     run(visitor)
     with page.expect_download() as csv:
-        page.get_by_role("link", name="Download CSV").click()
+        page.get_by_role("link", name="CSV").click()
     assert csv.value.path().read_text(encoding="utf-8").startswith('"city","n","n_low","n_high"\n')
     with page.expect_download() as parquet:
         page.get_by_role("link", name="Parquet").click()
@@ -144,7 +144,7 @@ def test_measuring_again_charges_the_new_price_alone_and_narrows_the_noise(visit
     expect(page.locator("#answer")).to_contain_text("merged from 2 answers")
     expect(page.locator("#chart svg")).to_be_visible()
     with page.expect_download() as csv:
-        page.get_by_role("link", name="Download CSV").click()
+        page.get_by_role("link", name="CSV").click()
     shown = page.locator("#answer tbody td").nth(1).inner_text().split("±")[0]
     first = csv.value.path().read_text(encoding="utf-8").splitlines()[1].split(",")
     assert first[1] == shown.strip().replace(",", "")

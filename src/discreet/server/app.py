@@ -45,6 +45,7 @@ from discreet.server.routes import (
     public,
     questions,
     releases,
+    saved,
     uploads,
 )
 from discreet.server.security_headers import SecurityHeadersMiddleware
@@ -73,7 +74,7 @@ _SWITCH = 0.001
 """Seconds that a thread may keep the interpreter while others wait, the one with sockets too."""
 
 _PARTS = (
-    *(health, access, public, questions, orders, online, releases, budgets),
+    *(health, access, public, questions, orders, online, releases, saved, budgets),
     *(uploads, datasets, parts, grants, ledger, dossier, campaigns, lab, lab_chapters),
 )
 

@@ -1,7 +1,8 @@
 """Released numbers as one Vega-Lite chart: noise intervals drawn and named as such."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from discreet.errors import InputError
 if TYPE_CHECKING:
     from discreet.answer.present.release import Release
 
-_BARS, _POINTS, _WHISKERS = 40, 2000, 60
+_BARS, _POINTS, _WHISKERS, _COLUMNS = 40, 2000, 60, 130
 _NOISE = "95 % noise interval"
 _ORANGE = "#d97706"
 _COLOURS = ["#3b6ea8", "#2a9d8f", "#8e6bbf", "#c2557a", "#6b7d3c", "#7a6a58", "#4ba3c7", "#94784a"]
@@ -26,13 +27,15 @@ Panel: TypeAlias = tuple[str, str]
 class Layout:
     """What the numbers are drawn over, and what tells lines or bars at one place apart.
 
-    `kind` is Vega-Lite's: nominal makes bars, temporal and quantitative make lines.
+    `kind` is Vega-Lite's: nominal makes bars, temporal and quantitative make lines. `step` is the
+    least distance of numbers, where counts over them make a histogram.
     """
 
     place: str
     kind: str
     series: tuple[str, ...]
     rows: int
+    step: float | None = None
 
     @property
     def is_line(self) -> bool:
@@ -83,7 +86,16 @@ def lay_out(release: "Release") -> Layout:
     if ordered:
         kind = "temporal" if pa.types.is_temporal(first.type) else "quantitative"
     rows = min(release.table.num_rows, _POINTS if ordered else _BARS)
-    return Layout(first.name, kind, tuple(f.name for f in keys if f.name != first.name), rows)
+    series = tuple(f.name for f in keys if f.name != first.name)
+    places = release.table.column(first.name) if kind == "quantitative" and not series else ()
+    return Layout(first.name, kind, series, rows, _step([one.as_py() for one in places]))
+
+
+def _step(places: Sequence[float]) -> float | None:
+    """The least distance of two places, None where columns as wide as it would not fill a chart."""
+    ordered = sorted(set(places))
+    least = min((high - low for low, high in pairwise(ordered)), default=0)
+    return least if least and ordered[-1] - ordered[0] < _COLUMNS * least else None
 
 
 def _is_answer(release: "Release", field: pa.Field) -> bool:
@@ -107,6 +119,10 @@ def records(release: "Release", layout: Layout, panels: Sequence[Panel]) -> list
     if layout.series:
         parts = [_labels(shown.column(name).to_pylist()) for name in layout.series]
         columns["series"] = [" / ".join(one) for one in zip(*parts, strict=True)]
+    if layout.step:
+        half = 0.47 * layout.step
+        columns["left"] = [place - half for place in columns["place"]]
+        columns["right"] = [place + half for place in columns["place"]]
     for number, field in panels:
         columns[field] = shown.column(number).to_pylist()
         if number in release.half_widths:
@@ -153,13 +169,21 @@ def _panel(release: "Release", layout: Layout, panel: Panel, *, first: bool) -> 
     base = alt.Chart().encode(**_where(layout, first=first), **_series(layout))
     base = base.encode(tooltip=_tooltip(release, layout, panel))
     title = axis_title(release, panel[0])
+    layout = _drawn(release, layout, panel[0])
     layers = [_numbers(base, layout, (title, panel[1]), large=_is_large(release, layout, panel[0]))]
     if panel[0] in release.half_widths:
-        layers.insert(0 if layout.is_line else 1, _interval(base, layout, (title, panel[1])))
+        below = layout.is_line and not layout.step
+        layers.insert(0 if below else 1, _interval(base, layout, (title, panel[1])))
     size: dict[str, Any] = {"width": 560, "height": 200}
     if not layout.is_line:
         size = {"width": 260, "height": {"step": 9 if layout.series else 20}}
     return alt.layer(*layers).properties(**size)
+
+
+def _drawn(release: "Release", layout: Layout, number: str) -> Layout:
+    """Counts over numbers are a histogram; means and the like, which begin at no 0, a line."""
+    counts = pa.types.is_integer(release.table.schema.field(number).type)
+    return layout if counts else replace(layout, step=None)
 
 
 def axis_title(release: "Release", number: str) -> str:
@@ -181,7 +205,7 @@ def _where(layout: Layout, *, first: bool) -> dict[str, Any]:
     title = plain(layout.place) or None
     if layout.is_line:
         format_ = {"format": "~r"} if layout.kind == "quantitative" else {}
-        scale = alt.Scale(zero=False, nice=False) if format_ else alt.Undefined
+        scale = alt.Scale(padding=8, nice=False, **({"zero": False} if format_ else {}))
         axis = alt.Axis(grid=False, **format_)
         return {"x": alt.X("place", type=layout.kind, title=title, axis=axis, scale=scale)}
     axis = alt.Axis(labelLimit=220, ticks=False, domain=False) if first else None
@@ -207,6 +231,10 @@ def _numbers(base: Any, layout: Layout, panel: Panel, *, large: bool) -> Any:
     alt = altair()
     title, field = panel
     axis = alt.Axis(tickCount=5, gridOpacity=0.6, **({"format": "~s"} if large else {}))
+    if layout.step:
+        up = alt.Y(field, type="quantitative", title=title, axis=axis, stack=None)
+        sides = {"x": alt.X("left", type="quantitative"), "x2": "right"}
+        return base.mark_bar(opacity=0.6).encode(**sides, y=up, y2=alt.datum(0))
     if layout.is_line:
         scale = alt.Scale(zero=False)
         up = alt.Y(field, type="quantitative", title=title, axis=axis, scale=scale)
@@ -228,10 +256,11 @@ def _interval(base: Any, layout: Layout, panel: Panel) -> Any:
         return whisker.encode(x=alt.X(**low), x2=high)
     if layout.series:
         marks = base.mark_area(opacity=0.22)
-    elif layout.rows > _WHISKERS:
+    elif layout.rows > _WHISKERS and not layout.step:
         marks = base.encode(fill=_noise(alt.Fill)).mark_area(opacity=0.35)
     else:
-        marks = base.encode(stroke=_noise(alt.Stroke)).mark_rule(strokeWidth=2)
+        wide = 1 if layout.rows > _WHISKERS else 2
+        marks = base.encode(stroke=_noise(alt.Stroke)).mark_rule(strokeWidth=wide)
     return marks.encode(y=alt.Y(**low), y2=high)
 
 

@@ -210,7 +210,7 @@ export async function start({ roles = null } = {}) {
   if (me) alone(me);
   if (!roles) return me;
   if (!me) {
-    location.replace(`/?next=${encodeURIComponent(location.pathname)}`);
+    location.replace(`/?next=${encodeURIComponent(location.pathname)}${location.hash}`); // a link stays one
     return new Promise(() => {});
   }
   if (roles.includes(me.role)) return me;
@@ -391,7 +391,7 @@ export function confirmed(title, body, { yes = "Yes", no = "Cancel" } = {}) {
         h(
           "div",
           { class: "row end" },
-          h("button", { value: "no", type: "submit" }, no),
+          h("button", { type: "button", onclick: () => dialog.close("no") }, no), // Enter says yes
           h("button", { value: "yes", type: "submit", class: "primary", autofocus: true }, yes),
         ),
       ),

@@ -111,6 +111,24 @@ def test_many_ordered_numbers_have_a_band():
     assert sorted(marks(release.chart().to_dict())) == ["area", "line"]
 
 
+def test_counts_over_numbers_are_a_histogram_and_means_over_them_a_line():
+    ages = list(range(0, 120, 10))
+    release = made(
+        {"age": ages, "n": [50 + age for age in ages], "cost": [age / 7 for age in ages]},
+        {"n": [5.0] * 12, "cost": [0.5] * 12},
+        ("age",),
+    )
+    chart = release.chart().to_dict()
+    assert marks(chart) == ["bar", "rule", "rule", "line"]
+    row = chart["data"]["values"][3]
+    assert (row["left"], row["place"], row["right"]) == pytest.approx((25.3, 30, 34.7))
+
+
+def test_numbers_far_apart_beside_close_ones_are_no_histogram():
+    release = made({"age": [1, 2, 9000], "n": [5] * 3}, {"n": [1.0] * 3}, ("age",))
+    assert sorted(marks(release.chart().to_dict())) == ["line", "rule"]
+
+
 def test_numbers_with_a_null_among_their_places_are_bars():
     release = made({"age": [1, 2, 3, None], "n": [1] * 4}, {"n": [1.0] * 4}, ("age",))
     assert "bar" in marks(release.chart().to_dict())

@@ -1,7 +1,8 @@
-// The Ask page: a question, its price while it is typed, its answer.
+// The Ask page: a question, its price while it is written, its answer; and dashboards of answers.
 import {
   api,
   confirmed,
+  copy,
   debounce,
   ended,
   faultBox,
@@ -15,41 +16,64 @@ import {
   say,
   start,
 } from "/static/shell.js";
+import { closeBoard, drawBoard } from "/static/ask/board.js";
+import { makeBuilder } from "/static/ask/builder.js";
+import { makeCompletion } from "/static/ask/complete.js";
 import { makeEditor } from "/static/ask/editor.js";
+import { address, linked, terms, unlink } from "/static/ask/link.js";
 import { epsilonSlider, makePrice } from "/static/ask/price.js";
+import { examples } from "/static/ask/questions.js";
+import { makeSaved } from "/static/ask/saved.js";
 import { makeTold, odds, share, summary, tightest, fits, whose } from "/static/ask/told.js";
 import { readyChart } from "/static/ask/chart.js";
-import { clearResult, drawOrder, drawResult } from "/static/ask/result.js";
+import { about, clearResult, drawOrder, drawResult, markOld } from "/static/ask/result.js";
 import { drawSchema } from "/static/ask/schema.js";
 import { makeHistory } from "/static/ask/history.js";
 import { forget, pending, prepare, run } from "/static/ask/run.js";
 
 const DRAFT = "draft question";
+const SHARES = [0, 0.01, 0.05, 0.1, 0.25];
+const schema = api("/v1/schema"); // asked for at once, beside who is asking
+schema.catch(() => {});
 const me = await start({ roles: ["analyst", "owner"] });
 if (me) page();
 
 function page() {
   const told = makeTold(one("#told")),
     answer = one("#answer"),
-    runButton = one("#run");
+    runButton = one("#run"),
+    board = one("#board");
   let explained = null,
     asking = null,
     turn = 0,
     stale = true,
-    running = false;
+    running = false,
+    current = null; // the answer that is shown, and the texts of its question
 
   const editor = makeEditor(one("#sql"), one("#paint"), () => {
     told.fresh();
     changed();
   });
+  const completion = makeCompletion(one("#sql"), one("#paint"));
   const price = makePrice(one("#price"), () => changed());
   const history = makeHistory(one("#history"), open);
+  const saved = makeSaved(one("#saved"), { open: recall, board: enter });
+  const builder = makeBuilder(one("#builder"), { text: () => editor.text, write: (sql) => replace(sql) });
+  const above = shareAbove(one("#above"), () => ready());
   one("#history").dataset.me = me.name;
-  editor.begin = (text) => {
-    editor.text = text;
+
+  /** Put another question in place of the one that is written. */
+  function replace(sql, words) {
+    editor.text = sql;
+    if (words) price.words = words;
     told.fresh();
-    one("#sql").focus();
     changed();
+  }
+  editor.begin = (example) => {
+    replace(example.sql);
+    builder.show(example);
+    if (matchMedia("(pointer: fine)").matches) one("#sql").focus();
+    else one("#sql").scrollIntoView({ block: "nearest" });
   };
 
   /* --- while typing ----------------------------------------------------------------------------- */
@@ -59,18 +83,22 @@ function page() {
   function changed() {
     stale = true;
     explained = null;
+    unlink(editor.text);
     ready();
+    builder.look();
+    markOld(answer, Boolean(current) && !current.texts.includes(editor.text.trim()));
     sessionStorage.setItem(DRAFT, editor.text);
     told.waiting(Boolean(editor.text.trim()));
     soon();
   }
 
-  const question = () => ({ sql: editor.text, ...price.terms() });
+  const question = () => ({ sql: editor.text, ...terms(price.words) });
 
   async function explain() {
     asking?.abort();
     const mine = ++turn;
     put(one("#refused"));
+    one("#told-summary").textContent = "";
     if (!editor.text.trim()) {
       told.waiting(false);
       told.empty();
@@ -110,17 +138,25 @@ function page() {
         ? "Nothing was charged. Mend the question and its price appears here."
         : "No price can be told yet.",
     );
-    one("#told-summary").textContent = "";
+  }
+
+  /** Whether the analyst wants to be asked before this is spent; always where there is no share. */
+  function asksFirst(facts) {
+    const worst = tightest(facts.charges);
+    return !worst || share(worst) > above();
   }
 
   function ready() {
     const over = explained && !explained.before && !fits(explained);
     runButton.disabled = running || !explained || over;
-    one("#run-note").textContent = over
-      ? "This does not fit into what is left. Ask for less accuracy, or ask the owner."
-      : explained?.before
-        ? "Free: you asked this before."
-        : "Asking the same again is free.";
+    one("#save").disabled = !editor.text.trim();
+    one("#run-note").textContent = !explained
+      ? ""
+      : over
+        ? "This does not fit into what is left. Ask for less accuracy, or ask the owner."
+        : explained.before
+          ? "Opening it again costs nothing."
+          : `${asksFirst(explained) ? "You confirm first." : "Runs at once."} Asking the same again is free.`;
     put(runButton, explained?.before ? "Open again" : "Run");
   }
 
@@ -132,8 +168,9 @@ function page() {
     if (!explained || runButton.disabled) return;
     const sent = question(),
       facts = explained;
-    if (!facts.before && !(await agreed(facts))) return;
-    await follow(prepare(sent), { found: Boolean(facts.before) });
+    if (facts.before) return open({ id: facts.before }, sent.sql); // read from the store: never charged
+    if (asksFirst(facts) && !(await agreed(facts))) return;
+    await follow(prepare(sent));
   }
 
   function agreed(facts) {
@@ -151,8 +188,7 @@ function page() {
           h(
             "p",
             {},
-            `It is taken from ${whose(worst)} and never comes back. The answer is kept and free to ` +
-              "open again.",
+            `It is taken from ${whose(worst)} and never comes back. The answer is kept and free to ` + "open again.",
           ),
         odds(facts),
       ),
@@ -160,9 +196,10 @@ function page() {
     );
   }
 
-  async function follow(attempt, { found = false } = {}) {
+  async function follow(attempt) {
     const stop = new AbortController();
     running = true;
+    current = null;
     ready();
     clearResult(answer);
     waiting("Computing the answer …", stop);
@@ -172,14 +209,12 @@ function page() {
         lost: (seconds, now, fault) => broken(seconds, now, fault, stop),
         back: () => waiting("Connected again: finding the answer …", stop),
       });
-      await shown({ ...release, isMerged: attempt.path === "/v1/remeasure" }, found);
+      await shown({ ...release, isMerged: attempt.path === "/v1/remeasure" }, false, attempt.question.sql);
       history.load().then(() => history.select(release.id));
+      saved.answered(release).catch(() => {});
     } catch (fault) {
       if (fault.name === "AbortError")
-        put(
-          answer,
-          note("You stopped waiting. If it was charged, its answer appears under earlier answers."),
-        );
+        put(answer, note("You stopped waiting. If it was charged, its answer appears under earlier answers."));
       else if (!ended(fault)) failed(fault);
     } finally {
       running = false;
@@ -255,34 +290,65 @@ function page() {
 
   /* --- answers ---------------------------------------------------------------------------------- */
 
-  async function shown(release, found) {
+  async function shown(release, found, asked) {
+    history.select(release.id);
     if (release.release) {
+      current = null;
       heard("The release is here.");
-      history.select(release.id);
       drawOrder(answer, release);
       return;
     }
     heard(`The answer is here: ${plural(release.rows.length, "row")}.`);
-    history.select(release.id);
-    await drawResult(answer, release, { found, remeasure: () => again(release) });
+    current = release.sql && { texts: [release.sql, asked].filter(Boolean).map((text) => text.trim()) };
+    const words = { epsilon: String(release.price.epsilon) };
+    const kept = { sql: release.sql, words, release: release.id };
+    await drawResult(answer, release, {
+      found,
+      title: saved.named(release.id),
+      remeasure: () => again(release),
+      save: () => name(kept, about(release)),
+      link: () =>
+        copy(address(kept), "Link copied. Whoever may ask sees the question; only you and the owner see this answer."),
+      bringBack: () => replace(release.sql, words),
+    });
   }
 
-  async function open(entry) {
+  async function open(entry, asked) {
     const waiting = note("Opening …");
+    current = null;
     put(answer, waiting);
     try {
       const release = await api(`/v1/releases/${entry.id}`);
       if (!waiting.isConnected) return; // another answer was asked for meanwhile
-      if (release.sql) {
-        editor.text = release.sql;
-        price.epsilon = String(release.price.epsilon);
-        told.fresh();
-        changed();
-      }
-      await shown(release, true);
+      if (release.sql && !asked) replace(release.sql, { epsilon: String(release.price.epsilon) });
+      if (release.state === "pending")
+        put(answer, note("It is charged and being computed: open it again in a moment."));
+      else await shown(release, true, asked);
     } catch (fault) {
       if (!ended(fault)) put(answer, h("div", { class: "card" }, faultBox(fault)));
     }
+  }
+
+  /** Keep a question under a name. */
+  async function name(kept, title) {
+    try {
+      const chosen = await saved.save({ ...kept, title });
+      if (chosen && kept.release) put(one("#answer h2"), `Answer: ${chosen}`);
+    } catch (fault) {
+      if (!ended(fault)) say(`${fault.message}.`);
+    }
+  }
+
+  /** Write down a question that was saved or linked, and show the answer to it that is stored. */
+  async function recall({ sql, words, terms: said, release }) {
+    current = null;
+    clearResult(answer);
+    replace(sql, said ?? words);
+    await explain();
+    const found = release && (await api(`/v1/releases/${release}`).catch(() => null));
+    if (editor.text !== sql) return; // somebody wrote on meanwhile
+    if (found?.rows && found.sql === sql) await shown(found, true, sql);
+    else if (explained?.before) await open({ id: explained.before }, sql);
   }
 
   /** Pay a further price for the same question; what was told before is not thrown away. */
@@ -331,11 +397,40 @@ function page() {
     if (agreed) await follow(prepare(terms(), "/v1/remeasure"));
   }
 
+  /* --- dashboards ------------------------------------------------------------------------------- */
+
+  const leave = () => {
+    window.history.pushState(null, "", location.pathname);
+    route();
+  };
+
+  function enter(name) {
+    location.hash = new URLSearchParams({ dashboard: name });
+  }
+
+  /** Show what the address names: a dashboard, a question, or the page as it is. */
+  function route() {
+    const to = linked();
+    one("#asking").hidden = Boolean(to?.dashboard);
+    if (!to?.dashboard) closeBoard(board);
+    if (to?.sql) recall(to);
+    if (!to?.dashboard) return;
+    drawBoard(board, to.dashboard, saved.on(to.dashboard), {
+      back: leave,
+      open: (it) => {
+        leave();
+        recall(it);
+      },
+      take: (it) => saved.take(it).then(route, (fault) => say(`${fault.message}.`)),
+    });
+  }
+
   /* --- beginning -------------------------------------------------------------------------------- */
 
   runButton.addEventListener("click", pay);
+  one("#save").addEventListener("click", () => name({ sql: editor.text, words: price.words }, ""));
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !one("dialog[open]")) {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !one("dialog[open]") && board.hidden) {
       event.preventDefault();
       pay();
     }
@@ -344,25 +439,57 @@ function page() {
   window.addEventListener("online", () => {
     if (editor.text.trim() && !explained) explain();
   });
+  window.addEventListener("hashchange", route);
 
   async function begin() {
     try {
-      const { tables } = await api("/v1/schema");
+      const { tables } = await schema;
       drawSchema(one("#schema"), tables, editor);
+      completion.load(tables);
+      builder.load(tables);
+      drawExamples(examples(tables));
       if (!Object.keys(tables).length && me.role === "owner") say("Add a dataset on the Data page to begin.");
     } catch (fault) {
       put(one("#schema"), faultBox(fault));
     }
-    await history.load();
+    await Promise.all([history.load(), saved.load()]);
     const left = pending();
     if (left) {
       if (left.question.sql) editor.text = left.question.sql;
       await follow(left);
-    }
+    } else route();
+  }
+
+  function drawExamples(all) {
+    one("#examples").hidden = !all.length;
+    put(
+      one("#examples"),
+      h("span", { class: "label" }, "Try"),
+      all.map((one) => h("button", { type: "button", class: "chip", onclick: () => editor.begin(one) }, one.words)),
+    );
   }
 
   editor.text = editor.text || (sessionStorage.getItem(DRAFT) ?? ""); // somebody may have typed before all was here
   told.empty();
   if (editor.text) changed();
+  else ready();
   begin();
+}
+
+/** Above which share of what is left somebody wants to confirm first; kept in this browser. */
+function shareAbove(select, changed) {
+  const key = `ask above, ${me.name}`;
+  const kept = Number(localStorage.getItem(key) ?? 0.01);
+  put(
+    select,
+    SHARES.map((value) =>
+      h("option", { value, selected: value === kept }, value ? `${percent(value)} of what is left` : "nothing: always"),
+    ),
+  );
+  if (!select.value) select.value = "0.01";
+  select.addEventListener("change", () => {
+    localStorage.setItem(key, select.value);
+    changed();
+  });
+  return () => Number(select.value);
 }

@@ -34,7 +34,8 @@ export function words(spec) {
 /** The same chart in the width there is: panels side by side only where each has room. */
 export function fitted(spec, width) {
   const { title: _, ...rest } = spec;
-  const labels = 130;
+  const longest = Math.max(0, ...(rest.data?.values ?? []).map(({ place }) => String(place).length));
+  const labels = Math.min(130, 50 + 7 * longest);
   if (rest.hconcat) {
     const each = (width - labels) / rest.hconcat.length - 30;
     if (each >= 150)
@@ -114,6 +115,16 @@ function tip(_, event, __, value) {
   box.style.top = `${Math.max(8, Math.min(event.clientY + 14, innerHeight - height - 8))}px`;
 }
 
+const OPTIONS = { actions: false, ast: true, renderer: "svg", defaultStyle: false };
+
+/** A chart as a file: with its title and on white, whatever the page looks like. */
+export async function saveImage(spec, format, name) {
+  const embed = await vega();
+  const made = await embed(h("div"), { ...spec, background: "white" }, { ...OPTIONS, tooltip: false });
+  h("a", { href: await made.view.toImageURL(format, 2), download: name }).click();
+  made.finalize();
+}
+
 /** Draw a chart and keep it fitting; gives what stops it. */
 export async function drawChart(element, spec) {
   const embed = await vega();
@@ -126,8 +137,7 @@ export async function drawChart(element, spec) {
     width = element.clientWidth;
     const mine = ++turn,
       box = h("div", {});
-    const options = { actions: false, ast: true, renderer: "svg", defaultStyle: false, tooltip: tip };
-    const made = await embed(box, themed(fitted(spec, width)), options);
+    const made = await embed(box, themed(fitted(spec, width)), { ...OPTIONS, tooltip: tip });
     if (mine !== turn) return made.finalize();
     view?.finalize();
     view = made;

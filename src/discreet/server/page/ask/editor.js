@@ -1,7 +1,8 @@
 // The SQL editor: a textarea over a painted copy of its text, which carries colours and the mark.
 import { h, put } from "/static/shell.js";
 
-const WORDS = new Set(
+/** Words of SQL: painted, and quoted where they are names. */
+export const WORDS = new Set(
   (
     "select from where group by having order limit offset as and or not in is null between " +
     "like case when then " +

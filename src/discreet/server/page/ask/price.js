@@ -7,8 +7,7 @@ const STOPS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10
 export function epsilonSlider(value, changed, id = "epsilon", label = "Price") {
   const nearest = (wanted) =>
     STOPS.reduce(
-      (best, stop, i) =>
-        Math.abs(Math.log(stop / wanted)) < Math.abs(Math.log(STOPS[best] / wanted)) ? i : best,
+      (best, stop, i) => (Math.abs(Math.log(stop / wanted)) < Math.abs(Math.log(STOPS[best] / wanted)) ? i : best),
       0,
     );
   const slider = h("input", {
@@ -84,12 +83,7 @@ export function makePrice(form, changed) {
     h("label", {}, h("input", { type: "radio", name: "mode", value, checked }), text);
   const epsilon = epsilonSlider(0.1, changed);
   const field = (id, label, facts) =>
-    h(
-      "div",
-      { class: "field" },
-      h("label", { for: id }, label),
-      h("input", { id, autocomplete: "off", ...facts }),
-    );
+    h("div", { class: "field" }, h("label", { for: id }, label), h("input", { id, autocomplete: "off", ...facts }));
   const unit = h(
     "select",
     { id: "unit", "aria-label": "Unit" },
@@ -161,37 +155,41 @@ export function makePrice(form, changed) {
   form.addEventListener("submit", (event) => event.preventDefault());
   show();
 
+  const plainNumber = (field) => field.querySelector("input").value.replace(/[\s,_]/g, "");
+
   return {
-    get mode() {
-      return form.elements.mode.value;
-    },
-    /** Ask for the price of an earlier answer. */
-    set epsilon(text) {
-      form.elements.mode.value = "price";
-      epsilon.epsilon = text;
-      show();
-    },
-    /** What goes into the question beside its text. */
-    terms() {
+    /** What goes into the question beside its text, in the flat words of a link. */
+    get words() {
       if (form.elements.mode.value === "price") return { epsilon: epsilon.epsilon };
-      const share = unit.value === "%";
-      const accuracy = {
+      const share = unit.value === "%",
+        least = plainNumber(rows);
+      return {
         within: share ? `${within.value.trim()} %` : within.value.trim(),
         confidence: sure.value,
+        ...(share && { of: plainNumber(size) }),
+        ...(least && { rows: least }),
       };
-      if (share) accuracy.of = size.querySelector("input").value.replace(/[\s,_]/g, "");
-      const least = rows.querySelector("input").value.replace(/[\s,_]/g, "");
-      if (least) accuracy.rows = Number(least);
-      return { accuracy };
+    },
+    /** Ask for what an earlier question was asked for. */
+    set words(said) {
+      form.elements.mode.value = said.within ? "accuracy" : "price";
+      if (said.epsilon) epsilon.epsilon = said.epsilon;
+      if (said.within) {
+        const [amount, percent] = said.within.split(/\s*(%)/);
+        within.value = amount;
+        unit.value = percent ?? "";
+        size.querySelector("input").value = said.of ?? "";
+        rows.querySelector("input").value = said.rows ?? "";
+        if (said.confidence) sure.value = said.confidence;
+      }
+      show();
     },
     /** What is still missing, or null. */
     missing() {
       if (form.elements.mode.value === "price")
-        return Number(epsilon.epsilon) > 0 || /^\d+\/\d+$/.test(epsilon.epsilon)
-          ? null
-          : "Set a price above 0.";
+        return Number(epsilon.epsilon) > 0 || /^\d+\/\d+$/.test(epsilon.epsilon) ? null : "Set a price above 0.";
       if (!(Number(within.value) > 0)) return "Say how far noise may move the numbers.";
-      return unit.value === "%" && !(Number(size.querySelector("input").value.replace(/[\s,_]/g, "")) > 0)
+      return unit.value === "%" && !(Number(plainNumber(size)) > 0)
         ? "Say what the per cent are of: a size that is public, or that you guess."
         : null;
     },

@@ -1,146 +1,115 @@
-// An answer: table, chart, what its error bars are about, and what can be done with it.
-import { api, copy, faultBox, h, number, plural, put, sentence, when } from "/static/shell.js";
-import { drawChart, words } from "/static/ask/chart.js";
+// An answer: its question, chart first, table, what its error bars are about, what can be done with it.
+import { api, copy, faultBox, h, number, put, sentence, when } from "/static/shell.js";
+import { drawChart, saveImage, words } from "/static/ask/chart.js";
+import { drawTable, figures, halves, isNumber } from "/static/ask/table.js";
 
-const ROWS = 200;
 let stopChart = () => {};
 
 /** Where a release is kept in a form; one that was measured again is merged with those before it. */
 const place = (release, format) =>
   `/v1/releases/${release.id}?format=${format}${release.isMerged ? "&merged=true" : ""}`;
 
-export function drawResult(element, release, { remeasure, found }) {
+/** What an answer is about, in a line: its numbers, and what they are by. */
+export function about({ columns }) {
+  const names = (some) => some.map((column) => column.name).join(", ");
+  const keys = columns.filter((column) => column.key);
+  return `${names(columns.filter((column) => !column.key))}${keys.length ? ` by ${names(keys)}` : ""}`;
+}
+
+export function drawResult(element, release, { found, title, bringBack, ...tasks }) {
   stopChart();
-  const title = h("figcaption", { id: "chart-title" });
-  const chart = h("div", { class: "chart", id: "chart" });
+  stopChart = () => {};
+  const seen = h("figure", { class: "seen", id: "chart" });
   put(
     element,
     h(
-      "div",
+      "article",
       { class: "card stack" },
       h(
-        "div",
-        { class: "row apart" },
-        h("h2", {}, "Answer"),
+        "header",
+        { class: "stack-small" },
+        h("h2", {}, `Answer: ${title ?? about(release)}`),
         h(
           "div",
-          { class: "row" },
+          { class: "row tags" },
           found && h("span", { class: "tag good" }, "opened again, free"),
           h("span", { class: "tag" }, `epsilon ${number(release.price.epsilon)}`),
           release.time && h("span", { class: "tag" }, when(release.time)),
         ),
+        release.sql &&
+          h("pre", { class: "question", tabindex: 0, role: "region", "aria-label": "Its question" }, release.sql),
+        h(
+          "div",
+          { class: "notice noise row apart", id: "old", hidden: true },
+          h("p", {}, h("strong", {}, "Not the question above."), " Its text was changed after this answer."),
+          h("button", { type: "button", class: "small", onclick: bringBack }, "Bring this question back"),
+        ),
       ),
-      table(release),
+      seen,
+      !isFigures(release) && drawTable(release),
       release.rows.length > 0 && twoErrors(release),
       notes(release),
-      h("figure", { class: "stack-small" }, title, chart),
-      tools(release, remeasure),
+      tools(release, tasks),
     ),
   );
   element.focus({ preventScroll: true });
-  element.scrollIntoView({ block: "nearest" });
-  return release.rows.length ? showChart(title, chart, release) : Promise.resolve();
+  const { top } = element.getBoundingClientRect();
+  if (top < 0 || top > innerHeight / 2) element.scrollIntoView();
+  return see(seen, release, (stop) => (stopChart = stop));
 }
 
-/* --- the table ---------------------------------------------------------------------------------- */
+/** Say whether an answer is one to another question than the one that is written now. */
+export function markOld(element, old) {
+  const note = element.querySelector("#old");
+  if (note) note.hidden = !old;
+  element.classList.toggle("old", Boolean(note) && old);
+}
 
-const halves = (release, name) => release.half_widths?.[name] ?? null;
+/** Whether an answer is a few numbers about everybody, with nothing to compare or to sort. */
+const isFigures = ({ rows, columns }) => rows.length === 1 && columns.every(isNumber);
 
-function table(release) {
-  if (!release.rows.length) return h("p", { class: "empty" }, "No group was large enough to be shown.");
-  const shown = release.rows.slice(0, ROWS);
-  const scales = release.columns.map((column, i) => scale(shown, halves(release, column.name), i));
-  return h(
-    "div",
-    { class: "scroll", tabindex: 0, role: "region", "aria-label": "Answer as a table" },
-    h(
-      "table",
-      {},
+/** The chart, or the numbers themselves where there is nothing to compare; `keep` gets what stops it. */
+export async function see(element, release, keep) {
+  const numbers = release.columns.flatMap((column, c) => (isNumber(column) ? [[column, c]] : []));
+  if (!release.rows.length || !numbers.length) return;
+  if (isFigures(release)) {
+    put(
+      element,
       h(
-        "caption",
-        {},
-        plural(release.rows.length, "row"),
-        release.rows.length > ROWS && `, the first ${ROWS} shown`,
-      ),
-      h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
-          release.columns.map((column) =>
-            h(
-              "th",
-              { scope: "col", class: isNumber(column) && "n" },
-              column.name,
-              halves(release, column.name) && h("span", { class: "pm" }, "± noise"),
-            ),
-          ),
-        ),
-      ),
-      h(
-        "tbody",
-        {},
-        shown.map((row, r) =>
+        "dl",
+        { class: "figures" },
+        numbers.map(([column, c]) =>
           h(
-            "tr",
+            "div",
             {},
-            row.map((value, c) =>
-              cell(release.columns[c], value, halves(release, release.columns[c].name)?.[r], scales[c]),
+            h("dt", {}, column.name),
+            h(
+              "dd",
+              { class: "big" },
+              release.rows[0][c] === null
+                ? "NULL"
+                : figures(column, release.rows[0][c], halves(release, column.name)?.[0]),
             ),
           ),
         ),
       ),
-    ),
-  );
-}
-
-const isNumber = (column) => !column.key && ["integer", "real"].includes(column.kind);
-
-function scale(rows, widths, i) {
-  if (!widths) return null;
-  const ends = rows.flatMap((row, r) =>
-    row[i] === null || widths[r] === null || widths[r] === undefined
-      ? []
-      : [Number(row[i]) - widths[r], Number(row[i]) + widths[r]],
-  );
-  const low = Math.min(0, ...ends),
-    high = Math.max(0, ...ends);
-  return high > low ? { low, high } : null;
-}
-
-function cell(column, value, width, scale) {
-  if (value === null)
-    return h("td", { class: isNumber(column) && "n" }, h("span", { class: "null" }, "NULL"));
-  if (!isNumber(column)) return h("td", {}, String(value));
-  if (width === null || width === undefined) return h("td", { class: "n" }, figure(value));
-  return h(
-    "td",
-    { class: "n" },
-    figure(value, width),
-    h("span", { class: "pm" }, `± ${number(column.kind === "integer" ? Math.ceil(width) : width, 2)}`),
-    scale && interval(Number(value), width, scale),
-  );
-}
-
-/** A number to the digits that its noise leaves. */
-function figure(value, width) {
-  if (Number.isInteger(value)) return number(value, 15);
-  if (!(width > 0)) return number(value, 6);
-  const places = Math.min(10, Math.max(0, 1 - Math.floor(Math.log10(width))));
-  return new Intl.NumberFormat("en", { minimumFractionDigits: places, maximumFractionDigits: places }).format(
-    value,
-  );
-}
-
-function interval(value, width, { low, high }) {
-  const at = (x) => (100 * (x - low)) / (high - low);
-  return h(
-    "span",
-    { class: "interval", "aria-hidden": "true" },
-    h("i", { css: { left: `${at(value - width)}%`, width: `${at(value + width) - at(value - width)}%` } }),
-    h("b", { css: { left: `${at(value)}%` } }),
-  );
+    );
+    return;
+  }
+  const chart = h("div", { class: "chart" }),
+    caption = h("figcaption", { class: "small quiet" });
+  put(element, chart, caption);
+  try {
+    const spec = await api(place(release, "chart"));
+    if (!chart.isConnected) return; // another answer is shown by now
+    put(caption, words(spec).lines.join(" "));
+    const stop = await drawChart(chart, spec);
+    if (chart.isConnected) keep(stop);
+    else stop();
+  } catch (fault) {
+    put(chart, h("p", { class: "quiet small" }, fault.what ? sentence(fault) : "The chart could not be drawn."));
+    if (!fault.what) console.error(fault);
+  }
 }
 
 /* --- words -------------------------------------------------------------------------------------- */
@@ -154,11 +123,7 @@ function twoErrors(release) {
       "div",
       { class: "of-noise" },
       h("h3", {}, h("span", { class: "key noise" }), "Noise interval: shown"),
-      h(
-        "p",
-        {},
-        "Noise was added to protect people. 95 times in 100, the number without noise lies within ±.",
-      ),
+      h("p", {}, "Noise was added to protect people. 95 times in 100, the number without noise lies within ±."),
     ),
     h(
       "div",
@@ -190,74 +155,44 @@ function notes(release) {
   );
 }
 
-async function showChart(caption, chart, release) {
-  try {
-    const spec = await api(place(release, "chart"));
-    if (!chart.isConnected) return; // another answer is shown by now
-    const { title, lines } = words(spec);
-    put(
-      caption,
-      h("h3", {}, [title].flat().join(" ")),
-      h("p", { class: "small quiet" }, lines.join(" ")),
-    );
-    const stop = await drawChart(chart, spec);
-    if (chart.isConnected) stopChart = stop;
-    else stop();
-  } catch (fault) {
-    put(
-      chart,
-      h("p", { class: "quiet small" }, fault.what ? sentence(fault) : "The chart could not be drawn."),
-    );
-    if (!fault.what) console.error(fault);
-  }
-}
-
 /* --- tools -------------------------------------------------------------------------------------- */
 
-function tools(release, remeasure) {
-  const shown = h("div", {});
-  const text = async (format, work) => {
+function tools(release, { remeasure, save, link }) {
+  const shown = h("div", { "aria-live": "polite" });
+  const after = (work) => async () => {
     try {
-      work(await api(place(release, format), { headers: { Accept: "text/plain" }, as: "text" }));
+      await work();
     } catch (fault) {
       put(shown, faultBox(fault));
     }
   };
+  const button = (label, work) => h("button", { class: "small", type: "button", onclick: after(work) }, label);
+  const read = (format) => api(place(release, format), { headers: { Accept: "text/plain" }, as: "text" });
+  const file = (format, label) =>
+    h("a", { class: "button small", href: place(release, format), download: `answer-${release.id}.${format}` }, label);
+  const image = (format) =>
+    button(format.toUpperCase(), async () =>
+      saveImage(await api(place(release, "chart")), format, `answer-${release.id}.${format}`),
+    );
   return h(
     "div",
-    { class: "stack-small" },
+    { class: "stack-small tools-all" },
     h(
       "div",
       { class: "tools" },
-      h(
-        "a",
-        { class: "button small", href: place(release, "csv"), download: `answer-${release.id}.csv` },
-        "Download CSV",
-      ),
-      h(
-        "a",
-        { class: "button small", href: place(release, "parquet"), download: `answer-${release.id}.parquet` },
-        "Parquet",
-      ),
-      h(
-        "button",
-        {
-          class: "small",
-          type: "button",
-          onclick: () => text("python", (code) => copy(code, "Copied as Python.")),
-        },
-        "Copy as Python",
-      ),
-      h(
-        "button",
-        {
-          class: "small",
-          type: "button",
-          onclick: () => text("statement", (words) => put(shown, h("pre", { id: "statement" }, words))),
-        },
-        "Privacy statement",
-      ),
-      release.sql && h("button", { class: "small", type: "button", onclick: remeasure }, "Measure again"),
+      release.sql && button("Save", save),
+      release.sql && button("Copy link", link),
+      release.sql && button("Measure again", remeasure),
+      button("Copy as Python", async () => copy(await read("python"), "Copied as Python.")),
+      button("Privacy statement", async () => put(shown, h("pre", { id: "statement" }, await read("statement")))),
+    ),
+    h(
+      "div",
+      { class: "tools", role: "group", "aria-label": "Download" },
+      h("span", { class: "quiet small" }, "Download"),
+      file("csv", "CSV"),
+      file("parquet", "Parquet"),
+      release.rows.length > 0 && [image("png"), image("svg")],
     ),
     shown,
   );
@@ -281,5 +216,5 @@ export function drawOrder(element, release) {
 export function clearResult(element) {
   stopChart();
   stopChart = () => {};
-  put(element);
+  markOld(put(element), false);
 }

@@ -5,9 +5,7 @@ const PENDING = "pending question";
 
 /** A name for one attempt to ask: the server charges it once, however often it is sent. */
 const name = () =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(
-    "",
-  );
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** The question that was sent and not yet answered, also after the page was loaded again. */
 export function pending() {
@@ -30,8 +28,7 @@ export function prepare(question, path = "/v1/queries") {
 const FINAL = ["EngineError", "InvariantBroken"];
 
 /** Whether sending the same again may help: a computation that failed has failed for good. */
-const passes = ({ lost, status, kind }) =>
-  lost || status === 429 || (status === 503 && !FINAL.includes(kind));
+const passes = ({ lost, status, kind }) => lost || status === 429 || (status === 503 && !FINAL.includes(kind));
 
 /**
  * Send a question, or send it again, until there is an answer. A lost connection is told by

@@ -1,10 +1,10 @@
 // The tables beside the editor: names go into the question with a click.
 import { h, number, plural, put } from "/static/shell.js";
+import { examples, keyValue, quoted } from "/static/ask/questions.js";
 
 const DAY = 86_400_000;
 
-const shownKey = (key) =>
-  key === null ? "NULL" : typeof key === "object" ? Object.values(key)[0] : String(key);
+const shownKey = (key) => (key === null ? "NULL" : String(keyValue(key)));
 
 function end(value, kind) {
   if (kind === "date") return new Date(value * DAY).toISOString().slice(0, 10);
@@ -27,18 +27,6 @@ export function stated(column) {
   if (!column.keys || column.kind === "boolean") return "";
   const shown = column.keys.slice(0, 6).map(shownKey).join(", ");
   return column.keys.length > 6 ? `${shown} and ${number(column.keys.length - 6)} more` : shown;
-}
-
-/** A name as SQL needs it. */
-export const quoted = (name) => (/^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`);
-
-/** A question to begin with. */
-export function beginning(table) {
-  const keys = table.columns.filter((one) => one.keys && one.keys.length <= 40 && one.kind !== "boolean");
-  const by = keys[0] ?? table.columns.find((one) => one.kind === "boolean");
-  return by
-    ? `SELECT ${quoted(by.name)}, COUNT(*) AS n\nFROM ${quoted(table.name)}\nGROUP BY ${quoted(by.name)}`
-    : `SELECT COUNT(*) AS n\nFROM ${quoted(table.name)}`;
 }
 
 export function drawSchema(element, tables, editor) {
@@ -69,11 +57,7 @@ export function drawSchema(element, tables, editor) {
         ),
         h("p", { class: "hint" }, unit(table)),
         table.limits?.max_rows &&
-          h(
-            "p",
-            { class: "hint" },
-            `At most ${plural(table.limits.max_rows, "row")} of one person in a group.`,
-          ),
+          h("p", { class: "hint" }, `At most ${plural(table.limits.max_rows, "row")} of one person in a group.`),
         h(
           "ul",
           { class: "columns" },
@@ -98,7 +82,7 @@ export function drawSchema(element, tables, editor) {
         table.unit &&
           h(
             "button",
-            { type: "button", class: "plain small", onclick: () => editor.begin(beginning(table)) },
+            { type: "button", class: "plain small", onclick: () => editor.begin(examples({ table }, 1)[0]) },
             "Start a question",
           ),
       ),

@@ -23,22 +23,20 @@ export const tightest = (charges) =>
     .reduce((worst, one) => (!worst || share(one) > share(worst) ? one : worst), null);
 
 export const share = (charge) => (charge.left > 0 ? charge.cost / charge.left : Infinity);
-export const fits = (facts) =>
-  facts.charges.every((one) => one.left === null || one.cost <= one.left * (1 + 1e-12));
+export const fits = (facts) => facts.charges.every((one) => one.left === null || one.cost <= one.left * (1 + 1e-12));
 
 /** The sentence that screen readers hear when the explanation changes. */
 export function summary(facts) {
+  if (facts.before) return "Free: you asked this before.";
   const worst = tightest(facts.charges);
   const errors = expected(facts).map(
-    (one) => `${one.column} plus or minus ${number(one.half_width)}${one.unit ? ` ${one.unit}` : ""}`,
+    (one) => `${one.column} ± ${number(one.half_width, 3)}${one.unit ? ` ${one.unit}` : ""}`,
   );
-  const cost = facts.before
-    ? "Free: you asked this before."
-    : !worst
-      ? `Price ${number(facts.price.epsilon)}.`
-      : fits(facts)
-        ? `Costs ${percent(share(worst))} of what is left.`
-        : "Costs more than is left.";
+  const cost = !worst
+    ? `Price ${number(facts.price.epsilon)}.`
+    : fits(facts)
+      ? `Costs ${percent(share(worst))} of what is left.`
+      : "Costs more than is left.";
   return `${cost} Expected noise: ${errors.join(", ") || "known after limits are chosen"}.`;
 }
 
@@ -58,7 +56,7 @@ export function makeTold(element) {
           "div",
           { class: "empty" },
           h("h3", {}, "No question yet"),
-          h("p", {}, "Start from a table on this page, or open an earlier answer."),
+          h("p", {}, "Take an example, choose what to measure, or write SQL."),
         ),
       ),
     waiting: (on) => element.setAttribute("aria-busy", String(on)),
@@ -244,11 +242,7 @@ function small(facts) {
           )
         : h("p", { class: "small quiet" }, "Nothing: no column that is read has bounds."),
       clamps.length > 0 &&
-        h(
-          "p",
-          { class: "hint" },
-          "Values outside count as the nearest end, so a mean can be pulled inwards.",
-        ),
+        h("p", { class: "hint" }, "Values outside count as the nearest end, so a mean can be pulled inwards."),
     ),
     h(
       "div",
@@ -269,8 +263,7 @@ function grouped(part) {
     : "";
   if (part.finding)
     return (
-      `Groups are not public: those of about ${number(part.finding.people)} people and more ` +
-      `are found.${most}`
+      `Groups are not public: those of about ${number(part.finding.people)} people and more ` + `are found.${most}`
     );
   if (!part.keys?.length) return `One group of all rows.${most}`;
   return `${plural(part.groups, "group")}, all public: each is answered, also where nobody is in it.${most}`;

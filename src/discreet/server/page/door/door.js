@@ -5,7 +5,7 @@ const PAGES = ["/ask", "/budget", "/data", "/ledger", "/lab"];
 
 function onwards(me) {
   const asked = new URLSearchParams(location.search).get("next");
-  location.replace(PAGES.includes(asked) ? asked : home(me.role));
+  location.replace(PAGES.includes(asked) ? asked + location.hash : home(me.role));
 }
 
 async function enter(event) {
