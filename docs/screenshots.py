@@ -111,7 +111,7 @@ def served(curator: dp.Curator, folder: Path) -> Iterator[tuple[str, Any]]:
 
 
 def sign_in(page: Page, url: str, token: str, path: str) -> None:
-    """Come in by the door."""
+    """Sign in."""
     page.goto(url + path)
     page.get_by_label("Your token").fill(token)
     page.get_by_role("button", name="Sign in").click()
@@ -165,7 +165,7 @@ def pocket(page: Page, url: str, owner: str) -> None:
     """What fits on a phone."""
     page.goto(url)
     page.get_by_label("Your token").wait_for()
-    shoot(page, "door-phone", at="body")
+    shoot(page, "login-phone", at="body")
     sign_in(page, url, owner, "/ask")
     ask(page, _PRICES["phone"])
     shoot(page, "ask-phone", at="body")

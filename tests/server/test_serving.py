@@ -38,7 +38,7 @@ def test_the_first_token_is_made_once_and_kept_by_nobody(tmp_path):
     first = discreet("serve", "--init", "--curator", str(folder))
     again = discreet("serve", "--init", "--curator", str(folder))
 
-    token = first.output.strip()
+    token = first.stdout.strip()
     assert re.fullmatch(r"dpt_[0-9a-f]{16}_[\w-]{43}", token)
     assert (first.exit_code, again.exit_code) == (0, 2)
     assert "There is an owner's token that works" in again.output
