@@ -1,11 +1,13 @@
 """The Data page: adding a dataset in steps, raising, tokens, a statement to print."""
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import expect
 
-from browser_watch import visits
+from browser_watch import COUNTS, add_visits, visits
 from discreet import local
+from discreet.curator.budget import Budget
 
 
 @pytest.fixture
@@ -107,6 +109,7 @@ def test_a_file_that_is_none_is_refused_in_words(visit, tmp_path):
 
 def test_made_up_rows_are_shown_and_labelled(visit):
     page = visit("owner", path="/data").page
+    page.get_by_role("button", name="Tables").click()
     page.get_by_role("button", name="Made-up rows").click()
     expect(page.get_by_role("region", name="Made-up rows")).to_contain_text("nothing here was read")
     expect(page.get_by_role("region", name="Made-up rows").locator("tbody tr")).to_have_count(8)
@@ -114,6 +117,7 @@ def test_made_up_rows_are_shown_and_labelled(visit):
 
 def test_a_budget_is_raised_with_a_reason_that_the_ledger_keeps(visit, curator):
     page = visit("owner", "olga", path="/data").page
+    page.get_by_role("button", name="Budgets").click()
     page.get_by_role("button", name="Raise the budget").click()
     page.get_by_label("New total").fill("3")
     page.get_by_role("button", name="Raise", exact=True).click()
@@ -129,6 +133,7 @@ def test_a_budget_is_raised_with_a_reason_that_the_ledger_keeps(visit, curator):
 
 def test_an_analyst_is_given_a_limit(visit, curator):
     page = visit("owner", path="/data").page
+    page.get_by_role("button", name="Budgets").click()
     page.get_by_role("button", name="Give an analyst a limit").click()
     page.get_by_label("Analyst, as in their token").fill("alice")
     page.get_by_label("In all (epsilon)").fill("0.5")
@@ -158,7 +163,7 @@ def test_a_token_is_shown_once_lets_in_and_is_revoked(visit, server):
 
 def test_the_statement_prints_alone(visit):
     page = visit("owner", path="/data").page
-    page.get_by_role("button", name="Privacy statement").click()
+    page.get_by_role("link", name="Privacy statement").click()
     sheet = page.locator("#sheet")
     expect(sheet).to_contain_text("as the column patient tells people apart")
     expect(sheet).to_contain_text("visits.age: 0 to 120")
@@ -169,8 +174,81 @@ def test_the_statement_prints_alone(visit):
         expect(page.locator(away).first).to_be_hidden()
     assert len(page.pdf()) > 10_000
     page.emulate_media(media="screen")
-    page.get_by_role("button", name="Back").click()
+    page.get_by_role("link", name="Back").click()
     expect(page.get_by_role("button", name="Add a table")).to_be_visible()
+
+
+def test_the_statement_of_an_answer_is_typeset(visit, curator):
+    curator.sql(COUNTS, epsilon=0.5, analyst="alice")
+    [asked] = curator.window("alice").newest()
+    page = visit("analyst", "alice", path=f"/statement?release={asked.sequence}").page
+    sheet = page.locator("#sheet")
+    expect(sheet).to_contain_text("epsilon 0.5")
+    expect(sheet.locator("pre")).to_have_text(COUNTS)
+    assert sheet.locator("p").count() > 5
+    assert "\n" not in "".join(sheet.locator("p").all_text_contents())
+
+
+def test_groups_and_links_are_made_and_listed(visit, curator):
+    add_visits(curator, "stays")
+    page = visit("owner", path="/data").page
+    card = page.locator("[data-dataset=visits]")
+    card.get_by_role("button", name="Budgets").click()
+    card.get_by_role("button", name="Group analysts").click()
+    card.get_by_label("Name of the group").fill("students")
+    card.get_by_label("Analysts, parted by commas").fill("ann, bo")
+    card.get_by_label("In all (epsilon)", exact=True).fill("0.5")
+    card.get_by_role("button", name="Make the group").click()
+    budgets = card.get_by_role("region", name="Budgets within visits")
+    expect(budgets).to_contain_text("ann, bo")
+    card.get_by_role("button", name="Link datasets").click()
+    card.get_by_label("Name of the link").fill("everybody")
+    card.get_by_role("button", name="Link them").click()
+    expect(card.get_by_role("alert")).to_have_text("Choose at least one other dataset.")
+    card.get_by_label("stays").check()
+    card.get_by_role("button", name="Link them").click()
+    expect(budgets).to_contain_text("Linked datasets everybody")
+    assert curator.budget("visits").limit.amount == 2
+
+
+def test_rows_are_appended_and_a_standing_question_grows(visit, curator, tmp_path):
+    add_visits(curator, "stays", Budget(epsilon=2, delta=1e-6))
+    visitor = visit("owner", path="/data")
+    page = visitor.page.locator("[data-dataset=stays]")
+    page.get_by_role("button", name="Standing questions").click()
+    page.get_by_text("Begin a standing question").click()
+    page.get_by_label("Until").fill("2025-03-31")
+    page.get_by_label("Answered every").select_option("month")
+    page.get_by_role("button", name="Look at the price").click()
+    expect(visitor.page.get_by_role("dialog")).to_contain_text("over 3 months")
+    visitor.page.get_by_role("button", name="Spend and begin").click()
+    panel = page.locator(".panel")
+    expect(panel).to_contain_text("Nothing is complete yet")
+    page.get_by_role("button", name="New rows").click()
+    more = tmp_path / "more.parquet"
+    pq.write_table(visits(40).set_column(0, "patient", pa.array(range(9000, 9040))), more)
+    page.get_by_label("File with the same columns").set_input_files(more)
+    page.get_by_label("Complete through").fill("2025-02-28")
+    page.get_by_role("button", name="Append the rows").click()
+    expect(page.get_by_role("region", name="Parts of stays")).to_contain_text("2025-02-28")
+    assert curator.version("stays") == 2
+    page.get_by_role("button", name="Standing questions").click()
+    expect(panel.locator(".chart svg")).to_be_visible()
+    assert visitor.violations() == []
+
+
+def test_what_was_made_from_a_dataset_has_its_place(visit, curator):
+    add_visits(curator, "stays", Budget(epsilon=2, delta=1e-6))
+    curator.synthesize("stays", columns=["city", "urgent"], epsilon=0.5)
+    page = visit("owner", path="/data").page
+    page.locator("[data-dataset=stays]").get_by_role("button", name="Made from it").click()
+    made = page.get_by_role("region", name="Made from stays")
+    expect(made).to_contain_text("Synthetic table")
+    with page.expect_download() as rows:
+        made.get_by_role("link", name="CSV").click()
+    assert rows.value.path().read_text(encoding="utf-8").startswith('"city"')
+    made.get_by_role("link", name="Statement").click()
+    expect(page.locator("#sheet")).to_contain_text("differential privacy")
 
 
 def test_a_campaign_is_shown_with_intervals_as_reports_come_in(visit, server):

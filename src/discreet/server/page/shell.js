@@ -450,14 +450,14 @@ export const facts = (pairs, kind = "facts small") =>
   h("dl", { class: kind }, pairs.filter(Boolean).map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text))));
 
 /** A link from a field to the page that explains it. */
-export const help = (topic, what) =>
-  h("a", { class: "help", href: `/help#${topic}`, target: "_blank", title: "What is this?", "aria-label": `Help: ${what ?? topic}` }, "?");
+export const help = (topic) =>
+  h("a", { class: "help", href: `/help#${topic}`, target: "_blank", title: "What is this?", "aria-label": `Help: ${topic}` }, "?");
 
 /** A field of a form: its label, its control and what helps to fill it in. */
 export function field(id, label, { hint, topic, control, ...more } = {}) {
   const input = control ?? h("input", { id, name: id, autocomplete: "off", ...more, "aria-describedby": hint && `${id}-hint` });
   return h("div", { class: "field" },
-    h("div", { class: "label" }, h("label", { for: id }, label), topic && help(topic, label)),
+    h("div", { class: "label" }, h("label", { for: id }, label), topic && help(topic)),
     input, hint && h("p", { class: "hint", id: `${id}-hint` }, hint));
 }
 

@@ -1,11 +1,15 @@
 """The owner's tables: added once, described once, tried on made-up rows before."""
 
 from pathlib import Path
+from threading import Lock
+from typing import Any, Literal
 
 import pyarrow as pa
 from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
+from discreet.answer.present.release_json import plain
+from discreet.curator import demo_clinic
 from discreet.curator.curator import Curator
 from discreet.curator.data.data_store import ColumnDeclarations
 from discreet.curator.data.intake import Incoming
@@ -17,11 +21,12 @@ from discreet.server.app_state import AppState, app_state_of
 from discreet.server.permissions import Owner
 from discreet.server.privacy_statement import promise
 from discreet.server.routes.public import DummyRowsReply, in_rows
-from discreet.server.table_models import PublicTableBody, TableBody, kinds_of
+from discreet.server.table_models import PublicTableBody, StrictBody, TableBody, kinds_of
 
 router = APIRouter(tags=["owner"])
 
 _SHOWN = 20
+_demo = Lock()
 _TENTH = 10
 
 
@@ -32,13 +37,23 @@ class Added(BaseModel):
     dataset: str | None
 
 
+class DemoBody(StrictBody):
+    """Which demo; there is one."""
+
+    name: Literal["clinic"]
+
+
 class Tried(BaseModel):
-    """A question on made-up rows: what it would cost, and what came out for them."""
+    """A question on made-up rows: what it would cost, and what came out for them.
+
+    `half_widths` say how far noise has moved each number of a column, 95 times in 100.
+    """
 
     sql: str
     epsilon: str
     text: str
     answer: DummyRowsReply
+    half_widths: dict[str, list[float | None]]
 
 
 class Preview(BaseModel):
@@ -76,6 +91,18 @@ def _was_added(curator: Curator, said: TableBody, path: Path) -> bool:
     known, budget = curator.budget(said.name), said.budget.read()
     cap = budget.cap(curator.neighbours, *([known.limit] if known.limit else []))
     return known.is_under(cap, per_person=budget.is_per_person)
+
+
+@router.post("/demo", status_code=201)
+def add_demo(said: DemoBody, request: Request, caller: Owner) -> Added:
+    """Add a clinic of made-up patients to try questions on, unless it is there."""
+    del said
+    app_state = app_state_of(request)
+    curator = app_state.curator.as_owner(caller.name)
+    with app_state.work.taken(patience=app_state.settings.patience), _demo:
+        if demo_clinic.NAME not in curator.datasets():
+            demo_clinic.add_clinic(curator, demo_clinic.make_patients(), demo_clinic.NAME)
+    return Added(name=demo_clinic.NAME, dataset=demo_clinic.NAME)
 
 
 @router.post("/public-tables", status_code=201)
@@ -145,7 +172,12 @@ def _tried(made: Curator, said: TableBody) -> Tried:
     epsilon = 1 if budget is None else budget / _TENTH
     release = made.sql(sql, epsilon=epsilon)
     explained = made.explain(sql, epsilon=epsilon)
-    return Tried(sql=sql, epsilon=str(epsilon), text=str(explained), answer=in_rows(release.table))
+    widths = {
+        name: [plain(width) for width in column.to_pylist()]
+        for name, column in release.half_widths.items()
+    }
+    told: dict[str, Any] = {"answer": in_rows(release.table), "half_widths": widths}
+    return Tried(sql=sql, epsilon=str(epsilon), text=str(explained), **told)
 
 
 def _quoted(name: str) -> str:

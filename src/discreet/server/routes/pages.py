@@ -34,6 +34,8 @@ _PAGES: Final = {
     "/data": "data.html",
     "/ledger": "ledger.html",
     "/lab": "lab.html",
+    "/help": "help.html",
+    "/statement": "statement.html",
 }
 _PLAIN: Final = "text/plain; charset=utf-8"
 _BANNER: Final = (

@@ -1,12 +1,13 @@
 """Data that grows: rows that are appended, versions, and standing questions."""
 
 import datetime as dt
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
+from discreet.curator.ledger.entries import Entry
 from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Asker, Owner
@@ -32,6 +33,21 @@ class VersionReply(BaseModel):
     version: int
 
 
+class PartReply(BaseModel):
+    """Rows that were appended: the version they began, and the day through which they are whole."""
+
+    table: str
+    version: int
+    time: str
+    through: str | None
+
+
+class PartsReply(VersionReply):
+    """The newest version of a dataset, and the parts that it grew by, in order."""
+
+    parts: list[PartReply]
+
+
 @router.post("/parts", status_code=201)
 def append(said: PartBody, request: Request, caller: Owner) -> VersionReply:
     """Append rows to a private table; they begin a version of its dataset."""
@@ -46,12 +62,23 @@ def append(said: PartBody, request: Request, caller: Owner) -> VersionReply:
 
 
 @router.get("/parts/{dataset}")
-def version(dataset: str, request: Request, caller: Asker) -> VersionReply:
-    """The newest version of a dataset."""
+def version(dataset: str, request: Request, caller: Asker) -> PartsReply:
+    """The newest version of a dataset, and its parts."""
     seen = async_session_of(request, caller).curator
     if dataset not in seen.datasets():
         raise missing("dataset of this name")
-    return VersionReply(version=seen.version(dataset))
+    ledger, tables = app_state_of(request).curator.ledger, seen.datasets()[dataset]
+    parts = [
+        PartReply(time=one.time, through=one.facts.get("through"), **_known(one))
+        for table in tables
+        for one in ledger.appended(table)
+    ]
+    parts.sort(key=lambda one: one.version)
+    return PartsReply(version=seen.version(dataset), parts=parts)
+
+
+def _known(entry: Entry) -> dict[str, Any]:
+    return {name: entry.facts[name] for name in ("table", "version")}
 
 
 @router.get("/streams/{charge}", response_class=Response)
