@@ -73,7 +73,7 @@ def show_answers(
 ) -> list[dict[str, Any]]:
     """Private answers with error bars beside the truth, and the same again for nothing."""
     console.print(
-        f"\n{patients.num_rows:,} made-up patients, one row each. The owner allows epsilon 3 in all:"
+        f"\n{len(patients):,} made-up patients, one row each. The owner allows epsilon 3 in all:"
     )
     show_budget(console, curator)
     console.print(f"\n[cyan]{SMOKERS}[/]  (epsilon {EPSILON})")

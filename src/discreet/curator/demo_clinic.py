@@ -1,4 +1,4 @@
-"""A clinic of made-up patients to try questions on: what `discreet demo` and the page begin with."""
+"""A clinic of made-up patients to try questions on: `discreet demo` and the page begin with it."""
 
 from typing import Any, Final
 

@@ -1,5 +1,6 @@
 """The owner's tables: added once, described once, tried on made-up rows before."""
 
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any, Literal
@@ -12,7 +13,7 @@ from discreet.answer.present.release_json import plain
 from discreet.curator import demo_clinic
 from discreet.curator.curator import Curator
 from discreet.curator.data.data_store import ColumnDeclarations
-from discreet.curator.data.intake import Incoming
+from discreet.curator.data.intake import Incoming, take
 from discreet.errors import InputError
 from discreet.plan.dummy import dummy
 from discreet.plan.kinds import Kind
@@ -21,7 +22,13 @@ from discreet.server.app_state import AppState, app_state_of
 from discreet.server.permissions import Owner
 from discreet.server.privacy_statement import promise
 from discreet.server.routes.public import DummyRowsReply, in_rows
-from discreet.server.table_models import PublicTableBody, StrictBody, TableBody, kinds_of
+from discreet.server.table_models import (
+    PublicTableBody,
+    StrictBody,
+    TableBody,
+    UploadedTable,
+    kinds_of,
+)
 
 router = APIRouter(tags=["owner"])
 
@@ -74,18 +81,33 @@ def add(said: TableBody, request: Request, caller: Owner) -> Added:
         app_state.uploads.kept(said.upload) as path,
     ):
         try:
-            curator.add(said.name, path, **said.facts(kinds_of(path, said)))
+            curator.add(said.name, path, **said.facts(kinds_of(path, said)), **_read_as(said))
         except InputError:
             if again is None or not _was_added(curator, said, path):
                 raise
     return Added(name=said.name, dataset=said.dataset or said.name)
 
 
+def _read_as(said: UploadedTable) -> dict[str, Any]:
+    """How a file is read, and what its owner confirms of it."""
+    confirm = {"confirm": said.confirm} if isinstance(said, TableBody) else {}
+    return {"reading": said.read_reading(), "source_table": said.source_table, **confirm}
+
+
+def _taken(said: UploadedTable, kinds: dict[str, Kind], path: Path) -> Incoming:
+    """The file as it is taken in."""
+    unit, stated = said.unit_column(), said.stated(kinds)
+    if isinstance(said, PublicTableBody):
+        stated = replace(stated, confirm=("kinds",))
+    return take(path, stated, said.read_reading(), said.source_table, name=said.name, unit=unit)
+
+
 def _was_added(curator: Curator, said: TableBody, path: Path) -> bool:
     """Whether the table is there in just these words: then the first reply was lost."""
     if said.name not in curator.datasets().get(said.dataset or said.name, ()):
         return False
-    same = curator.schema.tables[said.name] == _table(said, kinds_of(path, said))
+    kinds = kinds_of(path, said)
+    same = curator.schema.tables[said.name] == _table(said, kinds, _taken(said, kinds, path))
     if said.budget is None or not same:
         return same
     known, budget = curator.budget(said.name), said.budget.read()
@@ -117,11 +139,15 @@ def add_public(said: PublicTableBody, request: Request, caller: Owner) -> Added:
         kinds = kinds_of(path, said)
         columns, spelled = said.read_columns(kinds), dict(said.kinds)
         try:
-            curator.add_public(said.name, path, key=said.key, columns=columns, kinds=spelled)
+            about = {"key": said.key, "columns": columns, "kinds": spelled}
+            curator.add_public(said.name, path, **about, **_read_as(said))
         except InputError:
-            types = ColumnDeclarations(columns, spelled, frozenset(said.key)).types(Incoming(kinds))
+            if again is None:
+                raise
+            known = ColumnDeclarations(columns, spelled, frozenset(said.key))
+            types = known.types(_taken(said, kinds, path))
             made = PublicTable(said.name, types, tuple(said.key))
-            if again is None or curator.schema.tables.get(said.name) != made:
+            if curator.schema.tables.get(said.name) != made:
                 raise
     return Added(name=said.name, dataset=None)
 
@@ -147,17 +173,18 @@ def _made_up(
 ) -> tuple[Curator, pa.Table]:
     """A curator over made-up rows that has the table too."""
     made = app_state.curator.dummy()
-    rows = dummy(Schema({**made.schema.tables, said.name: _table(said, kinds)}))[said.name]
+    table = _table(said, kinds, Incoming(kinds))
+    rows = dummy(Schema({**made.schema.tables, said.name: table}))[said.name]
     made.add(said.name, rows, **said.facts(kinds))
     return made, rows
 
 
-def _table(said: TableBody, kinds: dict[str, Kind]) -> Table:
+def _table(said: TableBody, kinds: dict[str, Kind], incoming: Incoming) -> Table:
     """The table that is described."""
     columns = ColumnDeclarations(said.read_columns(kinds), said.kinds, frozenset(said.required))
     unit = said.read_unit()
     whose = Person(unit) if isinstance(unit, str) else unit
-    return Table(said.name, columns.types(Incoming(kinds)), whose, said.limits.read() or Limits())
+    return Table(said.name, columns.types(incoming), whose, said.limits.read() or Limits())
 
 
 def _tried(made: Curator, said: TableBody) -> Tried:

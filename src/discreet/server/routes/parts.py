@@ -13,7 +13,7 @@ from discreet.server.error_replies import missing
 from discreet.server.permissions import Asker, Owner
 from discreet.server.questions import async_session_of
 from discreet.server.routes.questions import Charge
-from discreet.server.table_models import Name, StrictBody
+from discreet.server.table_models import Name, ReadingBody, StrictBody
 
 router = APIRouter(tags=["parts"])
 
@@ -25,6 +25,7 @@ class PartBody(StrictBody):
     upload: Name
     through: Annotated[dt.date, Field(strict=False)] | None = None
     again: bool = False
+    reading: ReadingBody | None = None
 
 
 class VersionReply(BaseModel):
@@ -57,7 +58,10 @@ def append(said: PartBody, request: Request, caller: Owner) -> VersionReply:
         app_state.work.taken(patience=app_state.settings.patience),
         app_state.uploads.kept(said.upload) as path,
     ):
-        version = curator.append(said.table, path, through=said.through, again=said.again)
+        reading = None if said.reading is None else said.reading.read()
+        version = curator.append(
+            said.table, path, through=said.through, again=said.again, reading=reading
+        )
     return VersionReply(version=version)
 
 
