@@ -17,43 +17,39 @@ def parquet(tmp_path):
     return path
 
 
-def next_step(visitor, name="Next"):
-    assert visitor.complaints() == []
-    visitor.page.get_by_role("button", name=name, exact=True).click()
-
-
-def fill_steps(visitor, path):
+def choose(visitor, path):
     page = visitor.page
     page.get_by_role("button", name="Add a table").click()
-    page.get_by_label("File").set_input_files(path)
-    expect(page.locator("#file-state")).to_contain_text("5 columns")
-    expect(page.get_by_label("Name in questions")).to_have_value("visits_2025")
-    next_step(visitor)
-    page.get_by_label("Column that names the person", exact=True).select_option("patient")
-    next_step(visitor)
-    page.get_by_label("Rows of one person in one group").fill("1")
-    page.get_by_label("Groups of one answer").fill("1")
-    next_step(visitor)
-    page.get_by_label("What is known about city").select_option("a list of values")
-    page.get_by_label("Values, parted by commas").fill('Austin, Haifa, Lagos, "Oslo"')
-    page.get_by_label("What is known about age").select_option("bounds")
-    page.get_by_label("Lowest").fill("0")
-    page.get_by_label("Highest").fill("120")
-    next_step(visitor)
+    page.get_by_label("File", exact=True).set_input_files(path)
+    expect(page.locator("#load-report")).to_be_visible()
 
 
-def test_a_dataset_is_added_in_steps_and_previewed_on_made_up_rows(visit, curator, parquet):
+def test_a_dataset_is_added_by_one_form_and_tried_on_made_up_rows(visit, curator, parquet):
     visitor = visit("owner", path="/data")
     page = visitor.page
-    fill_steps(visitor, parquet)
-    aside = page.locator(".wizard aside")
-    expect(aside).to_contain_text("people, as patient tells them apart")
-    expect(aside).to_contain_text("city: keys, age: bounds")
+    choose(visitor, parquet)
+    expect(page.locator("#load-report")).to_contain_text("300 rows, 5 columns")
+    expect(page.get_by_label("Name in questions")).to_have_value("visits_2025")
+    expect(page.get_by_label("Kind of age")).to_be_disabled()
+    page.get_by_label("Column that names the person", exact=True).select_option("patient")
+    expect(page.locator("#load-report")).to_contain_text("300 people")
+    page.get_by_label("Rows of one person in one group").fill("1")
+    page.get_by_label("Groups of one answer").fill("1")
+    page.get_by_label("What is known about city").select_option("listed values")
+    page.get_by_label("Values, parted by commas, of city").fill('Austin, Haifa, Lagos, "Oslo"')
+    page.get_by_label("What is known about age").select_option("bounds")
+    page.get_by_label("Lowest of age").fill("30")
+    page.get_by_label("Highest of age").fill("120")
+    expect(page.get_by_role("region", name="Columns of the file")).to_contain_text("outside")
+    page.get_by_label("Lowest of age").fill("0")
     page.get_by_label("In all (epsilon)").fill("1")
-    expect(page.locator("#step")).to_contain_text("at most 28 in 100")
-    next_step(visitor, "Look at it")
-    expect(page.locator("#step")).to_contain_text("made up")
+    expect(page.get_by_role("region", name="How much may ever be told?")).to_contain_text(
+        "at most 28 in 100"
+    )
+    assert visitor.complaints() == visitor.violations() == []
+    page.get_by_role("button", name="Try it on made-up rows").click()
     expect(page.locator("#promise")).to_contain_text("differential privacy")
+    expect(page.get_by_role("region", name="Made-up rows").last).to_contain_text("±")
     assert "visits_2025" not in curator.datasets()
     page.get_by_role("button", name="Add the dataset").click()
     expect(page.locator("[data-dataset=visits_2025]")).to_contain_text("100 % of the budget left")
@@ -63,17 +59,47 @@ def test_a_dataset_is_added_in_steps_and_previewed_on_made_up_rows(visit, curato
     assert (told.limits.max_groups, told.limits.max_rows) == (1, 1)
 
 
+MESSY = """patient;city;age;day;cost
+1;Haifa;34;03/04/2025;12,50
+2;Austin;41;13/04/2025;7,25
+3;Haifa;unknown;14/05/2025;1.200,00
+4;Oslo;29;15/05/2025;3,10;extra
+5;Oslo;60;17/05/2025;4,00
+"""
+
+
+def test_a_messy_file_is_reported_asked_about_and_added(visit, curator, tmp_path):
+    path = tmp_path / "stays.csv"
+    path.write_text(MESSY, encoding="utf-8")
+    visitor = visit("owner", path="/data")
+    page = visitor.page
+    choose(visitor, path)
+    page.get_by_role("button", name="Add the dataset").click()
+    expect(page.get_by_role("alert")).to_have_text("Answer the questions about the file first.")
+    page.get_by_role("button", name="leave them out").click()
+    report = page.locator("#load-report")
+    expect(report).to_contain_text("1 line with too few or too many fields is left out.")
+    expect(report).to_contain_text("parted by semicolons")
+    expect(page.get_by_label("Kind of day")).to_have_value("date")
+    expect(page.get_by_label("Kind of cost")).to_have_value("real")
+    expect(page.get_by_label("Kind of age")).to_have_value("text")
+    page.get_by_label("Kind of age").select_option("integer")
+    unread = page.get_by_role("region", name="Columns of the file").get_by_text("1 unreadable")
+    expect(unread).to_be_visible()
+    page.get_by_role("button", name="Use 0 to 2000").click()
+    page.get_by_label("Column that names the person", exact=True).select_option("patient")
+    page.get_by_role("button", name="Add the dataset").click()
+    expect(page.locator("[data-dataset=stays]")).to_be_visible()
+    told = curator.schema.tables["stays"].columns
+    assert [told[name].kind.value for name in ("age", "day", "cost")] == ["integer", "date", "real"]
+
+
 def test_who_is_protected_has_no_default(visit, parquet):
     visitor = visit("owner", path="/data")
     page = visitor.page
-    page.get_by_role("button", name="Add a table").click()
-    next_step(visitor)
-    expect(page.get_by_role("alert")).to_have_text("Choose a file first.")
-    page.get_by_label("File").set_input_files(parquet)
-    expect(page.locator("#file-state")).to_contain_text("5 columns")
-    next_step(visitor)
+    choose(visitor, parquet)
     expect(page.locator("input[name=unit]:checked")).to_have_count(0)
-    next_step(visitor)
+    page.get_by_role("button", name="Add the dataset").click()
     expect(page.get_by_role("alert")).to_have_text("Choose who is protected, and the column.")
 
 
@@ -82,17 +108,11 @@ def test_a_public_table_has_a_key_and_no_budget(visit, curator, tmp_path):
     path.write_text("name,people\nAustin,1000\nOslo,700\n")
     visitor = visit("owner", path="/data")
     page = visitor.page
-    page.get_by_role("button", name="Add a table").click()
-    page.get_by_label("File").set_input_files(path)
-    expect(page.locator("#file-state")).to_contain_text("2 columns")
+    choose(visitor, path)
     page.get_by_label("Whom it is about").select_option("Nobody: a public table to join with")
-    next_step(visitor)
-    next_step(visitor)
-    expect(page.get_by_role("alert")).to_have_text("Choose at least one column.")
+    page.get_by_role("button", name="Add the table").click()
+    expect(page.get_by_role("alert")).to_contain_text("Choose at least one column")
     page.get_by_label("name", exact=True).check()
-    next_step(visitor)
-    page.get_by_label("Kind of people").select_option("integer")
-    next_step(visitor)
     page.get_by_role("button", name="Add the table").click()
     expect(page.get_by_role("heading", name="Public tables")).to_be_visible()
     assert curator.schema.tables["cities"].key == ("name",)
@@ -103,7 +123,7 @@ def test_a_file_that_is_none_is_refused_in_words(visit, tmp_path):
     path.write_bytes(b"not a table")
     page = visit("owner", path="/data").page
     page.get_by_role("button", name="Add a table").click()
-    page.get_by_label("File").set_input_files(path)
+    page.get_by_label("File", exact=True).set_input_files(path)
     expect(page.get_by_role("alert")).to_contain_text("What to do")
 
 

@@ -441,7 +441,7 @@ export function table(label, columns, rows, facts = {}) {
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label },
     h("table", { class: facts.class },
       facts.caption && h("caption", {}, facts.caption),
-      h("thead", {}, h("tr", {}, names.map((name, i) => h("th", { scope: "col", class: classes[i] }, name)))),
+      h("thead", {}, h("tr", {}, names.map((name, i) => h("th", { scope: "col", class: classes[i] === "n" && "n" }, name)))),
       h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell))))));
 }
 
