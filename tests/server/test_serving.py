@@ -105,7 +105,8 @@ def test_workers_share_tokens_charges_and_answers_and_stop_together(tmp_path):
     assert len(answers) == 1  # charged once, and the same bytes ever after
     assert refused == {401}
     assert status in {0, -signal.SIGTERM}
-    for line in server.logs[1:]:
+    assert server.logs[0].startswith("Nobody can sign in")
+    for line in server.logs[2:]:
         assert isinstance(json.loads(line), dict)
         assert not any(text in line for text in (CANARY_TEXT, str(CANARY), "SELECT", owner, ann))
     with dp.Curator(folder) as curator:

@@ -12,8 +12,7 @@ from discreet.cli.rows import tell
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _TLS = """A server for other machines needs encryption, or tokens and answers travel in the open.
 Give --certificate and --key, or put a proxy that does TLS in front of it and say --behind-tls."""
-_NOBODY = """Nobody can sign in yet: no owner has a token that works.
-Make one in another terminal, in the same folder: discreet serve --init"""
+_NOBODY = "Nobody can sign in: no owner has a token that works. Make one: discreet serve --init"
 
 
 @click.command()

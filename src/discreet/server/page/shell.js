@@ -461,6 +461,17 @@ export function field(id, label, { hint, topic, control, ...more } = {}) {
     input, hint && h("p", { class: "hint", id: `${id}-hint` }, hint));
 }
 
+/** What orders make, in words, by their kind. */
+export const ORDERS = {
+  query: "Question",
+  stream: "Standing question",
+  synthesis: "Synthetic table",
+  fit: "Fitted model",
+  release: "Census release",
+  online: "Online queries",
+  participation: "Who takes part",
+};
+
 /* --- numbers and times -------------------------------------------------------------------------- */
 
 const digits = (places) => new Intl.NumberFormat("en", { maximumSignificantDigits: places });

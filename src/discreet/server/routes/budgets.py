@@ -38,7 +38,7 @@ class Odds(BaseModel):
 class AccountReply(BaseModel):
     """An account; `exact` is its row in the ledger, in whole units.
 
-    Owners are told the `members` of groups and links.
+    Owners and auditors are told the `members` of groups and links.
     """
 
     holder: HolderReply
@@ -60,6 +60,7 @@ class SpentReply(BaseModel):
     id: int
     time: str
     analyst: str | None
+    kind: str
     sql: str | None
     cost: float
     spent_after: float
@@ -100,7 +101,7 @@ def budget(dataset: str, request: Request, caller: Member) -> JSONResponse:
     members = {
         one.holder: sorted(member.name for member in ledger.members(one.holder))
         for one in window.accounts()
-        if caller.role == "owner" and one.holder.kind in ("group", "link")
+        if caller.role != "analyst" and one.holder.kind in ("group", "link")
     }
     inside = [
         one
@@ -136,6 +137,7 @@ def _history(
                 "id": one.sequence,
                 "time": one.time,
                 "analyst": one.order.analyst if theirs else None,
+                "kind": one.order.kind,
                 "sql": one.order.asked if theirs else None,
                 "cost": cost / UNITS,
                 "spent_after": after / UNITS,

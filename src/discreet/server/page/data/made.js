@@ -1,16 +1,10 @@
 // What was made from a dataset besides answers: synthetic tables, fitted models, census releases, online epochs.
-import { api, h, number, put, table, when } from "/static/shell.js";
+import { api, h, number, ORDERS, put, table, when } from "/static/shell.js";
 
-const KINDS = {
-  synthesis: "Synthetic table",
-  fit: "Fitted model",
-  release: "Census release",
-  online: "Online queries",
-  participation: "Who takes part",
-};
+const KINDS = Object.keys(ORDERS).filter((kind) => !["query", "stream"].includes(kind));
 
 export async function drawMade(panel, { name }) {
-  const all = await api(`/v1/releases?limit=200&${Object.keys(KINDS).map((kind) => `kind=${kind}`).join("&")}`);
+  const all = await api(`/v1/releases?limit=200&${KINDS.map((kind) => `kind=${kind}`).join("&")}`);
   const found = all.filter((one) => one.dataset === name);
   put(panel,
     found.length
@@ -20,7 +14,7 @@ export async function drawMade(panel, { name }) {
 }
 
 const row = ({ id, kind, time, analyst, epsilon, released, failed }) => [
-  KINDS[kind],
+  ORDERS[kind] ?? kind,
   when(time),
   analyst,
   `epsilon ${number(epsilon)}`,
