@@ -171,9 +171,10 @@ def pocket(page: Page, url: str, owner: str) -> None:
     shoot(page, "ask-phone", at="body")
     confirm(page)
     shoot(page, "answer-phone", at="#answer")
-    page.goto(f"{url}/budget")
-    page.locator(".burn").first.wait_for()
-    shoot(page, "budget-phone", at="body")
+    for name in ("budget", "data", "ledger"):
+        page.goto(f"{url}/{name}")
+        page.locator(PAGES[name]).first.wait_for()
+        shoot(page, f"{name}-phone", at="body")
 
 
 def _page(browser: Browser, look: str, how: dict[str, Any]) -> Page:

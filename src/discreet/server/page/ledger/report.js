@@ -22,7 +22,7 @@ async function all() {
 
 const amount = ({ cap, cap_epsilon, cap_delta, measure }) =>
   cap_epsilon
-    ? `epsilon ${number(cap_epsilon)}${cap_delta ? `, delta ${number(cap_delta)}` : ""}`
+    ? `epsilon ${number(cap_epsilon)}${cap_delta ? `, delta ${number(cap_delta)}` : ""}${cap === null ? " for each person" : ""}`
     : cap === null ? "no limit" : `${number(cap)} ${measure}`;
 
 const sheet = (checked, accounts, entries, me) => [
