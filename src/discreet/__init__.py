@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from discreet.answer.plan.accuracy import Accuracy
     from discreet.curator.budget import Budget
     from discreet.curator.census_plan import releases
+    from discreet.curator.data.intake import describe
     from discreet.curator.opening import Curator
+    from discreet.engines.reading import Reading
     from discreet.errors import (
         AccessError,
         BudgetError,
@@ -89,7 +91,9 @@ _HOMES = {
     "mechanisms.reusable_holdout": ["ReusableHoldout"],
     "curator.budget": ["Budget"],
     "curator.census_plan": ["releases"],
+    "curator.data.intake": ["describe"],
     "curator.opening": ["Curator"],
+    "engines.reading": ["Reading"],
     "plan.answer_builder": ["over"],
     "plan.builder": [
         *("col", "correlation", "count", "count_distinct", "count_people", "covariance", "mean"),
@@ -146,6 +150,7 @@ __all__ = [
     "Quantile",
     "QueryRefused",
     "RandomizedResponse",
+    "Reading",
     "ReusableHoldout",
     "ServiceError",
     "SmoothMedian",
@@ -164,6 +169,7 @@ __all__ = [
     "count_people",
     "covariance",
     "descending",
+    "describe",
     "first",
     "lag",
     "maximum",

@@ -58,6 +58,7 @@ EXPECTED = {
     ("GET", "/v1/parts/{dataset}"): ASKERS,
     ("POST", "/v1/public-tables"): OWNERS,
     ("POST", "/v1/preview"): OWNERS,
+    ("POST", "/v1/demo"): OWNERS,
     ("GET", "/v1/ledger"): READERS,
     ("POST", "/v1/ledger/verify"): READERS,
     ("GET", "/v1/ledger/export"): READERS,
@@ -84,6 +85,8 @@ EXPECTED = {
     ("GET", "/ledger"): EVERYBODY,
     ("GET", "/lab"): EVERYBODY,
     ("GET", "/dossier"): EVERYBODY,
+    ("GET", "/help"): EVERYBODY,
+    ("GET", "/statement"): EVERYBODY,
     ("GET", "/favicon.ico"): EVERYBODY,
     ("GET", "/static/{path}"): EVERYBODY,
 }

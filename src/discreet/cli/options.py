@@ -1,5 +1,6 @@
 """Options that several commands share, and how their values are read."""
 
+import csv
 import datetime as dt
 import sys
 from collections.abc import Callable
@@ -156,6 +157,62 @@ def price_options(command: F) -> F:
     for option in options:
         priced = option(priced)
     return priced
+
+
+_READING: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
+    (("--header/--no-header",), {"default": None, "help": "Does the first line name the columns?"}),
+    (("--names",), {"metavar": "LIST", "help": "Names of the columns, separated by commas."}),
+    (("--delimiter",), {"help": "What parts the fields of a line: , ; | or tab."}),
+    (("--encoding",), {"help": "utf-8, cp1252, latin-1, utf-16, ..."}),
+    (("--decimal",), {"type": click.Choice([".", ","]), "help": "The decimal mark."}),
+    (("--thousands",), {"help": "What groups thousands: 1,234 has a comma."}),
+    (
+        ("--day-first/--month-first", "day_first"),
+        {"default": None, "help": "Is 03/04/2024 in April, or in March?"},
+    ),
+    (
+        ("--date-format", "dates"),
+        {"type": (str, str), "multiple": True, "metavar": "COLUMN FORMAT", "help": "%d/%m/%Y"},
+    ),
+    (("--null", "nulls"), {"multiple": True, "metavar": "WORD", "help": "A word for NULL."}),
+    (("--no-null",), {"is_flag": True, "help": "NA and N/A in columns of text are texts."}),
+    (("--true",), {"multiple": True, "metavar": "WORD", "help": "A further word for true."}),
+    (("--false",), {"multiple": True, "metavar": "WORD", "help": "A further word for false."}),
+    (
+        ("--unreadable",),
+        {
+            "type": click.Choice(["refuse", "null"]),
+            "default": "refuse",
+            "help": "What to do with values that cannot be read  [default: refuse]",
+        },
+    ),
+)
+
+
+def reading_options(command: F) -> F:
+    """How the texts of a file are read; the command gets a `reading`."""
+
+    @wraps(command)
+    def read(*, no_null: bool, names: str | None, **said: Any) -> Any:
+        from discreet.engines.reading import Reading  # noqa: PLC0415 - heavy room
+
+        fields = {key: said.pop(key) for key in _READING_FIELDS}
+        fields["dates"] = dict(fields["dates"])
+        fields["nulls"] = () if no_null else fields["nulls"] or None
+        fields["delimiter"] = {"tab": "\t", "\\t": "\t"}.get(*2 * (fields["delimiter"],))
+        listed = None if names is None else tuple(next(csv.reader([names]), ()))
+        return command(reading=Reading(names=listed, **fields), **said)
+
+    options = cast("F", read)
+    for names, facts in reversed(_READING):
+        options = click.option(*names, **facts)(options)
+    return options
+
+
+_READING_FIELDS = (
+    *("header", "delimiter", "encoding", "decimal", "thousands", "day_first", "dates", "nulls"),
+    *("true", "false", "unreadable"),
+)
 
 
 def shape_options(command: F) -> F:

@@ -12,6 +12,7 @@ from discreet.cli.rows import tell
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _TLS = """A server for other machines needs encryption, or tokens and answers travel in the open.
 Give --certificate and --key, or put a proxy that does TLS in front of it and say --behind-tls."""
+_NOBODY = "Nobody can sign in: no owner has a token that works. Make one: discreet serve --init"
 
 
 @click.command()
@@ -97,6 +98,7 @@ def serve(
     if init:
         token = _first_token(folder)
         tell(token, {"token": token})
+        click.echo(f"Next: discreet serve, and open {_url(host, port)}/#{token}", err=True)
         return
     if not (is_local(host) or behind_tls or (certificate and key)):
         raise click.UsageError(_TLS)
@@ -104,7 +106,9 @@ def serve(
     settings = Settings(
         hosts=(*LOOPBACK, *names), quantum=quantum, grace=grace, upload_limit=upload_limit
     )
-    url = f"{'https' if certificate else 'http'}://{host}:{port}"
+    url = _url(host, port, "https" if certificate else "http")
+    if not _has_owner(folder):
+        click.echo(_NOBODY, err=True)
     click.echo(f"Serving {folder} at {url} (stop with Ctrl-C)", err=True)
     if shape() != "text":
         tell("", {"curator": str(folder), "url": url})
@@ -127,6 +131,21 @@ def _first_token(folder: Path) -> str:
         curator.ledger.record("token made", by="owner", facts=made.token.said)
         store.close()
     return made.text
+
+
+def _has_owner(folder: Path) -> bool:
+    from discreet.server import tokens  # noqa: PLC0415 - heavy room
+    from discreet.server.access import FILE, AccessStore  # noqa: PLC0415 - heavy room
+
+    store = AccessStore(folder / FILE)
+    try:
+        return tokens.has_owner(store)
+    finally:
+        store.close()
+
+
+def _url(host: str, port: int, scheme: str = "http") -> str:
+    return f"{scheme}://{host}:{port}"
 
 
 def is_local(host: str) -> bool:

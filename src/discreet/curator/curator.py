@@ -30,6 +30,7 @@ from discreet.curator.census_runs import CensusRuns, PublishedTables
 from discreet.curator.data.data_store import ColumnDeclarations, DataStore, unknown
 from discreet.curator.data.folder import Folder, is_curator, open_folder
 from discreet.curator.data.intake import Incoming
+from discreet.curator.data.load_report import confirmed
 from discreet.curator.data.registry import Part, Registration, Registry
 from discreet.curator.jobs import Jobs
 from discreet.curator.ledger import accounts
@@ -57,6 +58,7 @@ from discreet.curator.roles import AnalystView, Auditor
 from discreet.curator.stored_orders import StoredOrder
 from discreet.curator.streams import Streams
 from discreet.curator.training_orders import TrainingRuns, training_spec
+from discreet.engines.reading import Reading
 from discreet.errors import InputError, LedgerError, QueryRefused
 from discreet.plan import canonical
 from discreet.plan.dummy import ROWS, dummy
@@ -218,17 +220,22 @@ class Curator(QuestionInterface):
         source_table: str | None = None,
         max_table_rows: int | None = None,
         version_label: str | None = None,
+        reading: Reading | Mapping[str, Any] | None = None,
+        confirm: str | Collection[str] = (),
     ) -> None:
         """Add a private table: a new dataset with a budget, or one more table of a `dataset`.
 
         `source` is a file, a frame, or the address of a server that keeps the table
-        (postgresql://host/database, sc://host:15002, or a SparkSession).
+        (postgresql://host/database, sc://host:15002, or a SparkSession). `describe` reports what
+        would be kept, lost and asked.
 
         `unit` is the column that names the person, a key path, or EachRow(). `columns` says what is
         known of columns, `kinds` of which kind they are where a CSV file cannot tell; `required`
-        lists columns that are never NULL. `source_table` is the table to read in a DuckDB file or
-        on a server. `version_label` stands for the rows that a server has, which are known by a
-        digest otherwise: whoever states one promises that they do not change under it.
+        lists columns that are never NULL. `reading` says how texts are read. What `describe`
+        proposes from the data is used where you `confirm` that it is public knowledge: "kinds",
+        names of columns, or "all". `source_table` is the table or sheet to read.
+        `version_label` stands for the rows that a server has, which are known by a digest
+        otherwise: whoever states one promises that they do not change under it.
         `max_table_rows` is a public bound on the rows of the table, which estimates of time rest
         on; without one it is the next power of ten, 10,000 at least.
         """
@@ -242,9 +249,14 @@ class Curator(QuestionInterface):
             self._known(dataset)
         about_table(unit, limits, columns)
         said = ColumnDeclarations(
-            columns or {}, kinds or {}, frozenset(several(required, "required columns"))
+            columns or {},
+            kinds or {},
+            frozenset(several(required, "required columns")),
+            Reading.from_dict(reading),
+            confirmed(confirm),
         )
-        incoming = self._data_store.look(name, source, said, source_table)
+        column = unit if isinstance(unit, str) else getattr(unit, "column", None)
+        incoming = self._data_store.look(name, source, said, source_table, column)
         whose = Person(unit) if isinstance(unit, str) else unit
         table = Table(name, said.types(incoming), whose, limits or Limits())
         own = isinstance(budget, Budget) and budget.is_per_person
@@ -268,12 +280,14 @@ class Curator(QuestionInterface):
         through: dt.date | None = None,
         again: bool = False,
         max_table_rows: int | None = None,
+        reading: Reading | Mapping[str, Any] | None = None,
     ) -> int:
         """Add rows to a private table; the version of its dataset that begins with them.
 
         Rows of known people fall under the accounts they have: no budget grows. `through` says that
         rows up to that day, and the day itself, are complete: standing questions go on. Rows that
-        were appended before are refused unless they are to count `again`.
+        were appended before are refused unless they are to count `again`. Texts are read as those
+        that were added, unless a `reading` says otherwise.
         """
         if through is not None:
             expect(through, dt.date, "through", fix="pass the last complete day: date(2026, 1, 31)")
@@ -286,8 +300,9 @@ class Curator(QuestionInterface):
             facts = {**one.part_said(part), **said}
             return self._ledger.record("appended", by=self._by, facts=facts).sequence
 
+        read = None if reading is None else Reading.from_dict(reading)
         return self._data_store.append(
-            name, rows, settle, again=again, max_table_rows=max_table_rows
+            name, rows, settle, again=again, max_table_rows=max_table_rows, reading=read
         )
 
     def version(self, dataset: str) -> int:
@@ -315,11 +330,16 @@ class Curator(QuestionInterface):
         columns: Mapping[str, Bounds | Keys] | None = None,
         kinds: Mapping[str, Kind | str] | None = None,
         source_table: str | None = None,
+        reading: Reading | Mapping[str, Any] | None = None,
     ) -> None:
-        """Add a table that belongs to nobody; its key must be unique."""
+        """Add a table that belongs to nobody; its key must be unique.
+
+        Its values are public, so what they look like is confirmed by adding it.
+        """
         keys = (key,) if isinstance(key, str) else tuple(several(key, "keys"))
         about_columns(columns)
-        said = ColumnDeclarations(columns or {}, kinds or {}, frozenset(keys))
+        read = Reading.from_dict(reading)
+        said = ColumnDeclarations(columns or {}, kinds or {}, frozenset(keys), read, ("kinds",))
         incoming = self._data_store.look(name, source, said, source_table)
         table = PublicTable(name, said.types(incoming), keys)
         self._data_store.add(table, incoming, None, self._record)
