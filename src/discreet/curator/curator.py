@@ -11,6 +11,7 @@ import datetime as dt
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -27,7 +28,7 @@ from discreet.curator.budget import Budget
 from discreet.curator.canonical_json import named
 from discreet.curator.census_plan import CensusPlan
 from discreet.curator.census_runs import CensusRuns, PublishedTables
-from discreet.curator.data.data_store import ColumnDeclarations, DataStore, unknown
+from discreet.curator.data.data_store import ColumnDeclarations, DataStore, the_one, unknown
 from discreet.curator.data.folder import Folder, is_curator, open_folder
 from discreet.curator.data.intake import Incoming
 from discreet.curator.data.registry import Part, Registration, Registry
@@ -483,16 +484,22 @@ class Curator(QuestionInterface):
             made._data_store.add(schema.tables[name], incoming, whose.get(name), made._record)  # noqa: SLF001 - of the same class
         return made
 
-    def budget(self, dataset: str, *, analyst: str | None = None) -> Account:
-        """What a dataset, or an analyst within it, may spend, has spent, and has left."""
-        return self._ledger.account(accounts.spender(self._known(dataset), analyst))
+    def budget(self, dataset: str | None = None, *, analyst: str | None = None) -> Account:
+        """What a dataset, or an analyst within it, may spend, has spent, and has left.
+
+        Where there is one dataset, it need not be named.
+        """
+        name = the_one("dataset", self.datasets()) if dataset is None else self._known(dataset)
+        return self._ledger.account(accounts.spender(name, analyst))
 
     # --- questions ------------------------------------------------------------------------------
 
     def _answer(
         self, question: str | Query, terms: Terms, analyst: str | None, request: str | None
     ) -> Release:
-        return as_table(self._answered(self._offer(question, terms, analyst), request))
+        offer = self._offer(question, terms, analyst)
+        told, order = as_table(self._answered(offer, request)), offer.order()
+        return replace(told, share=accounts.budget_share(offer.at.touched, order.prices))
 
     def _remeasure(self, question: str | Query, terms: Terms, analyst: str | None) -> Release:
         offer = self._offer(question, terms, analyst)

@@ -149,7 +149,7 @@ class AnalystView:
         """Made-up rows with the same tables, to try questions on."""
         return self.curator.dummy(rows)
 
-    def budget(self, dataset: str) -> Account:
+    def budget(self, dataset: str | None = None) -> Account:
         """What this analyst may spend, has spent, and has left."""
         return self.curator.budget(dataset, analyst=self.analyst)
 

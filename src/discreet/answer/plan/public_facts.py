@@ -8,6 +8,7 @@ from discreet.answer.estimate.selection_bias import REMARK, picks
 from discreet.answer.present.number_text import counted
 from discreet.plan.calendar import moment
 from discreet.plan.kinds import Kind, Range
+from discreet.plan.outside import missing_rows
 from discreet.plan.query import (
     AggregateFunction,
     Query,
@@ -102,9 +103,11 @@ def range_words(bounds: Range, kind: Kind) -> str:
 
 
 def left_out(query: Query) -> list[str]:
-    """Which rows of one person do not count, so that the answer is not quite what was asked."""
+    """Which rows do not count, so that the answer is not quite what was asked."""
     parts = questions_in(query)
-    said = (one for part in parts for one in (*_joined(part), *_counted_rows(part)))
+    said = (
+        one for part in parts for one in (*_joined(part), *_counted_rows(part), *missing_rows(part))
+    )
     return list(dict.fromkeys(said))
 
 

@@ -80,12 +80,8 @@ def _groups(part: "ExplainedSet") -> list[str]:
         ]
     if not part.keys:
         return [_item("groups", "one, of all rows")]
-    return [
-        _item(
-            "groups", f"{part.groups:,}, all public: each is answered, also where nobody is in it"
-        ),
-        _item("", "rows with other keys are left out"),
-    ]
+    how = f"{part.groups:,}, all public: each is answered, also where nobody is in it"
+    return [_item("groups", how)]
 
 
 _UNLESS = "(unless people are too few to be seen for that: then a limit is a guess, and it says so)"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from discreet.answer.plan.limits import ALLOWED
-from discreet.answer.present.number_text import columns, cost, half, number, pad, plain
+from discreet.answer.present.number_text import columns, cost, half, number, pad, percent, plain
 
 if TYPE_CHECKING:
     from discreet.answer.present.release import Release
@@ -52,6 +52,8 @@ def price_line(release: "Release") -> str:
     price = f"price: epsilon {cost(release.price.epsilon)}"
     if release.price.delta:
         price += f", delta {cost(release.price.delta)}"
+    if release.share is not None:
+        price += f" ({percent(release.share)} of the budget)"
     unit = "one person" if release.facts is None else release.facts.unit
     return f"{price}; protects {unit} ({release.guarantee.neighbours.value})"
 
