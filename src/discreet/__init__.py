@@ -195,5 +195,12 @@ def __getattr__(name: str) -> object:
     return found
 
 
+def load_ipython_extension(shell: object) -> None:
+    """What `%load_ext discreet` calls: cells that begin with %%discreet hold SQL."""
+    from discreet.notebook import load  # noqa: PLC0415 - for notebooks
+
+    load(shell)
+
+
 def __dir__() -> list[str]:
     return sorted(__all__)

@@ -18,6 +18,7 @@ from tempfile import mkdtemp
 from typing import Any, ClassVar, Final, Self
 from weakref import finalize
 
+from discreet import html_view
 from discreet.answer.plan.explain import Explanation
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release, as_table
@@ -56,7 +57,7 @@ from discreet.curator.remeasure import explain_offer, merge, told_before
 from discreet.curator.roles import AnalystView, Auditor
 from discreet.curator.stored_orders import StoredOrder
 from discreet.curator.streams import Streams
-from discreet.errors import InputError, LedgerError, QueryRefused
+from discreet.errors import DiscreetError, InputError, LedgerError, QueryRefused
 from discreet.plan import canonical
 from discreet.plan.dummy import ROWS, dummy
 from discreet.plan.kinds import Kind
@@ -491,6 +492,18 @@ class Curator(QuestionInterface):
         """
         name = the_one("dataset", self.datasets()) if dataset is None else self._known(dataset)
         return self._ledger.account(accounts.spender(name, analyst))
+
+    def _repr_html_(self) -> str:
+        known = self.datasets().items()
+        rows = [(name, ", ".join(tables), self._left(name)) for name, tables in known]
+        return html_view.framed(html_view.table(["dataset", "tables", "budget"], rows))
+
+    def _left(self, dataset: str) -> str:
+        """What is said of a budget, where whoever looks may know it."""
+        try:
+            return repr(self.budget(dataset)).partition(": ")[2]
+        except DiscreetError:
+            return ""
 
     # --- questions ------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from discreet.errors import InputError
+from discreet.html_view import framed, note, table
 from discreet.plan.constants import literal, member, number, odd
 from discreet.plan.expressions import (
     Call,
@@ -32,6 +33,7 @@ from discreet.plan.expressions import (
 from discreet.plan.kinds import Kind, Value
 from discreet.plan.listed_literals import check_listed
 from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey, summary_of
+from discreet.plan.reads import mentions
 from discreet.plan.relations import (
     FilterRows,
     JoinPerson,
@@ -44,6 +46,7 @@ from discreet.plan.relations import (
     Relation,
     Union,
     columns_of,
+    tables_of,
 )
 from discreet.plan.schema import Limits
 from discreet.plan.summaries import (
@@ -537,6 +540,13 @@ class Question:
         """The plan."""
         return self.plan
 
+    def _repr_html_(self) -> str:
+        asked = [(one.name, one.measure.value, _read_by(one)) for one in self.plan.aggregates]
+        by = ", ".join(key.name for key in self.plan.keys) or "all rows"
+        of = ", ".join(table.name for table in tables_of(self.plan.relation))
+        told = "not asked yet: .explain(epsilon=...) is free, .release(epsilon=...) is charged"
+        return framed(note(f"of {of}, by {by}"), table(["column", "what", "of"], asked), note(told))
+
     def having(self, condition: Expr) -> "Question":
         """Show only groups for which a condition on released numbers is true."""
         return replace(self, plan=replace(self.plan, having=condition_of(condition)))
@@ -569,6 +579,12 @@ class Question:
         from discreet.plan.answer_program import Program  # noqa: PLC0415
 
         return AnswerFrame(Program.of(self.plan), self.ask)
+
+
+def _read_by(aggregate: Aggregate) -> str:
+    """The columns that an aggregate is computed from."""
+    parts = [*aggregate.arguments, *([] if aggregate.where is None else [aggregate.where])]
+    return ", ".join(sorted(set().union(*map(mentions, parts)))) or "rows"
 
 
 def asker_of(ask: Asker | None) -> Asker:

@@ -16,7 +16,7 @@ from discreet.answer.plan.public_facts import PublicFacts, facts_of
 from discreet.answer.plan.set_plan import ROWS, SetPlan, amount_for
 from discreet.answer.plan.sql_statements import SetStatements
 from discreet.answer.plan.thresholded_count import ThresholdedCount
-from discreet.answer.present.explanation_text import render_explanation
+from discreet.answer.present.explanation_text import explanation_page, render_explanation
 from discreet.answer.present.number_text import cost, counted
 from discreet.answer.present.release import Release
 from discreet.plan.bounding import (
@@ -133,6 +133,9 @@ class Explanation:
 
     def __repr__(self) -> str:
         return render_explanation(self)
+
+    def _repr_html_(self) -> str:
+        return explanation_page(self)
 
 
 def explain(

@@ -10,12 +10,12 @@ from discreet.answer.present.number_text import columns, cost, half, number, pad
 if TYPE_CHECKING:
     from discreet.answer.present.release import Release
 
-_ROWS = 10
+_ROWS = 200
 _SIGN = "\N{PLUS-MINUS SIGN}"
 
 
 def render_text(release: "Release") -> str:
-    """The first rows, each number with its half-width, and what it cost."""
+    """All rows, as far as people read them, each number with its half-width, and what it cost."""
     shown = release.table.slice(0, _ROWS)
     blocks = [_block(release, name, shown) for name in shown.column_names]
     lines = ["  ".join(cells).rstrip() for cells in zip(*blocks, strict=True)]

@@ -19,6 +19,7 @@ from discreet.answer.present.number_text import percent
 from discreet.curator.canonical_json import canonical, digest, named
 from discreet.curator.ledger.amounts import cap_units, read_units, write_units
 from discreet.errors import BudgetError, InputError, InvariantBroken
+from discreet.html_view import framed, note, share_bar
 from discreet.privacy.budgets.charges import (
     EPSILON,
     MU_SQUARED,
@@ -231,6 +232,9 @@ class Account:
             f"{self.holder}: {percent(self.share(self.total))} of {most} is spent; "
             f"the largest epsilon that still fits is {self.largest_epsilon:.3g}"
         )
+
+    def _repr_html_(self) -> str:
+        return framed(note(self), share_bar(self.share(self.total)) if self.cap else "")
 
     def counts_like(self, other: "Account | Charge") -> bool:
         """Whether amounts of both may be added."""
