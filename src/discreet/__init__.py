@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from discreet import attacks as attacks
     from discreet import lab as lab
     from discreet import learn as learn
     from discreet import local as local
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
         Odometer,
         Plan,
         Pure,
+        Shuffled,
         Subsampled,
         advanced_epsilon,
         basic_epsilon,
@@ -111,8 +113,16 @@ _HOMES = {
         *("TopK", "TreeCount"),
     ],
     "privacy": [
-        *("Approximate", "Filter", "GDP", "Neighbours", "Odometer", "Plan", "Pure", "Subsampled"),
-        *("ZCDP", "advanced_epsilon", "basic_epsilon", "calibrate", "compose", "optimal_epsilon"),
+        *("Approximate", "Filter", "GDP", "Neighbours", "Odometer", "Plan", "Pure", "Shuffled"),
+        *(
+            "Subsampled",
+            "ZCDP",
+            "advanced_epsilon",
+            "basic_epsilon",
+            "calibrate",
+            "compose",
+            "optimal_epsilon",
+        ),
     ],
 }
 _HOME = {name: room for room, names in _HOMES.items() for name in names}
@@ -153,6 +163,7 @@ __all__ = [
     "Reading",
     "ReusableHoldout",
     "ServiceError",
+    "Shuffled",
     "SmoothMedian",
     "SparseVector",
     "Subsampled",
@@ -188,7 +199,7 @@ __all__ = [
 ]
 
 
-_PACKAGES = frozenset({"lab", "learn", "local", "workload"})
+_PACKAGES = frozenset({"attacks", "lab", "learn", "local", "workload"})
 """Packages that are imported when first named, such as `dp.local.Rappor`."""
 
 
@@ -200,6 +211,13 @@ def __getattr__(name: str) -> object:
     found = getattr(import_module(f"discreet.{_HOME[name]}"), name)
     globals()[name] = found
     return found
+
+
+def load_ipython_extension(shell: object) -> None:
+    """What `%load_ext discreet` calls: cells that begin with %%discreet hold SQL."""
+    from discreet.notebook import load  # noqa: PLC0415 - for notebooks
+
+    load(shell)
 
 
 def __dir__() -> list[str]:
