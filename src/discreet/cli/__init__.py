@@ -25,7 +25,7 @@ from discreet.errors import (
 )
 
 _COMMANDS = (
-    *("demo", "init", "add", "append", "describe", "query", "explain", "order", "budget"),
+    *("demo", "init", "add", "append", "retire", "describe", "query", "explain", "order", "budget"),
     *("ledger", "serve", "witness", "synth", "release", "online", "watch", "attack", "audit"),
 )
 

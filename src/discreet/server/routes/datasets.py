@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from fastapi import APIRouter, Request
@@ -16,10 +16,18 @@ from discreet.plan.dummy import dummy
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Limits, Person, PublicTable, Schema, Table
 from discreet.server.app_state import AppState, app_state_of
+from discreet.server.error_replies import missing
 from discreet.server.permissions import Owner
 from discreet.server.privacy_statement import promise
 from discreet.server.routes.public import DummyRowsReply, in_rows
-from discreet.server.table_models import PublicTableBody, TableBody, UploadedTable, kinds_of
+from discreet.server.table_models import (
+    Name,
+    PublicTableBody,
+    StrictBody,
+    TableBody,
+    UploadedTable,
+    kinds_of,
+)
 
 router = APIRouter(tags=["owner"])
 
@@ -93,6 +101,29 @@ def _was_added(curator: Curator, said: TableBody, path: Path) -> bool:
     known, budget = curator.budget(said.name), said.budget.read()
     cap = budget.cap(curator.neighbours, *([known.limit] if known.limit else []))
     return known.is_under(cap, per_person=budget.is_per_person)
+
+
+class RetireBody(StrictBody):
+    """Why a dataset ends."""
+
+    reason: Name
+
+
+class Retired(BaseModel):
+    """A dataset of which nothing new is asked."""
+
+    dataset: str
+    retired: Literal[True] = True
+
+
+@router.post("/datasets/{dataset:path}/retire")
+def retire(dataset: str, said: RetireBody, request: Request, caller: Owner) -> Retired:
+    """End a dataset for ever: its account and its answers stay, its name is never used again."""
+    curator = app_state_of(request).curator.as_owner(caller.name)
+    if dataset not in curator.datasets():
+        raise missing("dataset of this name")
+    curator.retire(dataset, reason=said.reason)
+    return Retired(dataset=dataset)
 
 
 @router.post("/public-tables", status_code=201)
