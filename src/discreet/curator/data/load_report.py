@@ -210,7 +210,9 @@ def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) ->
     if propose or stated.confirm:
         known = _proposals(source, wanted, counts, reading, {*stated.columns, unit})
     if reading.is_strict:
-        questions += _unreadable(counts, kinds, source.skipped[0])
+        asked = {question.column for question in questions}
+        open_ = {name: one for name, one in counts.items() if name not in asked}
+        questions += _unreadable(open_, kinds, source.skipped[0])
     columns = tuple(
         ColumnReport(
             name,
