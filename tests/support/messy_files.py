@@ -22,7 +22,7 @@ class MessyFile:
     content: bytes
     column: str
     kind: str
-    values: list[Any]
+    holds: list[Any]
     asks: tuple[str, ...] = ()
     answers: dict[str, Any] = field(default_factory=dict)
     flags: tuple[str, ...] = ()

@@ -78,7 +78,9 @@ def _describe_file(file: Path, *, as_yaml: bool, **said: Any) -> None:
         click.echo(write_declarations(found, file.name.partition(".")[0], str(file)), nl=False)
         return
     facts = found.to_dict()
-    rows = [{**one, "column": one["name"], "known": _json(one["known"])} for one in facts["columns"]]
+    rows = [
+        {**one, "column": one["name"], "known": _json(one["known"])} for one in facts["columns"]
+    ]
     show(facts, lambda: plain(repr(found)), rows=rows, names=_REPORTED)
 
 

@@ -207,9 +207,11 @@ def _changed(draft: Draft, report: "LoadReport", line: str, *, asks_unit: bool) 
         case ["unit", column] if asks_unit:
             return replace(draft, unit=_column(column, report), each_row=False)
         case [("epsilon" | "delta") as what, text]:
-            return replace(draft, **{what: _amount(text, below=1 if what == "delta" else None)})
+            amount: dict[str, Any] = {what: _amount(text, below=1 if what == "delta" else None)}
+            return replace(draft, **amount)
         case [("max_rows" | "max_groups") as what, text]:
-            return replace(draft, **{what: None if text == "any" else _count(text)})
+            limit: dict[str, Any] = {what: None if text == "any" else _count(text)}
+            return replace(draft, **limit)
         case ["read", name, *values]:
             return _read_as(draft, {name: _reading_value(name, values)})
         case [column, ("kind" | "bounds" | "keys" | "nothing" | "required") as what, *rest]:

@@ -141,7 +141,7 @@ def connected(
     import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
 
     try:
-        with duckdb.connect(path, read_only=read_only, config=config) as connection:
+        with duckdb.connect(path, read_only=read_only, config=dict(config)) as connection:
             yield connection
     except duckdb.Error:
         raise EngineError(

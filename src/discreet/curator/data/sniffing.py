@@ -135,8 +135,8 @@ def _guess_column(
     if (pattern := found.reading.dates.get(name)) is not None:
         kind = Kind.TIMESTAMP if "%H" in pattern else Kind.DATE
     elif texts:
-        for native, pattern in _NATIVE.items():
-            if _share(texts, pattern.fullmatch) >= _SHARE:
+        for native, regex in _NATIVE.items():
+            if _share(texts, regex.fullmatch) >= _SHARE:
                 kind = native
         if kind is Kind.TEXT and _is_truth(texts, found.reading):
             kind = Kind.BOOLEAN
@@ -305,8 +305,10 @@ def _ask_absent(columns: Mapping[str, Mapping[str, int]], found: Guess) -> None:
         seen = [word for word in ABSENT if word in {text.strip() for text in texts}]
         if seen and found.kinds[name] is Kind.TEXT:
             asked = f"Does {' or '.join(seen)} in {name} stand for NULL, or for itself?"
-            answers = (("NULL", {"nulls": seen}), ("itself", {"nulls": []}))
-            found.questions.append(Question("nulls", asked, name, answers))
+            answers = [
+                (label, {"nulls": words}) for label, words in (("NULL", seen), ("itself", []))
+            ]
+            found.questions.append(Question("nulls", asked, name, tuple(answers)))
 
 
 def is_record(first: list[str], columns: Mapping[str, Mapping[str, int]]) -> bool:

@@ -138,8 +138,8 @@ def add_public(said: PublicTableBody, request: Request, caller: Owner) -> Added:
         kinds = kinds_of(path, said)
         columns, spelled = said.read_columns(kinds), dict(said.kinds)
         try:
-            about = {"key": said.key, "columns": columns, "kinds": spelled}
-            curator.add_public(said.name, path, **about, **_read_as(said))
+            about = {"columns": columns, "kinds": spelled, **_read_as(said)}
+            curator.add_public(said.name, path, key=said.key, **about)
         except InputError:
             if again is None:
                 raise

@@ -12,8 +12,8 @@ import discreet as dp
 from clinic_curator import COUNT, add_visits, spent
 from discreet.curator.data.intake import take
 from discreet.curator.data.load_report import Stated, kind_stated
-from discreet.engines.reading import Reading
 from discreet.curator.data.registry import fingerprint
+from discreet.engines.reading import Reading
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind
 from visits import clinic

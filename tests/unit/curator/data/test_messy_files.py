@@ -50,7 +50,7 @@ def test_a_messy_file_is_loaded_right_or_questioned(tmp_path, messy):
         if messy.asks or messy.kind != "text":
             with pytest.raises(InputError) as refused:
                 curator.add("visits", file, unit=messy.unit, budget=BUDGET)
-            assert not any(str(value) in str(refused.value) for value in messy.values)
+            assert not any(str(value) in str(refused.value) for value in messy.holds)
         assert curator.datasets() == {}
         assert not list(curator.ledger.noted("added"))
         said = {"reading": messy.answers, "confirm": "kinds", "unit": "patient"}
@@ -58,7 +58,7 @@ def test_a_messy_file_is_loaded_right_or_questioned(tmp_path, messy):
         assert curator.schema.tables["visits"].columns[messy.column].kind.value == messy.kind
         [copy] = [one.source for one in curator._data_store.tables.tables["visits"].files]
     rows = pq.read_table(copy)
-    assert rows.column(messy.column).to_pylist() == messy.values
+    assert rows.column(messy.column).to_pylist() == messy.holds
     assert list(map(int, rows.column("patient").to_pylist())) == list(ROWS)
 
 
