@@ -1,4 +1,4 @@
-"""A file on its way in over HTTP: reported to its owner, questioned, and then loaded as was said."""
+"""A file on its way in over HTTP: reported to its owner, questioned, loaded as was said."""
 
 import pytest
 
@@ -50,7 +50,7 @@ def test_the_report_is_for_owners_and_of_uploads_alone(server, owner):
     assert server.post(path, json=lost, token=owner).status == 422
 
 
-def test_a_dataset_is_retired_over_http(server, owner, curator):
+def test_a_dataset_is_retired_over_http(server, owner):
     sent = server.post("/v1/uploads?name=old.csv", token=owner, body=b"who,n\na,x\n").json()
     said = {"name": "old", "upload": sent["upload"], "budget": {"epsilon": 1, "delta": 1e-6}}
     assert server.post("/v1/datasets", json={**said, "unit": "who"}, token=owner).status == 201

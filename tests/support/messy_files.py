@@ -16,7 +16,7 @@ DAYS = [dt.date(2024, 3, 2 * i) for i in ROWS]
 
 @dataclass(frozen=True)
 class MessyFile:
-    """A file: `asks` is what is asked, `answers` the reading and `flags` the options that answer."""
+    """A file: what is asked, and the reading and the options that answer it."""
 
     name: str
     content: bytes
@@ -67,7 +67,8 @@ def excel(rows: list[list[Any]]) -> bytes:
         f'<Relationship Id="r2" Type="{office}/styles" Target="styles.xml"/></Relationships>',
         "xl/styles.xml": f'<styleSheet xmlns="{main}"><cellXfs><xf numFmtId="0"/>'
         '<xf numFmtId="14" applyNumberFormat="1"/></cellXfs></styleSheet>',
-        "xl/worksheets/s.xml": f'<worksheet xmlns="{main}"><sheetData>{sheet}</sheetData></worksheet>',
+        "xl/worksheets/s.xml": f'<worksheet xmlns="{main}"><sheetData>{sheet}</sheetData>'
+        "</worksheet>",
     }
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as file:

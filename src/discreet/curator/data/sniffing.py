@@ -33,7 +33,7 @@ _STYLES: Final = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class OwnerQuestion:
     """What the owner has to decide; each answer is what it adds to the reading."""
 
     about: str
@@ -54,7 +54,7 @@ class Guess:
 
     reading: Reading
     kinds: dict[str, Kind] = field(default_factory=dict)
-    questions: list[Question] = field(default_factory=list)
+    questions: list[OwnerQuestion] = field(default_factory=list)
 
 
 # --- bytes --------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ def _looks_dated(texts: Mapping[str, int]) -> bool:
 
 def _doubt(
     rest: list[tuple[str, str]], marked: Mapping[str, Mapping[str, int]], said: Reading
-) -> Question | None:
+) -> OwnerQuestion | None:
     """Is 1,234 (or 1.234) a whole number, or a bit more than one?"""
     for mark, other in ((",", "."), (".", ",")):
         both = {(mark, ""), (other, mark)} <= set(rest)
@@ -222,7 +222,7 @@ def _doubt(
                 ("decimal mark", {"decimal": mark, "thousands": ""}),
                 ("thousands", {"decimal": other, "thousands": mark}),
             )
-            return Question("numbers", text, of, answers)
+            return OwnerQuestion("numbers", text, of, answers)
     return None
 
 
@@ -270,7 +270,7 @@ def _guess_date(
     said = found.reading
     if _share(texts, _SHORT.fullmatch) >= _SHARE:
         text = f"The years of {name} have two digits: say its format, as %d/%m/%y."
-        found.questions.append(Question("dates", text, name))
+        found.questions.append(OwnerQuestion("dates", text, name))
         return Kind.DATE
     fit = [p for p, regex in _FORMATS.items() if _share(texts, regex.fullmatch) >= _SHARE]
     fit = [p for p in fit if _share(texts, lambda text, p=p: _parses(text, p)) >= _SHARE]
@@ -285,7 +285,7 @@ def _guess_date(
                 ("day first", {"day_first": True}),
                 ("month first", {"day_first": False}),
             )
-            found.questions.append(Question("dates", text, name, answers))
+            found.questions.append(OwnerQuestion("dates", text, name, answers))
         best = max(both, key=lambda p: _whole(texts, p))
         fit = [best] if said.day_first is None else [p for p in both if p in orders]
     dates[name] = fit[0]
@@ -308,7 +308,7 @@ def _ask_absent(columns: Mapping[str, Mapping[str, int]], found: Guess) -> None:
             answers = [
                 (label, {"nulls": words}) for label, words in (("NULL", seen), ("itself", []))
             ]
-            found.questions.append(Question("nulls", asked, name, tuple(answers)))
+            found.questions.append(OwnerQuestion("nulls", asked, name, tuple(answers)))
 
 
 def is_record(first: list[str], columns: Mapping[str, Mapping[str, int]]) -> bool:
