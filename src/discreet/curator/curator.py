@@ -48,6 +48,7 @@ from discreet.curator.person_statement import (
 )
 from discreet.curator.planned_orders import OrderExplanation, PlannedOrder
 from discreet.curator.pricing import Offer, Terms
+from discreet.curator.profile_bounds import read_bounded
 from discreet.curator.query_orders import QueryOrder, UnpricedQuery
 from discreet.curator.question_interface import QuestionInterface
 from discreet.curator.release_schedule import ReleaseSchedule
@@ -618,7 +619,7 @@ class Curator(QuestionInterface):
     def _offer(self, question: str | Query, terms: Terms, analyst: str | None) -> Offer[QueryOrder]:
         """Price a question that speaks of nothing but what can be seen from here."""
         if not isinstance(question, Query):
-            query = _read(self._data_store.tables, self._scope, question)
+            query = self._read(question, OWNER if analyst is None else analyst)
         elif self._scope is None:
             query = question
         else:
@@ -626,6 +627,18 @@ class Curator(QuestionInterface):
         text = question if isinstance(question, str) else None
         unpriced = UnpricedQuery(query, terms, text)
         return self._answer_service.offer(unpriced, OWNER if analyst is None else analyst)
+
+    def _read(self, text: str, analyst: str) -> Query:
+        """A question in SQL; bounds that it lacks come from a profile that the analyst was told."""
+        try:
+            return _read(self._data_store.tables, self._scope, text)
+        except QueryRefused:
+            seen = self._tables
+            names = (self._ledger, list(seen.datasets()), analyst)
+            found = read_bounded(text, seen.schema, *names) if isinstance(text, str) else None
+            if found is None:
+                raise
+            return found
 
     def _offer_order(
         self, kind: str, spec: Mapping[str, Any], analyst: str | None

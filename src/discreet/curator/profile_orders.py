@@ -34,10 +34,13 @@ from discreet.curator.planned_orders import (
 )
 from discreet.curator.profile_reading import (
     BinnedCounts,
-    ProfileReader,
+    ListedCounts,
+    blocks,
+    count_block,
+    count_people,
+    count_texts,
     is_found,
     is_listed,
-    profile_query,
     profiled,
 )
 from discreet.curator.profile_release import ProfileRelease
@@ -52,6 +55,7 @@ from discreet.plan.work import Work
 from discreet.privacy import GDP, Approximate, Neighbours, compose
 from discreet.privacy.budgets.charges import Charge, Measure, price_sum
 from discreet.rationals import Real, rational
+from discreet.sql.writer.compile_profile import CompiledProfile, profile_query
 from discreet.sql.writer.dialect import Dialect
 from discreet.workload.column_profiles import Estimate, describe
 from discreet.workload.profile import (
@@ -65,6 +69,7 @@ from discreet.workload.profile import (
     measure_found,
     measure_listed,
 )
+from discreet.workload.value_cells import Integers
 
 _FIELDS: Final = ("table", "epsilon", "delta")
 _CELLS: Final = 8
@@ -163,7 +168,7 @@ class ProfileOrder(PlannedOrder):
         """What it will cost, and how much noise each count has."""
         limit = self.stated or 1
         sigma = self.noise(limit).sigma / FULL
-        reader = ProfileReader(self.table, dialect)
+        compiled = CompiledProfile(self.table, dialect)
         facts = {
             "columns": list(profiled(self.table)),
             "found": self.found,
@@ -171,7 +176,7 @@ class ProfileOrder(PlannedOrder):
             "sigma": round(sigma, 1),
             "max_rows_per_person": self.stated,
             "threshold": self._threshold(limit) if self.found else None,
-            "sql": [reader.block(names) for names in reader.blocks()],
+            "sql": [compiled.block(names) for names in blocks(self.table)],
         }
         per = "" if self.stated else ", times the rows that one person weighs at most"
         text = (
@@ -207,26 +212,30 @@ class ProfileOrder(PlannedOrder):
         return json.dumps(made.to_dict(), sort_keys=True).encode()
 
     def _measure(self, session: Session, dialect: Dialect) -> NoisyProfile:
-        reader = ProfileReader(self.table, dialect, os.urandom(16).hex())
-        people = [] if reader.by_row else self._people(reader, session)
+        compiled, people = CompiledProfile(self.table, dialect, os.urandom(16).hex()), []
+        if not isinstance(self.table.unit, EachRow):
+            people = self._people(count_people(session, compiled))
         limit = self.stated or self._limit(people[1:])
-        reader.bound(session, limit)
+        for kept in compiled.weights(limit):
+            session.keep(*kept)
         noise, columns, rows = self.noise(limit), {}, 0
-        for place, names in enumerate(reader.blocks()):
-            weight, counts = reader.counts(session, names)
+        for place, names in enumerate(blocks(self.table)):
+            weight, counts = count_block(session, compiled, names)
             if not place:
                 rows = int(noise.release(np.array([weight]))[0])
             for name, one in zip(names, counts, strict=True):
                 columns[name] = _noisy(noise, one)
         for name in self.found:
             each = self.key_delta / len(self.found)
-            columns[name] = measure_found(noise, each, *reader.found(session, name, noise.least))
+            texts = count_texts(session, compiled, name, noise.least)
+            columns[name] = measure_found(noise, each, *texts)
         return NoisyProfile(limit, rows, people, columns)
 
-    def _people(self, reader: ProfileReader, session: Session) -> list[int]:
+    def _people(self, exact: Integers) -> list[int]:
         """How many people there are, and how many by their rows: two measurements."""
-        exact, noise = reader.people(session), self.noise(1, 1)
-        return [int(one) for part in (exact.sum(keepdims=True), exact) for one in noise.release(part)]
+        noise = self.noise(1, 1)
+        both = (noise.release(part) for part in (exact.sum(keepdims=True), exact))
+        return [int(one) for part in both for one in part]
 
     def _limit(self, people: Sequence[int]) -> int:
         """The rows that one person weighs at most, by what is released of people."""
@@ -252,7 +261,7 @@ class ProfileOrder(PlannedOrder):
         )
 
 
-def _noisy(noise: ProfileNoise, one: Any) -> NoisyColumn:
+def _noisy(noise: ProfileNoise, one: BinnedCounts | ListedCounts) -> NoisyColumn:
     if isinstance(one, BinnedCounts):
         return measure_binned(noise, one.cells, one.exact, one.nulls, one.buckets)
     return measure_listed(noise, one.exact)

@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import textwrap
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from html import escape
@@ -15,8 +16,8 @@ from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.answer.present.number_text import cost, number, pad, plain
 from discreet.errors import InputError
-from discreet.plan.expressions import Call, Case, Column, Expression, Function, Literal
-from discreet.plan.kinds import Kind
+from discreet.plan.clamping import clamp
+from discreet.plan.expressions import Column
 from discreet.plan.relations import Named, Project, Relation, Scan
 from discreet.plan.schema import Bounds, Keys, Table
 from discreet.privacy import GDP, Approximate, Guarantee, Neighbours, compose
@@ -52,9 +53,7 @@ class ProfileRelease(BaseRelease):
     def costs(self) -> tuple[Cost, ...]:  # type: ignore[override]
         """Noisy counts, and texts that were found."""
         words = ("counts of a profile", "Gaussian"), ("texts that a profile found", "threshold")
-        return tuple(
-            Cost(*what, one) for what, one in zip(words, self.guarantees, strict=False)
-        )
+        return tuple(Cost(*what, one) for what, one in zip(words, self.guarantees, strict=False))
 
     def __getitem__(self, name: str) -> ColumnProfile:
         """The profile of one column."""
@@ -79,19 +78,19 @@ class ProfileRelease(BaseRelease):
         found = ((one.name, one.proposal) for one in self.columns)
         return {name: one for name, one in found if one is not None}
 
-    def bounded(self, table: Table) -> Relation | None:
-        """A table with its numbers clamped to the bounds of this profile; None where it has none.
+    def bounded(self, table: Table, only: Collection[str] | None = None) -> Relation | None:
+        """A table with its columns held to the bounds of this profile; None where it has none.
 
+        `only` says which columns, of those without bounds.
         Privacy: the bounds are constants of the question that is made of it.
         """
-        named, clamped, proposals = [], False, self.proposals
+        named, proposals = {}, self.proposals
         for name, of in table.columns.items():
-            column: Expression = Column(name)
-            bounds = proposals.get(name)
-            if of.kind is not Kind.TEXT and of.range is None and isinstance(bounds, Bounds):
-                column, clamped = _clamped(column, of.kind, bounds), True
-            named.append(Named(name, column))
-        return Project(Scan(table), tuple(named)) if clamped else None
+            wanted, bounds = only is None or name in only, proposals.get(name)
+            if wanted and of.range is None and isinstance(bounds, Bounds):
+                named[name] = clamp(Column(name), of.kind, bounds.low, bounds.high)  # type: ignore[arg-type]
+        columns = (Named(name, named.get(name, Column(name))) for name in table.columns)
+        return Project(Scan(table), tuple(columns)) if named else None
 
     # --- in words -------------------------------------------------------------------------------
 
@@ -103,7 +102,7 @@ class ProfileRelease(BaseRelease):
             who = f"one person weighs at most {rows}; whoever has more counts for less in each"
         price = f"price: epsilon {cost(self.price.epsilon)}, delta {cost(self.price.delta)}"
         return [
-            "\N{PLUS-MINUS SIGN} is noise alone, 95 times in 100; ranges leave out what noise hides",
+            "\N{PLUS-MINUS SIGN} is noise, 95 times in 100; ranges leave out what noise hides",
             f"{price} ({self.guarantees[0].neighbours.value}); {who}",
         ]
 
@@ -129,9 +128,7 @@ class ProfileRelease(BaseRelease):
     def __repr__(self) -> str:
         cells = self._cells()
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = [
-            "  ".join(map(pad, row, widths)).rstrip() for row in cells
-        ]
+        lines = ["  ".join(map(pad, row, widths)).rstrip() for row in cells]
         rule = "  ".join("\N{BOX DRAWINGS LIGHT HORIZONTAL}" * width for width in widths)
         return "\n".join([self._title(), lines[0], rule, *lines[1:], "", *self.notes()])
 
@@ -224,14 +221,6 @@ class ProfileRelease(BaseRelease):
                 why="they are damaged, or something else",
                 fix="restore them from an intact copy",
             ) from wrong
-
-
-def _clamped(column: Expression, kind: Kind, bounds: Bounds) -> Expression:
-    """A value moved to the nearest bound; NULL stays NULL."""
-    low, high = (Literal(end, kind) for end in (bounds.low, bounds.high))  # type: ignore[arg-type]
-    inside = Call(Function.LEAST, (Call(Function.GREATEST, (column, low)), high))
-    missing = Call(Function.IS_NULL, (column,))
-    return Case(((missing, Literal(None, kind)),), inside)
 
 
 def _line(one: ColumnProfile) -> tuple[str, ...]:

@@ -231,4 +231,3 @@ def _place(level: float, ends: Integers, counts: Integers) -> float:
     """Where a share of counts lies, spread evenly in each of their cells."""
     below: Floats = np.concatenate([[0.0], np.cumsum(counts)])
     return float(np.interp(level * below[-1], below, ends))
-

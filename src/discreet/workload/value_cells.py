@@ -114,7 +114,7 @@ def counted(cells: Integers, starts: Integers) -> Integers:
     return np.asarray(np.add.reduceat(cells, starts))
 
 
-def seen(noisy: NDArray[np.generic], sigma: float, outer: int = 0) -> list[int]:
+def seen(noisy: Integers, sigma: float, outer: int = 0) -> list[int]:
     """The places of counts that noise does not explain, but for `outer` ones on each side."""
     inner = np.flatnonzero(noisy[outer : noisy.size - outer] > _SEEN * sigma)
     return [outer + int(one) for one in inner]
