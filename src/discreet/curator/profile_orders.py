@@ -57,7 +57,7 @@ from discreet.privacy.budgets.charges import Charge, Measure, price_sum
 from discreet.rationals import Real, rational
 from discreet.sql.writer.compile_profile import CompiledProfile, profile_query
 from discreet.sql.writer.dialect import Dialect
-from discreet.workload.column_profiles import Estimate, describe
+from discreet.workload.column_profiles import NoisyCount, describe
 from discreet.workload.profile import (
     BINNED,
     FOUND,
@@ -252,10 +252,10 @@ class ProfileOrder(PlannedOrder):
             describe(name, of, made.columns[name], sigma, FULL)
             for name, of in profiled(self.table).items()
         )
-        rows = Estimate(max(0.0, made.rows / FULL), 1.96 * sigma / FULL)
+        rows = NoisyCount(max(0.0, made.rows / FULL), 1.96 * sigma / FULL)
         people = None
         if made.people:
-            people = Estimate(max(0.0, float(made.people[0])), 1.96 * self.noise(1, 1).sigma)
+            people = NoisyCount(max(0.0, float(made.people[0])), 1.96 * self.noise(1, 1).sigma)
         return ProfileRelease(
             *(self.table.name, self.price, self.guarantees, rows, people, made.limit, columns)
         )

@@ -21,7 +21,7 @@ from discreet.plan.expressions import Column
 from discreet.plan.relations import Named, Project, Relation, Scan
 from discreet.plan.schema import Bounds, Keys, Table
 from discreet.privacy import GDP, Approximate, Guarantee, Neighbours, compose
-from discreet.workload.column_profiles import ColumnProfile, Estimate
+from discreet.workload.column_profiles import ColumnProfile, NoisyCount
 
 _HEADS = ("column", "kind", "NULL", "different", "range", "5 % / median / 95 %", "most frequent")
 _SHOWN = 3
@@ -38,8 +38,8 @@ class ProfileRelease(BaseRelease):
     table: str
     price: Price
     guarantees: tuple[Charged, ...]
-    rows: Estimate
-    people: Estimate | None
+    rows: NoisyCount
+    people: NoisyCount | None
     limit: int
     columns: tuple[ColumnProfile, ...]
     media_type: ClassVar[str] = BaseRelease.media_type
@@ -210,8 +210,8 @@ class ProfileRelease(BaseRelease):
                 told["table"],
                 Price(*map(Fraction, told["price"])),
                 (noise, *keys),
-                Estimate(**told["rows"]),
-                None if people is None else Estimate(**people),
+                NoisyCount(**told["rows"]),
+                None if people is None else NoisyCount(**people),
                 told["limit"],
                 tuple(ColumnProfile.from_dict(one) for one in told["columns"]),
             )

@@ -21,7 +21,7 @@ _FULLEST = 0.99
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class NoisyCount:
     """A number and how far noise may have moved it, 95 times in 100."""
 
     value: float
@@ -46,7 +46,7 @@ class TopValue:
     """A value and about how many rows have it."""
 
     value: Value
-    rows: Estimate
+    rows: NoisyCount
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,14 @@ class ColumnProfile:
     name: str
     kind: Kind
     declared: bool
-    nulls: Estimate
-    distinct: Estimate | None = None
+    nulls: NoisyCount
+    distinct: NoisyCount | None = None
     more: bool = False
     low: Value = None
     high: Value = None
     quantiles: tuple[QuantileEstimate, ...] = ()
     top: tuple[TopValue, ...] = ()
-    others: Estimate | None = None
+    others: NoisyCount | None = None
     keys: tuple[str, ...] = ()
 
     @property
@@ -105,10 +105,10 @@ class ColumnProfile:
                 return {Kind.DATE: dt.date, Kind.TIMESTAMP: dt.datetime}[kind].fromisoformat(value)
             return value  # type: ignore[no-any-return]
 
-        def number(told: Mapping[str, float] | None) -> Estimate | None:
-            return None if told is None else Estimate(**told)
+        def number(told: Mapping[str, float] | None) -> NoisyCount | None:
+            return None if told is None else NoisyCount(**told)
 
-        top = (TopValue(read(one["value"]), Estimate(**one["rows"])) for one in stored["top"])
+        top = (TopValue(read(one["value"]), NoisyCount(**one["rows"])) for one in stored["top"])
         ranks = (
             QuantileEstimate(q["level"], *(read(q[end]) for end in ("value", "low", "high")))
             for q in stored["quantiles"]
@@ -117,7 +117,7 @@ class ColumnProfile:
             stored["name"],
             kind,
             stored["declared"],
-            Estimate(**stored["nulls"]),
+            NoisyCount(**stored["nulls"]),
             number(stored["distinct"]),
             stored["more"],
             read(stored["low"]),
@@ -144,17 +144,17 @@ def _plain(told: Any) -> Any:
 def describe(name: str, of: Type, noisy: NoisyColumn, sigma: float, full: int) -> ColumnProfile:
     """A column by its noisy counts, in rows; `sigma` is their deviation and `full` a row."""
     error = _Z * sigma / full
-    nulls = Estimate(max(0.0, noisy.rest[-1] / full), error)
+    nulls = NoisyCount(max(0.0, noisy.rest[-1] / full), error)
     if noisy.levels:
         return _binned(name, of, noisy, sigma, full, nulls)
-    others = Estimate(max(0.0, noisy.rest[0] / full), error)
+    others = NoisyCount(max(0.0, noisy.rest[0] / full), error)
     names = noisy.values if of.keys is None else [key for key in of.keys if key is not None]
     order = np.argsort(-np.array(noisy.counts, dtype=np.int64), kind="stable").tolist()
-    told = [TopValue(names[i], Estimate(max(0.0, noisy.counts[i] / full), error)) for i in order]
+    told = [TopValue(names[i], NoisyCount(max(0.0, noisy.counts[i] / full), error)) for i in order]
     keys = tuple(str(one.value) for one in told) if of.keys is None else ()
     distinct = None
     if noisy.distinct is not None:  # at least as many as were found
-        distinct = Estimate(max(float(len(keys)), noisy.distinct / full), error)
+        distinct = NoisyCount(max(float(len(keys)), noisy.distinct / full), error)
     return ColumnProfile(
         *(name, of.kind, of.keys is not None, nulls, distinct),
         top=tuple(told[:_MOST_SHOWN]),
@@ -164,7 +164,7 @@ def describe(name: str, of: Type, noisy: NoisyColumn, sigma: float, full: int) -
 
 
 def _binned(
-    name: str, of: Type, noisy: NoisyColumn, sigma: float, full: int, nulls: Estimate
+    name: str, of: Type, noisy: NoisyColumn, sigma: float, full: int, nulls: NoisyCount
 ) -> ColumnProfile:
     cells = ValueCells.of(of.kind)
     starts, counts = (np.array(part, dtype=np.int64) for part in noisy.levels[-1])
@@ -178,13 +178,13 @@ def _binned(
     ranks = (_quantile(q, cells, starts, counts, sigma) for q in QUANTILES)
     singles = [] if of.kind not in {Kind.INTEGER, Kind.DATE} else found
     top = [
-        TopValue(cells.value(int(starts[i])), Estimate(counts[i] / full, _Z * sigma / full))
+        TopValue(cells.value(int(starts[i])), NoisyCount(counts[i] / full, _Z * sigma / full))
         for i in sorted(singles, key=lambda i: -int(counts[i]))
         if cells.edges[ends[i]] - cells.edges[starts[i]] == 1
     ]
     outside = int(counts[: found[0]].sum() + counts[found[-1] + 1 :].sum())
     hidden = counts.size - (found[-1] - found[0] + 1)
-    others = Estimate(max(0.0, outside / full), _Z * sigma * math.sqrt(hidden) / full)
+    others = NoisyCount(max(0.0, outside / full), _Z * sigma * math.sqrt(hidden) / full)
     return ColumnProfile(*about, *bounds, tuple(ranks), tuple(top[:_MOST_SHOWN]), others)
 
 
@@ -194,13 +194,13 @@ def _between(cells: ValueCells, start: int, end: int) -> tuple[Value, Value]:
     return low, max(low, high)  # type: ignore[type-var]
 
 
-def _distinct(noisy: int, sigma: float, full: int) -> tuple[Estimate, bool]:
+def _distinct(noisy: int, sigma: float, full: int) -> tuple[NoisyCount, bool]:
     """How many values fill so many places of a hash (linear counting); whether there are more."""
     error = _Z * sigma / full
     taken = min(max(0.0, noisy / full), _FULLEST * BUCKETS)
     free = 1 - taken / BUCKETS
     chance = math.sqrt(BUCKETS * (1 / free - 1)) if taken else 0.0  # of the hash itself
-    told = Estimate(abs(BUCKETS * math.log(free)), error / free + chance)
+    told = NoisyCount(abs(BUCKETS * math.log(free)), error / free + chance)
     return told, noisy / full >= _FULLEST * BUCKETS
 
 

@@ -125,7 +125,7 @@ def refine(
 ) -> Integers:
     """Starts of sums that hold about equally much, from noisy counts of others: post-processing.
 
-    What lies outside the counts that are seen is one sum on each side: those two are `outer`. Where
+    There are at most so many `parts`. What lies outside the counts that are seen is one sum on each side: those two are `outer`. Where
     noise hides everything there is one sum on each side of the middle.
     """
     found = seen(noisy, sigma, outer)
@@ -134,6 +134,8 @@ def refine(
     found = [found[0], found[-1]]
     ends = np.append(starts, size)[found[0] : found[1] + 2]
     below = np.concatenate([[0.0], np.cumsum(np.maximum(noisy[found[0] : found[1] + 1], 1))])
-    cuts = np.interp(np.linspace(0, below[-1], parts + 1), below, ends)
+    # No more parts than are seen again, with the same noise.
+    few = max(1, min(parts, int(below[-1] / (2 * _SEEN * sigma))))
+    cuts = np.interp(np.linspace(0, below[-1], few + 1), below, ends)
     inner = np.rint(cuts).astype(np.int64)
     return np.unique(np.concatenate([[0], np.clip(inner, 1, size - 1)]))
