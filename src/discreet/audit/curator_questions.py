@@ -86,6 +86,17 @@ class CuratorRelease(CuratorQuestion):
             return [row for one in made.files for row in made.read(*one).to_pylist()]
 
 
+@dataclass(frozen=True, slots=True)
+class CuratorProfile(CuratorQuestion):
+    """A profile of visits: people, chosen limits, and cells that follow from what is seen."""
+
+    def _answer(self, curator: Curator) -> list[dict[str, Any]]:
+        told = curator.profile("visits", epsilon=self.epsilon)
+        middle = (float(one.value) for one in told["value"].quantiles)  # type: ignore[arg-type]
+        counts = {"rows": told.rows.value, "nulls": told["value"].nulls.value}
+        return [{**counts, "middle": sum(middle), "limit": float(told.limit)}]
+
+
 def _table(rows: Rows) -> pa.Table:
     people, values = zip(*rows, strict=True)
     return pa.table({"person": pa.array(people, pa.int64()), "value": pa.array(values, pa.int64())})
@@ -101,6 +112,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
             "JOIN bills b ON v.person = b.person"
         ),
         "curator-release": CuratorRelease("a release of visits by value"),
+        "curator-profile": CuratorProfile("a profile of visits"),
         "curator-answer-tables": CuratorQuestion(
             "SELECT a.value % 2 AS odd, MAX(n) AS top, SUM(n * 1.0 / m) AS share FROM"
             " (SELECT value % 4 AS value, COUNT(*) AS n FROM visits GROUP BY 1) a JOIN"

@@ -25,8 +25,9 @@ from discreet.errors import (
 )
 
 _COMMANDS = (
-    *("demo", "init", "add", "append", "describe", "query", "explain", "order", "budget"),
-    *("ledger", "serve", "witness", "synth", "release", "online", "watch", "attack", "audit"),
+    *("demo", "init", "add", "append", "describe", "profile", "query", "explain", "order"),
+    *("budget", "ledger", "serve", "token", "witness", "synth", "release", "online", "watch"),
+    *("shell", "attack", "audit"),
 )
 
 

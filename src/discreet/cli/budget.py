@@ -10,7 +10,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from discreet.cli.completion import datasets as complete_datasets
-from discreet.cli.options import budget_options, curator_option, open_curator, shape_options
+from discreet.cli.options import (
+    budget_options,
+    curator_option,
+    open_curator,
+    server_option,
+    shape_options,
+)
 from discreet.cli.rows import show, tell
 
 if TYPE_CHECKING:
@@ -30,6 +36,7 @@ _ORDER = ("link", "dataset", "group", "analyst")
 
 @click.group(invoke_without_command=True)
 @curator_option
+@server_option
 @shape_options
 @click.pass_context
 def budget(ctx: click.Context, *, folder: Path) -> None:

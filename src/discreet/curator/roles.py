@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from discreet.curator.planned_orders import OrderExplanation
     from discreet.curator.question_interface import Asked
     from discreet.curator.streams import StandingQuery
+    from discreet.curator.profile_release import ProfileRelease
     from discreet.curator.synthesis_release import SynthesisRelease
     from discreet.plan.builder import From, Question
     from discreet.plan.query import Query
@@ -85,6 +86,10 @@ class AnalystView:
     def synthesize(self, table: str, **options: Any) -> "SynthesisRelease":
         """Make a synthetic table; options are those of `Curator.synthesize`."""
         return self.curator.synthesize(table, analyst=self.analyst, **options)
+
+    def profile(self, table: str, **price: Any) -> "ProfileRelease":
+        """One private look at every column of a table; the price is that of `Curator.profile`."""
+        return self.curator.profile(table, analyst=self.analyst, **price)
 
     def fit(
         self,

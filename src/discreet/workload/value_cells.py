@@ -125,8 +125,9 @@ def refine(
 ) -> Integers:
     """Starts of sums that hold about equally much, from noisy counts of others: post-processing.
 
-    There are at most so many `parts`. What lies outside the counts that are seen is one sum on each side: those two are `outer`. Where
-    noise hides everything there is one sum on each side of the middle.
+    There are at most so many `parts`. What lies outside the counts that are seen is one sum on each
+    side: those two are `outer`. Where noise hides everything there is one sum on each side of the
+    middle.
     """
     found = seen(noisy, sigma, outer)
     if not found:
