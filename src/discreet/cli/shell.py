@@ -25,14 +25,13 @@ from discreet.errors import DiscreetError
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
 
-_WORDS: Final = (
-    *"SELECT FROM WHERE GROUP BY HAVING ORDER LIMIT AS AND OR NOT IN BETWEEN IS NULL CASE".split(),
-    *"WHEN THEN ELSE END JOIN LEFT ON USING UNION ALL WITH DISTINCT LIKE DESC ASC FILTER".split(),
-)
-_FUNCTIONS: Final = (
-    *"COUNT SUM AVG MEDIAN MIN MAX STDDEV VARIANCE QUANTILE_CONT LEAST GREATEST COALESCE".split(),
-    *"ROUND FLOOR CEIL ABS LOWER UPPER LENGTH SUBSTRING DATE_TRUNC EXTRACT CAST NULLIF".split(),
-)
+_WORDS: Final = """
+SELECT FROM WHERE GROUP BY HAVING ORDER LIMIT AS AND OR NOT IN BETWEEN IS NULL CASE WHEN THEN ELSE
+END JOIN LEFT ON USING UNION ALL WITH DISTINCT LIKE DESC ASC FILTER COUNT SUM AVG MEDIAN MIN MAX
+STDDEV VARIANCE QUANTILE_CONT LEAST GREATEST COALESCE ROUND FLOOR CEIL ABS LOWER UPPER LENGTH
+SUBSTRING DATE_TRUNC EXTRACT CAST NULLIF"""
+"""What Tab completes beside the names of tables and columns."""
+
 _HELP: Final = r"""End a question with ; - it is charged, and the answer shown.
 \explain SQL;   what a question would cost; charges nothing
 \budget         what is left
@@ -55,11 +54,9 @@ def shell(*, folder: Path, analyst: str | None, epsilon: Fraction | None) -> Non
     """
     with open_curator(folder) as curator:
         session = ShellSession(curator, analyst, epsilon)
-        names = [
-            *curator.schema.tables,
-            *(c for t in curator.schema.tables.values() for c in t.columns),
-        ]
-        with_history = sys.stdin.isatty() and _prepare([*_WORDS, *_FUNCTIONS, *names])
+        tables = curator.schema.tables
+        names = [*tables, *(column for one in tables.values() for column in one.columns)]
+        with_history = sys.stdin.isatty() and _prepare([*_WORDS.split(), *names])
         if sys.stdin.isatty():
             click.echo(r"Type a question and ; - or \help.", err=True)
         session.run()

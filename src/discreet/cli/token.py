@@ -1,7 +1,6 @@
 """`discreet token`: who is let in at the server, as what, to which datasets, and until when."""
 
 import datetime as dt
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,8 @@ from discreet.cli.options import curator_option, open_curator, shape_options
 from discreet.cli.rows import show, tell
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from discreet.curator.curator import Curator
     from discreet.server.access import AccessStore
     from discreet.server.tokens import Token

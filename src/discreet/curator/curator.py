@@ -56,6 +56,7 @@ from discreet.curator.remeasure import explain_offer, merge, told_before
 from discreet.curator.roles import AnalystView, Auditor
 from discreet.curator.stored_orders import StoredOrder
 from discreet.curator.streams import Streams
+from discreet.curator.workbook import Workbook
 from discreet.errors import InputError, LedgerError, QueryRefused
 from discreet.plan import canonical
 from discreet.plan.dummy import ROWS, dummy
@@ -484,9 +485,34 @@ class Curator(QuestionInterface):
             made._data_store.add(schema.tables[name], incoming, whose.get(name), made._record)  # noqa: SLF001 - of the same class
         return made
 
-    def budget(self, dataset: str, *, analyst: str | None = None) -> Account:
-        """What a dataset, or an analyst within it, may spend, has spent, and has left."""
-        return self._ledger.account(accounts.spender(self._known(dataset), analyst))
+    def budget(self, dataset: str | None = None, *, analyst: str | None = None) -> Account:
+        """What a dataset, or an analyst within it, may spend, has spent, and has left.
+
+        The only dataset needs no name.
+        """
+        known = self._known(self._only(dataset))
+        return self._ledger.account(accounts.spender(known, analyst))
+
+    def _only(self, dataset: str | None) -> str:
+        """The dataset that was named, or the only one that there is."""
+        known = list(self.datasets())
+        if dataset is not None or len(known) == 1:
+            return known[0] if dataset is None else dataset
+        raise InputError(
+            f"the budget of one of {len(known)} datasets",
+            why=f"datasets are: {', '.join(known) or 'none yet'}",
+            fix="name one of them" if known else "add data first: curator.add(...)",
+        )
+
+    def workbook(
+        self, dataset: str, *, share: Real, questions: int, analyst: str | None = None
+    ) -> Workbook:
+        """A share of what is left of a dataset's budget, split over a number of questions.
+
+        Each question gets an equal part of what is then left: `with curator.workbook("visits",
+        share=0.2, questions=25) as w: w.sql(...)`.
+        """
+        return Workbook(self, dataset, share, questions, analyst)
 
     # --- questions ------------------------------------------------------------------------------
 

@@ -347,9 +347,9 @@ class Remote(Curator, schemes=("http", "https")):
         """The tables of each dataset in sight."""
         return self._facts()[1]
 
-    def budget(self, dataset: str, *, analyst: str | None = None) -> Account:
+    def budget(self, dataset: str | None = None, *, analyst: str | None = None) -> Account:
         """What a dataset, or an analyst within it, may spend, has spent, and has left."""
-        known = self.datasets()
+        known, dataset = self.datasets(), self._only(dataset)
         if dataset not in known:
             raise _unknown(dataset, known)
         kind, name = ("dataset", dataset) if analyst is None else ("analyst", analyst)
