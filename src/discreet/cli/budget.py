@@ -50,7 +50,7 @@ def budget(ctx: click.Context, *, folder: Path) -> None:
     if ctx.invoked_subcommand is not None:
         return
     with open_curator(folder) as curator:
-        accounts = curator.ledger.accounts()
+        accounts = curator.as_auditor().accounts()
     rows = [facts(one) for one in accounts]
     show(rows, lambda: Console().print(_drawn(list(accounts))), rows=rows)
 

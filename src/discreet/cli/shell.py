@@ -148,7 +148,7 @@ class ShellSession:
         plain(f"{told!r}\n")
 
     def _budget(self, _: str) -> None:
-        for account in self.curator.ledger.accounts():
+        for account in self.curator.as_auditor().accounts():
             plain(str(account))
 
     def _tables(self, _: str) -> None:

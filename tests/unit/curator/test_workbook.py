@@ -19,7 +19,7 @@ BUDGETS = {
 
 
 def question(number):
-    return f"SELECT COUNT(*) AS n FROM visits WHERE age > {number}"
+    return f"SELECT COUNT(*) AS n FROM visits WHERE age > {number}"  # noqa: S608 - a test
 
 
 def opened(budget):
@@ -107,8 +107,8 @@ def test_keys_that_are_found_take_their_delta_from_the_share():
     with opened(BUDGETS["gaussian"]) as curator:
         before = curator.budget()
         with curator.workbook("visits", share=0.01, questions=3) as book:
-            for number in range(3):
-                book.sql(f"SELECT note, COUNT(*) FROM visits WHERE age > {number} GROUP BY note")
+            for number in range(2):
+                book.sql(f"{question(number)} GROUP BY note")
         assert gone(curator, before) <= Fraction(1, 100)
 
 
