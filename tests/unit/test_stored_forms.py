@@ -197,6 +197,7 @@ ORDERS = {
         "epsilon": "1",
         "delta": "1e-6",
     },
+    "profile": {"table": "visits", "epsilon": "1", "delta": "1e-6"},
     "participation": {"table": "visits", "epsilon": "1", "delta": "1e-6", "again": 2},
     "release": {
         "table": "visits",

@@ -25,9 +25,9 @@ from discreet.errors import (
 )
 
 _COMMANDS = (
-    *("demo", "init", "add", "append", "retire", "describe", "query", "explain", "order", "budget"),
-    *("ledger", "serve", "witness", "synth", "release", "online", "watch", "attack", "audit"),
-    "dossier",
+    *("demo", "init", "add", "append", "retire", "describe", "profile", "query", "explain"),
+    *("order", "budget", "ledger", "serve", "token", "witness", "synth", "release", "online"),
+    *("watch", "shell", "attack", "audit", "dossier"),
 )
 
 

@@ -10,7 +10,14 @@ from rich.console import Console
 from rich.table import Table
 
 from discreet.cli.completion import tables_and_files
-from discreet.cli.options import curator_option, open_curator, reading_options, shape_options
+from discreet.cli.options import (
+    curator_option,
+    open_curator,
+    reading_options,
+    server,
+    server_option,
+    shape_options,
+)
 from discreet.cli.rows import plain, show
 
 if TYPE_CHECKING:
@@ -29,6 +36,7 @@ _SHOWN = 8
 @click.command()
 @click.argument("what", required=False, shell_complete=tables_and_files)
 @curator_option
+@server_option
 @click.option("--dummy", is_flag=True, help="Print made-up rows of the table WHAT as CSV.")
 @click.option("--unit", metavar="COLUMN", help="Of a file: the column that names the person.")
 @click.option("--source-table", help="Of a file: the sheet or table to read.")
@@ -48,7 +56,7 @@ def describe(*, what: str | None, folder: Path, dummy: bool, as_yaml: bool, **sa
     """
     from discreet.curator.data.folder import is_curator  # noqa: PLC0415 - heavy room
 
-    known = is_curator(folder)
+    known = server() is not None or is_curator(folder)
     if what is not None and not (known and what in _tables(folder)):
         _describe_file(_found(what, folder, known=known), as_yaml=as_yaml, **said)
     elif dummy:
@@ -65,7 +73,8 @@ def _tables(folder: Path) -> "dict[str, Private | PublicTable]":
 def _found(what: str, folder: Path, *, known: bool) -> Path:
     if Path(what).is_file() or set("*?[") & set(what):
         return Path(what)
-    inside = f"the curator in {folder} has no such table" if known else "there is no such file"
+    where = server() or f"in {folder}"
+    inside = f"the curator {where} has no such table" if known else "there is no such file"
     raise click.UsageError(f"{what} is nothing to describe: {inside}.")
 
 

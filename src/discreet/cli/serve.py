@@ -124,8 +124,8 @@ def _first_token(folder: Path) -> str:
         store = AccessStore(folder / FILE)
         if tokens.has_owner(store):
             raise click.UsageError(
-                "There is an owner's token that works. Owners make further tokens on the page, or "
-                "with POST /v1/tokens."
+                "There is an owner's token that works. Make further ones with `discreet token make "
+                "NAME`, on the page, or with POST /v1/tokens."
             )
         made = tokens.issue(store, "owner", "owner", days=365)
         curator.ledger.record("token made", by="owner", facts=made.token.said)

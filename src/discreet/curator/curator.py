@@ -51,6 +51,7 @@ from discreet.curator.person_statement import (
 )
 from discreet.curator.planned_orders import OWNER, OrderExplanation, PlannedOrder
 from discreet.curator.pricing import Offer, Terms
+from discreet.curator.profile_bounds import read_bounded
 from discreet.curator.query_orders import QueryOrder, UnpricedQuery
 from discreet.curator.question_interface import QuestionInterface
 from discreet.curator.release_schedule import ReleaseSchedule
@@ -60,6 +61,7 @@ from discreet.curator.roles import AnalystView, Auditor
 from discreet.curator.stored_orders import StoredOrder
 from discreet.curator.streams import Streams
 from discreet.curator.training_orders import TrainingRuns, training_spec
+from discreet.curator.workbook import Workbook
 from discreet.engines.reading import Reading
 from discreet.errors import DiscreetError, InputError, LedgerError, QueryRefused
 from discreet.plan import canonical
@@ -559,6 +561,16 @@ class Curator(QuestionInterface):
         except DiscreetError:
             return ""
 
+    def workbook(
+        self, dataset: str, *, share: Real, questions: int, analyst: str | None = None
+    ) -> Workbook:
+        """A share of what is left of a dataset's budget, split over a number of questions.
+
+        Each question gets an equal part of what is then left: `with curator.workbook("visits",
+        share=0.2, questions=25) as w: w.sql(...)`.
+        """
+        return Workbook(self, dataset, share, questions, analyst)
+
     # --- questions ------------------------------------------------------------------------------
 
     def _answer(
@@ -718,7 +730,7 @@ class Curator(QuestionInterface):
     def _offer(self, question: str | Query, terms: Terms, analyst: str | None) -> Offer[QueryOrder]:
         """Price a question that speaks of nothing but what can be seen from here."""
         if not isinstance(question, Query):
-            query = _read(self._data_store.tables, self._scope, question)
+            query = self._read(question, OWNER if analyst is None else analyst)
         elif self._scope is None:
             query = question
         else:
@@ -726,6 +738,18 @@ class Curator(QuestionInterface):
         text = question if isinstance(question, str) else None
         unpriced = UnpricedQuery(query, terms, text)
         return self._answer_service.offer(unpriced, OWNER if analyst is None else analyst)
+
+    def _read(self, text: str, analyst: str) -> Query:
+        """A question in SQL; bounds that it lacks come from a profile that the analyst was told."""
+        try:
+            return _read(self._data_store.tables, self._scope, text)
+        except QueryRefused:
+            seen = self._tables
+            names = (self._ledger, list(seen.datasets()), analyst)
+            found = read_bounded(text, seen.schema, *names) if isinstance(text, str) else None
+            if found is None:
+                raise
+            return found
 
     def _offer_order(
         self, kind: str, spec: Mapping[str, Any], analyst: str | None

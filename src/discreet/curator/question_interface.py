@@ -18,6 +18,8 @@ from discreet.curator.online_orders import OnlineRelease, online_spec
 from discreet.curator.participation_orders import Participation, participation_spec
 from discreet.curator.planned_orders import OrderExplanation
 from discreet.curator.pricing import Terms
+from discreet.curator.profile_orders import profile_spec
+from discreet.curator.profile_release import ProfileRelease
 from discreet.curator.stream_kind import stream_spec
 from discreet.curator.streams import StandingQuery
 from discreet.curator.synthesis_orders import synthesis_spec
@@ -324,6 +326,28 @@ class QuestionInterface(ABC):
 
         first = counted(0)
         return Participation(counted(again) if again else first, first)
+
+    # --- a first look ---------------------------------------------------------------------------
+
+    def profile(
+        self,
+        table: str,
+        *,
+        epsilon: Real,
+        delta: Real | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> ProfileRelease:
+        """One private look at every column of a table, at one price.
+
+        It counts rows, people and NULLs, and tells different values, ranges, quantiles and frequent
+        values. Its `proposals` are bounds and keys for columns that have none; questions of the
+        same analyst that need bounds take them from the newest profile.
+        """
+        spec = profile_spec(table, epsilon, delta)
+        made = self.order("profile", spec, analyst=analyst, request=request)
+        assert isinstance(made, ProfileRelease)  # noqa: S101 - narrowing: of this kind
+        return made
 
     # --- learning -------------------------------------------------------------------------------
 

@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from discreet.curator.online_epochs import OnlineQueries
     from discreet.curator.participation_orders import Participation
     from discreet.curator.planned_orders import OrderExplanation
+    from discreet.curator.profile_release import ProfileRelease
     from discreet.curator.question_interface import Asked
     from discreet.curator.streams import StandingQuery
     from discreet.curator.synthesis_release import SynthesisRelease
+    from discreet.curator.workbook import Workbook
     from discreet.plan.builder import From, Question
     from discreet.plan.query import Query
     from discreet.plan.schema import Schema
@@ -90,6 +92,10 @@ class AnalystView:
     def synthesize(self, table: str, **options: Any) -> "SynthesisRelease":
         """Make a synthetic table; options are those of `Curator.synthesize`."""
         return self.curator.synthesize(table, analyst=self.analyst, **options)
+
+    def profile(self, table: str, **price: Any) -> "ProfileRelease":
+        """One private look at every column of a table; the price is that of `Curator.profile`."""
+        return self.curator.profile(table, analyst=self.analyst, **price)
 
     def fit(
         self,
@@ -161,6 +167,11 @@ class AnalystView:
     def budget(self, dataset: str | None = None) -> Account:
         """What this analyst may spend, has spent, and has left."""
         return self.curator.budget(dataset, analyst=self.analyst)
+
+    def workbook(self, dataset: str, *, share: "Real", questions: int) -> "Workbook":
+        """A share of what is left of a budget, split over a number of questions."""
+        who = self.analyst
+        return self.curator.workbook(dataset, share=share, questions=questions, analyst=who)
 
 
 class LedgerReader(Protocol):

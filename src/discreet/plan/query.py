@@ -339,7 +339,8 @@ def check(aggregate: Aggregate, scope: Mapping[str, Type]) -> None:
             raise InputError(
                 f"{aggregate.measure.value} of a value without bounds",
                 why="one person could move the answer without limit",
-                fix="declare Bounds for its columns, or clamp it: LEAST(GREATEST(x, 0), 100);"
+                fix="declare Bounds for its columns, buy them for all with a profile of the table"
+                " first, or clamp it: LEAST(GREATEST(x, 0), 100);"
                 " for a count of one person's rows LEAST(COUNT(*), 50) is enough",
             )
         widths *= 1.0 if found.range is None else found.range.width

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from discreet.answer.estimate.postprocessing import outputs_of
 from discreet.answer.estimate.selection_bias import REMARK, picks
 from discreet.answer.present.number_text import counted
+from discreet.plan.clamping import clamped_columns
 from discreet.plan.kinds import Kind, Range
 from discreet.plan.outside import missing_rows
 from discreet.plan.query import (
@@ -93,9 +94,21 @@ def left_out(query: Query) -> list[str]:
     """Which rows do not count, so that the answer is not quite what was asked."""
     parts = questions_in(query)
     said = (
-        one for part in parts for one in (*_joined(part), *_counted_rows(part), *missing_rows(part))
+        one
+        for part in parts
+        for one in (*_joined(part), *_counted_rows(part), *_held(part), *missing_rows(part))
     )
     return list(dict.fromkeys(said))
+
+
+def _held(query: Query) -> list[str]:
+    """That columns are held between bounds which the owner did not state."""
+    used = {column for _, column in reads(query)}
+    return [
+        f"{name} is held between {low} and {high}; intervals do not allow for what that cuts off"
+        for name, low, high in clamped_columns(query.relation)
+        if name in used
+    ]
 
 
 def _counted_rows(query: Query) -> list[str]:
