@@ -22,11 +22,14 @@ _TABLES = (
     """CREATE TABLE IF NOT EXISTS sessions (
     digest BLOB PRIMARY KEY, token TEXT NOT NULL REFERENCES tokens (id), made REAL NOT NULL,
     seen REAL NOT NULL) STRICT""",
+    """CREATE TABLE IF NOT EXISTS scram (
+    token TEXT PRIMARY KEY REFERENCES tokens (id), stored BLOB NOT NULL, server BLOB NOT NULL,
+    epsilon TEXT) STRICT""",
 )
 
 
 class AccessStore:
-    """Rows of tokens and sessions; secrets are in it as hashes alone.
+    """Rows of tokens, what proves them, and sessions; secrets are in it as hashes alone.
 
     Edge cases: without a path it is in memory and ends with the process. What is revoked is on disk
     before `write` returns, and every worker sees it at its next request.
