@@ -1,5 +1,6 @@
 """Questions over the wire: through the same service as those over HTTP, and told as rows."""
 
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -190,12 +191,11 @@ def _notice(
         now = {one.holder: one for one in asking.session.accounts()}
         for account, cost in offer.bill().items():
             if account.cap is not None:
-                left = 1 - now.get(account.holder, account).share(
-                    now.get(account.holder, account).total
-                )
+                current = now.get(account.holder, account)
+                left = math.floor(1000 * (1 - current.share(current.total))) / 10
                 parts.append(
                     f"{percent(account.share(cost))} of the budget of {account.holder}, "
-                    f"{percent(max(0.0, left))} is left"
+                    f"{max(0.0, left):g} % is left"
                 )
         said = "; ".join(parts)
     return {"C": "00000", "M": said, "D": "; ".join(release.notes)}

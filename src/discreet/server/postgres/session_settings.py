@@ -12,7 +12,7 @@ from discreet.errors import InputError
 from discreet.server.postgres.replies import PostgresError
 
 VERSION: Final = "16.0"
-_DEFAULTS: Final = {
+DEFAULTS: Final = {
     "application_name": "",
     "bytea_output": "hex",
     "client_encoding": "UTF8",
@@ -68,7 +68,7 @@ class SessionSettings:
 
     def __init__(self, user: str, sent: Mapping[str, str], epsilon: str | None) -> None:
         own = {"session_authorization": user, "discreet.epsilon": epsilon or ""}
-        self._defaults = _DEFAULTS | own
+        self._defaults = DEFAULTS | own
         self._changed: dict[str, str] = {}
         for name, value in (*_options(sent.get("options", "")), *sent.items()):
             if name not in _STARTUP and not name.startswith("_pq_."):
@@ -91,7 +91,7 @@ class SessionSettings:
     def set(self, name: str, value: str) -> str | None:
         """Change a setting; returns its name as clients are told of the change, if they are."""
         key = name.lower()
-        if key.startswith("discreet.") and key not in _DEFAULTS:
+        if key.startswith("discreet.") and key not in DEFAULTS:
             raise PostgresError(
                 "42704",
                 "there is no setting of this name",

@@ -12,8 +12,9 @@ _TOKEN: Final = re.compile(
     r"""(?P<space>\s+|--[^\n]*)
     |(?P<comment>/\*)
     |(?P<string>[eE]'(?:[^'\\]|\\.|'')*'|[bBxXnN]?'(?:[^']|'')*')
-    |(?P<dollar>\$(?P<tag>[A-Za-z_]\w*|)\$.*?\$(?P=tag)\$)
     |(?P<quoted>"(?:[^"]|"")*")
+    |(?P<open>[eE]?'|")
+    |(?P<dollar>\$(?:[A-Za-z_]\w*)?\$)
     |(?P<parameter>\$\d{1,5})
     |(?P<word>[^\W\d][\w$]*)
     |(?P<number>\d[\w.]*(?:(?<=[eE])[+-]\d+)?|\.\d+)
@@ -22,6 +23,9 @@ _TOKEN: Final = re.compile(
 )
 MOST_TOKENS: Final = 20_000
 MOST_PARAMETERS: Final = 1000
+LARGEST: Final = 1 << 17
+"""Characters of a statement with its parameters put in."""
+
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +107,13 @@ def _tokens(text: str) -> list[Token]:
     while place < len(text):
         one = _TOKEN.match(text, place)
         assert one is not None  # noqa: S101 - any character is a symbol
-        kind = one.lastgroup if one.lastgroup != "tag" else "dollar"
-        end = _comment_end(text, place) if kind == "comment" else one.end()
-        if kind == "symbol" and one[0] in "'\"":
+        kind, end = one.lastgroup, one.end()
+        if kind == "comment":
+            end = _comment_end(text, place)
+        elif kind == "dollar":
+            close = text.find(one[0], end)
+            kind, end = ("dollar" if close >= 0 else "open"), close + len(one[0])
+        if kind == "open":
             raise PostgresError(
                 "42601", "a quote that does not end", hint="close it", position=place + 1
             )
@@ -205,6 +213,8 @@ def rewrite(statement: Statement, changes: dict[int, str]) -> Rewritten:
         outs.append(size)
         ins.append(place)
     parts.append(statement.text[place - statement.start :])
+    if sum(map(len, parts)) > LARGEST:
+        raise PostgresError("54000", "the statement is too long", hint="send less at once")
     return Rewritten("".join(parts), tuple(outs), tuple(ins))
 
 
