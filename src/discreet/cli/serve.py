@@ -13,8 +13,8 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _TLS = """A server for other machines needs encryption, or tokens and answers travel in the open.
 Give --certificate and --key, or put a proxy that does TLS in front of it and say --behind-tls."""
 
-_POSTGRES_TLS = """--postgres for other machines needs --certificate and --key: Postgres clients begin
-encryption by themselves, which a proxy for HTTP does not do for them."""
+_POSTGRES_TLS = """--postgres for other machines needs --certificate and --key: Postgres clients
+begin encryption by themselves, which a proxy for HTTP does not do for them."""
 
 
 @click.command()

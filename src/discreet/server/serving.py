@@ -80,8 +80,10 @@ def run(
     os.environ[_FOLDER] = str(folder.resolve())
     os.environ[_SETTINGS] = settings.write()
     if postgres is not None:
-        pair = (str(certificate), str(key)) if certificate and key else (None, None)
-        os.environ[_POSTGRES] = PostgresAddress(host, postgres, *pair, shared=workers > 1).write()
+        where = PostgresAddress(host, postgres, shared=workers > 1)
+        if certificate and key:
+            where = replace(where, certificate=str(certificate), key=str(key))
+        os.environ[_POSTGRES] = where.write()
     uvicorn.run(
         "discreet.server.serving:served_app",
         factory=True,

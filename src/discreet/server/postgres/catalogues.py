@@ -2,16 +2,18 @@
 
 import threading
 from collections import OrderedDict
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from discreet.plan.schema import Schema
 from discreet.server.app_state import AppState
 from discreet.server.permissions import Caller
 from discreet.server.postgres.catalogue import Catalogue
 from discreet.server.postgres.session_settings import VERSION, SessionSettings
 from discreet.server.rate_limits import Slots
+
+if TYPE_CHECKING:
+    from discreet.plan.schema import Schema
 
 DATABASE: Final = "discreet"
 _MOST: Final = 16

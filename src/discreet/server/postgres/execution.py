@@ -170,7 +170,7 @@ class StatementRunner:
             await self._admitted()
             self._stopped.clear()
             return await self._awaited(asyncio.create_task(self._within(work)))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever it says could quote data
             told = as_reply(error)
             state = told.state
             where = place(error) if state == "XX000" else {}
@@ -181,7 +181,7 @@ class StatementRunner:
     async def _admitted(self) -> None:
         """Wait until the name may send another request: a client that is quick is slowed down."""
         while pause := self._app_state.limits.names.take(self._caller.name):
-            await asyncio.sleep(pause)
+            await asyncio.sleep(pause)  # noqa: ASYNC110 - a bucket fills by itself
 
     async def _within(self, work: Callable[[], T]) -> T:
         def checked() -> T:

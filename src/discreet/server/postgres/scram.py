@@ -3,8 +3,8 @@
 What is stored beside a token's hash are the keys that SCRAM checks with; neither of them lets
 anybody in. A token has 256 random bits, so salts and iterations protect nothing: the salt follows
 from the name of whoever logs in, which is the same for all tokens of a name, and for names that
-nobody has. So the server need not know before the proof which token it is, and does not tell whether
-there is any.
+nobody has. So the server need not know before the proof which token it is, and does not tell
+whether there is any.
 """
 
 import base64

@@ -1,6 +1,6 @@
 """What one connection has set, prepared and opened, and the statements that are about that."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -37,7 +37,7 @@ class Rows:
     @property
     def is_over(self) -> bool:
         """Whether no row is left."""
-        return self.place >= self.table.num_rows
+        return bool(self.place >= self.table.num_rows)
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ class PostgresSession:
         self._before: dict[str, str] | None = None
         self._local: dict[str, str] = {}
 
-    def check_room(self, kept: dict[str, object] | dict[str, PreparedStatement]) -> None:
+    def check_room(self, kept: Mapping[str, object]) -> None:
         """Refuse to keep more than a client needs."""
         held = [one.outcome.rows for one in self.portals.values() if one.outcome]
         size = sum(one.table.nbytes for one in (*held, *self.cursors.values()) if one)

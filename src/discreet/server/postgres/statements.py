@@ -27,7 +27,6 @@ LARGEST: Final = 1 << 17
 """Characters of a statement with its parameters put in."""
 
 
-
 @dataclass(frozen=True, slots=True)
 class Token:
     """A word, a sign or a literal, and where it stands."""
@@ -234,7 +233,8 @@ def unqualified(
     statement: Statement, tables: Collection[str], database: str
 ) -> tuple[dict[int, str], bool]:
     """The changes that leave out `public.` before tables, and LIMIT 0; whether that was there."""
-    known, tokens, found = {name.casefold() for name in tables}, statement.tokens, {}
+    known, tokens = {name.casefold() for name in tables}, statement.tokens
+    found: dict[int, str] = {}
     for index, token in enumerate(tokens[:-2]):
         schema, dot, table = token, tokens[index + 1], tokens[index + 2]
         if schema.name == "public" and dot.text == "." and table.name.casefold() in known:

@@ -8,6 +8,7 @@ import struct
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -134,7 +135,7 @@ def _numeric(value: Any) -> bytes:
 
 _BINARY: Final[dict[int, Callable[[Any], bytes]]] = {
     BOOL: lambda value: b"\x01" if value else b"\0",
-    **{oid: lambda value, f=form: struct.pack(f, value) for oid, form in _INTS.items()},
+    **{oid: partial(struct.pack, form) for oid, form in _INTS.items()},
     FLOAT8: lambda value: struct.pack("!d", value),
     TEXT: lambda value: _text(value).encode("utf-8", "replace"),
     DATE: lambda value: struct.pack("!i", (value - _DAY).days),
@@ -262,7 +263,8 @@ _ELEMENT: Final = re.compile(r'("(?:[^"\\]|\\.)*"|[^",{}\s\\]+)(,|$)')
 
 
 def _text_array(raw: bytes, of: int) -> list[Any]:
-    said, place, found = raw.decode(), 1, []
+    said, place = raw.decode(), 1
+    found: list[str] = []
     if not (said.startswith("{") and said.endswith("}")):
         raise ValueError
     while place < len(said) - 1:
@@ -290,6 +292,10 @@ def _binary_array(raw: bytes, of: int) -> list[Any]:
     return [None if one is None else _read(one, oid or of, 1) for one in parts]
 
 
+def _unpacked(form: str, raw: bytes) -> Any:
+    return struct.unpack(form, raw)[0]
+
+
 _TEXT_READERS: Final[dict[int, Callable[[bytes], Any]]] = {
     BOOL: _truth,
     **{oid: lambda raw: int(raw.decode()) for oid in _INTS},
@@ -301,7 +307,7 @@ _TEXT_READERS: Final[dict[int, Callable[[bytes], Any]]] = {
 }
 _BINARY_READERS: Final[dict[int, Callable[[bytes], Any]]] = {
     BOOL: _truth,
-    **{oid: lambda raw, f=form: struct.unpack(f, raw)[0] for oid, form in _INTS.items()},
+    **{oid: partial(_unpacked, form) for oid, form in _INTS.items()},
     FLOAT4: lambda raw: _finite(struct.unpack("!f", raw)[0]),
     FLOAT8: lambda raw: _finite(struct.unpack("!d", raw)[0]),
     NUMERIC: _read_numeric,

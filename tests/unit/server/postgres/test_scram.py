@@ -92,7 +92,9 @@ def test_a_proof_that_is_bound_to_another_certificate_is_refused():
     known = [("1", keys_of("ann", "dpt_1_x"))]
     bound = {"mechanism": BOUND, "flag": "p=tls-server-end-point"}
     exchange = ScramExchange("ann", b"certificate")
-    assert exchange.finish(prove(exchange, "ann", "dpt_1_x", binding=b"certificate", **bound), known)
+    assert exchange.finish(
+        prove(exchange, "ann", "dpt_1_x", binding=b"certificate", **bound), known
+    )
     exchange = ScramExchange("ann", b"certificate")
     sent = prove(exchange, "ann", "dpt_1_x", binding=b"another", **bound)
     with pytest.raises(Refused):
