@@ -14,6 +14,9 @@ _TLS = """A server for other machines needs encryption, or tokens and answers tr
 Give --certificate and --key, or put a proxy that does TLS in front of it and say --behind-tls."""
 _NOBODY = "Nobody can sign in: no owner has a token that works. Make one: discreet serve --init"
 
+_POSTGRES_TLS = """--postgres for other machines needs --certificate and --key: Postgres clients
+begin encryption by themselves, which a proxy for HTTP does not do for them."""
+
 
 @click.command()
 @curator_option
@@ -25,6 +28,11 @@ _NOBODY = "Nobody can sign in: no owner has a token that works. Make one: discre
     default=8000,
     show_default=True,
     help="Port to listen on.",
+)
+@click.option(
+    "--postgres",
+    type=click.IntRange(1, 65535),
+    help="Port for Postgres clients too: psql, psycopg, JDBC, BI tools.",
 )
 @click.option("--name", "names", multiple=True, help="Host name that people use; repeatable.")
 @click.option(
@@ -67,6 +75,7 @@ def serve(
     init: bool,
     host: str,
     port: int,
+    postgres: int | None,
     names: tuple[str, ...],
     workers: int,
     witness: str | None,
@@ -102,6 +111,8 @@ def serve(
         return
     if not (is_local(host) or behind_tls or (certificate and key)):
         raise click.UsageError(_TLS)
+    if postgres is not None and not (is_local(host) or (certificate and key)):
+        raise click.UsageError(_POSTGRES_TLS)
     open_curator(folder, witness).close()  # a folder that cannot be opened is told once, and here
     settings = Settings(
         hosts=(*LOOPBACK, *names), quantum=quantum, grace=grace, upload_limit=upload_limit
@@ -110,9 +121,14 @@ def serve(
     if not _has_owner(folder):
         click.echo(_NOBODY, err=True)
     click.echo(f"Serving {folder} at {url} (stop with Ctrl-C)", err=True)
+    facts: dict[str, Any] = {"curator": str(folder), "url": url}
+    if postgres is not None:
+        facts["postgres"] = f"postgresql://{host}:{postgres}/discreet"
+        click.echo(f"Postgres clients connect to {facts['postgres']}", err=True)
     if shape() != "text":
-        tell("", {"curator": str(folder), "url": url})
+        tell("", facts)
     more: dict[str, Any] = {"proxies": proxies, "certificate": certificate, "key": key}
+    more["postgres"] = postgres
     run(folder, settings, host=host, port=port, workers=workers, **more)
 
 
