@@ -6,7 +6,8 @@ from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from discreet.curator.ledger.accounts import Account, Holder, percent
+from discreet.answer.present.number_text import percent
+from discreet.curator.ledger.accounts import Account, Holder
 from discreet.errors import BudgetError, InputError, QueryRefused
 from discreet.plan.builder import count
 from discreet.privacy.budgets.charges import EPSILON, UNITS, Charge

@@ -440,8 +440,9 @@ class Remote(Curator, schemes=("http", "https")):
         share = reply.headers.get(wire.SHARE)
         try:
             release = kind.release(reply.content)
-            told = isinstance(release, Release) and share is not None
-            return replace(release, share=float(share)) if told else release
+            if isinstance(release, Release) and share is not None:
+                return replace(release, share=float(share))
+            return release  # noqa: TRY300 - both belong together
         except (InputError, ValueError):
             raise foreign() from None
 

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from discreet.answer.estimate.postprocessing import outputs_of
 from discreet.answer.present.frames import free
+from discreet.answer.present.number_text import percent
 from discreet.answer.present.release import Release, as_table
-from discreet.curator.ledger.accounts import percent
 from discreet.curator.ledger.orders import Receipt, State
 from discreet.curator.pricing import Offer
 from discreet.curator.query_orders import QueryOrder

@@ -181,7 +181,7 @@ class StatementRunner:
     async def _admitted(self) -> None:
         """Wait until the name may send another request: a client that is quick is slowed down."""
         while pause := self._app_state.limits.names.take(self._caller.name):
-            await asyncio.sleep(pause)  # noqa: ASYNC110 - a bucket fills by itself
+            await asyncio.sleep(pause)
 
     async def _within(self, work: Callable[[], T]) -> T:
         def checked() -> T:
