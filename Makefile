@@ -22,7 +22,7 @@ demo: .venv/run
 
 # Three workers on two cores: some wait for servers and browsers. What takes time is measured after
 # that, when little else runs.
-test: check .venv/browser
+test: check .venv/browser .venv/jdbc
 	$(RUN) -m pytest -n 3 --dist worksteal -q -m "not audit and not timed"
 	$(RUN) -m pytest -n 2 --dist worksteal -q -m "timed and not audit" tests
 
@@ -33,7 +33,7 @@ check: .venv/test
 	$(BIN)/lint-imports
 
 # Hypothesis looks for cases it has not tried before; a failure prints the line that repeats it.
-audit: .venv/test
+audit: .venv/test .venv-dbt
 	HYPOTHESIS_PROFILE=fresh $(RUN) -m pytest -n 2 -q -m audit
 	HYPOTHESIS_PROFILE=fresh $(RUN) -m pytest -n 2 -q tests/property tests/crash/test_model.py
 
@@ -45,7 +45,7 @@ mutants: .venv/test
 	$(RUN) tests/mutation.py
 
 # All vector units, none beyond numpy's baseline, and one core in another time zone and locale.
-portable: check .venv/browser
+portable: check .venv/browser .venv/jdbc
 	$(RUN) tests/support/portable.py
 
 # Today's newest releases instead of the lock.
@@ -106,6 +106,19 @@ lock:
 	    apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
 	    || echo "Chromium is not installed: the tests of the page need it (apt-get install chromium)"
 	@touch $@
+
+# The JDBC driver comes from the system's packages too; it is unpacked and not installed.
+.venv/jdbc: .venv/bin/python
+	@mkdir -p $@ && cd $@ && { apt-get download -qq libpostgresql-jdbc-java >/dev/null 2>&1 \
+	    || { [ "$$(id -u)" = 0 ] && apt-get update -qq \
+	    && apt-get download -qq libpostgresql-jdbc-java >/dev/null 2>&1; }; } \
+	    && dpkg -x libpostgresql-jdbc-java_*.deb . \
+	    || echo "The JDBC driver is missing: its tests need Debian's libpostgresql-jdbc-java"
+
+# dbt, in an environment of its own: it pins what others should choose.
+.venv-dbt: .venv/bin/python
+	$(PYTHON) -m venv $@
+	$@/bin/python -m pip install -q 'dbt-postgres>=1.9,<1.11' 'dbt-core>=1.9,<1.11'
 
 clean:
 	rm -rf .venv .venv-* .bench .cache site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -20,6 +20,7 @@ ALL = (
     "workload",
     "learning",
     "people",
+    "profile",
 )
 
 if __name__ == "__main__":

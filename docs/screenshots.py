@@ -111,7 +111,7 @@ def served(curator: dp.Curator, folder: Path) -> Iterator[tuple[str, Any]]:
 
 
 def sign_in(page: Page, url: str, token: str, path: str) -> None:
-    """Come in by the door."""
+    """Sign in."""
     page.goto(url + path)
     page.get_by_label("Your token").fill(token)
     page.get_by_role("button", name="Sign in").click()
@@ -166,15 +166,16 @@ def pocket(page: Page, url: str, owner: str) -> None:
     """What fits on a phone."""
     page.goto(url)
     page.get_by_label("Your token").wait_for()
-    shoot(page, "door-phone", at="body")
+    shoot(page, "login-phone", at="body")
     sign_in(page, url, owner, "/ask")
     ask(page, _PRICES["phone"])
     shoot(page, "ask-phone", at="body")
     confirm(page)
     shoot(page, "answer-phone", at="#answer")
-    page.goto(f"{url}/budget")
-    page.locator(".burn").first.wait_for()
-    shoot(page, "budget-phone", at="body")
+    for name in ("budget", "data", "ledger"):
+        page.goto(f"{url}/{name}")
+        page.locator(PAGES[name]).first.wait_for()
+        shoot(page, f"{name}-phone", at="body")
 
 
 def _page(browser: Browser, look: str, how: dict[str, Any]) -> Page:

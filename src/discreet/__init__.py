@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from discreet import attacks as attacks
     from discreet import lab as lab
     from discreet import learn as learn
     from discreet import local as local
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from discreet.answer.plan.accuracy import Accuracy
     from discreet.curator.budget import Budget
     from discreet.curator.census_plan import releases
+    from discreet.curator.data.intake import describe
     from discreet.curator.opening import Curator
+    from discreet.engines.reading import Reading
     from discreet.errors import (
         AccessError,
         BudgetError,
@@ -76,6 +79,7 @@ if TYPE_CHECKING:
         Odometer,
         Plan,
         Pure,
+        Shuffled,
         Subsampled,
         advanced_epsilon,
         basic_epsilon,
@@ -89,7 +93,9 @@ _HOMES = {
     "mechanisms.reusable_holdout": ["ReusableHoldout"],
     "curator.budget": ["Budget"],
     "curator.census_plan": ["releases"],
+    "curator.data.intake": ["describe"],
     "curator.opening": ["Curator"],
+    "engines.reading": ["Reading"],
     "plan.answer_builder": ["over"],
     "plan.builder": [
         *("col", "correlation", "count", "count_distinct", "count_people", "covariance", "mean"),
@@ -107,8 +113,16 @@ _HOMES = {
         *("TopK", "TreeCount"),
     ],
     "privacy": [
-        *("Approximate", "Filter", "GDP", "Neighbours", "Odometer", "Plan", "Pure", "Subsampled"),
-        *("ZCDP", "advanced_epsilon", "basic_epsilon", "calibrate", "compose", "optimal_epsilon"),
+        *("Approximate", "Filter", "GDP", "Neighbours", "Odometer", "Plan", "Pure", "Shuffled"),
+        *(
+            "Subsampled",
+            "ZCDP",
+            "advanced_epsilon",
+            "basic_epsilon",
+            "calibrate",
+            "compose",
+            "optimal_epsilon",
+        ),
     ],
 }
 _HOME = {name: room for room, names in _HOMES.items() for name in names}
@@ -146,8 +160,10 @@ __all__ = [
     "Quantile",
     "QueryRefused",
     "RandomizedResponse",
+    "Reading",
     "ReusableHoldout",
     "ServiceError",
+    "Shuffled",
     "SmoothMedian",
     "SparseVector",
     "Subsampled",
@@ -164,6 +180,7 @@ __all__ = [
     "count_people",
     "covariance",
     "descending",
+    "describe",
     "first",
     "lag",
     "maximum",
@@ -182,7 +199,7 @@ __all__ = [
 ]
 
 
-_PACKAGES = frozenset({"lab", "learn", "local", "workload"})
+_PACKAGES = frozenset({"attacks", "lab", "learn", "local", "workload"})
 """Packages that are imported when first named, such as `dp.local.Rappor`."""
 
 
@@ -194,6 +211,13 @@ def __getattr__(name: str) -> object:
     found = getattr(import_module(f"discreet.{_HOME[name]}"), name)
     globals()[name] = found
     return found
+
+
+def load_ipython_extension(shell: object) -> None:
+    """What `%load_ext discreet` calls: cells that begin with %%discreet hold SQL."""
+    from discreet.notebook import load  # noqa: PLC0415 - for notebooks
+
+    load(shell)
 
 
 def __dir__() -> list[str]:

@@ -16,7 +16,10 @@ def test_an_auditor_reads_verifies_and_exports_and_sees_no_answer(visit, curator
     page = visitor.page
     entries = page.get_by_role("region", name="Entries as a table")
     expect(entries).to_contain_text("charged")
-    expect(entries).to_contain_text("alice")
+    expect(entries).to_contain_text("alice asked about visits for epsilon 0.5.")
+    entries.get_by_text("alice asked about visits").click()
+    expect(entries).to_contain_text("0.5 epsilon from dataset visits")
+    assert visitor.violations() == []
     page.get_by_role("button", name="Verify").click()
     expect(page.locator("#verified")).to_contain_text("The ledger is whole.")
     with page.expect_download() as lines:
@@ -26,6 +29,25 @@ def test_an_auditor_reads_verifies_and_exports_and_sees_no_answer(visit, curator
     )
     assert [one.kind for one in found].count("charged") == 1
     assert page.get_by_role("link", name="Ask").count() == 0
+
+
+def test_an_auditor_takes_all_of_it_along_on_paper(visit, curator, server):
+    curator.sql(COUNTS, epsilon=0.5, analyst="alice")
+    for i in range(60):
+        curator.ledger.record("noted", by="owner", facts={"number": i})
+    page = visit("auditor").page
+    server.record_tokens(curator.ledger)
+    expect(page.locator("#entries tbody tr")).to_have_count(50)
+    page.evaluate("window.print = () => (window.printed = true)")
+    page.get_by_role("button", name="Print or save as PDF").click()
+    page.wait_for_function("window.printed")
+    page.emulate_media(media="print")
+    report = page.locator("#report")
+    expect(report).to_contain_text("The ledger is whole.")
+    expect(report).to_contain_text("alice asked about visits for epsilon 0.5.")
+    expect(report).to_contain_text("noted: number 59")
+    expect(page.locator("#entries")).to_be_hidden()
+    assert len(page.pdf()) > 10_000
 
 
 def test_entries_come_page_by_page(visit, curator):

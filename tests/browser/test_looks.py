@@ -6,6 +6,14 @@ from playwright.sync_api import expect
 from browser_watch import COUNTS
 
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+PAGES = {
+    "/budget": ".burn",
+    "/data": "[aria-label=Tokens] table",
+    "/ledger": "#entries table",
+    "/statement?dataset=visits": "#sheet h2",
+    "/help": "dl",
+    "/lab": "h1",
+}
 LOOKS = {"light": {"color_scheme": "light"}, "dark phone": {"color_scheme": "dark", **PHONE}}
 
 
@@ -13,34 +21,45 @@ LOOKS = {"light": {"color_scheme": "light"}, "dark phone": {"color_scheme": "dar
 def test_nothing_keeps_anybody_out(visit, curator, look):
     curator.sql(COUNTS, epsilon=0.5, analyst="owner")
     visitor = visit("owner", **look)
-    page = visitor.page
-    complaints = {"ask, empty": visitor.complaints()}
+    page, found = visitor.page, {}
+
+    def look_at(name):
+        found[name] = [*visitor.complaints(), *visitor.violations()]
+
+    look_at("ask, empty")
     page.locator("#history button").first.click()
     expect(page.locator("#chart svg")).to_be_visible()
     expect(page.locator("#told")).to_contain_text("Free.")
-    complaints["ask, answered"] = visitor.complaints()
+    look_at("ask, answered")
     visitor.ask("SELECT * FROM visits")
     expect(page.get_by_role("alert")).to_be_visible()
-    complaints["ask, refused"] = visitor.complaints()
+    look_at("ask, refused")
     visitor.ask(COUNTS.replace("n F", "m F"))
     page.get_by_role("button", name="Run", exact=True).click()
     expect(page.get_by_role("dialog")).to_be_visible()
-    complaints["ask, confirming"] = visitor.complaints()
-    for path, ready in (
-        ("/budget", ".burn"),
-        ("/data", "[aria-label=Tokens] table"),
-        ("/ledger", "#entries table"),
-    ):
+    look_at("ask, confirming")
+    for path, ready in PAGES.items():
         page.goto(f"{visitor.url}{path}")
         expect(page.locator(ready).first).to_be_visible()
-        complaints[path] = visitor.complaints()
+        look_at(path)
     page.goto(f"{visitor.url}/data")
+    for panel in ("Tables", "Budgets", "New rows", "Standing questions", "Made from it"):
+        page.get_by_role("button", name=panel, exact=True).click()
+        expect(page.locator(".panel .spinner")).to_have_count(0)
+        look_at(panel)
     page.get_by_role("button", name="Add a table").click()
-    complaints["wizard"] = visitor.complaints()
+    look_at("wizard")
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("Your token")).to_be_visible()
-    complaints["door"] = visitor.complaints()
-    assert {name: found for name, found in complaints.items() if found} == {}
+    look_at("login")
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+
+
+def test_axe_itself_finds_what_is_wrong(visit):
+    visitor = visit()
+    visitor.page.goto(visitor.url)
+    visitor.page.evaluate("document.querySelector('label').remove()")
+    assert [name for name, _ in visitor.violations()] == ["label-title-only", "label"]
 
 
 def test_the_check_itself_finds_what_is_wrong(visit):

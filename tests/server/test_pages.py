@@ -8,6 +8,7 @@ import pytest
 
 import discreet.server
 from discreet.curator.curator import Curator
+from discreet.server.routes.pages import assets
 from running_server import served
 
 PAGE = Path(discreet.server.__file__).parent / "page"
@@ -20,7 +21,10 @@ def server():
         yield one
 
 
-@pytest.mark.parametrize("path", ["/", "/ask", "/budget", "/data", "/ledger", "/lab", "/dossier"])
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/ask", "/budget", "/data", "/ledger", "/lab", "/dossier", "/help", "/statement"],
+)
 def test_pages_come_without_a_token_and_hold_nothing(server, path):
     found = server.get(path)
     assert found.status == 200
@@ -28,6 +32,10 @@ def test_pages_come_without_a_token_and_hold_nothing(server, path):
     assert "script-src 'self'" in found.headers["Content-Security-Policy"]
     assert "unsafe" not in found.headers["Content-Security-Policy"]
     assert found.headers["Set-Cookie"] is None
+
+
+def test_all_that_comes_before_a_chart_is_below_a_third_of_a_megabyte():
+    assert sum(len(one.packed) for one in assets().values()) < 333_000
 
 
 def test_a_file_is_sent_once_and_confirmed_after(server):

@@ -38,7 +38,7 @@ def test_the_first_token_is_made_once_and_kept_by_nobody(tmp_path):
     first = discreet("serve", "--init", "--curator", str(folder))
     again = discreet("serve", "--init", "--curator", str(folder))
 
-    token = first.output.strip()
+    token = first.stdout.strip()
     assert re.fullmatch(r"dpt_[0-9a-f]{16}_[\w-]{43}", token)
     assert (first.exit_code, again.exit_code) == (0, 2)
     assert "There is an owner's token that works" in again.output
@@ -105,7 +105,8 @@ def test_workers_share_tokens_charges_and_answers_and_stop_together(tmp_path):
     assert len(answers) == 1  # charged once, and the same bytes ever after
     assert refused == {401}
     assert status in {0, -signal.SIGTERM}
-    for line in server.logs[1:]:
+    assert server.logs[0].startswith("Nobody can sign in")
+    for line in server.logs[2:]:
         assert isinstance(json.loads(line), dict)
         assert not any(text in line for text in (CANARY_TEXT, str(CANARY), "SELECT", owner, ann))
     with dp.Curator(folder) as curator:

@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pyarrow as pa
+from axe_playwright_python.sync_playwright import Axe
 
 from discreet.curator.budget import Budget
 from discreet.plan.schema import Bounds, Keys, Limits
@@ -73,6 +74,12 @@ class Visitor:
     def complaints(self):
         """What keeps somebody out of the page as it is now."""
         return self.page.evaluate(_CHECK)
+
+    def violations(self):
+        """What axe-core calls serious or critical in the page as it is now."""
+        found = Axe().run(self.page).response["violations"]
+        bad = [one for one in found if one["impact"] in ("serious", "critical")]
+        return [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in bad]
 
     def ask(self, sql):
         self.page.get_by_label("Question in SQL").fill(sql)

@@ -19,6 +19,7 @@ import uvicorn
 from discreet.server import tokens
 from discreet.server.access import FILE, AccessStore
 from discreet.server.app import build_app
+from discreet.server.postgres.listener import PostgresAddress
 from discreet.server.serving import options
 from discreet.server.settings import Settings
 
@@ -55,6 +56,11 @@ class Server:
     process: subprocess.Popen | None = None
     app: object = None
     _seen: int = 0
+
+    @property
+    def postgres(self):
+        """The port for Postgres clients."""
+        return self.app.state.postgres.port
 
     @property
     def url(self):
@@ -144,10 +150,12 @@ def _whole(found):
 
 
 @contextlib.contextmanager
-def served(curator, *, settings=QUICK, folder=None, tls=None):
+def served(curator, *, settings=QUICK, folder=None, tls=None, postgres=False):
     """A server in a thread of this process; `tls` is the paths of a certificate and its key."""
     logs = []
-    app = build_app(curator, settings, folder=folder, log=logs.append)
+    pair = () if tls is None else tuple(map(str, tls))
+    where = PostgresAddress("127.0.0.1", 0, *pair) if postgres else None
+    app = build_app(curator, settings, folder=folder, log=logs.append, postgres=where)
     secure = {} if tls is None else {"ssl_certfile": tls[0], "ssl_keyfile": tls[1]}
     server = uvicorn.Server(uvicorn.Config(app, **options(settings), **secure))
     server.install_signal_handlers = lambda: None

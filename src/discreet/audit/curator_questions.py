@@ -133,6 +133,11 @@ def _stream(curator: Curator, price: Price) -> list[Any]:
     return [*told, standing.release().table.to_pylist()]
 
 
+def _profile(curator: Curator, price: Price) -> Any:
+    """A profile of visits: people, chosen limits, and cells that follow from what is seen."""
+    return curator.profile("visits", **price).json_facts()
+
+
 def _people(curator: Curator, price: Price) -> list[Any]:
     """Questions until somebody with many rows has run out, and the share of those who have not."""
     counts = [
@@ -156,6 +161,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = MappingProxyType(
                 "JOIN bills b ON v.person = b.person"
             )
         ),
+        "curator-profile": CuratorQuestion(_profile),
         "curator-answer-tables": CuratorQuestion(
             _sql(
                 "SELECT a.value % 2 AS odd, MAX(n) AS top, SUM(n * 1.0 / m) AS share FROM"

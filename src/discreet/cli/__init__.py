@@ -25,9 +25,9 @@ from discreet.errors import (
 )
 
 _COMMANDS = (
-    *("demo", "init", "add", "append", "describe", "query", "explain", "order", "budget"),
-    *("ledger", "serve", "witness", "synth", "release", "online", "watch", "attack", "audit"),
-    "dossier",
+    *("demo", "init", "add", "append", "retire", "describe", "profile", "query", "explain"),
+    *("order", "budget", "ledger", "serve", "token", "witness", "synth", "release", "online"),
+    *("watch", "shell", "attack", "audit", "dossier"),
 )
 
 
@@ -93,6 +93,7 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except DiscreetError as error:
             text = f"{error}{_place(error, ctx.meta.get('sql'))}"
+            _let_go(error)
             raise _KINDS.get(type(error), CommandError)(text) from error
         except (BrokenPipeError, click.ClickException, click.exceptions.Exit):
             raise
@@ -108,9 +109,17 @@ class LazyGroup(click.Group):
             # Its text may quote data, and a traceback's status, 1, says that a claim was refuted.
             place = traceback.extract_tb(error.__traceback__)[-1]
             text = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
+            _let_go(error)
             raise ServiceCommandError(
                 f"Something went wrong that discreet is not made for: {text}."
             ) from error
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Drop what the frames of an error hold: readers and engines that outlive Python complain."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 _KINDS: dict[type[DiscreetError], type[CommandError]] = {

@@ -5,14 +5,21 @@ import datetime as dt
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from discreet.cli.completion import datasets
-from discreet.cli.options import End, budget_options, curator_option, open_curator, shape_options
+from discreet.cli.options import (
+    End,
+    budget_options,
+    curator_option,
+    open_curator,
+    reading_options,
+    shape_options,
+)
 from discreet.cli.progress import shown
 from discreet.cli.rows import tell
 
@@ -33,7 +40,13 @@ def table_options(command: F) -> F:
         click.option(
             "--copy", is_flag=True, help="Copy a Parquet file too; other files always are."
         ),
-        click.option("--source-table", help="Table to read in a DuckDB file, if not NAME."),
+        click.option("--source-table", help="Sheet or table to read in a file, if not NAME."),
+        click.option(
+            "--confirm",
+            multiple=True,
+            metavar="kinds|COLUMN|all",
+            help="What `discreet describe FILE` proposes from the data is public knowledge.",
+        ),
         click.option(
             "--max-table-rows",
             type=click.IntRange(1),
@@ -88,12 +101,22 @@ def table_options(command: F) -> F:
     )
     for option in options:
         command = option(command)
-    return command
+    return reading_options(command)
+
+
+from_option = click.option(
+    "--from",
+    "declared",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE.yaml",
+    help="Take what is said about tables from a file, as `discreet describe --yaml` writes it.",
+)
 
 
 @click.command()
-@click.argument("name")
-@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("name", required=False)
+@click.argument("source", type=click.Path(path_type=Path), required=False)
+@from_option
 @curator_option
 @budget_options
 @click.option(
@@ -107,8 +130,9 @@ def table_options(command: F) -> F:
 @shape_options
 def add(
     *,
-    name: str,
-    source: Path,
+    name: str | None,
+    source: Path | None,
+    declared: Path | None,
     folder: Path,
     budget: "Budget | None",
     dataset: str | None,
@@ -118,12 +142,24 @@ def add(
     """Protect one more table.
 
     The table NAME is read from the file SOURCE. Types come from the file (Parquet, DuckDB) or from
-    you (CSV); no value is looked at. What is said here cannot be changed later, because answers
-    will rest on it.
+    you (CSV, Excel, JSON): `discreet describe SOURCE` proposes them, and tells what would be lost.
+    What is said here cannot be changed later, because answers will rest on it.
 
     Example: discreet add visits visits.parquet --unit patient_id --epsilon 3 --delta 1e-6
     --bounds age 0 120 --keys city Austin,Haifa
     """
+    if declared is not None:
+        from discreet.curator.declaration_file import read_declarations  # noqa: PLC0415 - heavy room
+
+        tables = read_declarations(declared)
+        with open_curator(folder) as curator, shown():
+            for table in tables:
+                table.add_to(curator)
+        names = [table.name for table in tables]
+        tell(f"{', '.join(names)} in {folder}.", {"curator": str(folder), "tables": names})
+        return
+    if name is None or source is None:
+        raise click.UsageError("Name a table and its file: discreet add NAME FILE, or --from.")
     with (
         open_curator(folder) as curator,
         shown(),
@@ -167,11 +203,13 @@ def add_table(
     """Add a table as the options say."""
     from discreet.plan.schema import Limits  # noqa: PLC0415 - heavy room
 
-    kinds = read_kinds(source, dict(said["kinds"]), said["source_table"] or name)
+    kinds = read_kinds(source, dict(said["kinds"]), said["source_table"], name, said["reading"])
+    columns = read_columns(said["bounds"], said["keys"], kinds)
     facts: dict[str, Any] = {
-        "columns": read_columns(said["bounds"], said["keys"], kinds),
+        "columns": {**columns, **said.get("columns", {})},
         "kinds": dict(said["kinds"]),
         "source_table": said["source_table"],
+        "reading": said["reading"],
     }
     if public_key:
         if budget is not None or dataset is not None:
@@ -185,17 +223,36 @@ def add_table(
         )
     limits = Limits(said["max_groups"], said["max_rows"])
     unit = read_unit(said["unit"], said["key_path"], said["period"], each_row=said["each_row"])
-    curator.add(
-        name,
-        source,
-        unit=unit,
-        budget=budget,
-        dataset=dataset,
-        required=said["required"],
-        limits=limits,
-        max_table_rows=said.get("max_table_rows"),
-        **facts,
-    )
+    with reported(source, unit, **facts):
+        curator.add(
+            name,
+            source,
+            unit=unit,
+            budget=budget,
+            dataset=dataset,
+            required=said["required"],
+            limits=limits,
+            max_table_rows=said.get("max_table_rows"),
+            confirm=said["confirm"],
+            **facts,
+        )
+
+
+@contextmanager
+def reported(source: Path, unit: "str | Unit", **facts: Any) -> Iterator[None]:
+    """Show the owner, where a file is refused, what it holds and what is to be decided."""
+    from discreet.curator.data.intake import describe  # noqa: PLC0415 - heavy room
+    from discreet.errors import InputError  # noqa: PLC0415 - heavy room
+
+    try:
+        yield
+    except InputError:
+        with suppress(InputError):
+            column = unit if isinstance(unit, str) else getattr(unit, "column", None)
+            found = describe(source, unit=column, **facts)
+            if not found.ready:
+                click.echo(repr(found), err=True)
+        raise
 
 
 def read_unit(
@@ -219,17 +276,16 @@ def read_unit(
     return given[0]
 
 
-def read_kinds(source: Path, said: dict[str, str], source_table: str) -> "dict[str, Kind]":
+def read_kinds(
+    source: Path, said: dict[str, str], source_table: str | None, name: str, reading: Any
+) -> "dict[str, Kind]":
     """The kind of each column, to read keys by."""
-    from discreet.curator.data.intake import take  # noqa: PLC0415 - heavy room
-    from discreet.engines.default import describe  # noqa: PLC0415 - heavy room
+    from discreet.curator.data.load_report import Stated, proposed_kinds  # noqa: PLC0415 - heavy room
+    from discreet.curator.data.sources import open_source  # noqa: PLC0415 - heavy room
     from discreet.plan.kinds import Kind  # noqa: PLC0415 - heavy room
 
-    if source.suffix.lower() in {".parquet", ".csv", ".gz"}:
-        found = {name: of.kind for name, of in describe(source).types().items()}
-    else:
-        found = dict(take(source, {}, {}, source_table).kinds)
-    return found | {name: Kind(kind) for name, kind in said.items()}
+    kinds = {column: Kind(kind) for column, kind in said.items()}
+    return proposed_kinds(open_source(source, reading, source_table, name), Stated(kinds=kinds))
 
 
 def read_columns(
@@ -251,7 +307,7 @@ def read_columns(
 
 def read_key(text: str, kind: "Kind | None", name: str) -> Any:
     """A key as its column holds it."""
-    truth = {"true": True, "false": False}
+    truth = {**dict.fromkeys(("true", "yes"), True), **dict.fromkeys(("false", "no"), False)}
     readers: dict[str, Callable[[str], Any]] = {
         "boolean": lambda word: truth[word.strip().lower()],
         "integer": int,

@@ -10,7 +10,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from discreet.cli.completion import datasets as complete_datasets
-from discreet.cli.options import budget_options, curator_option, open_curator, shape_options
+from discreet.cli.options import (
+    budget_options,
+    curator_option,
+    open_curator,
+    server_option,
+    shape_options,
+)
 from discreet.cli.rows import show, tell
 
 if TYPE_CHECKING:
@@ -30,6 +36,7 @@ _ORDER = ("link", "dataset", "group", "analyst")
 
 @click.group(invoke_without_command=True)
 @curator_option
+@server_option
 @shape_options
 @click.pass_context
 def budget(ctx: click.Context, *, folder: Path) -> None:
@@ -43,7 +50,7 @@ def budget(ctx: click.Context, *, folder: Path) -> None:
     if ctx.invoked_subcommand is not None:
         return
     with open_curator(folder) as curator:
-        accounts = curator.ledger.accounts()
+        accounts = curator.as_auditor().accounts()
     rows = [facts(one) for one in accounts]
     show(rows, lambda: Console().print(_drawn(list(accounts))), rows=rows)
 

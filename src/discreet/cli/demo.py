@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from discreet.curator.curator import Curator
 
-WARDS = {"Ward A": 0.31, "Ward B": 0.12, "Ward C": 0.55, "Ward D": 0.07}
-PATIENTS = 4_000
 EPSILON = 0.5
 TRIES = 100_000
 TARGET = 17
@@ -41,11 +39,14 @@ def demo() -> None:
 
     Example: discreet demo
     """
+    from discreet.curator import demo_clinic  # noqa: PLC0415 - heavy room
+    from discreet.curator.curator import Curator  # noqa: PLC0415 - heavy room
+
     console = Console(quiet=shape() != "text")
     console.print("[bold]discreet[/]: answers about people that give none of them away\n")
     show_noise(console)
-    patients = make_patients()
-    curator = open_clinic(patients)
+    patients, curator = demo_clinic.make_patients(), Curator.in_memory()
+    demo_clinic.add_clinic(curator, patients)
     answers = show_answers(console, curator, patients)
     show_refusal(console, curator)
     attack = show_attack(console, curator, patients)
@@ -57,41 +58,6 @@ def demo() -> None:
         "      [bold]discreet audit[/] tries to refute every promise made here."
     )
     show({"answers": answers, "attack": attack}, lambda: console.print(ending), rows=answers)
-
-
-def make_patients() -> "pa.Table":
-    """Made-up patients, so the truth may be shown."""
-    import pyarrow as pa  # noqa: PLC0415 - heavy
-
-    each = PATIENTS // len(WARDS)
-    smokes = [noise.bernoulli(share, size=each) for share in WARDS.values()]
-    return pa.table(
-        {
-            "id": range(PATIENTS),
-            "ward": [ward for ward in WARDS for _ in range(each)],
-            "age": [20 + int(age) for age in noise.below(60, size=PATIENTS)],
-            "smokes": [bool(one) for ward in smokes for one in ward],
-        }
-    )
-
-
-def open_clinic(patients: "pa.Table") -> "Curator":
-    """A curator that ends with the demo."""
-    from discreet.curator.budget import Budget  # noqa: PLC0415 - heavy room
-    from discreet.curator.curator import Curator  # noqa: PLC0415 - heavy room
-    from discreet.plan.schema import Bounds, Keys, Limits  # noqa: PLC0415 - heavy room
-
-    curator = Curator.in_memory()
-    curator.add(
-        "patients",
-        patients,
-        unit="id",
-        budget=Budget(epsilon=3),
-        columns={"ward": Keys(WARDS), "age": Bounds(0, 120)},
-        required=["id", "ward", "age", "smokes"],
-        limits=Limits(max_groups=1, max_rows=1),
-    )
-    return curator
 
 
 def show_noise(console: Console) -> None:
@@ -109,7 +75,7 @@ def show_answers(
 ) -> list[dict[str, Any]]:
     """Private answers with error bars beside the truth, and the same again for nothing."""
     console.print(
-        f"\n{PATIENTS:,} made-up patients, one row each. The owner allows epsilon 3 in all:"
+        f"\n{len(patients):,} made-up patients, one row each. The owner allows epsilon 3 in all:"
     )
     show_budget(console, curator)
     console.print(f"\n[cyan]{SMOKERS}[/]  (epsilon {EPSILON})")
@@ -138,10 +104,11 @@ def show_answers(
 
 def true_answers(patients: "pa.Table") -> dict[str, tuple[int, float]]:
     """Smokers and their mean age, ward by ward."""
-    ages: dict[str, list[int]] = {ward: [] for ward in WARDS}
+    ages: dict[str, list[int]] = {}
     for row in patients.to_pylist():
+        known = ages.setdefault(row["ward"], [])
         if row["smokes"]:
-            ages[row["ward"]].append(row["age"])
+            known.append(row["age"])
     return {ward: (len(known), sum(known) / max(1, len(known))) for ward, known in ages.items()}
 
 

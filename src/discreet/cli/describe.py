@@ -10,7 +10,14 @@ from rich.console import Console
 from rich.table import Table
 
 from discreet.cli.completion import tables_and_files
-from discreet.cli.options import curator_option, open_curator, shape_options
+from discreet.cli.options import (
+    curator_option,
+    open_curator,
+    reading_options,
+    server,
+    server_option,
+    shape_options,
+)
 from discreet.cli.rows import plain, show
 
 if TYPE_CHECKING:
@@ -18,6 +25,10 @@ if TYPE_CHECKING:
     from discreet.plan.schema import Table as Private
 
 _HEAD = ("table", "public", "protects", "column", "kind", "nullable", "range", "keys")
+_REPORTED = (
+    *("column", "kind", "kind_from", "known", "known_from", "values", "nulls", "unreadable"),
+    *("outside", "low", "high", "distinct"),
+)
 _SHOWN = 8
 """Keys of a column that are shown."""
 
@@ -25,21 +36,29 @@ _SHOWN = 8
 @click.command()
 @click.argument("what", required=False, shell_complete=tables_and_files)
 @curator_option
+@server_option
 @click.option("--dummy", is_flag=True, help="Print made-up rows of the table WHAT as CSV.")
+@click.option("--unit", metavar="COLUMN", help="Of a file: the column that names the person.")
+@click.option("--source-table", help="Of a file: the sheet or table to read.")
+@click.option(
+    "--yaml", "as_yaml", is_flag=True, help="Of a file: write what could be said, for --from."
+)
+@reading_options
 @shape_options
-def describe(*, what: str | None, folder: Path, dummy: bool) -> None:
+def describe(*, what: str | None, folder: Path, dummy: bool, as_yaml: bool, **said: Any) -> None:
     """Show what may be asked about.
 
     WHAT is a table of the curator or a file that is not added yet; without it
-    all tables are shown. Of a file the types are read, and none of its values.
+    all tables are shown. Of a file its owner is told what it holds, what of it could not be read,
+    and what could be said about it; that is computed from the data, so show it to nobody else.
 
     Example: discreet describe visits.parquet
     """
     from discreet.curator.data.folder import is_curator  # noqa: PLC0415 - heavy room
 
-    known = is_curator(folder)
+    known = server() is not None or is_curator(folder)
     if what is not None and not (known and what in _tables(folder)):
-        _describe_file(_found(what, folder, known=known))
+        _describe_file(_found(what, folder, known=known), as_yaml=as_yaml, **said)
     elif dummy:
         _print_dummy(folder, what)
     else:
@@ -52,20 +71,30 @@ def _tables(folder: Path) -> "dict[str, Private | PublicTable]":
 
 
 def _found(what: str, folder: Path, *, known: bool) -> Path:
-    if Path(what).is_file():
+    if Path(what).is_file() or set("*?[") & set(what):
         return Path(what)
-    inside = f"the curator in {folder} has no such table" if known else "there is no such file"
+    where = server() or f"in {folder}"
+    inside = f"the curator {where} has no such table" if known else "there is no such file"
     raise click.UsageError(f"{what} is nothing to describe: {inside}.")
 
 
-def _describe_file(file: Path) -> None:
-    from discreet.engines.default import describe as describe_source  # noqa: PLC0415 - heavy room
+def _describe_file(file: Path, *, as_yaml: bool, **said: Any) -> None:
+    from discreet.curator.data.intake import describe as describe_source  # noqa: PLC0415 - heavy room
+    from discreet.curator.declaration_file import write_declarations  # noqa: PLC0415 - heavy room
 
-    found = describe_source(file)
-    kinds = {one.name: one.kind.value if one.kind else None for one in found.columns}
-    rows = [{"column": name, "kind": kind} for name, kind in kinds.items()]
-    facts = {"columns": kinds, "typed": found.typed}
-    show(facts, lambda: plain(repr(found)), rows=rows, names=["column", "kind"])
+    found = describe_source(file, **said)
+    if as_yaml:
+        click.echo(write_declarations(found, file.name.partition(".")[0], str(file)), nl=False)
+        return
+    facts = found.to_dict()
+    rows = [
+        {**one, "column": one["name"], "known": _json(one["known"])} for one in facts["columns"]
+    ]
+    show(facts, lambda: plain(repr(found)), rows=rows, names=_REPORTED)
+
+
+def _json(known: Any) -> str | None:
+    return None if known is None else json.dumps(known, ensure_ascii=False)
 
 
 def _describe_tables(folder: Path, what: str | None) -> None:
@@ -99,8 +128,8 @@ def _print_dummy(folder: Path, what: str | None) -> None:
 
 def facts(table: "Private | PublicTable") -> dict[str, Any]:
     """What is said about a table, as plain JSON."""
-    from discreet.answer.plan.public_facts import range_words  # noqa: PLC0415 - heavy room
     from discreet.plan.schema import PublicTable  # noqa: PLC0415 - heavy room
+    from discreet.plan.schema_text import range_words  # noqa: PLC0415 - heavy room
 
     columns = {
         name: {

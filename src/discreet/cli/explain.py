@@ -11,6 +11,7 @@ from discreet.cli.options import (
     open_curator,
     price_options,
     read_sql,
+    server_option,
     shape_options,
 )
 from discreet.cli.rows import plain, show
@@ -26,9 +27,10 @@ CHARGED = ("account", "measure", "cost", "cost_delta", "cap", "left")
 @click.command()
 @click.argument("sql")
 @curator_option
+@server_option
 @price_options
 @shape_options
-def explain(*, sql: str, folder: Path, price: dict[str, Any], analyst: str) -> None:
+def explain(*, sql: str, folder: Path, price: dict[str, Any], analyst: str | None) -> None:
     """Show the price and error of a question.
 
     Only the question and public facts are read, so this can be done as often as you like.

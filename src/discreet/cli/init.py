@@ -1,12 +1,13 @@
 """`discreet init`: make a curator, and ask the few questions that matter."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from discreet.cli.add import add_table, copied, table_options
+from discreet.cli.add import add_table, copied, from_option, table_options
 from discreet.cli.options import budget_options, curator_option, shape_options
 from discreet.cli.progress import shown
 from discreet.cli.rows import tell
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("source", type=click.Path(path_type=Path), required=False)
 @click.option("--name", help="Name of the table  [default: the file's name]")
+@from_option
 @curator_option
 @budget_options
 @click.option("--ledger", help="Keep charges in Postgres: postgresql://host/database.")
@@ -33,6 +35,7 @@ def init(
     *,
     source: Path | None,
     name: str | None,
+    declared: Path | None,
     folder: Path,
     budget: "Budget | None",
     ledger: str | None,
@@ -42,8 +45,9 @@ def init(
 ) -> None:
     """Make a curator.
 
-    Where a file SOURCE is named, it becomes the first table. In a terminal it asks what you have
-    not said: who is protected, how much of one person may count, and what may be given away in all.
+    Where a file SOURCE is named, it becomes the first table. In a terminal it shows in one table
+    what it takes the file for, who is protected and what may be given away in all, for you to
+    change and to confirm. Nothing is kept before that.
 
     Example: discreet init visits.parquet --unit patient_id --epsilon 3 --delta 1e-6
     """
@@ -55,6 +59,11 @@ def init(
         raise click.UsageError(f"There is a curator in {folder} already. See: discreet add")
     if folder.is_dir() and any(folder.iterdir()):
         raise click.UsageError(f"{folder} is full of other things. Name a new folder: --curator")
+    neighbours = Neighbours.CHANGE_ONE if change_one else Neighbours.ADD_REMOVE
+    made = partial(Curator, folder, ledger=ledger, witness=witness, neighbours=neighbours)
+    if declared is not None:
+        _init_from(declared, made, folder, neighbours)
+        return
     if sys.stdin is not None and sys.stdin.isatty():
         from discreet.cli.interview import interview  # noqa: PLC0415 - for terminals alone
 
@@ -63,17 +72,31 @@ def init(
         raise click.UsageError("Say what may be given away in all: --epsilon 3 --delta 1e-6.")
     if source is None and budget is not None:
         raise click.UsageError("A budget belongs to data: name a file.")
-    neighbours = Neighbours.CHANGE_ONE if change_one else Neighbours.ADD_REMOVE
     if source is not None:
         _try_out(source, name, budget, said, neighbours)
     copy, table = said.pop("copy"), None
-    with Curator(folder, ledger=ledger, witness=witness, neighbours=neighbours) as curator, shown():
+    with made() as curator, shown():
         if source is not None:
             table = name or _stem(source)
             with copied(source, folder, table, wanted=copy) as file:
                 add_table(curator, table, file, budget, None, (), **said)
     facts = {"curator": str(folder), "table": table, "dataset": table}
     tell(f"{folder} is ready. {_next(table)}", facts)
+
+
+def _init_from(declared: Path, made: Any, folder: Path, neighbours: Any) -> None:
+    """Make a curator of what a YAML file says, once all of it was tried out."""
+    from discreet.curator.curator import Curator  # noqa: PLC0415 - heavy room
+    from discreet.curator.declaration_file import read_declarations  # noqa: PLC0415 - heavy room
+
+    tables = read_declarations(declared)
+    for start in (partial(Curator.in_memory, neighbours=neighbours), made):
+        with start() as curator, shown():
+            for table in tables:
+                table.add_to(curator)
+    names = [table.name for table in tables]
+    facts = {"curator": str(folder), "tables": names}
+    tell(f"{folder} is ready. {_next(names[0])}", facts)
 
 
 def _try_out(source: Path, name: str | None, budget: Any, said: Any, neighbours: Any) -> None:

@@ -268,31 +268,6 @@ def _drawn(entries: "tuple[Entry, ...]") -> Table:
 
 
 def _cells(one: "Entry") -> tuple[str, ...]:
-    return str(one.sequence), one.time[:19], one.kind, one.by, _about(one)
+    from discreet.curator.reports.ledger_words import entry_words  # noqa: PLC0415 - heavy room
 
-
-def _about(entry: "Entry") -> str:
-    """The part of an entry that a reader looks for."""
-    facts = entry.facts
-    if entry.kind == "charged":
-        prices = ", ".join(
-            f"{float(_fraction(price['amount'])):.4g} {price['measure']}"
-            for price in facts["prices"]
-        )
-        return f"{facts['dataset']}: {prices}"
-    account = [_holder(facts["account"])] if "account" in facts else []
-    known = [(name, facts.get(name)) for name in ("analyst", "table", "charge", "reason")]
-    words = [f"{name} {value}" for name, value in known if value]
-    return ", ".join([*account, *words])
-
-
-def _holder(key: str) -> str:
-    from discreet.curator.ledger.accounts import Holder  # noqa: PLC0415 - heavy room
-
-    return str(Holder.read(key))
-
-
-def _fraction(text: str) -> Any:
-    from fractions import Fraction  # noqa: PLC0415 - used here alone
-
-    return Fraction(text)
+    return str(one.sequence), one.time[:19], one.kind, one.by, entry_words(one).sentence

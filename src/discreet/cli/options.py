@@ -1,6 +1,8 @@
 """Options that several commands share, and how their values are read."""
 
+import csv
 import datetime as dt
+import os
 import sys
 from collections.abc import Callable
 from fractions import Fraction
@@ -20,6 +22,7 @@ HELP = {"help_option_names": ["-h", "--help"]}
 """How a command is asked for help, also where it is called by itself."""
 
 FOLDER = "curator.discreet"
+TOKEN = "DISCREET_TOKEN"  # noqa: S105 - the name of a variable
 _DIGITS = 400
 _DAY = len("2024-12-31")
 
@@ -105,6 +108,42 @@ def curator_option(command: F) -> F:
     )(command)
 
 
+def server_option(command: F) -> F:
+    """`--server`: ask a server instead; `open_curator` then opens that one."""
+    return click.option(
+        "--server",
+        metavar="URL",
+        envvar="DISCREET_SERVER",
+        show_envvar=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_remember_server,
+        help="Ask a server instead, with the token in DISCREET_TOKEN.",
+    )(command)
+
+
+def _remember_server(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
+    ctx.find_root().meta["server"] = value
+
+
+def analyst_option(command: F) -> F:
+    """`--analyst`: who asks; None behind a server, where the token says so."""
+    return click.option(
+        "--analyst", default="owner", show_default=True, callback=_asker, help="Who asks."
+    )(command)
+
+
+def _asker(ctx: click.Context, param: click.Parameter, value: str) -> str | None:
+    said = ctx.get_parameter_source(str(param.name)) is not click.core.ParameterSource.DEFAULT
+    return value if said or not server() else None
+
+
+def server() -> str | None:
+    """The address of the server that the command that runs is to ask, if any."""
+    ctx = click.get_current_context(silent=True)
+    return None if ctx is None else ctx.find_root().meta.get("server")
+
+
 def budget_options(command: F) -> F:
     """`--epsilon`, `--delta`, `--rho` and `--measure`; the command gets a `budget`, or None."""
 
@@ -132,12 +171,25 @@ def price_options(command: F) -> F:
 
     @wraps(command)
     def read(
-        *, epsilon: Any, delta: Any, within: Any, weights: Any, as_of: Any, **said: Any
+        *,
+        epsilon: Any,
+        delta: Any,
+        within: Any,
+        weights: Any,
+        as_of: Any,
+        no_intervals: bool,
+        **said: Any,
     ) -> Any:
-        return command(price=read_price(epsilon, delta, within, weights, as_of), **said)
+        price = read_price(epsilon, delta, within, weights, as_of)
+        return command(price={**price, "intervals": not no_intervals}, **said)
 
     options: tuple[Callable[[F], F], ...] = (
-        click.option("--analyst", default="owner", show_default=True, help="Who asks."),
+        analyst_option,
+        click.option(
+            "--no-intervals",
+            is_flag=True,
+            help="Let quantiles spend all of their price on themselves, none on an interval.",
+        ),
         click.option("--as-of", type=int, help="A version of the dataset  [default: the newest]"),
         click.option(
             "--weight",
@@ -156,6 +208,62 @@ def price_options(command: F) -> F:
     for option in options:
         priced = option(priced)
     return priced
+
+
+_READING: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
+    (("--header/--no-header",), {"default": None, "help": "Does the first line name the columns?"}),
+    (("--names",), {"metavar": "LIST", "help": "Names of the columns, separated by commas."}),
+    (("--delimiter",), {"help": "What parts the fields of a line: , ; | or tab."}),
+    (("--encoding",), {"help": "utf-8, cp1252, latin-1, utf-16, ..."}),
+    (("--decimal",), {"type": click.Choice([".", ","]), "help": "The decimal mark."}),
+    (("--thousands",), {"help": "What groups thousands: 1,234 has a comma."}),
+    (
+        ("--day-first/--month-first", "day_first"),
+        {"default": None, "help": "Is 03/04/2024 in April, or in March?"},
+    ),
+    (
+        ("--date-format", "dates"),
+        {"type": (str, str), "multiple": True, "metavar": "COLUMN FORMAT", "help": "%d/%m/%Y"},
+    ),
+    (("--null", "nulls"), {"multiple": True, "metavar": "WORD", "help": "A word for NULL."}),
+    (("--no-null",), {"is_flag": True, "help": "NA and N/A in columns of text are texts."}),
+    (("--true",), {"multiple": True, "metavar": "WORD", "help": "A further word for true."}),
+    (("--false",), {"multiple": True, "metavar": "WORD", "help": "A further word for false."}),
+    (
+        ("--unreadable",),
+        {
+            "type": click.Choice(["refuse", "null"]),
+            "default": "refuse",
+            "help": "What to do with values that cannot be read  [default: refuse]",
+        },
+    ),
+)
+
+
+def reading_options(command: F) -> F:
+    """How the texts of a file are read; the command gets a `reading`."""
+
+    @wraps(command)
+    def read(*, no_null: bool, names: str | None, **said: Any) -> Any:
+        from discreet.engines.reading import Reading  # noqa: PLC0415 - heavy room
+
+        fields = {key: said.pop(key) for key in _READING_FIELDS}
+        fields["dates"] = dict(fields["dates"])
+        fields["nulls"] = () if no_null else fields["nulls"] or None
+        fields["delimiter"] = {"tab": "\t", "\\t": "\t"}.get(*2 * (fields["delimiter"],))
+        listed = None if names is None else tuple(next(csv.reader([names]), ()))
+        return command(reading=Reading(names=listed, **fields), **said)
+
+    options = cast("F", read)
+    for names, facts in reversed(_READING):
+        options = click.option(*names, **facts)(options)
+    return options
+
+
+_READING_FIELDS = (
+    *("header", "delimiter", "encoding", "decimal", "thousands", "day_first", "dates", "nulls"),
+    *("true", "false", "unreadable"),
+)
 
 
 def shape_options(command: F) -> F:
@@ -180,15 +288,34 @@ def shape() -> str:
 
 
 def open_curator(folder: Path, witness: str | None = None) -> "Curator":
-    """The curator in a folder, which has to be there."""
-    from discreet.curator.curator import Curator  # noqa: PLC0415 - heavy room
+    """The curator in a folder, which has to be there, or behind the server that was named."""
     from discreet.curator.data.folder import is_curator  # noqa: PLC0415 - heavy room
+    from discreet.curator.opening import Curator  # noqa: PLC0415 - heavy room
 
+    if (address := server()) is not None:
+        return _open_server(address)
     if not is_curator(folder):
         raise click.UsageError(
             f"There is no curator in {folder}. Make one with: discreet init --curator {folder}"
         )
     return Curator(folder, witness=witness)
+
+
+def _open_server(address: str) -> "Curator":
+    from discreet.curator.opening import Curator  # noqa: PLC0415 - heavy room
+
+    ctx = click.get_current_context()
+    if ctx.get_parameter_source("folder") is click.core.ParameterSource.COMMANDLINE:
+        raise click.UsageError("Say --curator or --server, not both.")
+    if not address.lower().startswith(("http://", "https://")):
+        raise click.UsageError(f"--server {address} is no address: write https://host:port.")
+    token = os.environ.get(TOKEN)
+    if not token:
+        raise click.UsageError(
+            f"A server lets nobody in without a token, and {TOKEN} is not set. Set it with: export "
+            f"{TOKEN}=dpt_...  The owner makes one with: discreet token make NAME"
+        )
+    return Curator(address, token=token)
 
 
 def read_budget(

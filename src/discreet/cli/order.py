@@ -9,7 +9,14 @@ import click
 from rich.console import Console
 
 from discreet.cli.explain import CHARGED, charges
-from discreet.cli.options import curator_option, open_curator, shape, shape_options
+from discreet.cli.options import (
+    analyst_option,
+    curator_option,
+    open_curator,
+    server_option,
+    shape,
+    shape_options,
+)
 from discreet.cli.rows import plain, show
 
 if TYPE_CHECKING:
@@ -23,7 +30,8 @@ if TYPE_CHECKING:
 @click.argument("kind")
 @click.argument("file", type=click.File(encoding="utf-8"))
 @curator_option
-@click.option("--analyst", default="owner", show_default=True, help="Who asks.")
+@server_option
+@analyst_option
 @click.option("--request", help="A name for this attempt: the same name is never charged twice.")
 @click.option("--explain", is_flag=True, help="Tell price and quality; charge nothing.")
 @click.option("--statement", is_flag=True, help="Add a paragraph on what was protected.")
@@ -33,7 +41,7 @@ def order(
     kind: str,
     file: IO[str],
     folder: Path,
-    analyst: str,
+    analyst: str | None,
     request: str | None,
     explain: bool,
     statement: bool,

@@ -12,6 +12,7 @@ from discreet.cli.options import (
     open_curator,
     price_options,
     read_sql,
+    server_option,
     shape,
     shape_options,
 )
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("sql")
 @curator_option
+@server_option
 @price_options
 @click.option("--request", help="A name for this attempt: the same name is never charged twice.")
 @click.option("--remeasure", is_flag=True, help="Measure again and merge with earlier answers.")
@@ -34,7 +36,7 @@ def query(
     sql: str,
     folder: Path,
     price: dict[str, Any],
-    analyst: str,
+    analyst: str | None,
     request: str | None,
     remeasure: bool,
     statement: bool,
@@ -79,6 +81,7 @@ def facts(release: "Release") -> dict[str, Any]:
         ],
         "confidence": 0.95,
         "price": {"epsilon": float(release.price.epsilon), "delta": float(release.price.delta)},
+        "budget_share": release.share,
         "neighbours": release.guarantee.neighbours.value,
         "notes": list(release.notes),
     }

@@ -12,6 +12,10 @@ from discreet.cli.rows import tell
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _TLS = """A server for other machines needs encryption, or tokens and answers travel in the open.
 Give --certificate and --key, or put a proxy that does TLS in front of it and say --behind-tls."""
+_NOBODY = "Nobody can sign in: no owner has a token that works. Make one: discreet serve --init"
+
+_POSTGRES_TLS = """--postgres for other machines needs --certificate and --key: Postgres clients
+begin encryption by themselves, which a proxy for HTTP does not do for them."""
 
 
 @click.command()
@@ -24,6 +28,11 @@ Give --certificate and --key, or put a proxy that does TLS in front of it and sa
     default=8000,
     show_default=True,
     help="Port to listen on.",
+)
+@click.option(
+    "--postgres",
+    type=click.IntRange(1, 65535),
+    help="Port for Postgres clients too: psql, psycopg, JDBC, BI tools.",
 )
 @click.option("--name", "names", multiple=True, help="Host name that people use; repeatable.")
 @click.option(
@@ -66,6 +75,7 @@ def serve(
     init: bool,
     host: str,
     port: int,
+    postgres: int | None,
     names: tuple[str, ...],
     workers: int,
     witness: str | None,
@@ -97,18 +107,28 @@ def serve(
     if init:
         token = _first_token(folder)
         tell(token, {"token": token})
+        click.echo(f"Next: discreet serve, and open {_url(host, port)}/#{token}", err=True)
         return
     if not (is_local(host) or behind_tls or (certificate and key)):
         raise click.UsageError(_TLS)
+    if postgres is not None and not (is_local(host) or (certificate and key)):
+        raise click.UsageError(_POSTGRES_TLS)
     open_curator(folder, witness).close()  # a folder that cannot be opened is told once, and here
     settings = Settings(
         hosts=(*LOOPBACK, *names), quantum=quantum, grace=grace, upload_limit=upload_limit
     )
-    url = f"{'https' if certificate else 'http'}://{host}:{port}"
+    url = _url(host, port, "https" if certificate else "http")
+    if not _has_owner(folder):
+        click.echo(_NOBODY, err=True)
     click.echo(f"Serving {folder} at {url} (stop with Ctrl-C)", err=True)
+    facts: dict[str, Any] = {"curator": str(folder), "url": url}
+    if postgres is not None:
+        facts["postgres"] = f"postgresql://{host}:{postgres}/discreet"
+        click.echo(f"Postgres clients connect to {facts['postgres']}", err=True)
     if shape() != "text":
-        tell("", {"curator": str(folder), "url": url})
+        tell("", facts)
     more: dict[str, Any] = {"proxies": proxies, "certificate": certificate, "key": key}
+    more["postgres"] = postgres
     run(folder, settings, host=host, port=port, workers=workers, **more)
 
 
@@ -120,13 +140,28 @@ def _first_token(folder: Path) -> str:
         store = AccessStore(folder / FILE)
         if tokens.has_owner(store):
             raise click.UsageError(
-                "There is an owner's token that works. Owners make further tokens on the page, or "
-                "with POST /v1/tokens."
+                "There is an owner's token that works. Make further ones with `discreet token make "
+                "NAME`, on the page, or with POST /v1/tokens."
             )
         made = tokens.issue(store, "owner", "owner", days=365)
         curator.ledger.record("token made", by="owner", facts=made.token.said)
         store.close()
     return made.text
+
+
+def _has_owner(folder: Path) -> bool:
+    from discreet.server import tokens  # noqa: PLC0415 - heavy room
+    from discreet.server.access import FILE, AccessStore  # noqa: PLC0415 - heavy room
+
+    store = AccessStore(folder / FILE)
+    try:
+        return tokens.has_owner(store)
+    finally:
+        store.close()
+
+
+def _url(host: str, port: int, scheme: str = "http") -> str:
+    return f"{scheme}://{host}:{port}"
 
 
 def is_local(host: str) -> bool:

@@ -8,7 +8,15 @@ from typing import IO, TYPE_CHECKING
 import click
 from rich.console import Console
 
-from discreet.cli.options import Exact, curator_option, open_curator, shape, shape_options
+from discreet.cli.options import (
+    Exact,
+    analyst_option,
+    curator_option,
+    open_curator,
+    server_option,
+    shape,
+    shape_options,
+)
 from discreet.cli.order import show_explanation, show_release
 from discreet.cli.rows import plain
 
@@ -19,6 +27,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("table")
 @curator_option
+@server_option
 @click.option("--epsilon", type=Exact(), required=True, help="Epsilon of all of it.")
 @click.option("--delta", type=Exact(), help="Delta of all of it  [default: dataset delta / 50]")
 @click.option("--column", "columns", multiple=True, help="A column to keep  [default: all]")
@@ -30,7 +39,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     help="File for the rows: .csv or .parquet.",
 )
-@click.option("--analyst", default="owner", show_default=True, help="Who asks.")
+@analyst_option
 @click.option("--request", help="A name for this attempt: the same name is never charged twice.")
 @click.option("--explain", is_flag=True, help="Tell price and quality; charge nothing.")
 @click.option("--report", is_flag=True, help="Print the error of each marginal.")
@@ -47,7 +56,7 @@ def synth(
     max_rows: int | None,
     rows: int | None,
     output: Path | None,
-    analyst: str,
+    analyst: str | None,
     request: str | None,
     explain: bool,
     report: bool,

@@ -11,12 +11,14 @@ import datetime as dt
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Any, ClassVar, Final, Self
 from weakref import finalize
 
+from discreet import html_view
 from discreet.answer.plan.explain import Explanation
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release, as_table
@@ -27,9 +29,10 @@ from discreet.curator.budget import Budget
 from discreet.curator.canonical_json import named
 from discreet.curator.census_plan import CensusPlan
 from discreet.curator.census_runs import CensusRuns, PublishedTables
-from discreet.curator.data.data_store import ColumnDeclarations, DataStore, unknown
+from discreet.curator.data.data_store import ColumnDeclarations, DataStore, the_one, unknown
 from discreet.curator.data.folder import Folder, is_curator, open_folder
 from discreet.curator.data.intake import Incoming
+from discreet.curator.data.load_report import confirmed
 from discreet.curator.data.registry import Part, Registration, Registry
 from discreet.curator.jobs import Jobs
 from discreet.curator.ledger import accounts
@@ -48,16 +51,19 @@ from discreet.curator.person_statement import (
 )
 from discreet.curator.planned_orders import OWNER, OrderExplanation, PlannedOrder
 from discreet.curator.pricing import Offer, Terms
+from discreet.curator.profile_bounds import read_bounded
 from discreet.curator.query_orders import QueryOrder, UnpricedQuery
 from discreet.curator.question_interface import QuestionInterface
 from discreet.curator.release_schedule import ReleaseSchedule
-from discreet.curator.remeasure import explain_offer, merge, told_before
+from discreet.curator.remeasure import PAID_BEFORE, explain_offer, merge, told_before
 from discreet.curator.reports.dossier import Dossier, dossier
 from discreet.curator.roles import AnalystView, Auditor
 from discreet.curator.stored_orders import StoredOrder
 from discreet.curator.streams import Streams
 from discreet.curator.training_orders import TrainingRuns, training_spec
-from discreet.errors import InputError, LedgerError, QueryRefused
+from discreet.curator.workbook import Workbook
+from discreet.engines.reading import Reading
+from discreet.errors import DiscreetError, InputError, LedgerError, QueryRefused
 from discreet.plan import canonical
 from discreet.plan.dummy import ROWS, dummy
 from discreet.plan.kinds import Kind
@@ -218,17 +224,22 @@ class Curator(QuestionInterface):
         source_table: str | None = None,
         max_table_rows: int | None = None,
         version_label: str | None = None,
+        reading: Reading | Mapping[str, Any] | None = None,
+        confirm: str | Collection[str] = (),
     ) -> None:
         """Add a private table: a new dataset with a budget, or one more table of a `dataset`.
 
         `source` is a file, a frame, or the address of a server that keeps the table
-        (postgresql://host/database, sc://host:15002, or a SparkSession).
+        (postgresql://host/database, sc://host:15002, or a SparkSession). `describe` reports what
+        would be kept, lost and asked.
 
         `unit` is the column that names the person, a key path, or EachRow(). `columns` says what is
         known of columns, `kinds` of which kind they are where a CSV file cannot tell; `required`
-        lists columns that are never NULL. `source_table` is the table to read in a DuckDB file or
-        on a server. `version_label` stands for the rows that a server has, which are known by a
-        digest otherwise: whoever states one promises that they do not change under it.
+        lists columns that are never NULL. `reading` says how texts are read. What `describe`
+        proposes from the data is used where you `confirm` that it is public knowledge: "kinds",
+        names of columns, or "all". `source_table` is the table or sheet to read.
+        `version_label` stands for the rows that a server has, which are known by a digest
+        otherwise: whoever states one promises that they do not change under it.
         `max_table_rows` is a public bound on the rows of the table, which estimates of time rest
         on; without one it is the next power of ten, 10,000 at least.
         """
@@ -238,13 +249,19 @@ class Curator(QuestionInterface):
                 why="a table either starts a dataset with a budget of its own or shares another's",
                 fix="pass budget=Budget(epsilon=..., delta=...) or dataset='name'",
             )
+        self._check_going(str(dataset or name))
         if dataset is not None:
             self._known(dataset)
         about_table(unit, limits, columns)
         said = ColumnDeclarations(
-            columns or {}, kinds or {}, frozenset(several(required, "required columns"))
+            columns or {},
+            kinds or {},
+            frozenset(several(required, "required columns")),
+            Reading.from_dict(reading),
+            confirmed(confirm),
         )
-        incoming = self._data_store.look(name, source, said, source_table)
+        column = unit if isinstance(unit, str) else getattr(unit, "column", None)
+        incoming = self._data_store.look(name, source, said, source_table, column)
         whose = Person(unit) if isinstance(unit, str) else unit
         table = Table(name, said.types(incoming), whose, limits or Limits())
         own = isinstance(budget, Budget) and budget.is_per_person
@@ -268,17 +285,20 @@ class Curator(QuestionInterface):
         through: dt.date | None = None,
         again: bool = False,
         max_table_rows: int | None = None,
+        reading: Reading | Mapping[str, Any] | None = None,
     ) -> int:
         """Add rows to a private table; the version of its dataset that begins with them.
 
         Rows of known people fall under the accounts they have: no budget grows. `through` says that
         rows up to that day, and the day itself, are complete: standing questions go on. Rows that
-        were appended before are refused unless they are to count `again`.
+        were appended before are refused unless they are to count `again`. Texts are read as those
+        that were added, unless a `reading` says otherwise.
         """
         if through is not None:
             expect(through, dt.date, "through", fix="pass the last complete day: date(2026, 1, 31)")
         self._data_store.settle_pending(self._find_part)
         if (one := self._tables.tables.get(name)) is not None and one.dataset is not None:
+            self._check_going(one.dataset)
             self._data_store.check_parts((one.dataset,), self._ledger.appended)
         said = {} if through is None else {"through": dt.date.isoformat(through)}
 
@@ -286,9 +306,33 @@ class Curator(QuestionInterface):
             facts = {**one.part_said(part), **said}
             return self._ledger.record("appended", by=self._by, facts=facts).sequence
 
+        read = None if reading is None else Reading.from_dict(reading)
         return self._data_store.append(
-            name, rows, settle, again=again, max_table_rows=max_table_rows
+            name, rows, settle, again=again, max_table_rows=max_table_rows, reading=read
         )
+
+    def retire(self, dataset: str, *, reason: str) -> None:
+        """End a dataset for ever: nothing new is asked of it, and its name is never used again.
+
+        Its account stays, and so does everything that was answered. Its files are no longer read
+        and may be removed.
+        """
+        self._known(dataset)
+        if not self._ledger.retired(dataset):
+            facts = {"dataset": dataset, "reason": named(reason, "reason")}
+            self._ledger.record("retired", by=self._by, facts=facts)
+
+    def retired(self) -> list[str]:
+        """The datasets of which nothing new is asked."""
+        return [name for name in self._tables.datasets() if self._ledger.retired(name)]
+
+    def _check_going(self, dataset: str) -> None:
+        if self._ledger.retired(dataset):
+            raise InputError(
+                f"{dataset} is retired",
+                why="what has ended takes no rows and no tables, and lends its name to none",
+                fix="add the data as a new dataset under another name",
+            )
 
     def version(self, dataset: str) -> int:
         """The newest version of a dataset: 1, and one more for each time rows were appended."""
@@ -315,11 +359,16 @@ class Curator(QuestionInterface):
         columns: Mapping[str, Bounds | Keys] | None = None,
         kinds: Mapping[str, Kind | str] | None = None,
         source_table: str | None = None,
+        reading: Reading | Mapping[str, Any] | None = None,
     ) -> None:
-        """Add a table that belongs to nobody; its key must be unique."""
+        """Add a table that belongs to nobody; its key must be unique.
+
+        Its values are public, so what they look like is confirmed by adding it.
+        """
         keys = (key,) if isinstance(key, str) else tuple(several(key, "keys"))
         about_columns(columns)
-        said = ColumnDeclarations(columns or {}, kinds or {}, frozenset(keys))
+        read = Reading.from_dict(reading)
+        said = ColumnDeclarations(columns or {}, kinds or {}, frozenset(keys), read, ("kinds",))
         incoming = self._data_store.look(name, source, said, source_table)
         table = PublicTable(name, said.types(incoming), keys)
         self._data_store.add(table, incoming, None, self._record)
@@ -492,23 +541,54 @@ class Curator(QuestionInterface):
             made._data_store.add(schema.tables[name], incoming, whose.get(name), made._record)  # noqa: SLF001 - of the same class
         return made
 
-    def budget(self, dataset: str, *, analyst: str | None = None) -> Account:
-        """What a dataset, or an analyst within it, may spend, has spent, and has left."""
-        return self._ledger.account(accounts.spender(self._known(dataset), analyst))
+    def budget(self, dataset: str | None = None, *, analyst: str | None = None) -> Account:
+        """What a dataset, or an analyst within it, may spend, has spent, and has left.
+
+        Where there is one dataset, it need not be named.
+        """
+        name = the_one("dataset", self.datasets()) if dataset is None else self._known(dataset)
+        return self._ledger.account(accounts.spender(name, analyst))
+
+    def _repr_html_(self) -> str:
+        known = self.datasets().items()
+        rows = [(name, ", ".join(tables), self._left(name)) for name, tables in known]
+        return html_view.framed(html_view.table(["dataset", "tables", "budget"], rows))
+
+    def _left(self, dataset: str) -> str:
+        """What is said of a budget, where whoever looks may know it."""
+        try:
+            return repr(self.budget(dataset)).partition(": ")[2]
+        except DiscreetError:
+            return ""
+
+    def workbook(
+        self, dataset: str, *, share: Real, questions: int, analyst: str | None = None
+    ) -> Workbook:
+        """A share of what is left of a dataset's budget, split over a number of questions.
+
+        Each question gets an equal part of what is then left: `with curator.workbook("visits",
+        share=0.2, questions=25) as w: w.sql(...)`.
+        """
+        return Workbook(self, dataset, share, questions, analyst)
 
     # --- questions ------------------------------------------------------------------------------
 
     def _answer(
         self, question: str | Query, terms: Terms, analyst: str | None, request: str | None
     ) -> Release:
-        return as_table(self._answered(self._offer(question, terms, analyst), request))
+        offer = self._offer(question, terms, analyst)
+        told, order = as_table(self._answered(offer, request)), offer.order()
+        return replace(told, share=accounts.budget_share(offer.at.touched, order.prices))
 
     def _remeasure(self, question: str | Query, terms: Terms, analyst: str | None) -> Release:
         offer = self._offer(question, terms, analyst)
         check_remeasure(offer.planned)
-        fresh, order = as_table(self._answered(offer)), offer.order()
+        order = offer.order()
+        known = self._ledger.find_question(order) is not None
+        fresh = as_table(self._answered(offer))
         query = StoredOrder.parse(order.plan).question(self.schema)
-        return merge(query, fresh, told_before(self._ledger, order))
+        merged = merge(query, fresh, told_before(self._ledger, order))
+        return replace(merged, notes=(*merged.notes, PAID_BEFORE)) if known else merged
 
     def _explain(self, question: str | Query, terms: Terms, analyst: str | None) -> Explanation:
         return explain_offer(self._ledger, self._offer(question, terms, analyst))
@@ -626,7 +706,7 @@ class Curator(QuestionInterface):
         tables = self._data_store.tables
         self._answer_service.check_said(tables.tables.values())
         self._data_store.check_parts(tables.datasets(), self._ledger.appended)
-        self._data_store.check_content()
+        self._data_store.check_content(self._ledger.retired)
 
     def close(self) -> None:
         """Finish what is being computed and let go of files; what was charged stays."""
@@ -650,7 +730,7 @@ class Curator(QuestionInterface):
     def _offer(self, question: str | Query, terms: Terms, analyst: str | None) -> Offer[QueryOrder]:
         """Price a question that speaks of nothing but what can be seen from here."""
         if not isinstance(question, Query):
-            query = _read(self._data_store.tables, self._scope, question)
+            query = self._read(question, OWNER if analyst is None else analyst)
         elif self._scope is None:
             query = question
         else:
@@ -658,6 +738,18 @@ class Curator(QuestionInterface):
         text = question if isinstance(question, str) else None
         unpriced = UnpricedQuery(query, terms, text)
         return self._answer_service.offer(unpriced, OWNER if analyst is None else analyst)
+
+    def _read(self, text: str, analyst: str) -> Query:
+        """A question in SQL; bounds that it lacks come from a profile that the analyst was told."""
+        try:
+            return _read(self._data_store.tables, self._scope, text)
+        except QueryRefused:
+            seen = self._tables
+            names = (self._ledger, list(seen.datasets()), analyst)
+            found = read_bounded(text, seen.schema, *names) if isinstance(text, str) else None
+            if found is None:
+                raise
+            return found
 
     def _offer_order(
         self, kind: str, spec: Mapping[str, Any], analyst: str | None

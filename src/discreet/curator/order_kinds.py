@@ -12,6 +12,7 @@ from discreet.curator.ledger.orders import Order
 from discreet.curator.online_orders import OnlineKind
 from discreet.curator.participation_orders import ParticipationKind
 from discreet.curator.planned_orders import OrderKind
+from discreet.curator.profile_orders import ProfileKind
 from discreet.curator.query_orders import QueryKind
 from discreet.curator.stream_kind import StreamKind
 from discreet.curator.synthesis_orders import SynthesisKind
@@ -22,7 +23,7 @@ KINDS: Final[dict[str, OrderKind]] = {
     one.name: one
     for one in (
         *(QueryKind(), SynthesisKind(), OnlineKind(), FitKind(), StreamKind()),
-        *(ParticipationKind(), CensusKind(), TrainingKind()),
+        *(ParticipationKind(), CensusKind(), TrainingKind(), ProfileKind()),
     )
 }
 """Every kind of order that can be charged, by the name that the ledger stores."""

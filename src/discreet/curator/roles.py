@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from discreet.curator.online_epochs import OnlineQueries
     from discreet.curator.participation_orders import Participation
     from discreet.curator.planned_orders import OrderExplanation
+    from discreet.curator.profile_release import ProfileRelease
     from discreet.curator.question_interface import Asked
     from discreet.curator.streams import StandingQuery
     from discreet.curator.synthesis_release import SynthesisRelease
+    from discreet.curator.workbook import Workbook
     from discreet.plan.builder import From, Question
     from discreet.plan.query import Query
     from discreet.plan.schema import Schema
@@ -41,6 +43,7 @@ class PriceArguments(TypedDict, total=False):
     accuracy: "Accuracy | None"
     weights: "Mapping[str, Real] | None"
     as_of: int | None
+    intervals: bool
 
 
 class AnswerArguments(PriceArguments, total=False):
@@ -64,6 +67,10 @@ class AnalystView:
         """Answer again for a further price, and merge with what was told before."""
         return self.curator.remeasure(question, analyst=self.analyst, **price)
 
+    def outside(self, question: "Asked", **price: Any) -> "Release":
+        """How many people have a row in none of an answer's groups."""
+        return self.curator.outside(question, analyst=self.analyst, **price)
+
     def explain(self, question: "Asked", **price: Unpack[PriceArguments]) -> "Explanation":
         """What a question would cost; touches no data."""
         return self.curator.explain(question, analyst=self.analyst, **price)
@@ -85,6 +92,10 @@ class AnalystView:
     def synthesize(self, table: str, **options: Any) -> "SynthesisRelease":
         """Make a synthetic table; options are those of `Curator.synthesize`."""
         return self.curator.synthesize(table, analyst=self.analyst, **options)
+
+    def profile(self, table: str, **price: Any) -> "ProfileRelease":
+        """One private look at every column of a table; the price is that of `Curator.profile`."""
+        return self.curator.profile(table, analyst=self.analyst, **price)
 
     def fit(
         self,
@@ -132,6 +143,10 @@ class AnalystView:
         """The tables of each dataset."""
         return self.curator.datasets()
 
+    def retired(self) -> list[str]:
+        """The datasets of which nothing new is asked."""
+        return self.curator.retired()
+
     @property
     def neighbours(self) -> "Neighbours":
         """What every guarantee here speaks of."""
@@ -149,9 +164,14 @@ class AnalystView:
         """Made-up rows with the same tables, to try questions on."""
         return self.curator.dummy(rows)
 
-    def budget(self, dataset: str) -> Account:
+    def budget(self, dataset: str | None = None) -> Account:
         """What this analyst may spend, has spent, and has left."""
         return self.curator.budget(dataset, analyst=self.analyst)
+
+    def workbook(self, dataset: str, *, share: "Real", questions: int) -> "Workbook":
+        """A share of what is left of a budget, split over a number of questions."""
+        who = self.analyst
+        return self.curator.workbook(dataset, share=share, questions=questions, analyst=who)
 
 
 class LedgerReader(Protocol):

@@ -4,18 +4,26 @@ from discreet.engines.duckdb import DuckDBEngine as DefaultEngine
 from discreet.engines.duckdb_files import (
     as_arrow,
     compute,
-    convert_texts,
+    list_tables,
     read_database,
+    read_json,
     save,
+    sniff_delimiter,
 )
 from discreet.engines.duckdb_files import describe_source as describe
+from discreet.engines.duckdb_texts import convert, frequent, measure
 
 __all__ = [
     "DefaultEngine",
     "as_arrow",
     "compute",
-    "convert_texts",
+    "convert",
     "describe",
+    "frequent",
+    "list_tables",
+    "measure",
     "read_database",
+    "read_json",
     "save",
+    "sniff_delimiter",
 ]

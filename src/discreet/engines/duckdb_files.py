@@ -5,7 +5,7 @@ Errors of the database are not passed on, since they may quote data.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,6 @@ from discreet.engines.duckdb_databases import scratchpad
 from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.engines.duckdb_types import stored_kind
 from discreet.errors import EngineError, InputError
-from discreet.plan.kinds import Kind, Type
-from discreet.sql.writer.scan import render_scan_column
 
 if TYPE_CHECKING:
     import duckdb
@@ -66,20 +64,34 @@ def reader(path: Path, verb: str) -> str:
     )
 
 
-def convert_texts(rows: pa.RecordBatchReader, kinds: Mapping[str, Kind]) -> pa.Table:
-    """Columns of text as values of these kinds; NULL where one is none."""
-    columns = [
-        f"{render_scan_column(name, 'VARCHAR', Type(kind), DIALECT)} AS {DIALECT.identifier(name)}"
-        for name, kind in kinds.items()
-    ]
-    with _connected() as connection:
-        connection.register("incoming", rows)
-        return connection.sql(f"SELECT {', '.join(columns)} FROM incoming").to_arrow_table()
+def list_tables(path: Path) -> list[str]:
+    """The tables and views of a DuckDB file."""
+    with connected(str(path), read_only=True) as found:
+        return [str(row[0]) for row in found.execute("SHOW TABLES").fetchall()]
+
+
+def sniff_delimiter(sample: Path) -> str:
+    """What parts the fields of a CSV file in UTF-8, as DuckDB sees it; "" where it cannot tell."""
+    with suppress(EngineError), connected() as connection:
+        asked = f"SELECT Delimiter FROM sniff_csv({DIALECT.text(str(sample))}, all_varchar = true)"
+        return str(connection.execute(asked).fetchall()[0][0])
+    return ""
+
+
+def read_json(path: Path) -> pa.Table:
+    """Objects of a JSON file, one a line or in one list; every value is a text."""
+    file = DIALECT.text(str(path))
+    with connected() as connection:
+        shape = f"read_json({file}, sample_size = -1, maximum_depth = 1)"
+        names = [str(row[0]) for row in connection.execute(f"DESCRIBE FROM {shape}").fetchall()]
+        columns = ", ".join(f"{DIALECT.identifier(name)}: 'VARCHAR'" for name in names)
+        rows = connection.sql(f"FROM read_json({file}, columns = {{{columns}}})")
+        return rows.to_arrow_table()
 
 
 def read_database(path: Path, table: str) -> pa.Table:
     """A table of a DuckDB file, without the columns whose types are none of our kinds."""
-    with _connected(str(path), read_only=True) as found:
+    with connected(str(path), read_only=True) as found:
         types = found.execute(f"DESCRIBE {DIALECT.identifier(table)}").fetchall()
         known = [row[0] for row in types if stored_kind(str(row[1])) is not None]
         columns = ", ".join(map(DIALECT.identifier, known))
@@ -96,7 +108,7 @@ def as_arrow(source: Any, columns: Sequence[str]) -> pa.Table:
             fix="give them all of its columns",
         )
     names = ", ".join(map(DIALECT.identifier, columns))
-    with _connected() as connection:
+    with connected() as connection:
         rows = "incoming"
         if isinstance(source, str | Path):
             rows = reader(Path(source), "read")
@@ -107,7 +119,7 @@ def as_arrow(source: Any, columns: Sequence[str]) -> pa.Table:
 
 def save(source: Any, path: Path) -> None:
     """Write a data frame or an Arrow table as a Parquet file."""
-    with _connected() as connection:
+    with connected() as connection:
         connection.register("incoming", source)
         target = DIALECT.text(str(path))
         connection.execute(f"COPY (SELECT * FROM incoming) TO {target} (FORMAT parquet)")
@@ -122,14 +134,14 @@ def compute(tables: Mapping[str, pa.Table], select: str) -> pa.Table:
 
 
 @contextmanager
-def _connected(
-    path: str = ":memory:", *, read_only: bool = False
+def connected(
+    path: str = ":memory:", *, read_only: bool = False, **config: int
 ) -> "Iterator[duckdb.DuckDBPyConnection]":
     """A database for one use; EngineError where it fails."""
     import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
 
     try:
-        with duckdb.connect(path, read_only=read_only) as connection:
+        with duckdb.connect(path, read_only=read_only, config=dict(config)) as connection:
             yield connection
     except duckdb.Error:
         raise EngineError(

@@ -61,6 +61,8 @@ class Aggregate:
     level: Fraction | None = None
     sample: bool = True
     weight: Fraction = field(default=Fraction(1), metadata={"written": "where it is not 1"})
+    interval: bool = field(default=True, metadata={"written": "where it is False"})
+    """Whether a quantile may spend a share of its price on an interval in values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +236,13 @@ def weighted(query: Query, weights: Mapping[str, Real]) -> Query:
     return replace(query, aggregates=tuple(aggregates))
 
 
+def without_intervals(query: Query) -> Query:
+    """The same question, whose quantiles spend all of their price on themselves."""
+    ranked = AggregateFunction.QUANTILE
+    aggregates = (replace(one, interval=one.measure is not ranked) for one in query.aggregates)
+    return replace(query, aggregates=tuple(aggregates))
+
+
 def key_types(query: Query) -> tuple[Type, ...]:
     """The types of the keys, in order."""
     scope = columns_of(query.relation)
@@ -330,7 +339,8 @@ def check(aggregate: Aggregate, scope: Mapping[str, Type]) -> None:
             raise InputError(
                 f"{aggregate.measure.value} of a value without bounds",
                 why="one person could move the answer without limit",
-                fix="declare Bounds for its columns, or clamp it: LEAST(GREATEST(x, 0), 100);"
+                fix="declare Bounds for its columns, buy them for all with a profile of the table"
+                " first, or clamp it: LEAST(GREATEST(x, 0), 100);"
                 " for a count of one person's rows LEAST(COUNT(*), 50) is enough",
             )
         widths *= 1.0 if found.range is None else found.range.width

@@ -25,11 +25,14 @@ _TABLES = (
     """CREATE TABLE IF NOT EXISTS saved (
     id INTEGER PRIMARY KEY, owner TEXT NOT NULL, scope TEXT NOT NULL, title TEXT NOT NULL,
     facts TEXT NOT NULL, time REAL NOT NULL, UNIQUE (owner, scope, title)) STRICT""",
+    """CREATE TABLE IF NOT EXISTS scram (
+    token TEXT PRIMARY KEY REFERENCES tokens (id), stored BLOB NOT NULL, server BLOB NOT NULL,
+    epsilon TEXT) STRICT""",
 )
 
 
 class AccessStore:
-    """Rows of tokens, sessions and saved questions; secrets are in it as hashes alone.
+    """Rows of tokens, what proves them, sessions and saved questions; secrets are hashes alone.
 
     Edge cases: without a path it is in memory and ends with the process. What is revoked is on disk
     before `write` returns, and every worker sees it at its next request.

@@ -24,8 +24,9 @@ from discreet.server.error_replies import FAULTS, handle_errors
 from discreet.server.logs import Logs, to_stderr
 from discreet.server.metrics import Metrics
 from discreet.server.openapi import describe
+from discreet.server.postgres.listener import PostgresAddress, PostgresListener
 from discreet.server.protocol import HEADER_TIMEOUT, SEND_TIMEOUT
-from discreet.server.rate_limits import Slots
+from discreet.server.rate_limits import CallerLimits, Slots
 from discreet.server.revocations import Revocations
 from discreet.server.routes import (
     access,
@@ -86,8 +87,9 @@ def build_app(
     folder: Path | None = None,
     store: AccessStore | None = None,
     log: Callable[[str], None] = to_stderr,
+    postgres: PostgresAddress | None = None,
 ) -> FastAPI:
-    """The application over a curator.
+    """The application over a curator, and where Postgres clients are let in, if anywhere.
 
     `folder` is where uploads and tokens are kept: the curator's own. Without one, or a `store`,
     tokens are in memory.
@@ -112,6 +114,7 @@ def build_app(
         timetable,
         Uploads(folder),
         CampaignStore(None if folder is None else folder / "campaigns"),
+        CallerLimits(chosen),
         log,
     )
     app = FastAPI(
@@ -126,6 +129,7 @@ def build_app(
     )
     app_state.access.revoked = Revocations(curator.ledger)
     app.state.app_state = app_state
+    app.state.postgres = None if postgres is None else PostgresListener(app_state, postgres)
     app.state.gates = route_accesses(_routers())
     for prefix, router in _routers():
         app.include_router(router, prefix=prefix, responses=FAULTS if prefix else None)
@@ -162,8 +166,13 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, float]]:
     threading.Thread(target=_look_around, args=(app_state, stopping), daemon=True).start()
     sys.setswitchinterval(_SWITCH)
     settings = app_state.settings
+    listener: PostgresListener | None = app.state.postgres
+    if listener is not None:
+        await listener.start()
     yield {HEADER_TIMEOUT: settings.header_timeout, SEND_TIMEOUT: settings.send_timeout}
     stopping.set()
+    if listener is not None:
+        await listener.stop()
     await anyio.to_thread.run_sync(_finish, app_state)
 
 

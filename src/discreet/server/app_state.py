@@ -11,7 +11,7 @@ from discreet.curator.curator import Curator
 from discreet.local.campaigns import CampaignStore
 from discreet.server.access import AccessStore
 from discreet.server.metrics import Metrics
-from discreet.server.rate_limits import Slots
+from discreet.server.rate_limits import CallerLimits, Slots
 from discreet.server.settings import Settings
 from discreet.server.timetable import Timetable
 from discreet.server.uploads import Uploads
@@ -36,6 +36,7 @@ class AppState:
     timetable: Timetable
     uploads: Uploads
     campaigns: CampaignStore
+    limits: CallerLimits
     log: Callable[[str], None]
 
 

@@ -18,7 +18,7 @@ from discreet.errors import DiscreetError, InputError
 from discreet.server.app_state import AppState
 from discreet.server.error_replies import HttpError, missing, refusal, reply
 from discreet.server.permissions import SAFE, Allowed, check_origin, guard_of, identify
-from discreet.server.rate_limits import ConcurrencyLimit, TokenBuckets, address
+from discreet.server.rate_limits import address
 
 _THREADS: Final = 8
 
@@ -58,10 +58,7 @@ class AuthMiddleware:
         self._app = app
         self._app_state = app_state
         self._table = table
-        settings = app_state.settings
-        self._names = TokenBuckets(settings.rate, settings.burst)
-        self._addresses = TokenBuckets(settings.address_rate, settings.address_burst)
-        self._crowd = ConcurrencyLimit(settings.at_once, settings.threads)
+        self._limits = app_state.limits
         self._threads: anyio.CapacityLimiter | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -73,7 +70,7 @@ class AuthMiddleware:
             try:
                 await self._admit(scope)
                 if caller := scope["state"].get("caller"):
-                    await inside.enter_async_context(self._crowd.joined(caller.name))
+                    await inside.enter_async_context(self._limits.crowd.joined(caller.name))
             except HttpError as wrong:
                 await reply(wrong)(scope, receive, send)
             except DiscreetError as wrong:
@@ -86,12 +83,12 @@ class AuthMiddleware:
         try:
             gate = self._find(scope["path"], scope["method"])
         except HttpError:
-            self._addresses.check(client)
+            self._limits.addresses.check(client)
             raise
         scope["state"]["template"] = gate.template
         headers, method = Headers(scope=scope), scope["method"]
         if gate.guard is None:
-            self._addresses.check(client)
+            self._limits.addresses.check(client)
             if method not in SAFE and "authorization" not in headers:
                 check_origin(headers)
         else:
@@ -113,10 +110,10 @@ class AuthMiddleware:
                 limiter=self._threads,
             )
         except HttpError:
-            self._addresses.check(client)
+            self._limits.addresses.check(client)
             raise
         scope["state"]["caller"] = caller
-        self._names.check(caller.name)
+        self._limits.names.check(caller.name)
         guard.check(caller)
 
     def _find(self, path: str, method: str) -> RouteAccess:

@@ -134,17 +134,18 @@ def identify(headers: Headers, method: str, store: AccessStore, settings: Settin
         token = _by_header(sent, store)
         if token is None:
             raise unknown()
-        return _caller(token)
+        return caller_of(token)
     cookie = session_cookie(headers)
     found = None if cookie is None else sessions.find(store, cookie, settings)
     if found is None or cookie is None:
         raise unknown()
     if method not in SAFE:
         _check_csrf(headers, cookie)
-    return _caller(found, cookie)
+    return caller_of(found, cookie)
 
 
-def _caller(token: Token, cookie: str = "") -> Caller:
+def caller_of(token: Token, cookie: str = "") -> Caller:
+    """Whoever has a token."""
     return Caller(
         token.name, token.role, token.datasets, bool(cookie), token.id, token.expires, cookie
     )

@@ -1,7 +1,7 @@
 """HTTP/1.1 as uvicorn speaks it, with an end to the patience for headers and for readers."""
 
 import asyncio
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 import h11
@@ -26,13 +26,16 @@ MOST_WAITING_IN_ALL: Final = 512
 """The same of everybody; the address with the most loses its oldest."""
 
 
-class Waiting:
+C = TypeVar("C")
+
+
+class Waiting(Generic[C]):
     """Connections without a whole request, by address, the oldest first; in one event loop."""
 
     def __init__(self) -> None:
-        self._by_address: dict[str, dict[Protocol, None]] = {}
+        self._by_address: dict[str, dict[C, None]] = {}
 
-    def add(self, who: str, one: "Protocol") -> "Protocol | None":
+    def add(self, who: str, one: C) -> C | None:
         """One more; returns the one that has to go for it."""
         self._by_address.setdefault(who, {})[one] = None
         if len(self._by_address[who]) > MOST_WAITING:
@@ -42,7 +45,7 @@ class Waiting:
             return next(iter(self._by_address[most]))
         return None
 
-    def remove(self, who: str, one: "Protocol") -> None:
+    def remove(self, who: str, one: C) -> None:
         """One has sent its request, or is gone."""
         some = self._by_address.get(who, {})
         some.pop(one, None)
@@ -58,7 +61,7 @@ class Protocol(H11Protocol):
 
     _patience: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
-    _all: Final = WeakKeyDictionary[asyncio.AbstractEventLoop, Waiting]()
+    _all: Final = WeakKeyDictionary[asyncio.AbstractEventLoop, "Waiting[Protocol]"]()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
@@ -115,7 +118,7 @@ class Protocol(H11Protocol):
             self._patience = None
             self._waiting().remove(address(self.client), self)
 
-    def _waiting(self) -> Waiting:
+    def _waiting(self) -> "Waiting[Protocol]":
         return self._all.setdefault(self.loop, Waiting())
 
     def _close(self) -> None:

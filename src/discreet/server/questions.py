@@ -3,12 +3,13 @@
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt
 
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release
@@ -16,7 +17,9 @@ from discreet.curator.async_session import AsyncSession
 from discreet.curator.client import wire
 from discreet.curator.client.plan_json import read_plan
 from discreet.curator.ledger.charge_index import ChargedOrder
-from discreet.curator.pricing import Terms
+from discreet.curator.ledger.orders import Receipt
+from discreet.curator.planned_orders import P_co
+from discreet.curator.pricing import Offer, Terms
 from discreet.curator.release_schedule import ReleaseSchedule
 from discreet.curator.reports import json_views
 from discreet.errors import InputError
@@ -25,6 +28,7 @@ from discreet.plan.schema import Schema
 from discreet.server.app_state import AppState, app_state_of
 from discreet.server.permissions import Caller
 from discreet.server.sending import LARGE, send_file, write_json
+from discreet.server.waits import SPARE
 
 Number = StrictInt | StrictFloat | Annotated[str, Field(max_length=400)]
 """A number, or a text such as "0.1" or "1/3" that means it exactly."""
@@ -77,6 +81,10 @@ class QuestionBody(BaseModel):
         None, description="A version of the dataset; the newest where none is named."
     )
 
+    intervals: StrictBool = Field(
+        default=True, description="False: quantiles spend nothing on intervals of their own."
+    )
+
     def read(self, schema: Schema) -> str | Query:
         """The SQL, or the plan against what may be asked about."""
         if (self.sql is None) is (self.plan is None):
@@ -127,6 +135,7 @@ class ReleaseReply(BaseModel):
     confidence: float
     how: dict[str, str]
     price: PriceReply
+    budget_share: float | None = Field(description="The share of the cap that was charged for it.")
     protects: str | None
     neighbours: str
     notes: list[str]
@@ -144,6 +153,7 @@ class OrderReply(BaseModel):
     charged: bool = Field(description="Whether it was bought now; false where it was found.")
     release: dict[str, Any]
     price: PriceReply
+    budget_share: float | None = Field(description="The share of the cap that was charged for it.")
     neighbours: str
     statement: str
 
@@ -171,34 +181,73 @@ TELLS: Final[dict[int | str, dict[str, Any]]] = {
 """Replies of routes that answer questions."""
 
 
-def async_session_of(request: Request, caller: Caller) -> AsyncSession:
-    """The curator as a caller sees it: an analyst what they were told, owners everything."""
-    sees = caller.name if caller.role == "analyst" else None
-    return app_state_of(request).curator.window(sees, caller.datasets)
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """One request to the question service, by whichever protocol it came; it `arrived` at a time.
+
+    Every protocol asks through it, so that all share slots, prices, schedule and ledger.
+    """
+
+    app_state: AppState
+    caller: Caller
+    arrived: float
+
+    @property
+    def session(self) -> AsyncSession:
+        """The curator as the caller sees it: an analyst what they were told, owners everything."""
+        sees = self.caller.name if self.caller.role == "analyst" else None
+        return self.app_state.curator.window(sees, self.caller.datasets)
+
+    @property
+    def schedule(self) -> ReleaseSchedule:
+        """Compute in turn, and let an answer be known just before a tick of whoever asked."""
+        app_state, caller = self.app_state, self.caller
+        return app_state.timetable.pace(
+            caller.name,
+            lambda seconds: app_state.work.taken(
+                patience=_forever(app_state),
+                caller=caller.name,
+                seconds=seconds,
+                held=app_state.timetable.steps(caller.name, seconds)[0],
+            ),
+            _settle(self.arrived, app_state.settings.quantum),
+        )
+
+    def planning(self, size: int) -> AbstractContextManager[None]:
+        """Read and price inside: few at a time, one of each name, and short ones not after long."""
+        return self.app_state.planning.taken(
+            patience=self.app_state.settings.patience,
+            caller=self.caller.name,
+            seconds=size * _PLANNING,
+        )
+
+    def offered(self, offered: Callable[[], Offer[P_co]], size: int) -> Offer[P_co]:
+        """Price an order; a caller who has many under way is refused before that."""
+        with self.planning(size):
+            self.app_state.work.check(self.caller.name, self.app_state.settings.at_once)
+            return offered()
+
+    def pursued(self, receipt: Receipt, *, waits: bool) -> BaseRelease | None:
+        """What was charged, if it is there within the patience that is left."""
+        limit = (1 - SPARE) * self.app_state.settings.patience
+        left = max(0.0, limit - (time.monotonic() - self.arrived)) if waits else 0.0
+        return self.session.pursue(receipt, patience=left, pace=self.schedule)
 
 
-def release_schedule_of(request: Request, caller: Caller) -> ReleaseSchedule:
-    """Compute in turn, and let an answer be known just before a tick of whoever asked."""
-    app_state = app_state_of(request)
+def asking_of(request: Request, caller: Caller) -> Asking:
+    """The request as one to the question service."""
     arrived: float = getattr(request.state, "arrived", time.monotonic())
-    return app_state.timetable.pace(
-        caller.name,
-        lambda seconds: app_state.work.taken(
-            patience=_forever(app_state),
-            caller=caller.name,
-            seconds=seconds,
-            held=app_state.timetable.steps(caller.name, seconds)[0],
-        ),
-        _settle(arrived, app_state.settings.quantum),
-    )
+    return Asking(app_state_of(request), caller, arrived)
+
+
+def async_session_of(request: Request, caller: Caller) -> AsyncSession:
+    """The curator as a caller sees it."""
+    return asking_of(request, caller).session
 
 
 def planning(size: int, request: Request, caller: Caller) -> AbstractContextManager[None]:
-    """Read and price inside: few at a time, one of each name, and short ones not after long."""
-    app_state = app_state_of(request)
-    return app_state.planning.taken(
-        patience=app_state.settings.patience, caller=caller.name, seconds=size * _PLANNING
-    )
+    """Read and price inside."""
+    return asking_of(request, caller).planning(size)
 
 
 _PLANNING: Final = 1 / 4096
@@ -234,12 +283,19 @@ def pending(sequence: int) -> JSONResponse:
 
 
 def tell(
-    release: BaseRelease, filed: ChargedOrder, caller: Caller, accept: str | None, *, charged: bool
+    release: BaseRelease,
+    filed: ChargedOrder,
+    caller: Caller,
+    accept: str | None,
+    *,
+    charged: bool,
+    share: float | None,
 ) -> Response:
-    """A release in the form that was asked for: its bytes, or JSON."""
+    """A release in the form that was asked for: its bytes, or JSON; `share` is of the budget."""
     media = release.media_type
     if media in (accept or ""):
         headers = {"Discreet-Charge": str(filed.sequence)}
+        headers |= {} if share is None else {wire.SHARE: f"{share:.6g}"}
         if filed.size > LARGE:
             return send_file(lambda file: file.write(release.to_bytes()), media, headers)
         return Response(release.to_bytes(), media_type=media, headers=headers)
@@ -247,7 +303,9 @@ def tell(
     facts = {name: about[name] for name in ("id", "time", "analyst", "dataset")}
     facts["charged"] = charged
     if not isinstance(release, Release):
-        return JSONResponse({**facts, "kind": filed.order.kind, **_order_facts(release)})
+        told = {"kind": filed.order.kind, "budget_share": share}
+        return JSONResponse({**facts, **told, **_order_facts(release)})
+    release = replace(release, share=share)
     facts["sql"] = about["sql"]
     if release.table.nbytes > LARGE:
         return send_file(partial(write_json, release, facts), "application/json")

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from discreet.errors import ServiceError
 from discreet.server.error_replies import HttpError
+from discreet.server.settings import Settings
 
 _KNOWN: Final = 10_000
 """Callers remembered at a time; one who was forgotten begins with a full bucket."""
@@ -112,6 +113,15 @@ class ConcurrencyLimit:
             self._waiting.remove(first)
             self._served[first[0]] += 1
             first[1].set_result(None)
+
+
+class CallerLimits:
+    """How often names and addresses may come, and how many of a name at once; by any protocol."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.names = TokenBuckets(settings.rate, settings.burst)
+        self.addresses = TokenBuckets(settings.address_rate, settings.address_burst)
+        self.crowd = ConcurrencyLimit(settings.at_once, settings.threads)
 
 
 def _less(counts: "Counter[Any]", key: Any) -> None:

@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from discreet.curator.curator import Curator
 from discreet.errors import DiscreetError
 from discreet.server.app import build_app
+from discreet.server.postgres.listener import PostgresAddress
 from discreet.server.protocol import Protocol
 from discreet.server.security_headers import HEADER_LIMIT
 from discreet.server.settings import Settings
@@ -20,6 +21,7 @@ from discreet.server.timetable import Timetable
 
 _FOLDER: Final = "DISCREET_SERVED_FOLDER"
 _SETTINGS: Final = "DISCREET_SERVED_SETTINGS"
+_POSTGRES: Final = "DISCREET_SERVED_POSTGRES"
 _CONNECTIONS: Final = 1000
 _KEEP_ALIVE: Final = 5
 _HEALTH: Final = 60
@@ -64,8 +66,9 @@ def run(
     proxies: tuple[str, ...] = (),
     certificate: Path | None = None,
     key: Path | None = None,
+    postgres: int | None = None,
 ) -> None:
-    """Serve a curator's folder until a signal says to stop.
+    """Serve a curator's folder until a signal says to stop; Postgres clients on a port of theirs.
 
     Every worker opens the folder for itself. `proxies` are addresses whose X-Forwarded-For is
     believed.
@@ -76,6 +79,11 @@ def run(
     threading.Thread(target=_recover, args=(folder, settings), daemon=True).start()
     os.environ[_FOLDER] = str(folder.resolve())
     os.environ[_SETTINGS] = settings.write()
+    if postgres is not None:
+        where = PostgresAddress(host, postgres, shared=workers > 1)
+        if certificate and key:
+            where = replace(where, certificate=str(certificate), key=str(key))
+        os.environ[_POSTGRES] = where.write()
     uvicorn.run(
         "discreet.server.serving:served_app",
         factory=True,
@@ -107,4 +115,10 @@ def _recover(folder: Path, settings: Settings) -> None:
 def served_app() -> FastAPI:
     """The application of one worker."""
     folder = Path(os.environ[_FOLDER])
-    return build_app(Curator(folder), Settings.read(os.environ[_SETTINGS]), folder=folder)
+    said = os.environ.get(_POSTGRES)
+    return build_app(
+        Curator(folder),
+        Settings.read(os.environ[_SETTINGS]),
+        folder=folder,
+        postgres=None if said is None else PostgresAddress.read(said),
+    )

@@ -3,13 +3,15 @@
 import datetime as dt
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.curator.budget import Budget
 from discreet.curator.client import declarations
-from discreet.engines.default import describe
+from discreet.curator.data.load_report import Stated, proposed_kinds
+from discreet.curator.data.sources import open_source
+from discreet.engines.reading import Reading
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Bounds, Keys, Limits, Unit
@@ -81,6 +83,9 @@ class EachRowBody(StrictBody):
     each_row: Literal[True]
 
 
+UnitBody: TypeAlias = Name | KeyPathBody | PersonPeriodBody | EachRowBody
+
+
 class ColumnBody(StrictBody):
     """Either the bounds or the keys of a column; dates are texts such as 2024-12-31."""
 
@@ -90,23 +95,77 @@ class ColumnBody(StrictBody):
     )
 
 
+_Word = Annotated[str, Field(max_length=200)]
+
+
+class ReadingBody(StrictBody):
+    """How the texts of a file are read; what is left out is found out, and asked if in doubt."""
+
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+    quote: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+    encoding: _Word | None = None
+    header: bool | None = None
+    names: list[Name] | None = Field(None, max_length=2000)
+    decimal: Literal[".", ","] | None = None
+    thousands: Annotated[str, Field(max_length=1)] | None = None
+    day_first: bool | None = None
+    dates: dict[Name, _Word] | None = Field(None, max_length=2000)
+    nulls: list[_Word] | None = Field(None, max_length=100)
+    true: list[_Word] | None = Field(None, max_length=100)
+    false: list[_Word] | None = Field(None, max_length=100)
+    unreadable: Literal["refuse", "null"] | None = None
+
+    def read(self) -> Reading:
+        """The reading."""
+        return Reading.from_dict(self.model_dump(exclude_none=True))
+
+
 class Columns(StrictBody):
     """What is known of the columns of a file."""
 
-    name: Name
-    upload: str = Field(min_length=1, max_length=64)
     columns: dict[Name, ColumnBody] = Field(default={}, max_length=2000)
     kinds: dict[Name, KindName] = Field(default={}, max_length=2000)
+    reading: ReadingBody = Field(default_factory=lambda: ReadingBody.model_validate({}))
+    source_table: Name | None = None
+    confirm: list[Name] = Field(default=[], max_length=2000)
+
+    def unit_column(self) -> str | None:
+        """The column that names the person, None where there is none."""
+        unit = getattr(self, "unit", None)
+        return unit if isinstance(unit, str) else getattr(unit, "column", None)
+
+    def read_reading(self) -> Reading:
+        """How texts are read."""
+        return self.reading.read()
+
+    def stated(self, kinds: Mapping[str, Kind]) -> Stated:
+        """What is said of columns; `kinds` are those that keys are read as."""
+        known = self.read_columns(kinds) if kinds else {}
+        spelled = {name: Kind(kind) for name, kind in self.kinds.items()}
+        return Stated(known, spelled, tuple(self.confirm))
 
     def read_columns(self, kinds: Mapping[str, Kind]) -> dict[str, Bounds | Keys]:
         """Bounds and keys, read as the kinds of their columns say."""
         return {name: _said(name, one, kinds.get(name)) for name, one in self.columns.items()}
 
 
-class TableBody(Columns):
+class ReportBody(Columns):
+    """What is said so far about a file that was uploaded."""
+
+    unit: UnitBody | None = None
+
+
+class UploadedTable(Columns):
+    """A table that is made of an upload."""
+
+    name: Name
+    upload: str = Field(min_length=1, max_length=64)
+
+
+class TableBody(UploadedTable):
     """A private table: a dataset with a budget of its own, or one more `dataset` a dataset."""
 
-    unit: Name | KeyPathBody | PersonPeriodBody | EachRowBody
+    unit: UnitBody
     limits: LimitsBody = LimitsBody()
     required: list[Name] = Field(default=[], max_length=2000)
     budget: BudgetBody | None = None
@@ -130,16 +189,16 @@ class TableBody(Columns):
         return declarations.read_unit(unit)
 
 
-class PublicTableBody(Columns):
+class PublicTableBody(UploadedTable):
     """A table that belongs to nobody; its key is unique."""
 
     key: list[Name] = Field(min_length=1, max_length=50)
 
 
 def kinds_of(path: Path, said: Columns) -> dict[str, Kind]:
-    """The kind of each column, from the file's header and from the owner."""
-    found = {name: of.kind for name, of in describe(path).types().items()}
-    return found | {name: Kind(kind) for name, kind in said.kinds.items()}
+    """The kind of each column, from the owner, from the file, or as it looks."""
+    source = open_source(path, said.read_reading(), said.source_table)
+    return proposed_kinds(source, said.stated({}))
 
 
 def _said(name: str, one: ColumnBody, kind: Kind | None) -> Bounds | Keys:

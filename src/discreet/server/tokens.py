@@ -2,22 +2,28 @@
 
 A token is dpt_<id>_<secret>: the id finds its row, the secret has 256 random bits. What is stored
 is the secret's SHA-256; there is nothing to guess in 256 bits, so a slow hash would protect
-nothing more.
+nothing more. Beside it are the keys of SCRAM, by which Postgres clients prove that they have the
+token without sending it; of a token that was made before there were any, they are kept when it is
+first used over HTTP.
 """
 
 import hashlib
 import hmac
 import json
 import secrets
+import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
+from discreet.curator.client.wire import read_number
 from discreet.curator.confusables import confusable
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.planned_orders import OWNER
 from discreet.errors import InputError, LedgerError
+from discreet.rationals import Real
 from discreet.server.access import AccessStore, failure
+from discreet.server.postgres.scram import ScramKeys, keys_of
 
 Role: TypeAlias = Literal["owner", "analyst", "auditor"]
 
@@ -75,8 +81,11 @@ def issue(
     *,
     datasets: Iterable[str] | None = None,
     days: float = 90,
+    epsilon: Real | str | None = None,
 ) -> Issued:
     """Make a token. A name has one role, so that an analyst never becomes another by a token.
+
+    `epsilon` is what questions of Postgres clients are asked for where they set none.
 
     Example:
         >>> store = AccessStore(None)
@@ -86,6 +95,10 @@ def issue(
     """
     scope = None if datasets is None else frozenset(datasets)
     _check(name, role, scope, days)
+    if epsilon is not None and read_number(epsilon, "epsilon") <= 0:
+        raise InputError(
+            "an epsilon that is not above 0", why="it is the price of a question", fix="pass 0.1"
+        )
     secret, now = secrets.token_urlsafe(32), store.now()
     made = Token(
         secrets.token_hex(8), name, cast("Role", role), scope, now, now + float(days) * DAY
@@ -98,7 +111,9 @@ def issue(
             "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, NULL)",
             (made.id, _digest(secret), name, role, kept, made.made, made.expires),
         )
-    return Issued(made, f"{_PREFIX}_{made.id}_{secret}")
+        text = f"{_PREFIX}_{made.id}_{secret}"
+        _keep_keys(connection, made, text, None if epsilon is None else str(epsilon))
+    return Issued(made, text)
 
 
 def find(store: AccessStore, text: str) -> Token | None:
@@ -111,7 +126,36 @@ def find(store: AccessStore, text: str) -> Token | None:
     if not (same and rows and prefix == _PREFIX):
         return None
     token = _read(store, rows[0][:-1])
-    return token if token.works(store.now()) else None
+    if not token.works(store.now()):
+        return None
+    if not store.read("SELECT 1 FROM scram WHERE token = ?", (token.id,)):
+        with store.write() as connection:
+            _keep_keys(connection, token, text, None)
+    return token
+
+
+def scram_keys(store: AccessStore, name: str) -> list[tuple[str, ScramKeys]]:
+    """The ids of a name's tokens that are not revoked or over, and what proves each."""
+    sql = (
+        "SELECT id, stored, server FROM tokens JOIN scram ON token = id"
+        " WHERE name = ? AND revoked IS NULL AND expires > ?"
+    )
+    found = store.read(sql, (name, store.now()))
+    return [(identity, ScramKeys(stored, server)) for identity, stored, server in found]
+
+
+def default_epsilon(store: AccessStore, identity: str) -> str | None:
+    """What questions of a token are asked for over Postgres where nothing else is set."""
+    rows = store.read("SELECT epsilon FROM scram WHERE token = ?", (identity,))
+    return rows[0][0] if rows else None
+
+
+def _keep_keys(
+    connection: sqlite3.Connection, token: Token, text: str, epsilon: str | None
+) -> None:
+    keys = keys_of(token.name, text)
+    values = token.id, keys.stored, keys.server, epsilon
+    connection.execute("INSERT OR IGNORE INTO scram VALUES (?, ?, ?, ?)", values)
 
 
 def by_id(store: AccessStore, identity: str) -> Token | None:

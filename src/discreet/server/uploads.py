@@ -10,10 +10,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from discreet.curator.data.sources import ENDINGS
 from discreet.errors import InputError
 from discreet.server.error_replies import HttpError, missing
 
-_ENDINGS: Final = (".csv.gz", ".csv", ".parquet")
+_ENDINGS: Final = tuple(sorted(set(ENDINGS) - {".duckdb", ".db"}, key=len, reverse=True))
+"""Views in a database of somebody else's could read files here."""
+
 _NAME: Final = re.compile(r"[0-9a-f]{32}\Z")
 _UNUSED: Final = 86_400.0
 """Seconds after which a file that nothing was made of is removed."""

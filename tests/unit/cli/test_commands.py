@@ -236,7 +236,8 @@ def test_tables_and_files_are_described(discreet, tmp_path):
 
     assert "0 .. 100" in everything
     assert "protects the person that person names" in everything
-    assert json.loads(file)["columns"]["amount"] == "real"
+    kinds = {one["name"]: one["kind"] for one in json.loads(file)["columns"]}
+    assert kinds["amount"] == "real"
     assert {row["city"] for row in made_up} == {"Austin", "Haifa", "Oslo"}
 
 
@@ -250,6 +251,7 @@ def test_odd_file_names_and_windows_paths(discreet, tmp_path, name):
     made = discreet(
         *("init", str(file), "--name", "v", "--unit", "person", "--epsilon", "5"),
         *("--kind", "person", "integer", "--keys", "city", "Haifa,Oslo", "--required", "city"),
+        *("--kind", "amount", "real"),
         *("--max-groups", "1", "--max-rows", "2"),
         folder=folder,
     )

@@ -1,6 +1,7 @@
 """A release in words that hold up outside the house."""
 
 import textwrap
+from functools import partial
 from typing import TYPE_CHECKING
 
 from discreet.answer.present.number_text import cost
@@ -38,15 +39,16 @@ _WIDER = (
 
 
 def statement(release: "Release") -> str:
-    """What was protected, how well, what was clamped, and what the intervals are about."""
-    parts = [
-        *_protected(release),
-        _odds(release),
-        *_clamped(release),
-        *_intervals(release),
-        _LIMITS,
-    ]
-    return textwrap.fill(" ".join(parts), 100, break_long_words=False, break_on_hyphens=False)
+    """What was protected, how well, what was clamped, what the intervals are about: paragraphs."""
+    parts = (
+        _protected(release),
+        [_odds(release)],
+        _clamped(release),
+        _intervals(release),
+        [_LIMITS],
+    )
+    wrap = partial(textwrap.fill, width=100, break_long_words=False, break_on_hyphens=False)
+    return "\n\n".join(wrap(" ".join(part)) for part in parts if part)
 
 
 def _protected(release: "Release") -> list[str]:

@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
 from urllib.parse import quote, urlencode
@@ -29,7 +30,9 @@ from discreet.curator.client.remote_ledger import (
     read_reply,
 )
 from discreet.curator.curator import Curator
-from discreet.curator.data.intake import take
+from discreet.curator.data.data_store import the_one
+from discreet.curator.data.load_report import confirmed
+from discreet.curator.data.sources import ENDINGS, open_source
 from discreet.curator.ledger.accounts import Account, Holder
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.online_epochs import OnlineReply
@@ -41,6 +44,7 @@ from discreet.curator.release_schedule import ReleaseSchedule
 from discreet.curator.reports.dossier import Dossier
 from discreet.curator.roles import AnalystView, Auditor
 from discreet.engines.default import save
+from discreet.engines.reading import Reading
 from discreet.errors import InputError, ServiceError
 from discreet.plan import canonical
 from discreet.plan.kinds import Kind
@@ -56,7 +60,7 @@ PATIENCE: Final = 600.0
 """Seconds to wait for an answer that is charged."""
 
 _PAUSE: Final = 0.25
-_SENT_AS_IS: Final = (".parquet", ".csv", ".csv.gz")
+_NOT_SENT: Final = (".duckdb", ".db")
 
 
 class Remote(Curator, schemes=("http", "https")):
@@ -161,6 +165,8 @@ class Remote(Curator, schemes=("http", "https")):
         source_table: str | None = None,
         max_table_rows: int | None = None,
         version_label: str | None = None,
+        reading: Reading | Mapping[str, Any] | None = None,
+        confirm: str | Collection[str] = (),
     ) -> None:
         """Upload a private table: a new dataset with a budget, or one more table of a dataset."""
         if version_label is not None:
@@ -182,9 +188,11 @@ class Remote(Curator, schemes=("http", "https")):
             "required": several(required, "required columns"),
             "budget": None if budget is None else declarations.write_budget(budget),
             "dataset": dataset,
+            "confirm": list(confirmed(confirm)),
             **_columns(columns, kinds),
         }
-        upload = self._uploaded(name, source, source_table)
+        said |= _read_as(source, source_table, reading)
+        upload = self._uploaded(name, source, source_table, reading)
         self._link.post("/v1/datasets", {**_known(said), "upload": upload}, safe=True)
 
     def append(
@@ -195,6 +203,7 @@ class Remote(Curator, schemes=("http", "https")):
         through: dt.date | None = None,
         again: bool = False,
         max_table_rows: int | None = None,
+        reading: Reading | Mapping[str, Any] | None = None,
     ) -> int:
         """Upload rows for a table that is there; the version that begins with them."""
         if max_table_rows is not None:
@@ -203,10 +212,21 @@ class Remote(Curator, schemes=("http", "https")):
                 why="the bound follows the rows there",
                 fix="leave it out",
             )
-        said = {"table": name, "upload": self._uploaded(name, rows, None), "again": again}
+        said = {"table": name, "upload": self._uploaded(name, rows, None, reading), "again": again}
+        said |= {} if reading is None else {"reading": Reading.from_dict(reading).to_dict()}
         day = {} if through is None else {"through": dt.date.isoformat(through)}
         told = self._link.post("/v1/parts", {**said, **day}, safe=False)
         return int(read_reply(told, lambda facts: facts["version"]))
+
+    def retire(self, dataset: str, *, reason: str) -> None:
+        """End a dataset for ever."""
+        place = f"/v1/datasets/{_escaped(dataset)}/retire"
+        self._link.post(place, {"reason": reason}, safe=True)
+
+    def retired(self) -> list[str]:
+        """The datasets of which nothing new is asked."""
+        told = self._link.get("/v1/schema")
+        return [str(one) for one in read_reply(told, lambda facts: facts["retired"])]
 
     def version(self, dataset: str) -> int:
         """The newest version of a dataset."""
@@ -222,11 +242,13 @@ class Remote(Curator, schemes=("http", "https")):
         columns: Mapping[str, Bounds | Keys] | None = None,
         kinds: Mapping[str, Kind | str] | None = None,
         source_table: str | None = None,
+        reading: Reading | Mapping[str, Any] | None = None,
     ) -> None:
         """Upload a table that belongs to nobody."""
         keys = [key] if isinstance(key, str) else several(key, "keys")
         said = {"name": name, "key": keys, **_columns(columns, kinds)}
-        upload = self._uploaded(name, source, source_table)
+        said |= _read_as(source, source_table, reading)
+        upload = self._uploaded(name, source, source_table, reading)
         self._link.post("/v1/public-tables", {**said, "upload": upload}, safe=True)
 
     def grant(self, analyst: str, dataset: str, budget: Budget) -> Account:
@@ -354,9 +376,10 @@ class Remote(Curator, schemes=("http", "https")):
         """The tables of each dataset in sight."""
         return self._facts()[1]
 
-    def budget(self, dataset: str, *, analyst: str | None = None) -> Account:
+    def budget(self, dataset: str | None = None, *, analyst: str | None = None) -> Account:
         """What a dataset, or an analyst within it, may spend, has spent, and has left."""
         known = self.datasets()
+        dataset = the_one("dataset", known) if dataset is None else dataset
         if dataset not in known:
             raise _unknown(dataset, known)
         kind, name = ("dataset", dataset) if analyst is None else ("analyst", analyst)
@@ -414,9 +437,13 @@ class Remote(Curator, schemes=("http", "https")):
             reply = self._link.get(f"/v1/queries/{charge}", {"Accept": wire.BYTES})
             if reply.status_code == 200 and path == "/v1/remeasure":
                 reply = self._link.post(path, body, headers, safe=True)  # to be merged
+        share = reply.headers.get(wire.SHARE)
         try:
-            return kind.release(reply.content)
-        except InputError:
+            release = kind.release(reply.content)
+            if isinstance(release, Release) and share is not None:
+                return replace(release, share=float(share))
+            return release  # noqa: TRY300 - both belong together
+        except (InputError, ValueError):
             raise foreign() from None
 
     def _account(self, path: str, said: dict[str, Any]) -> Account:
@@ -435,8 +462,14 @@ class Remote(Curator, schemes=("http", "https")):
                 fix="leave the name out, or use a token that was made for it",
             )
 
-    def _uploaded(self, name: str, source: Any, source_table: str | None) -> str:
-        with _as_file(name, source, source_table) as path:
+    def _uploaded(
+        self,
+        name: str,
+        source: Any,
+        source_table: str | None,
+        reading: Reading | Mapping[str, Any] | None = None,
+    ) -> str:
+        with _as_file(name, source, source_table, Reading.from_dict(reading)) as path:
             place = f"/v1/uploads?{urlencode({'name': path.name})}"
             return str(read_reply(self._link.upload(place, path), lambda facts: facts["upload"]))
 
@@ -474,22 +507,31 @@ def _header(request: str) -> str:
     return request if plain and not request.startswith("%") else f"%{quote(request, safe='')}"
 
 
+def _is_sent(source: Any) -> bool:
+    """Whether a file is sent as it is; anything else is sent as a Parquet file."""
+    if not isinstance(source, str | Path):
+        return False
+    path = Path(source)
+    return path.is_file() and path.name.lower().endswith(ENDINGS) and path.suffix not in _NOT_SENT
+
+
+def _read_as(
+    source: Any, source_table: str | None, reading: Reading | Mapping[str, Any] | None
+) -> dict[str, Any]:
+    table = {"source_table": source_table} if source_table and _is_sent(source) else {}
+    return {"reading": Reading.from_dict(reading).to_dict(), **table}
+
+
 @contextmanager
-def _as_file(name: str, source: Any, source_table: str | None) -> Any:
-    """A file that can be sent: as it is, or made of a frame or of a table in a database."""
-    if isinstance(source, str | Path) and str(source).lower().endswith(_SENT_AS_IS):
-        path = Path(source)
-        if not path.is_file():
-            raise InputError(
-                f"{path.name} cannot be read", why="there is no such file", fix="name one"
-            )
-        yield path
+def _as_file(name: str, source: Any, source_table: str | None, reading: Reading) -> Any:
+    """A file that can be sent: as it is, or made of what cannot be."""
+    if _is_sent(source):
+        yield Path(source)
         return
-    is_place = isinstance(source, str | Path)
-    rows = take(source, {}, {}, source_table or name).rows if is_place else source
+    opened = open_source(source, reading, source_table, name)
     with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
         made = Path(folder) / f"{secrets.token_hex(4)}.parquet"
-        save(rows, made)
+        save(opened.open(), made)
         yield made
 
 

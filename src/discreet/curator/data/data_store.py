@@ -15,6 +15,7 @@ from typing import Any, cast
 from discreet.curator.canonical_json import named
 from discreet.curator.data import intake, registry
 from discreet.curator.data.folder import Folder
+from discreet.curator.data.load_report import Stated
 from discreet.curator.data.part_intake import (
     check_new,
     check_part,
@@ -27,6 +28,7 @@ from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.witness import sync_file
 from discreet.engines.default import DefaultEngine, as_arrow, save
 from discreet.engines.engine import Engine, Parts
+from discreet.engines.reading import Reading
 from discreet.engines.remote_tables import RemoteEngine, engine_at
 from discreet.errors import EngineError, InputError, LedgerError, QueryRefused
 from discreet.plan.kinds import Kind, Type
@@ -58,16 +60,17 @@ class ColumnDeclarations:
     columns: Mapping[str, Bounds | Keys] = field(default_factory=dict)
     kinds: Mapping[str, Kind | str] = field(default_factory=dict)
     required: frozenset[str] = frozenset()
+    reading: Reading = field(default_factory=Reading)
+    confirm: tuple[str, ...] = ()
 
     def types(self, incoming: intake.Incoming) -> dict[str, Type]:
         """The types of all columns; InputError if something is said of none of them."""
         for name in (*self.columns, *self.kinds, *self.required):
             if name not in incoming.kinds:
                 raise unknown("column", name, incoming.kinds)
+        known = {**self.columns, **incoming.columns}
         return {
-            name: column_type(
-                name, kind, self.columns.get(name), nullable=name not in self.required
-            )
+            name: column_type(name, kind, known.get(name), nullable=name not in self.required)
             for name, kind in incoming.kinds.items()
         }
 
@@ -123,17 +126,20 @@ class DataStore:
             self._key = self._key or secrets.token_hex(32)
             return self._key
 
-    def check(self, names: Iterable[str], version: int | None = None) -> list[Registration]:
+    def check(
+        self, names: Iterable[str], version: int | None = None, *, files: bool = True
+    ) -> list[Registration]:
         """The tables a question reads; InputError if the data of one is not what was added.
 
-        `version` is that of their dataset, None for the newest.
+        `version` is that of their dataset, None for the newest. Without `files` no data is looked
+        at, because none will be read.
         """
         used = self.tables.used(names)
         _place_of(used)
         if version is not None:
             used = [one if one.dataset is None else one.at(version) for one in used]
         for one in used:
-            if one.table.name not in self._frames:
+            if files and one.table.name not in self._frames:
                 fresh = self._check_remote(one) if one.address else registry.check_unchanged(one)
                 if fresh is not one:
                     self._restamp(fresh)
@@ -151,9 +157,14 @@ class DataStore:
             return replace(one, stamp=now)
         raise registry.changed(one.table.name)
 
-    def check_content(self) -> None:
-        """Read all files through; LedgerError where one is not what was added."""
+    def check_content(self, is_retired: Callable[[str], bool]) -> None:
+        """Read all files through; LedgerError where one is not what was added.
+
+        The files of datasets that are retired may be gone.
+        """
         for one in self.tables.tables.values():
+            if one.dataset is not None and is_retired(one.dataset):
+                continue
             if one.address and not one.fingerprint.startswith(_LABEL):
                 with suppress(InputError, EngineError):
                     if self._remote(one).digest(one.table.name) == one.fingerprint:
@@ -252,17 +263,23 @@ class DataStore:
                 engine.close()
             self._engines = {}
 
+    @staticmethod
     def look(
-        self, name: str, source: Any, said: ColumnDeclarations, source_table: str | None
+        name: str,
+        source: Any,
+        said: ColumnDeclarations,
+        source_table: str | None,
+        unit: str | None = None,
     ) -> intake.Incoming:
-        """Look at a source without reading its values."""
+        """Look at a source, and refuse what leaves a question open."""
         if named(name, "table") in (".", ".."):
             raise InputError(
                 f"a table called {name}",
                 why="in addresses and paths that is another place",
                 fix="give it a name with a letter in it",
             )
-        return intake.take(source, said.columns, said.read_kinds(), source_table or name)
+        stated = Stated(said.columns, said.read_kinds(), said.confirm)
+        return intake.take(source, stated, said.reading, source_table, name=name, unit=unit)
 
     def add(
         self,
@@ -320,6 +337,7 @@ class DataStore:
         *,
         again: bool = False,
         max_table_rows: int | None = None,
+        reading: Reading | None = None,
     ) -> int:
         """Add rows to a private table, as a part that never changes; the version it begins.
 
@@ -335,7 +353,8 @@ class DataStore:
                 why="parts are files or frames that never change",
                 fix="add the new rows on the server, and the table under a new name",
             )
-        part, rows = self._place_part(one, incoming_part(table, source))
+        incoming = incoming_part(table, source, reading or Reading.from_dict(one.reading))
+        part, rows = self._place_part(one, incoming)
         frames = {name: (*self._frames[name], rows)} if part.source == _MEMORY else {}
         try:
             count = check_part(table, self._sources(one)[0], rows)
@@ -437,7 +456,7 @@ class DataStore:
         dataset: str | None,
         label: str | None,
     ) -> Registration:
-        path, remote = incoming.reference, incoming.remote
+        path, remote, reading = incoming.reference, incoming.remote, incoming.reading.to_dict()
         if remote is not None:
             known = "" if label is None else f"{_LABEL}{named(label, 'version label')}"
             return Registration(table, remote.address, known, dataset, source_table=remote.table)
@@ -448,7 +467,7 @@ class DataStore:
                 fix="leave version_label out",
             )
         if path is None and self._folder is None:
-            return Registration(table, _MEMORY, _MEMORY, dataset)
+            return Registration(table, _MEMORY, _MEMORY, dataset, reading=reading)
         if path is None:
             assert self._folder is not None  # noqa: S101 - narrowing
             path = (self._folder.data / file_name(table.name)).resolve()
@@ -458,7 +477,8 @@ class DataStore:
                 path = path.with_name(file_name(f"{table.name} {secrets.token_hex(8)}"))
             _copy_in(incoming.rows, path, table.name)
         before = registry.stamp(path)  # what changes meanwhile is read again when it is asked about
-        return Registration(table, str(path), registry.fingerprint(path), dataset, before)
+        known = registry.fingerprint(path)
+        return Registration(table, str(path), known, dataset, before, reading=reading)
 
     def _sources(
         self, one: Registration, new: Mapping[str, tuple[Any, ...]] = MappingProxyType({})
@@ -617,6 +637,17 @@ def _unit_kind(unit: Unit) -> str:
     if isinstance(unit, PersonPeriod):
         return unit.every
     return "row" if isinstance(unit, EachRow) else "person"
+
+
+def the_one(what: str, known: Collection[str]) -> str:
+    """The only name there is; InputError where there are several, or none."""
+    if len(known) == 1:
+        return next(iter(known))
+    raise InputError(
+        f"no {what} is named",
+        why=f"there are several: {', '.join(known)}" if known else "there is none yet",
+        fix="name one of them" if known else "add one first",
+    )
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> InputError:

@@ -1,159 +1,115 @@
-"""Data on its way in: types come from a file's own header or from the owner, never from values.
+"""Data on its way in: looked at, asked about, and turned into rows of the declared kinds.
 
-Parquet files are read where they are. Files whose format knows no types (CSV), tables of DuckDB
-files, frames, and files whose names would be taken for patterns are copied in.
+Types come from a file's own header or from the owner; what values look like is used only where the
+owner confirms it. Parquet files are read where they are, unless texts in them have to become values
+of another kind; everything else is copied in.
 """
 
-import datetime as dt
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from discreet.curator.progress import open_watched
-from discreet.engines.default import convert_texts, describe, read_database
-from discreet.engines.describe import Description
+from discreet.curator.data.load_report import LoadReport, Stated, confirmed, look, settled
+from discreet.curator.data.sources import Source, open_source, refusing
+from discreet.engines.default import convert
+from discreet.engines.duckdb_texts import StoredColumn
+from discreet.engines.duckdb_types import stored_kind
+from discreet.engines.reading import Reading
 from discreet.engines.remote_tables import RemoteTable, engine_at, find_remote
-from discreet.errors import EngineError, InputError
-from discreet.plan.constants import KINDS
-from discreet.plan.kinds import Kind
+from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import Bounds, Keys
-
-_CSV = (".csv", ".csv.gz")
-_DATABASES = (".duckdb", ".db")
-_PATTERN = set("*?[]{}")
 
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A source, the kinds of its columns, and rows to copy where it is not read in place."""
+    """A source, the kinds of its columns, and rows to copy where it is not read in place.
+
+    `columns` is what the owner says of columns, with what they confirmed; `reading` is how texts
+    were read, for rows that come later.
+    """
 
     kinds: Mapping[str, Kind]
     reference: Path | None = None
     rows: Any = None
     remote: RemoteTable | None = None
+    columns: Mapping[str, Bounds | Keys] = field(default_factory=dict)
+    reading: Reading = field(default_factory=Reading)
 
 
 def take(
     source: Any,
-    stated: Mapping[str, Bounds | Keys],
-    kinds: Mapping[str, Kind],
-    source_table: str,
+    stated: Stated,
+    reading: Reading,
+    source_table: str | None = None,
+    *,
+    name: str = "",
+    unit: str | None = None,
 ) -> Incoming:
-    """Look at a source: a file, a data frame, an Arrow table, or the address of a server.
+    """Take a source in: a file, a data frame, a relation, or the address of a server.
 
-    `source_table` is the table to read where there are several. Columns of kinds that
-    questions do not know (lists, blobs) are left out.
+    Refuses what leaves a question open. `source_table` is the table to read where there are
+    several, else it is the one called `name`.
     """
-    if (remote := find_remote(source, source_table)) is not None:
+    if (remote := find_remote(source, source_table or name)) is not None:
         found = engine_at(remote.address, remote.session).describe(remote.table)
-        return Incoming(_named(found) | dict(kinds), remote=remote)
-    if isinstance(source, str | Path):
-        with _refusing(Path(source).name[:80]):
-            return _file(Path(source).resolve(), stated, kinds, source_table)
-    if source is None:
-        raise InputError("no data", why="the source is None", fix="pass a file or a data frame")
-    return Incoming(_known(source) | dict(kinds), rows=source)
+        kinds = {one.name: one.kind for one in found.columns if one.kind is not None}
+        return Incoming(kinds | dict(stated.kinds), remote=remote, columns=stated.columns)
+    opened = open_source(source, reading, source_table, name)
+    plain = opened.typed and not _converted(opened, stated)
+    if plain and not stated.confirm and not opened.questions:
+        return _as_it_is(opened, stated)
+    report = look(opened, stated, unit, propose=False)
+    report.check()
+    kinds, columns = settled(report, stated)
+    if plain:
+        return _as_it_is(opened, Stated(columns, stated.kinds))
+    return _turned(opened, report, kinds, columns)
 
 
-def _file(
-    path: Path, stated: Mapping[str, Bounds | Keys], kinds: Mapping[str, Kind], source_table: str
+def _converted(source: Source, stated: Stated) -> list[str]:
+    """The columns of text in a typed source that are declared to be something else."""
+    said = stated.kinds.items()
+    return [n for n, kind in said if source.stored.get(n) == "VARCHAR" and kind is not Kind.TEXT]
+
+
+def _as_it_is(source: Source, stated: Stated) -> Incoming:
+    kinds = {name: stored_kind(of) or Kind.TEXT for name, of in source.stored.items()}
+    rows = None if source.reference is not None else source.open()
+    return Incoming(kinds | dict(stated.kinds), source.reference, rows, columns=stated.columns)
+
+
+def _turned(
+    source: Source, report: LoadReport, kinds: dict[str, Kind], columns: dict[str, Bounds | Keys]
 ) -> Incoming:
-    if path.name.lower().endswith(_CSV):
-        return _csv(path, stated, kinds)
-    if path.suffix.lower() in _DATABASES and path.is_file():
-        with _refusing(f"{source_table} in {path.name}"):
-            rows = read_database(path, source_table)
-        return Incoming(_known(rows) | dict(kinds), rows=rows)
-    if _PATTERN & set(str(path)):
-        import pyarrow.parquet  # noqa: PLC0415 - odd names are rare
-
-        rows = pyarrow.parquet.read_table(pa.OSFile(str(path)))
-        return Incoming(_known(rows) | dict(kinds), rows=rows)
-    return Incoming(_known(path) | dict(kinds), reference=path)
+    """Texts as values of their kinds."""
+    wanted = {name: StoredColumn(source.stored[name], Type(kind)) for name, kind in kinds.items()}
+    with refusing(source.name):
+        rows = convert(source.open(), wanted, report.reading)
+    return Incoming(kinds, rows=rows, columns=columns, reading=report.reading)
 
 
-def kind_stated(spec: Bounds | Keys | None) -> Kind:
-    """The kind that what is said about a column implies; text where nothing is.
+def describe(
+    source: Any,
+    *,
+    unit: str | None = None,
+    columns: Mapping[str, Bounds | Keys] | None = None,
+    kinds: Mapping[str, Kind | str] | None = None,
+    reading: Reading | Mapping[str, Any] | None = None,
+    source_table: str | None = None,
+    confirm: str | Collection[str] = (),
+) -> LoadReport:
+    """What adding a source would keep, lose and ask: for its owner alone; nothing is kept.
 
     Example:
-        >>> kind_stated(Bounds(0, 120)), kind_stated(Keys([1, 2])), kind_stated(None)
-        (<Kind.REAL: 'real'>, <Kind.INTEGER: 'integer'>, <Kind.TEXT: 'text'>)
+        >>> import pyarrow as pa
+        >>> describe(pa.table({"id": [1, 2, 2], "age": [30, None, 41]}), unit="id")
+        Table: 3 rows, 2 people
+          column       kind     known      NULL  unreadable  outside
+          id (person)  integer             0
+          age          integer  0 .. 50*  1
+        * taken from the data: keep it only if it is public knowledge.
     """
-    match spec:
-        case Bounds(low=dt.datetime()) | Bounds(high=dt.datetime()):
-            return Kind.TIMESTAMP
-        case Bounds(low=dt.date()):
-            return Kind.DATE
-        case Bounds():
-            return Kind.REAL
-        case Keys(values=values):
-            found = {KINDS.get(type(value), Kind.TEXT) for value in values if value is not None}
-            return found.pop() if len(found) == 1 else Kind.TEXT
-    return Kind.TEXT
-
-
-def _known(source: Any) -> dict[str, Kind]:
-    return _named(describe(source))
-
-
-def _named(found: Description) -> dict[str, Kind]:
-    return {one.name: one.kind for one in found.columns if one.kind is not None}
-
-
-def _csv(path: Path, stated: Mapping[str, Bounds | Keys], kinds: Mapping[str, Kind]) -> Incoming:
-    """Read every column of a CSV file as what the owner says it is.
-
-    A comma parts fields, a double quote quotes them, the first line names columns. Rows with too
-    few or too many fields are left out; an empty field is NULL, and so is what has another kind.
-    """
-    from pyarrow import csv  # noqa: PLC0415 - for those who have such files
-
-    parse = csv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda _: "skip")
-    read = csv.ReadOptions(encoding="utf8")
-    names = _header(path)
-    convert = csv.ConvertOptions(
-        column_types=dict.fromkeys(names, pa.string()),
-        null_values=[""],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-    )
-    found = {name: kinds.get(name) or kind_stated(stated.get(name)) for name in names}
-    packed = "gzip" if path.suffix.lower() == ".gz" else None
-    with open_watched(path, f"reading {path.name}") as file:
-        rows = csv.open_csv(pa.input_stream(file, packed), read, parse, convert)
-        return Incoming(found, rows=convert_texts(rows, found))
-
-
-def _header(path: Path) -> list[str]:
-    import csv  # noqa: PLC0415 - for those who have such files
-    import io  # noqa: PLC0415 - likewise
-
-    with pa.input_stream(str(path), compression="detect") as stream:
-        text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-        names = next(csv.reader(text), [])
-    if names and len(set(names)) == len(names) and all(names):
-        return names
-    raise InputError(
-        f"the first line of {path.name} does not name its columns",
-        why="it has to give each column a name of its own",
-        fix="add a line with the names of the columns",
-    )
-
-
-@contextmanager
-def _refusing(name: str) -> Iterator[None]:
-    """Turn errors of readers into one that quotes nothing."""
-    try:
-        yield
-    except InputError:
-        raise
-    except (EngineError, pa.ArrowException, OSError, UnicodeError, ValueError):
-        raise InputError(
-            f"{name} cannot be read",
-            why="there is no such file or table, it is damaged, not in UTF-8, or in use",
-            fix="name a .parquet, .csv, .csv.gz or .duckdb file that is intact",
-        ) from None
+    said = Stated(columns or {}, {n: Kind(k) for n, k in (kinds or {}).items()}, confirmed(confirm))
+    name = Path(source).name.partition(".")[0] if isinstance(source, str | Path) else ""
+    return look(open_source(source, Reading.from_dict(reading), source_table, name), said, unit)

@@ -8,8 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.curator.data import intake
+from discreet.curator.data.load_report import Stated
 from discreet.curator.data.registry import Part, Registration, Registry
 from discreet.engines.default import DefaultEngine, describe
+from discreet.engines.reading import Reading
 from discreet.errors import InputError
 from discreet.plan.schema import PART, EachRow, Schema, Table
 
@@ -20,10 +22,10 @@ def with_part(tables: Registry, name: str, part: Part) -> Registry:
     return tables.with_changed(replace(one, parts=(*one.parts, part), pending=None))
 
 
-def incoming_part(table: Table, source: Any) -> intake.Incoming:
+def incoming_part(table: Table, source: Any, reading: Reading) -> intake.Incoming:
     """Look at rows for a table, as values of the kinds that its columns have."""
     kinds = {name: of.kind for name, of in table.columns.items()}
-    return intake.take(source, {}, kinds, table.name)
+    return intake.take(source, Stated(kinds=kinds), reading, name=table.name)
 
 
 def content_digest(rows: pa.Table) -> str:

@@ -89,6 +89,7 @@ class Registration:
     `max_table_rows` is a public bound on the rows of the table, which estimates of time rest on; 0
     where it was added before there were any (`DataStore.max_table_rows` then derives it).
     `source_table` is its full name on the server whose address is `source`; empty for files.
+    `reading` is how texts were read, for rows that are appended.
     """
 
     table: Table | PublicTable
@@ -101,6 +102,7 @@ class Registration:
     source_table: str = ""
     parts: tuple[Part, ...] = ()
     pending: Part | None = None
+    reading: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def files(self) -> tuple[Part, ...]:
@@ -377,6 +379,7 @@ def _facts(one: Registration) -> dict[str, Any]:
     if one.pending is not None:
         kept["pending"] = dataclasses.asdict(one.pending)
     kept |= {"source_table": one.source_table} if one.source_table else {}
+    kept |= {"reading": dict(one.reading)} if one.reading else {}
     return {**kept, **table_facts(one.table, one.dataset)}
 
 
@@ -412,6 +415,7 @@ def _registration(facts: Mapping[str, Any]) -> Registration:
         facts.get("source_table", ""),
         tuple(Part(**part) for part in facts.get("parts", ())),
         Part(**facts["pending"]) if facts.get("pending") else None,
+        facts.get("reading", {}),
     )
 
 

@@ -364,6 +364,16 @@ export function ended(fault) {
   return true;
 }
 
+/** Do something for a place on the page: what goes wrong is told there. */
+export async function attempt(place, work) {
+  try {
+    return await work();
+  } catch (fault) {
+    if (!ended(fault)) put(place, faultBox(fault));
+    return undefined;
+  }
+}
+
 /** A form's button that waits: disabled and spinning until the work is done. */
 export async function busy(button, work) {
   const label = [...button.childNodes];
@@ -418,6 +428,49 @@ export async function copy(text, told = "Copied.") {
   }
   say(told);
 }
+
+/* --- pieces of pages ---------------------------------------------------------------------------- */
+
+/** A table in a box that scrolls; a column "Price|n" has the class n. A row is a list of cells. */
+export function table(label, columns, rows, facts = {}) {
+  const [names, classes] = [0, 1].map((i) => columns.map((one) => one.split("|")[i]));
+  const cell = (content, i) =>
+    i === 0 && facts.named
+      ? h("th", { scope: "row", class: classes[i] }, content)
+      : h("td", { class: classes[i] }, content);
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label },
+    h("table", { class: facts.class },
+      facts.caption && h("caption", {}, facts.caption),
+      h("thead", {}, h("tr", {}, names.map((name, i) => h("th", { scope: "col", class: classes[i] === "n" && "n" }, name)))),
+      h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell))))));
+}
+
+/** Names and what they stand for, in a list. */
+export const facts = (pairs, kind = "facts small") =>
+  h("dl", { class: kind }, pairs.filter(Boolean).map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text))));
+
+/** A link from a field to the page that explains it. */
+export const help = (topic) =>
+  h("a", { class: "help", href: `/help#${topic}`, target: "_blank", title: "What is this?", "aria-label": `Help: ${topic}` }, "?");
+
+/** A field of a form: its label, its control and what helps to fill it in. */
+export function field(id, label, { hint, topic, control, ...more } = {}) {
+  const input = control ?? h("input", { id, name: id, autocomplete: "off", ...more, "aria-describedby": hint && `${id}-hint` });
+  return h("div", { class: "field" },
+    h("div", { class: "label" }, h("label", { for: id }, label), topic && help(topic)),
+    input, hint && h("p", { class: "hint", id: `${id}-hint` }, hint));
+}
+
+/** What orders make, in words, by their kind. */
+export const ORDERS = {
+  query: "Question",
+  stream: "Standing question",
+  synthesis: "Synthetic table",
+  fit: "Fitted model",
+  release: "Census release",
+  online: "Online queries",
+  participation: "Who takes part",
+};
 
 /* --- numbers and times -------------------------------------------------------------------------- */
 

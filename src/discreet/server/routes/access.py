@@ -19,7 +19,7 @@ from discreet.server.permissions import (
     session_cookie,
     unknown,
 )
-from discreet.server.table_models import Name, StrictBody
+from discreet.server.table_models import Name, Number, StrictBody
 from discreet.server.tokens import LONGEST, Role, Token
 
 router = APIRouter(tags=["access"])
@@ -48,6 +48,9 @@ class TokenBody(StrictBody):
     role: Literal["owner", "analyst", "auditor"]
     datasets: list[Name] | None = Field(None, max_length=1000)
     days: float = Field(90, gt=0, le=LONGEST)
+    epsilon: Number | None = Field(
+        None, description="What Postgres clients ask for where they set nothing else."
+    )
 
 
 class Known(BaseModel):
@@ -132,7 +135,12 @@ def make_token(wanted: TokenBody, request: Request, caller: Owner) -> Made:
     """Make a token; its secret is in this reply and nowhere else."""
     app_state = app_state_of(request)
     made = tokens.issue(
-        app_state.access, wanted.name, wanted.role, datasets=wanted.datasets, days=wanted.days
+        app_state.access,
+        wanted.name,
+        wanted.role,
+        datasets=wanted.datasets,
+        days=wanted.days,
+        epsilon=wanted.epsilon,
     )
     record(app_state, "token made", caller.name, made.token)
     return Made(**_known(made.token).model_dump(), token=made.text)

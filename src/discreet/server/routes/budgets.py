@@ -11,6 +11,7 @@ from discreet.curator.ledger.accounts import Account, Holder
 from discreet.curator.ledger.charge_index import ChargedOrder
 from discreet.curator.reports import json_views
 from discreet.privacy.budgets.charges import UNITS
+from discreet.server.app_state import app_state_of
 from discreet.server.error_replies import missing
 from discreet.server.permissions import Caller, Member
 from discreet.server.questions import async_session_of
@@ -35,7 +36,10 @@ class Odds(BaseModel):
 
 
 class AccountReply(BaseModel):
-    """An account; `exact` is its row in the ledger, in whole units."""
+    """An account; `exact` is its row in the ledger, in whole units.
+
+    Owners and auditors are told the `members` of groups and links.
+    """
 
     holder: HolderReply
     measure: Literal["epsilon", "rho", "mu-squared"]
@@ -47,6 +51,7 @@ class AccountReply(BaseModel):
     cap_delta: float | None = None
     odds: Odds | None = None
     exact: list[str | int | None]
+    members: list[str] | None = None
 
 
 class SpentReply(BaseModel):
@@ -55,6 +60,7 @@ class SpentReply(BaseModel):
     id: int
     time: str
     analyst: str | None
+    kind: str
     sql: str | None
     cost: float
     spent_after: float
@@ -91,10 +97,24 @@ def budget(dataset: str, request: Request, caller: Member) -> JSONResponse:
     if dataset not in window.curator.datasets():
         raise missing(f"dataset {dataset}")
     account, filed = window.history(dataset)
-    inside = [one for one in window.accounts() if _is_about(one.holder, dataset)]
+    ledger = app_state_of(request).curator.ledger
+    members = {
+        one.holder: sorted(member.name for member in ledger.members(one.holder))
+        for one in window.accounts()
+        if caller.role != "analyst" and one.holder.kind in ("group", "link")
+    }
+    inside = [
+        one
+        for one in window.accounts()
+        if _is_about(one.holder, dataset)
+        or (one.holder.kind == "link" and dataset in members.get(one.holder, ()))
+    ]
     return JSONResponse(
         {
-            "accounts": [json_views.account_facts(one) for one in inside],
+            "accounts": [
+                {**json_views.account_facts(one), "members": members.get(one.holder)}
+                for one in inside
+            ],
             "history": _history(account, filed, caller),
         }
     )
@@ -117,6 +137,7 @@ def _history(
                 "id": one.sequence,
                 "time": one.time,
                 "analyst": one.order.analyst if theirs else None,
+                "kind": one.order.kind,
                 "sql": one.order.asked if theirs else None,
                 "cost": cost / UNITS,
                 "spent_after": after / UNITS,

@@ -1,27 +1,41 @@
 """The owner's tables: added once, described once, tried on made-up rows before."""
 
+from dataclasses import replace
 from pathlib import Path
+from threading import Lock
+from typing import Any, Literal
 
 import pyarrow as pa
 from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
+from discreet.answer.present.release_json import plain
+from discreet.curator import demo_clinic
 from discreet.curator.curator import Curator
 from discreet.curator.data.data_store import ColumnDeclarations
-from discreet.curator.data.intake import Incoming
+from discreet.curator.data.intake import Incoming, take
 from discreet.curator.reports.privacy_promise import promise
 from discreet.errors import InputError
 from discreet.plan.dummy import dummy
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Limits, Person, PublicTable, Schema, Table
 from discreet.server.app_state import AppState, app_state_of
+from discreet.server.error_replies import missing
 from discreet.server.permissions import Owner
 from discreet.server.routes.public import DummyRowsReply, in_rows
-from discreet.server.table_models import PublicTableBody, TableBody, kinds_of
+from discreet.server.table_models import (
+    Name,
+    PublicTableBody,
+    StrictBody,
+    TableBody,
+    UploadedTable,
+    kinds_of,
+)
 
 router = APIRouter(tags=["owner"])
 
 _SHOWN = 20
+_demo = Lock()
 _TENTH = 10
 
 
@@ -32,13 +46,23 @@ class Added(BaseModel):
     dataset: str | None
 
 
+class DemoBody(StrictBody):
+    """Which demo; there is one."""
+
+    name: Literal["clinic"]
+
+
 class Tried(BaseModel):
-    """A question on made-up rows: what it would cost, and what came out for them."""
+    """A question on made-up rows: what it would cost, and what came out for them.
+
+    `half_widths` say how far noise has moved each number of a column, 95 times in 100.
+    """
 
     sql: str
     epsilon: str
     text: str
     answer: DummyRowsReply
+    half_widths: dict[str, list[float | None]]
 
 
 class Preview(BaseModel):
@@ -59,23 +83,73 @@ def add(said: TableBody, request: Request, caller: Owner) -> Added:
         app_state.uploads.kept(said.upload) as path,
     ):
         try:
-            curator.add(said.name, path, **said.facts(kinds_of(path, said)))
+            curator.add(said.name, path, **said.facts(kinds_of(path, said)), **_read_as(said))
         except InputError:
             if again is None or not _was_added(curator, said, path):
                 raise
     return Added(name=said.name, dataset=said.dataset or said.name)
 
 
+def _read_as(said: UploadedTable) -> dict[str, Any]:
+    """How a file is read, and what its owner confirms of it."""
+    confirm = {"confirm": said.confirm} if isinstance(said, TableBody) else {}
+    return {"reading": said.read_reading(), "source_table": said.source_table, **confirm}
+
+
+def _taken(said: UploadedTable, kinds: dict[str, Kind], path: Path) -> Incoming:
+    """The file as it is taken in."""
+    unit, stated = said.unit_column(), said.stated(kinds)
+    if isinstance(said, PublicTableBody):
+        stated = replace(stated, confirm=("kinds",))
+    return take(path, stated, said.read_reading(), said.source_table, name=said.name, unit=unit)
+
+
 def _was_added(curator: Curator, said: TableBody, path: Path) -> bool:
     """Whether the table is there in just these words: then the first reply was lost."""
     if said.name not in curator.datasets().get(said.dataset or said.name, ()):
         return False
-    same = curator.schema.tables[said.name] == _table(said, kinds_of(path, said))
+    kinds = kinds_of(path, said)
+    same = curator.schema.tables[said.name] == _table(said, kinds, _taken(said, kinds, path))
     if said.budget is None or not same:
         return same
     known, budget = curator.budget(said.name), said.budget.read()
     cap = budget.cap(curator.neighbours, *([known.limit] if known.limit else []))
     return known.is_under(cap, per_person=budget.is_per_person)
+
+
+@router.post("/demo", status_code=201)
+def add_demo(said: DemoBody, request: Request, caller: Owner) -> Added:
+    """Add a clinic of made-up patients to try questions on, unless it is there."""
+    del said
+    app_state = app_state_of(request)
+    curator = app_state.curator.as_owner(caller.name)
+    with app_state.work.taken(patience=app_state.settings.patience), _demo:
+        if demo_clinic.NAME not in curator.datasets():
+            demo_clinic.add_clinic(curator, demo_clinic.make_patients(), demo_clinic.NAME)
+    return Added(name=demo_clinic.NAME, dataset=demo_clinic.NAME)
+
+
+class RetireBody(StrictBody):
+    """Why a dataset ends."""
+
+    reason: Name
+
+
+class Retired(BaseModel):
+    """A dataset of which nothing new is asked."""
+
+    dataset: str
+    retired: Literal[True] = True
+
+
+@router.post("/datasets/{dataset:path}/retire")
+def retire(dataset: str, said: RetireBody, request: Request, caller: Owner) -> Retired:
+    """End a dataset for ever: its account and its answers stay, its name is never used again."""
+    curator = app_state_of(request).curator.as_owner(caller.name)
+    if dataset not in curator.datasets():
+        raise missing("dataset of this name")
+    curator.retire(dataset, reason=said.reason)
+    return Retired(dataset=dataset)
 
 
 @router.post("/public-tables", status_code=201)
@@ -90,11 +164,15 @@ def add_public(said: PublicTableBody, request: Request, caller: Owner) -> Added:
         kinds = kinds_of(path, said)
         columns, spelled = said.read_columns(kinds), dict(said.kinds)
         try:
-            curator.add_public(said.name, path, key=said.key, columns=columns, kinds=spelled)
+            about = {"columns": columns, "kinds": spelled, **_read_as(said)}
+            curator.add_public(said.name, path, key=said.key, **about)
         except InputError:
-            types = ColumnDeclarations(columns, spelled, frozenset(said.key)).types(Incoming(kinds))
+            if again is None:
+                raise
+            known = ColumnDeclarations(columns, spelled, frozenset(said.key))
+            types = known.types(_taken(said, kinds, path))
             made = PublicTable(said.name, types, tuple(said.key))
-            if again is None or curator.schema.tables.get(said.name) != made:
+            if curator.schema.tables.get(said.name) != made:
                 raise
     return Added(name=said.name, dataset=None)
 
@@ -120,17 +198,18 @@ def _made_up(
 ) -> tuple[Curator, pa.Table]:
     """A curator over made-up rows that has the table too."""
     made = app_state.curator.dummy()
-    rows = dummy(Schema({**made.schema.tables, said.name: _table(said, kinds)}))[said.name]
+    table = _table(said, kinds, Incoming(kinds))
+    rows = dummy(Schema({**made.schema.tables, said.name: table}))[said.name]
     made.add(said.name, rows, **said.facts(kinds))
     return made, rows
 
 
-def _table(said: TableBody, kinds: dict[str, Kind]) -> Table:
+def _table(said: TableBody, kinds: dict[str, Kind], incoming: Incoming) -> Table:
     """The table that is described."""
     columns = ColumnDeclarations(said.read_columns(kinds), said.kinds, frozenset(said.required))
     unit = said.read_unit()
     whose = Person(unit) if isinstance(unit, str) else unit
-    return Table(said.name, columns.types(Incoming(kinds)), whose, said.limits.read() or Limits())
+    return Table(said.name, columns.types(incoming), whose, said.limits.read() or Limits())
 
 
 def _tried(made: Curator, said: TableBody) -> Tried:
@@ -145,7 +224,12 @@ def _tried(made: Curator, said: TableBody) -> Tried:
     epsilon = 1 if budget is None else budget / _TENTH
     release = made.sql(sql, epsilon=epsilon)
     explained = made.explain(sql, epsilon=epsilon)
-    return Tried(sql=sql, epsilon=str(epsilon), text=str(explained), answer=in_rows(release.table))
+    widths = {
+        name: [plain(width) for width in column.to_pylist()]
+        for name, column in release.half_widths.items()
+    }
+    told: dict[str, Any] = {"answer": in_rows(release.table), "half_widths": widths}
+    return Tried(sql=sql, epsilon=str(epsilon), text=str(explained), **told)
 
 
 def _quoted(name: str) -> str:

@@ -9,7 +9,9 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from discreet.curator.client import wire
+from discreet.curator.ledger.entries import Entry
 from discreet.curator.ledger.verify import Problem
+from discreet.curator.reports.ledger_words import entry_words
 from discreet.errors import LedgerError
 from discreet.server.app_state import AppState, app_state_of
 from discreet.server.permissions import Reader
@@ -30,7 +32,7 @@ class HeadReply(BaseModel):
 
 
 class EntryReply(BaseModel):
-    """One entry of the chain."""
+    """One entry of the chain, and what it says in words: a sentence, and rounded facts."""
 
     sequence: int
     previous: str
@@ -38,6 +40,8 @@ class EntryReply(BaseModel):
     kind: str
     by: str
     facts: dict[str, Any]
+    sentence: str
+    told: list[tuple[str, str]]
 
 
 class Entries(BaseModel):
@@ -77,9 +81,15 @@ def entries(
     head = ledger.head()
     found = ledger.entries(after=after, limit=limit)
     return Entries(
-        entries=[EntryReply(**wire.write_entry(one)) for one in found],
+        entries=[_told(one) for one in found],
         head=HeadReply(sequence=head.sequence, hash=head.hash),
     )
+
+
+def _told(entry: Entry) -> EntryReply:
+    words = entry_words(entry)
+    told = {"sentence": words.sentence, "told": list(words.facts)}
+    return EntryReply(**wire.write_entry(entry), **told)
 
 
 @router.post("/ledger/verify")

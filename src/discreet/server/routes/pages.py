@@ -35,6 +35,8 @@ _PAGES: Final = {
     "/ledger": "ledger.html",
     "/lab": "lab.html",
     "/dossier": "dossier.html",
+    "/help": "help.html",
+    "/statement": "statement.html",
 }
 _PLAIN: Final = "text/plain; charset=utf-8"
 _BANNER: Final = (

@@ -1,6 +1,5 @@
 """Asking: what it would cost, the question itself, its answer later, and measuring again."""
 
-import time
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -24,14 +23,13 @@ from discreet.server.permissions import Asker, Caller
 from discreet.server.questions import (
     TELLS,
     QuestionBody,
+    asking_of,
     async_session_of,
     pending,
     planning,
-    release_schedule_of,
     tell,
 )
 from discreet.server.sending import LARGE, few_at_a_time
-from discreet.server.waits import SPARE
 
 router = APIRouter(tags=["questions"])
 
@@ -109,7 +107,7 @@ def place(
         sequence = receipt.sequence
         del receipt  # and the answer with it: it is read again when it is its turn
         return look(sequence, request, caller, accept)
-    release = _pursued(window, receipt, request, caller, waits=waits)
+    release = asking_of(request, caller).pursued(receipt, waits=waits)
     return _told(window, receipt, release, caller, accept)
 
 
@@ -121,10 +119,10 @@ def look(charge: Charge, request: Request, caller: Asker, accept: Accept = None)
     if filed is None:
         raise missing(f"question {charge}")
     with few_at_a_time(filed.size, app_state_of(request).settings.patience):
-        release = window.resume(charge, pace=release_schedule_of(request, caller))
+        release = window.resume(charge, pace=asking_of(request, caller).schedule)
         if release is None:
             return pending(charge)
-        return tell(release, filed, caller, accept, charged=False)
+        return tell(release, filed, caller, accept, charged=False, share=window.share(filed))
 
 
 @router.post("/remeasure", responses=TELLS, response_class=Response)
@@ -137,7 +135,7 @@ def remeasure(
     """
     window = async_session_of(request, caller)
     receipt = _charged(window, question, request, caller, None)
-    fresh = _pursued(window, receipt, request, caller, waits=True)
+    fresh = asking_of(request, caller).pursued(receipt, waits=True)
     merged = None if fresh is None else window.merged(receipt.order, as_table(fresh), caller.name)
     return _told(window, receipt, merged, caller, accept)
 
@@ -176,20 +174,7 @@ def charged(
     name: str | None,
 ) -> Receipt:
     """Price and charge an order; a caller who has many under way is refused before that."""
-    app_state = app_state_of(request)
-    with planning(size, request, caller):
-        app_state.work.check(caller.name, app_state.settings.at_once)
-        offer = offered()
-    return window.charge(offer, name)
-
-
-def _pursued(
-    window: AsyncSession, receipt: Receipt, request: Request, caller: Caller, *, waits: bool
-) -> BaseRelease | None:
-    elapsed = time.monotonic() - getattr(request.state, "arrived", time.monotonic())
-    limit = (1 - SPARE) * app_state_of(request).settings.patience
-    patience = max(0.0, limit - elapsed) if waits else 0.0
-    return window.pursue(receipt, patience=patience, pace=release_schedule_of(request, caller))
+    return window.charge(asking_of(request, caller).offered(offered, size), name)
 
 
 def _told(
@@ -202,4 +187,5 @@ def _told(
     filed = None if release is None else window.find(receipt.sequence)
     if release is None or filed is None:  # and the ledger, which may be stuck, is not asked
         return pending(receipt.sequence)
-    return tell(release, filed, caller, accept, charged=receipt.state is State.CHARGED)
+    new, share = receipt.state is State.CHARGED, window.share(filed)
+    return tell(release, filed, caller, accept, charged=new, share=share)

@@ -39,6 +39,10 @@ _FORMATS: dict[str, Format] = {
     _CHART: "chart",
     "text/x-python": "python",
 }
+_LOOKS = 50
+"""Pages of charges that are looked through at most for those of some kinds."""
+
+_OF_KIND = "Of these kinds of orders alone; looks through the newest charges."
 _MERGED = "With what the caller was told for the same question at other prices."
 _TEXT = {"schema": {"type": "string"}}
 _CONTENT = {
@@ -72,10 +76,17 @@ def listed(
     caller: Asker,
     before: Annotated[int, Query(gt=0, le=NEWEST, description="Older than this one.")] = NEWEST,
     limit: Annotated[int, Query(gt=0, le=200)] = 50,
+    kind: Annotated[list[str] | None, Query(max_length=20, description=_OF_KIND)] = None,
 ) -> JSONResponse:
     """List what was asked, newest first: one's own, or for owners everybody's."""
-    found = async_session_of(request, caller).newest(before=before, limit=limit)
-    return JSONResponse([about_charge(one, caller) for one in found])
+    newest, found = async_session_of(request, caller).newest, list[ChargedOrder]()
+    for _ in range(_LOOKS):
+        batch = newest(before=before, limit=limit)
+        found += [one for one in batch if not kind or one.order.kind in kind]
+        if len(batch) < limit or len(found) >= limit:
+            break
+        before = batch[-1].sequence
+    return JSONResponse([about_charge(one, caller) for one in found[:limit]])
 
 
 @router.get(
@@ -112,7 +123,7 @@ def again(
         if chosen in _WRITERS:
             return _WRITERS[chosen](_as_rows(release), filed)
         accepted = as_table(release).media_type if chosen == "arrow" else None
-        return tell(release, filed, caller, accepted, charged=False)
+        return tell(release, filed, caller, accepted, charged=False, share=window.share(filed))
 
 
 def _accepted(accept: str) -> Format:

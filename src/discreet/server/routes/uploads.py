@@ -2,16 +2,21 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import anyio
 import anyio.to_thread
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 
-from discreet.engines.default import describe
+from discreet.curator.data.load_report import look, proposed_kinds
+from discreet.curator.data.sources import open_source
+from discreet.engines.duckdb_types import stored_kind
+from discreet.engines.reading import Reading
+from discreet.plan.kinds import Kind
 from discreet.server.app_state import app_state_of
 from discreet.server.permissions import Owner
+from discreet.server.table_models import KindName, ReportBody
 from discreet.server.uploads import full
 
 router = APIRouter(tags=["owner"])
@@ -48,7 +53,7 @@ class Upload(BaseModel):
 async def upload(
     request: Request, caller: Owner, name: Annotated[str, Query(min_length=1, max_length=255)]
 ) -> Upload:
-    """Keep a file (.parquet, .csv, .csv.gz) and tell the columns that its header names."""
+    """Keep a file (.csv, .parquet, .xlsx, .jsonl, ...) and tell the columns that it names."""
     del caller
     uploads = app_state_of(request).uploads
     made, path = uploads.place(name)
@@ -77,9 +82,71 @@ async def _write(parts: AsyncIterator[bytes], path: Path) -> None:
 
 
 def _columns(path: Path) -> tuple[list[UploadedColumn], bool]:
-    found = describe(path)
+    found = open_source(path, Reading())
     columns = [
-        UploadedColumn(name=one.name, kind=one.kind and one.kind.value, stored=one.stored)
-        for one in found.columns
+        UploadedColumn(name=name, kind=(stored_kind(of) or Kind.TEXT).value, stored=of)
+        for name, of in found.stored.items()
     ]
     return columns, found.typed
+
+
+class ColumnFacts(BaseModel):
+    """A column: its kind and what is known of it, from whom, and what it holds."""
+
+    name: str
+    kind: KindName
+    kind_from: Literal["owner", "file", "data"]
+    known: dict[Literal["bounds", "keys"], list[Any]] | None
+    known_from: Literal["owner", "data"] | None
+    values: int
+    nulls: int
+    unreadable: int
+    examples: list[str]
+    outside: int
+    outside_examples: list[str]
+    low: str | None
+    high: str | None
+    distinct: int
+
+
+class QuestionAnswer(BaseModel):
+    """An answer, and what it adds to the reading."""
+
+    label: str
+    reading: dict[str, Any]
+
+
+class OpenQuestion(BaseModel):
+    """What the owner has to decide before the file is loaded."""
+
+    about: Literal["header", "encoding", "dates", "numbers", "nulls", "unreadable", "table"]
+    column: str | None
+    text: str
+    answers: list[QuestionAnswer]
+
+
+class LoadReportReply(BaseModel):
+    """What loading a file would keep, lose and ask; for its owner alone."""
+
+    rows: int
+    people: int | None
+    skipped: int
+    typed: bool
+    tables: list[str]
+    reading: dict[str, Any]
+    columns: list[ColumnFacts]
+    questions: list[OpenQuestion]
+    unconfirmed: list[str]
+    ready: bool
+
+
+@router.post("/uploads/{upload}/report")
+def report(upload: str, said: ReportBody, request: Request, caller: Owner) -> LoadReportReply:
+    """Read an uploaded file through and tell its owner what adding it would keep, lose and ask."""
+    del caller
+    app_state = app_state_of(request)
+    source = open_source(app_state.uploads.find(upload), said.read_reading(), said.source_table)
+    with app_state.work.taken(patience=app_state.settings.patience):
+        kinds = proposed_kinds(source, said.stated({}))
+        found = look(source, said.stated(kinds), said.unit_column())
+    return LoadReportReply.model_validate(found.to_dict())

@@ -441,8 +441,8 @@ _UNBOUNDED_TIME = Refusal(
     "type",
     "an aggregate of dates without bounds",
     "one person could move the answer over the whole calendar",
-    "declare Bounds for the column, or hold it between two dates: LEAST(GREATEST(d, DATE"
-    " '2020-01-01'), DATE '2025-12-31')",
+    "declare Bounds for the column, buy them with a profile of the table first, or hold it between"
+    " two dates: LEAST(GREATEST(d, DATE '2020-01-01'), DATE '2025-12-31')",
 )
 _NO_ARGUMENT = Refusal("argument", "an aggregate of nothing", fix="name the column")
 _DISTINCT_REAL = Refusal(

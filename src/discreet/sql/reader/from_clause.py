@@ -1,6 +1,7 @@
 """FROM, WITH and UNION ALL: where private rows come from."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
 from sqlglot import exp
@@ -9,7 +10,7 @@ from discreet.errors import InputError, QueryRefused
 from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Column
 from discreet.plan.query import SortKey
-from discreet.plan.relations import Scan
+from discreet.plan.relations import Relation, Scan
 from discreet.plan.released_tables import ReleasedTable, SortedTable
 from discreet.plan.schema import PublicTable, Schema
 from discreet.sql.reader.joins import Public, is_loose, join
@@ -54,6 +55,8 @@ class RelationReader:
     syntax: Syntax
     schema: Schema
     named: tuple[tuple[str, NamedRelation | Answer], ...] = ()
+    views: Mapping[str, Relation] = field(default_factory=dict)
+    """What is read in place of a private table, with the same columns."""
 
     def answer(self, node: Node) -> Answer:
         """A whole question, which has to be an answer."""
@@ -334,7 +337,8 @@ class RelationReader:
         name = alias.text if alias else table.name
         if isinstance(table, PublicTable):
             return Public(table, tuple(Visible(c, c, name) for c in table.columns))
-        return NamedRelation(Scan(table), scan_columns(self.schema, table, name))
+        rows = self.views.get(table.name, Scan(table))
+        return NamedRelation(rows, scan_columns(self.schema, table, name))
 
     def _unknown(self, word: Word, several: bool) -> QueryRefused:  # noqa: FBT001 - a fact
         names = [name for name, _ in self.named] + list(self.schema.tables)

@@ -8,18 +8,26 @@ or a refusal.
 
 import datetime as dt
 import re
+from collections.abc import Mapping
 
 from discreet.errors import DiscreetError, InputError, QueryRefused
 from discreet.plan.query import Query, tables_in
+from discreet.plan.relations import Relation
 from discreet.plan.schema import Schema
 from discreet.plan.work import MOST_ROWS_EACH, bound_work, check_work
 
 
-def read(text: str, schema: Schema, now: dt.datetime | None = None) -> Query:
+def read(
+    text: str,
+    schema: Schema,
+    now: dt.datetime | None = None,
+    views: Mapping[str, Relation] | None = None,
+) -> Query:
     """The question that a SQL text asks of a schema.
 
     CURRENT_DATE and NOW() are the time `now`, in UTC to the second: that becomes a part of the
     question, so an order that is repeated means the same. It is the time of the clock unless given.
+    `views` are read in place of private tables, and have their columns.
 
     Example:
         >>> from discreet.plan.kinds import Kind, Type
@@ -35,7 +43,7 @@ def read(text: str, schema: Schema, now: dt.datetime | None = None) -> Query:
             f"a question of type {type(text).__name__}", why="SQL is text", fix="pass a string"
         )
     try:
-        return _read(text, schema, now)
+        return _read(text, schema, now, views or {})
     except InputError as wrong:
         refusal = _refused(wrong, "too_large", text)
     except DiscreetError:
@@ -55,13 +63,15 @@ def reads_clock(text: str) -> bool:
 _CLOCKS = re.compile("now|current|localtime|today", re.IGNORECASE)
 
 
-def _read(text: str, schema: Schema, now: dt.datetime | None) -> Query:
+def _read(
+    text: str, schema: Schema, now: dt.datetime | None, views: Mapping[str, Relation]
+) -> Query:
     # The parser takes 0.2 s to import: it is loaded with the first question, not with the package.
     from discreet.sql.reader.from_clause import RelationReader  # noqa: PLC0415
     from discreet.sql.reader.parse import check_words, parse  # noqa: PLC0415
 
     syntax, tokens = parse(text, now)
-    answer = RelationReader(syntax, schema).answer(syntax.tree)
+    answer = RelationReader(syntax, schema, views=views).answer(syntax.tree)
     syntax.finish()
     check_words(syntax, tokens)
     _check_people(answer.query, schema, text)

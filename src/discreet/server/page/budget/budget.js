@@ -1,102 +1,47 @@
 // The Budget page: what is left, what each question cost, what it means for one person.
-import { api, ended, faultBox, h, number, one, people, percent, put, start, when } from "/static/shell.js";
+import { api, attempt, facts, h, number, one, ORDERS, people, percent, put, start, table, when } from "/static/shell.js";
 import { drawBurn } from "/static/budget/burn.js";
 
-const me = await start({ roles: ["analyst", "owner", "auditor"] });
-if (me) page();
-
 const ORDER = ["dataset", "analyst", "group", "link"];
+const me = await start({ roles: ["analyst", "owner", "auditor"] });
 
-async function page() {
-  const target = one("#budget");
-  let names;
-  try {
-    names = (await api("/v1/budgets")).accounts;
-  } catch (fault) {
-    if (!ended(fault)) put(target, faultBox(fault));
-    return;
-  }
-  const datasets = [
-    ...new Set(
-      names
-        .map((account) => account.holder)
-        .map((holder) => (holder.kind === "dataset" ? holder.name : holder.within))
-        .filter(Boolean),
-    ),
-  ].sort();
-  if (!datasets.length) {
-    put(
-      target,
-      h(
-        "div",
-        { class: "card empty" },
-        h("h2", {}, "No budget yet"),
-        h("p", {}, "A budget begins with a dataset."),
-        me.role === "owner" &&
-          h("div", { class: "row" }, h("a", { class: "button primary", href: "/data" }, "Add a table")),
-      ),
-    );
-    return;
-  }
-  const links = names.filter((account) => account.holder.kind === "link");
-  const wanted = new URLSearchParams(location.search).get("dataset");
-  const show = (name) => load(target, name, links);
-  if (datasets.length > 1) pick(datasets, datasets.includes(wanted) ? wanted : datasets[0], show);
-  show(datasets.includes(wanted) ? wanted : datasets[0]);
+const page = () =>
+  attempt(one("#budget"), async () => {
+    const { accounts } = await api("/v1/budgets?odds=false");
+    const inside = accounts.map(({ holder }) => (holder.kind === "dataset" ? holder.name : holder.within));
+    const datasets = [...new Set(inside.filter(Boolean))].sort();
+    if (!datasets.length) return put(one("#budget"), nothing());
+    const wanted = new URLSearchParams(location.search).get("dataset");
+    const first = datasets.includes(wanted) ? wanted : datasets[0];
+    if (datasets.length > 1) pick(datasets, first);
+    return load(first);
+  });
+
+const nothing = () =>
+  h("div", { class: "card empty" },
+    h("h2", {}, "No budget yet"),
+    h("p", {}, "A budget begins with a dataset."),
+    me.role === "owner" && h("div", { class: "row" }, h("a", { class: "button primary", href: "/data" }, "Add data")));
+
+function pick(datasets, first) {
+  const select = h("select", { id: "dataset", onchange: () => {
+      history.replaceState(null, "", `?dataset=${encodeURIComponent(select.value)}`);
+      load(select.value);
+    } },
+    datasets.map((name) => h("option", { value: name, selected: name === first }, name)));
+  put(one("#picker"), h("div", { class: "field" }, h("label", { for: "dataset" }, "Dataset"), select));
 }
 
-function pick(datasets, first, show) {
-  const select = h(
-    "select",
-    {
-      id: "dataset",
-      onchange: () => {
-        history.replaceState(null, "", `?dataset=${encodeURIComponent(select.value)}`);
-        show(select.value);
-      },
-    },
-    datasets.map((name) => h("option", { value: name, selected: name === first }, name)),
-  );
-  put(
-    one("#picker"),
-    h("div", { class: "field" }, h("label", { for: "dataset" }, "Dataset"), select),
-    h("hr"),
-  );
-}
-
-async function load(target, name, links) {
-  try {
-    const data = await api(`/v1/budgets/${encodeURIComponent(name)}`);
-    const accounts = [
-      ...data.accounts,
-      ...links.filter(
-        (link) =>
-          !data.accounts.some((one) => one.holder.kind === "link" && one.holder.name === link.holder.name),
-      ),
-    ].sort((a, b) => ORDER.indexOf(a.holder.kind) - ORDER.indexOf(b.holder.kind));
-    const whole = accounts.find((account) => account.holder.kind === "dataset") ?? accounts[0];
-    put(
-      target,
-      overview(name, whole, data.history),
-      accounts.length > 1 &&
-        h(
-          "section",
-          {},
-          h("h2", {}, "Whose budgets"),
-          h(
-            "div",
-            { class: "accounts" },
-            accounts
-              .filter((account) => account !== whole)
-              .map((account) => card(account, data.history, whole)),
-          ),
-        ),
-      costs(whole, data.history),
-    );
-  } catch (fault) {
-    if (!ended(fault)) put(target, faultBox(fault));
-  }
-}
+const load = (name) =>
+  attempt(one("#budget"), async () => {
+    const { accounts, history: spent } = await api(`/v1/budgets/${encodeURIComponent(name)}`);
+    accounts.sort((a, b) => ORDER.indexOf(a.holder.kind) - ORDER.indexOf(b.holder.kind));
+    const [whole, ...others] = accounts;
+    put(one("#budget"),
+      overview(name, whole, spent),
+      others.length > 0 && h("section", {}, h("h2", {}, "Whose budgets"), h("div", { class: "accounts" }, others.map((account) => card(account, spent, whole)))),
+      costs(whole, spent));
+  });
 
 const share = (account) => (account.cap ? Math.max(0, account.left) / account.cap : 1);
 
@@ -121,32 +66,12 @@ function overview(name, account, history) {
 }
 
 /** For those who count in them. */
-function numbers(account) {
-  const facts = [
-    ["Spent", account.spent],
-    ["Left", account.left],
-    ["In all", account.cap],
-  ];
-  return h(
-    "dl",
-    { class: "facts small" },
-    facts.map(([name, value]) =>
-      h(
-        "div",
-        {},
-        h("dt", {}, name),
-        h("dd", {}, value === null ? "no limit" : `${number(value)} ${account.measure}`),
-      ),
-    ),
-    account.cap_epsilon &&
-      h(
-        "div",
-        {},
-        h("dt", {}, "As the owner said it"),
-        h("dd", {}, `epsilon ${number(account.cap_epsilon)}, delta ${number(account.cap_delta ?? 0)}`),
-      ),
-  );
-}
+const numbers = (account) =>
+  facts([
+    ...[["Spent", account.spent], ["Left", account.left], ["In all", account.cap]].map(([name, value]) =>
+      [name, value === null ? "no limit" : `${number(value)} ${account.measure}`]),
+    account.cap_epsilon && ["As the owner said it", `epsilon ${number(account.cap_epsilon)}, delta ${number(account.cap_delta ?? 0)}`],
+  ]);
 
 function gauge(account) {
   const spent = 1 - share(account);
@@ -230,6 +155,7 @@ function card(account, history, whole) {
       {},
       `${TITLES[kind] ?? kind} `,
       h("span", { class: "mono" }, name),
+      account.members && h("span", { class: "small quiet" }, ` (${account.members.join(", ")})`),
       kind === "analyst" && name === me.name ? " (you)" : "",
     ),
     account.cap === null
@@ -250,66 +176,21 @@ function card(account, history, whole) {
 }
 
 function costs(account, history) {
-  if (!history.length) {
-    return h(
-      "section",
-      { class: "card empty" },
-      h("h2", {}, "Nothing asked yet"),
-      h("p", {}, "Each question will be listed here with what it cost."),
-    );
-  }
-  return h(
-    "section",
-    { class: "card" },
+  if (!history.length)
+    return h("section", { class: "card empty" }, h("h2", {}, "Nothing asked yet"), h("p", {}, "Each question will be listed here with what it cost."));
+  const asked = ({ sql, kind, analyst }) =>
+    [kind !== "query" && h("div", {}, ORDERS[kind] ?? kind),
+      sql ? h("code", {}, sql) : kind === "query" && h("span", { class: "quiet" }, analyst ? "asked in Python" : "not shown")];
+  return h("section", { class: "card" },
     h("h2", {}, "What each question cost"),
-    h(
-      "div",
-      { class: "scroll", tabindex: 0, role: "region", "aria-label": "Questions and their costs" },
-      h(
-        "table",
-        {},
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            h("th", { scope: "col" }, "When"),
-            h("th", { scope: "col" }, "Who"),
-            h("th", { scope: "col" }, "Question"),
-            h("th", { scope: "col", class: "n" }, "Of the whole"),
-            h("th", { scope: "col", class: "n" }, "Left after"),
-          ),
-        ),
-        h(
-          "tbody",
-          {},
-          [...history]
-            .reverse()
-            .slice(0, 200)
-            .map((one) =>
-              h(
-                "tr",
-                {},
-                h("td", { class: "time" }, when(one.time)),
-                h("td", {}, one.analyst ?? h("span", { class: "quiet" }, "another analyst")),
-                h(
-                  "td",
-                  { class: "asked" },
-                  one.sql
-                    ? h("code", {}, one.sql)
-                    : h("span", { class: "quiet" }, one.analyst ? "asked in Python" : "not shown"),
-                ),
-                h("td", { class: "n" }, account.cap ? percent(one.cost / account.cap) : number(one.cost)),
-                h(
-                  "td",
-                  { class: "n" },
-                  account.cap ? percent(Math.max(0, account.cap - one.spent_after) / account.cap) : "–",
-                ),
-              ),
-            ),
-        ),
-      ),
-    ),
-  );
+    table("Questions and their costs", ["When|time", "Who", "Question|asked", "Of the whole|n", "Left after|n"],
+      history.toReversed().slice(0, 200).map((one) => [
+        when(one.time),
+        one.analyst ?? h("span", { class: "quiet" }, "another analyst"),
+        asked(one),
+        account.cap ? percent(one.cost / account.cap) : number(one.cost),
+        account.cap ? percent(Math.max(0, account.cap - one.spent_after) / account.cap) : "–",
+      ])));
 }
+
+if (me) page();

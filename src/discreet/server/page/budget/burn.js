@@ -42,6 +42,7 @@ function picture(account, history, W, H) {
       "aria-label": `${title}: now ${percent(account.left / cap)}`,
     },
     s("title", {}, title),
+    s("path", { class: "area", d: `${line}V${y(0)}H${LEFT}Z` }),
     [0, 0.25, 0.5, 0.75, 1].map((share) =>
       s(
         "g",
@@ -56,7 +57,6 @@ function picture(account, history, W, H) {
         s("text", { x: LEFT - 8, y: y(share * cap) + 4, "text-anchor": "end" }, `${100 * share} %`),
       ),
     ),
-    s("path", { class: "area", d: `${line}V${y(0)}H${LEFT}Z` }),
     s("path", { class: "line", d: line }),
     history.length > 0 &&
       history.length <= 60 &&

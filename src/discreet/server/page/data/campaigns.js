@@ -1,41 +1,35 @@
 // Campaigns of the local model: what devices have reported so far, with intervals.
-import { api, faultBox, h, number, plural, put, when } from "/static/shell.js";
+import { api, attempt, h, help, number, plural, put, table, when } from "/static/shell.js";
+
+const MOST = 20;
 
 export async function drawCampaigns(element) {
   const { campaigns } = await api("/v1/campaigns");
   element.hidden = campaigns.length === 0;
-  put(element, h("h2", { id: "campaigns-title" }, "Campaigns"),
+  put(element, h("h2", { id: "campaigns-title" }, "Campaigns ", help("campaign")),
     h("p", { class: "quiet" }, "Reports are private before they leave a device; this store of them needs no trust."),
-    campaigns.map((one) => campaign(one)));
+    campaigns.map(campaign));
 }
 
 function campaign({ name, protocol, ends }) {
   const board = h("div", {}, h("p", { class: "quiet" }, "…"));
-  const load = async () => {
-    try {
-      put(board, shown(await api(`/v1/campaigns/${name}/estimate`)));
-    } catch (fault) {
-      put(board, faultBox(fault));
-    }
-  };
+  const load = () => attempt(board, async () => put(board, shown(await api(`/v1/campaigns/${encodeURIComponent(name)}/estimate`))));
   load();
   return h("section", { class: "stack-small" },
-    h("div", { class: "row apart" }, h("h3", {}, h("code", {}, name)),
-      h("button", { type: "button", onclick: load }, "Count again")),
-    h("p", { class: "quiet" }, `${protocol.protocol.split("/")[0]}, epsilon ${protocol.epsilon}, until ${when(Date.parse(ends) / 1000)}`),
+    h("div", { class: "row apart" }, h("h3", {}, h("code", {}, name)), h("button", { class: "small", type: "button", onclick: load }, "Count again")),
+    h("p", { class: "quiet" }, `${protocol.protocol.split("/")[0]}, epsilon ${protocol.epsilon}, until ${when(ends)}`),
     board);
 }
 
 function shown({ n, rejected, values, rows }) {
   const refused = Object.values(rejected).reduce((sum, one) => sum + one, 0);
-  return h("div", {},
+  const off = ({ lower, upper }) => lower !== null && h("span", { class: "pm" }, `± ${number(Math.ceil((upper - lower) / 2))}`);
+  return [
     h("p", {}, `${plural(n, "report")}, ${number(refused)} refused.`),
-    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Estimates" },
-      h("table", {},
-        h("thead", {}, h("tr", {}, ["Value", "Estimate", "95 % interval"].map((text) => h("th", { scope: "col" }, text)))),
-        h("tbody", {}, rows.slice(0, 20).map((row) => h("tr", {},
-          h("th", { scope: "row" }, String(row.value)),
-          h("td", { class: "n" }, row.estimate === null ? "–" : number(row.estimate)),
-          h("td", { class: "n" }, row.lower === null ? "–" : `${number(row.lower)} to ${number(row.upper)}`)))))),
-    values > 20 && h("p", { class: "quiet" }, `The 20 largest of ${number(values)}.`));
+    table("Estimates", ["Value", "Estimate, 95 times in 100|n"], rows.slice(0, MOST).map((row) => [
+      String(row.value),
+      row.estimate === null ? "–" : [number(row.estimate), off(row)],
+    ]), { named: true }),
+    values > MOST && h("p", { class: "quiet" }, `The ${MOST} largest of ${number(values)}.`),
+  ];
 }

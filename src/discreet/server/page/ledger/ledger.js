@@ -1,18 +1,6 @@
-// The Ledger page: entries page by page, verification, export.
-import {
-  api,
-  busy,
-  ended,
-  faultBox,
-  fraction,
-  h,
-  number,
-  one,
-  plural,
-  put,
-  start,
-  when,
-} from "/static/shell.js";
+// The Ledger page: entries in words, verification, and what an auditor takes along.
+import { api, attempt, busy, facts, h, number, one, put, start, table, when } from "/static/shell.js";
+import { printReport, verdict } from "/static/ledger/report.js";
 
 const PAGE = 50;
 const me = await start({ roles: ["auditor", "owner"] });
@@ -20,174 +8,49 @@ if (me) page();
 
 function page() {
   const places = [0];
+  const load = () =>
+    attempt(one("#entries"), async () => {
+      const { entries, head } = await api(`/v1/ledger?after=${places.at(-1)}&limit=${PAGE}`);
+      put(one("#entries"), entries.length || places.length > 1 ? shown(entries, head) : nothing());
+    });
+  const turn = (text, disabled, move) =>
+    h("button", { class: "small", type: "button", disabled, onclick: () => (move(), load()) }, text);
+  const shown = (entries, head) => [
+    table("Entries as a table", ["No.|n", "Time|time", "By", "What happened|asked"], entries.map(row)),
+    h("div", { class: "row apart" },
+      turn("Earlier", places.length === 1, () => places.pop()),
+      h("span", { class: "small quiet" },
+        entries.length
+          ? `${number(entries[0].sequence)} to ${number(entries.at(-1).sequence)} of ${number(head.sequence)}`
+          : "No more entries"),
+      turn("Later", entries.length < PAGE || entries.at(-1).sequence === head.sequence, () =>
+        places.push(entries.at(-1).sequence))),
+  ];
 
-  async function load() {
-    try {
-      const data = await api(`/v1/ledger?after=${places.at(-1)}&limit=${PAGE}`);
-      draw(data.entries, data.head);
-    } catch (fault) {
-      if (!ended(fault)) put(one("#entries"), faultBox(fault));
-    }
-  }
-
-  function draw(entries, head) {
-    if (!entries.length && places.length === 1) {
-      put(
-        one("#entries"),
-        h(
-          "div",
-          { class: "empty" },
-          h("h3", {}, "Nothing yet"),
-          h("p", {}, "The first entry is written when a dataset is added."),
-        ),
-      );
-      return;
-    }
-    put(
-      one("#entries"),
-      h(
-        "div",
-        { class: "scroll", tabindex: 0, role: "region", "aria-label": "Entries as a table" },
-        h(
-          "table",
-          {},
-          h(
-            "thead",
-            {},
-            h(
-              "tr",
-              {},
-              ["No.", "Time", "What", "By", "About"].map((text, i) =>
-                h("th", { scope: "col", class: i === 0 && "n" }, text),
-              ),
-            ),
-          ),
-          h("tbody", {}, entries.map(row)),
-        ),
-      ),
-      h(
-        "div",
-        { class: "row apart" },
-        h(
-          "button",
-          {
-            class: "small",
-            type: "button",
-            disabled: places.length === 1,
-            onclick: () => {
-              places.pop();
-              load();
-            },
-          },
-          "Earlier",
-        ),
-        h(
-          "span",
-          { class: "small quiet" },
-          entries.length
-            ? `${number(entries[0].sequence)} to ${number(entries.at(-1).sequence)} of ${number(head.sequence)}`
-            : "No more entries",
-        ),
-        h(
-          "button",
-          {
-            class: "small",
-            type: "button",
-            disabled: entries.length < PAGE || entries.at(-1).sequence === head.sequence,
-            onclick: () => {
-              places.push(entries.at(-1).sequence);
-              load();
-            },
-          },
-          "Later",
-        ),
-      ),
-    );
-  }
-
-  function row(entry) {
-    return h(
-      "tr",
-      {},
-      h("td", { class: "n" }, number(entry.sequence)),
-      h("td", { class: "time" }, when(entry.time)),
-      h("td", {}, h("span", { class: `tag ${entry.kind === "charged" ? "noise" : ""}` }, entry.kind)),
-      h("td", {}, entry.by),
-      h(
-        "td",
-        { class: "asked" },
-        h(
-          "details",
-          {},
-          h("summary", { class: "small" }, about(entry)),
-          h("pre", { class: "small" }, JSON.stringify(entry.facts, null, 1)),
-        ),
-      ),
-    );
-  }
-
-  const verify = one("#verify");
-  verify.disabled = false;
-  verify.addEventListener("click", async () => {
-    try {
+  const verify = one("#verify"),
+    print = one("#print");
+  verify.disabled = print.disabled = false;
+  verify.addEventListener("click", () =>
+    attempt(one("#verified"), async () => {
       const report = await busy(verify, () => api("/v1/ledger/verify", { method: "POST" }));
       put(one("#verified"), verdict(report));
-    } catch (fault) {
-      if (!ended(fault)) put(one("#verified"), faultBox(fault));
-    }
-  });
-
+    }));
+  print.addEventListener("click", () =>
+    attempt(one("#verified"), () => busy(print, () => printReport(one("#report"), me))));
   load();
 }
 
-/** What an entry is about, in a few words. */
-function about({ kind, facts }) {
-  const price = facts.prices?.[0];
-  if (kind === "charged")
-    return `${facts.dataset}${price ? `: ${number(fraction(price.amount))} ${price.measure ?? ""}` : ""}`;
-  if (kind === "released") return `answer to entry ${facts.charge}`;
-  if (kind === "measured") return `noisy measurements for entry ${facts.charge}`;
-  if (kind === "failed") return `entry ${facts.charge} has no answer`;
-  if (kind === "readmitted") return `${facts.analyst} in ${facts.dataset}, because: ${facts.reason}`;
-  if (facts.account) return account(facts);
-  if (facts.table) return `${facts.table}${facts.dataset ? ` in ${facts.dataset}` : ""}`;
-  return facts.reason || facts.name || Object.keys(facts).join(", ");
-}
+const nothing = () =>
+  h("div", { class: "empty" }, h("h3", {}, "Nothing yet"), h("p", {}, "The first entry is written when a dataset is added."));
 
-/** Whose cap, how high, and why. */
-function account(facts) {
-  const [kind, name, within] = JSON.parse(facts.account);
-  const cap = facts.cap ? `: ${number(fraction(facts.cap.amount))} ${facts.cap.measure}` : "";
-  const why = facts.reason ? `, because: ${facts.reason}` : "";
-  return `${kind} ${name}${within ? ` within ${within}` : ""}${cap}${why}`;
-}
-
-function verdict(report) {
-  const problem = report.problem;
-  if (!problem) {
-    return h(
-      "div",
-      { class: "notice good", role: "status" },
-      h("strong", {}, "The ledger is whole."),
-      h(
-        "p",
-        {},
-        `${plural(report.entries, "entry", "entries")} follow each other and add up.`,
-        report.pending > 0 && ` ${plural(report.pending, "charge")} still being answered.`,
-      ),
-      h("p", { class: "small" }, "Head to note down: ", h("code", {}, report.head.hash)),
-    );
-  }
-  const what = `${problem.sequence ? `Entry ${problem.sequence}: ` : ""}${problem.what}`;
-  return h(
-    "div",
-    { class: "fault", role: "alert" },
-    h("h3", {}, "The ledger is not what it was."),
-    h("p", {}, what),
-    h(
-      "p",
-      { class: "fix" },
-      "What to do: stop asking, keep the folder as it is, and compare it with a copy.",
-    ),
-  );
-}
+const row = (entry) => [
+  number(entry.sequence),
+  when(entry.time),
+  entry.by,
+  h("details", {},
+    h("summary", {}, h("span", { class: `tag ${entry.kind === "charged" ? "noise" : ""}` }, entry.kind), " ", entry.sentence),
+    facts(entry.told.map(([name, text]) => [name, name === "Question" ? h("code", {}, text) : text])),
+    h("details", {},
+      h("summary", { class: "small quiet" }, "As it is stored, exactly"),
+      h("pre", { class: "small" }, JSON.stringify(entry.facts, null, 1)))),
+];

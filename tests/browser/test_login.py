@@ -27,7 +27,7 @@ def test_the_token_is_kept_nowhere_in_the_browser(visit, server):
     assert visitor.page.evaluate("document.cookie") == ""
 
 
-@pytest.mark.parametrize("slow", ["door/door.js", "shell.js"])
+@pytest.mark.parametrize("slow", ["login/login.js", "shell.js"])
 @pytest.mark.parametrize("how", ["click", "press Enter"])
 def test_who_signs_in_before_the_page_is_ready_gets_in(visit, server, slow, how):
     """The losing order: the form is there, its script is not. A bare form would drop the token."""

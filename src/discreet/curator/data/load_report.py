@@ -1,0 +1,410 @@
+"""What loading a source would keep, lose and ask: for the owner alone, before anything is kept.
+
+Kinds, bounds and keys that are taken from the data are marked as such: analysts would see them, so
+they are used only where the owner confirms that they are public knowledge. Bounds that nobody knows
+can be bought privately instead.
+"""
+
+import datetime as dt
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from discreet.curator.data.registry import write_key
+from discreet.curator.data.sniffing import OwnerQuestion, guess_columns
+from discreet.curator.data.sources import Source, refusing
+from discreet.engines.default import frequent, measure
+from discreet.engines.duckdb_texts import ColumnCounts, StoredColumn
+from discreet.engines.duckdb_types import stored_kind
+from discreet.engines.reading import Reading
+from discreet.errors import InputError
+from discreet.plan.constants import KINDS
+from discreet.plan.kinds import Kind, Type
+from discreet.plan.schema import Bounds, Keys, column_type
+
+Origin = Literal["owner", "file", "data"]
+_ALL: Final = "all"
+_KINDS: Final = "kinds"
+_MOST_KEYS: Final = 30
+_FEWEST_ROWS: Final = 10
+"""Values that fewer rows have are not proposed as keys: they would point at somebody."""
+
+_SHOWN: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnReport:
+    """A column: its kind and what is known of it, from whom, and what it holds."""
+
+    name: str
+    kind: Kind
+    kind_from: Origin
+    known: Bounds | Keys | None
+    known_from: Origin | None
+    nulls: int
+    counts: ColumnCounts
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain JSON."""
+        known: dict[str, Any] | None = None
+        if isinstance(self.known, Keys):
+            known = {"keys": [write_key(key) for key in self.known.values]}
+        elif self.known is not None:
+            known = {"bounds": [_plain(self.known.low), _plain(self.known.high)]}
+        counts = self.counts
+        return {
+            "name": self.name,
+            "kind": self.kind.value,
+            "kind_from": self.kind_from,
+            "known": known,
+            "known_from": self.known_from,
+            "values": counts.values,
+            "nulls": self.nulls,
+            "unreadable": counts.unreadable,
+            "examples": list(counts.examples),
+            "outside": counts.outside,
+            "outside_examples": list(counts.outside_examples),
+            "low": counts.low,
+            "high": counts.high,
+            "distinct": counts.distinct,
+        }
+
+    @property
+    def known_words(self) -> str:
+        """What is known of it, in words."""
+        if isinstance(self.known, Keys):
+            listed = ", ".join(map(str, self.known.values[:_SHOWN]))
+            more = len(self.known.values) - _SHOWN
+            return listed + (f" and {more} more" if more > 0 else "")
+        return (
+            "" if self.known is None else f"{_plain(self.known.low)} .. {_plain(self.known.high)}"
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LoadReport:
+    """What a source holds and how it would be read; `questions` are to be answered first.
+
+    `unconfirmed` names the columns whose kind is taken from the data and not confirmed.
+    """
+
+    source: str
+    rows: int
+    people: int | None
+    skipped: int
+    typed: bool
+    reading: Reading
+    columns: tuple[ColumnReport, ...]
+    questions: tuple[OwnerQuestion, ...] = ()
+    unconfirmed: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    unit: str | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether nothing is left to ask."""
+        return not self.questions and not self.unconfirmed
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """The kind of each column, stated, stored or proposed."""
+        return {one.name: one.kind for one in self.columns}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain JSON."""
+        return {
+            "rows": self.rows,
+            "people": self.people,
+            "skipped": self.skipped,
+            "typed": self.typed,
+            "tables": list(self.tables),
+            "reading": self.reading.to_dict(),
+            "columns": [one.to_dict() for one in self.columns],
+            "questions": [one.to_dict() for one in self.questions],
+            "unconfirmed": list(self.unconfirmed),
+            "ready": self.ready,
+        }
+
+    def check(self) -> None:
+        """Refuse to load while anything is to be asked; the error quotes no value."""
+        for question in self.questions:
+            answers = " or ".join(f"reading={dict(said)}" for _, said in question.answers)
+            raise InputError(
+                f"{self.source} leaves a question open",
+                why=question.text,
+                fix=f"answer with {answers}" if answers else "say so in its reading",
+            )
+        if self.unconfirmed:
+            found = {name: self.kinds[name].value for name in self.unconfirmed}
+            raise InputError(
+                f"nobody has said what {', '.join(found)} of {self.source} hold",
+                why="what they look like is taken from the data, and analysts would see it",
+                fix=f"if it is public knowledge, pass kinds={found}, or confirm='kinds'",
+            )
+
+    def __repr__(self) -> str:
+        head = f"{self.source}: {self.rows:,} rows"
+        head += "" if self.people is None else f", {self.people:,} people"
+        head += f", {self.skipped:,} lines with other numbers of fields" if self.skipped else ""
+        rows = [("column", "kind", "known", "NULL", "unreadable", "outside")]
+        for one in self.columns:
+            marks = ["*" if origin == "data" else "" for origin in (one.kind_from, one.known_from)]
+            lost = f"{one.counts.unreadable:,}" + _quoted(one.counts.examples)
+            out = f"{one.counts.outside:,}" + _quoted(one.counts.outside_examples)
+            name = _printable(one.name) + (" (person)" if one.name == self.unit else "")
+            kind, known = one.kind.value + marks[0], one.known_words + marks[1]
+            lost, out = (text if text != "0" else "" for text in (lost, out))
+            rows.append((name, kind, _printable(known), f"{one.nulls:,}", lost, out))
+        widths = [max(len(row[i]) for row in rows) for i in range(6)]
+        lines = ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        return "\n".join([head, *self._read_as(), *lines, *self._still()])
+
+    def _read_as(self) -> list[str]:
+        said = {} if self.typed else self.reading.to_dict()
+        words = ", ".join(f"{name} {value!r}" for name, value in said.items())
+        return [f"read with {words}"] if words else []
+
+    def _still(self) -> list[str]:
+        columns = self.columns
+        lines = []
+        if any("data" in (one.kind_from, one.known_from) for one in columns):
+            lines.append("* taken from the data: keep it only if it is public knowledge.")
+        return [*lines, *(f"? {question.text}" for question in self.questions)]
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What an owner says about the columns of a source, and confirms as public knowledge."""
+
+    columns: Mapping[str, Bounds | Keys] = field(default_factory=dict)
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    confirm: Collection[str] = ()
+
+    def confirms(self, column: str, *, kind: bool) -> bool:
+        """Whether what is proposed of a column is confirmed."""
+        return bool({_ALL, column, *([_KINDS] if kind else [])} & set(self.confirm))
+
+
+def confirmed(said: str | Collection[str]) -> tuple[str, ...]:
+    """What is confirmed, as a list: "kinds", names of columns, or "all"."""
+    return (said,) if isinstance(said, str) else tuple(said)
+
+
+def look(
+    source: Source, stated: Stated, unit: str | None = None, *, propose: bool = True
+) -> LoadReport:
+    """Read a source through and report on it; with `propose`, bounds and keys are proposed too."""
+    with refusing(source.name):
+        return _look(source, stated, unit, propose=propose)
+
+
+def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) -> LoadReport:
+    kinds, origins, reading, questions = _kinds(source, stated, unit)
+    wanted = {
+        name: StoredColumn(source.stored[name], column_type(name, kind, stated.columns.get(name)))
+        for name, kind in kinds.items()
+    }
+    rows, people, counts = measure(source.open(), wanted, reading, unit if unit in kinds else None)
+    known: dict[str, Bounds | Keys] = {}
+    if propose or stated.confirm:
+        known = _proposals(source, wanted, counts, reading, {*stated.columns, unit})
+    if reading.is_strict:
+        asked = {question.column for question in questions}
+        open_ = {name: one for name, one in counts.items() if name not in asked}
+        questions += _unreadable(open_, kinds, source.skipped[0])
+    columns = tuple(
+        ColumnReport(
+            name,
+            kind,
+            origins[name],
+            stated.columns.get(name) or known.get(name),
+            "owner" if name in stated.columns else "data" if name in known else None,
+            rows - counts[name].values,
+            counts[name],
+        )
+        for name, kind in kinds.items()
+    )
+    unsaid = (n for n in kinds if origins[n] == "data" and not stated.confirms(n, kind=True))
+    return LoadReport(
+        source.name, rows, people, source.skipped[0], source.typed, reading, columns,
+        tuple(questions), tuple(unsaid), tuple(source.tables), unit,
+    )  # fmt: skip
+
+
+def proposed_kinds(source: Source, stated: Stated, unit: str | None = None) -> dict[str, Kind]:
+    """The kind of each column, stated, stored or guessed from the first rows."""
+    return _kinds(source, stated, unit)[0]
+
+
+def settled(report: LoadReport, stated: Stated) -> tuple[dict[str, Kind], dict[str, Bounds | Keys]]:
+    """The kinds and what is known of columns, once the owner has confirmed what they confirm."""
+    kinds = {
+        one.name: one.kind
+        if one.kind_from != "data" or stated.confirms(one.name, kind=True)
+        else Kind.TEXT
+        for one in report.columns
+    }
+    known = {
+        one.name: one.known
+        for one in report.columns
+        if one.known is not None
+        and (one.known_from == "owner" or stated.confirms(one.name, kind=False))
+    }
+    return kinds, known
+
+
+def kind_stated(spec: Bounds | Keys | None) -> Kind:
+    """The kind that what is said about a column implies; text where nothing is.
+
+    Example:
+        >>> kind_stated(Bounds(0, 120)), kind_stated(Keys([1, 2])), kind_stated(None)
+        (<Kind.REAL: 'real'>, <Kind.INTEGER: 'integer'>, <Kind.TEXT: 'text'>)
+    """
+    match spec:
+        case Bounds(low=dt.datetime()) | Bounds(high=dt.datetime()):
+            return Kind.TIMESTAMP
+        case Bounds(low=dt.date()):
+            return Kind.DATE
+        case Bounds():
+            return Kind.REAL
+        case Keys(values=values):
+            found = {KINDS.get(type(value), Kind.TEXT) for value in values if value is not None}
+            return found.pop() if len(found) == 1 else Kind.TEXT
+    return Kind.TEXT
+
+
+def _kinds(
+    source: Source, stated: Stated, unit: str | None
+) -> tuple[dict[str, Kind], dict[str, Origin], Reading, list[OwnerQuestion]]:
+    """The kind of each column, from whom it is, and the reading that fits."""
+    said = {name: kind_stated(spec) for name, spec in stated.columns.items()} | dict(stated.kinds)
+    if source.typed:
+        stored = {name: stored_kind(of) or Kind.TEXT for name, of in source.stored.items()}
+        found = stored | {name: kind for name, kind in stated.kinds.items() if name in stored}
+        texts = [n for n, kind in found.items() if kind is not stored[n] and stored[n] is Kind.TEXT]
+        origins: dict[str, Origin] = {n: "owner" if n in stated.kinds else "file" for n in found}
+        reading, questions = source.reading, []
+        if texts:
+            guess = guess_columns(_sampled(source, texts), reading, found)
+            reading, questions = guess.reading, guess.questions
+        return found, origins, reading, [*source.questions, *questions]
+    guess = guess_columns(source.sample(), source.reading, said)
+    _widen(guess.kinds, stated, source)
+    if unit in guess.kinds and unit not in said and not stated.confirms(str(unit), kind=True):
+        guess.kinds[str(unit)] = Kind.TEXT  # people are told apart by what is stored
+    origins = {
+        name: "owner" if name in said else "file" if kind is Kind.TEXT else "data"
+        for name, kind in guess.kinds.items()
+    }
+    return guess.kinds, origins, guess.reading, [*source.questions, *guess.questions]
+
+
+def _widen(kinds: dict[str, Kind], stated: Stated, source: Source) -> None:
+    for name in (*stated.columns, *stated.kinds):
+        if name not in kinds:
+            raise InputError(
+                f"there is no column {name}",
+                why=f"known are: {', '.join(source.stored)}",
+                fix="name one of these",
+            )
+
+
+def _sampled(source: Source, names: list[str]) -> dict[str, dict[str, int]]:
+    texts = StoredColumn("VARCHAR", Type(Kind.TEXT))
+    found = frequent(source.open(), dict.fromkeys(names, texts), Reading())
+    return {name: {str(text): n for text, n in one.items()} for name, one in found.items()}
+
+
+def _unreadable(
+    counts: Mapping[str, ColumnCounts], kinds: Mapping[str, Kind], skipped: int
+) -> list[OwnerQuestion]:
+    answers = (("make them NULL", {"unreadable": "null"}),)
+    asked = [
+        OwnerQuestion(
+            "unreadable",
+            f"{name} holds values that cannot be read as {kinds[name].value}. Make them NULL?",
+            name,
+            answers,
+        )
+        for name, one in counts.items()
+        if one.unreadable
+    ]
+    if skipped:
+        text = "Some lines have too few or too many fields. Leave them out?"
+        asked.append(OwnerQuestion("unreadable", text, None, (("leave them out", answers[0][1]),)))
+    return asked
+
+
+# --- proposals ----------------------------------------------------------------------------------
+
+
+def _proposals(
+    source: Source,
+    columns: Mapping[str, StoredColumn],
+    counts: Mapping[str, ColumnCounts],
+    reading: Reading,
+    said: Collection[str | None],
+) -> dict[str, Bounds | Keys]:
+    """Bounds of numbers and dates, rounded outwards, and keys of texts with few values."""
+    open_ = {name: one for name, one in columns.items() if name not in said}
+    few = {
+        name: one
+        for name, one in open_.items()
+        if one.type.kind is Kind.TEXT and 0 < counts[name].distinct <= _MOST_KEYS
+    }
+    known: dict[str, Bounds | Keys] = {}
+    for name, values in frequent(source.open(), few, reading).items() if few else ():
+        often = sorted(value for value, n in values.items() if n >= _FEWEST_ROWS)
+        if often:
+            known[name] = Keys(often)
+    for name, one in open_.items():
+        bounds = _bounds(counts[name].low, counts[name].high, one.type.kind)
+        if bounds is not None:
+            known[name] = bounds
+    return known
+
+
+def _bounds(low: str | None, high: str | None, kind: Kind) -> Bounds | None:
+    """Wide round bounds: what is told is little more than the size of numbers.
+
+    Example:
+        >>> _bounds("17", "90", Kind.INTEGER), _bounds("-3.5", "12.25", Kind.REAL)
+        (Bounds(low=0, high=100), Bounds(low=-5, high=20))
+        >>> _bounds("2024-01-13", "2024-11-02", Kind.DATE).high
+        datetime.date(2024, 12, 31)
+    """
+    if low is None or high is None or kind in (Kind.TEXT, Kind.BOOLEAN):
+        return None
+    if kind.is_time:
+        first, last = int(low[:4]), int(high[:4])
+        if kind is Kind.DATE:
+            return Bounds(dt.date(first, 1, 1), dt.date(last, 12, 31))
+        return Bounds(dt.datetime(first, 1, 1), dt.datetime(last, 12, 31, 23, 59, 59))  # noqa: DTZ001
+    ends = float(low), float(high)
+    down, up = -_rounded(-min(ends[0], 0)), _rounded(max(ends[1], 0))
+    return Bounds(down, up) if down < up else Bounds(0, 1)
+
+
+def _rounded(size: float) -> int | float:
+    """The next of 1, 2, 5, 10, 20, 50, ...; 0 stays."""
+    if size <= 0:
+        return 0
+    power = 10.0 ** math.floor(math.log10(size))
+    found = next((step * power for step in (1, 2, 5) if step * power >= size), 10 * power)
+    return int(found) if found >= 1 else found
+
+
+def _plain(end: Any) -> Any:
+    if isinstance(end, dt.date):
+        return end.isoformat()
+    return end if isinstance(end, int | float | str) else float(end)
+
+
+def _quoted(examples: tuple[str, ...]) -> str:
+    shown = ", ".join(repr(one[:30]) for one in examples)
+    return f" ({shown})" if shown else ""
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -1,0 +1,322 @@
+"""What texts look like: encoding, marks, kinds and formats of dates; doubts become questions.
+
+It looks at values, so it runs on the owner's side alone, and nothing it finds is told to analysts
+unless the owner confirms it.
+"""
+
+import codecs
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from discreet.engines.reading import ABSENT, FALSE, TRUE, Reading, words
+from discreet.plan.kinds import Kind
+
+_SHARE: Final = 0.9
+"""The share of values that have to look like a kind; what does not is reported as unreadable."""
+
+_DIGITS: Final = 18
+_TIMES: Final = {"": "", " %H:%M": r" \d{1,2}:\d{2}", " %H:%M:%S": r" \d{1,2}:\d{2}:\d{2}"}
+_DAY: Final = r"\d{1,2}"
+_MONTH: Final = r"[A-Za-z]{3,9}"
+_NATIVE: Final = {
+    Kind.DATE: re.compile(r"\d{4}-\d{2}-\d{2}"),
+    Kind.TIMESTAMP: re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?"),
+}
+_STYLES: Final = tuple(
+    (decimal, thousands)
+    for thousands in ("", ",", ".", " ", "'", "\u00a0", "\u202f")
+    for decimal in (".", ",")
+    if decimal != thousands
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerQuestion:
+    """What the owner has to decide; each answer is what it adds to the reading."""
+
+    about: str
+    text: str
+    column: str | None = None
+    answers: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain JSON."""
+        answers = [{"label": label, "reading": dict(said)} for label, said in self.answers]
+        named = {"about": self.about, "column": self.column, "text": self.text}
+        return {**named, "answers": answers}
+
+
+@dataclass(slots=True)
+class Guess:
+    """What the columns of a file look like, and how their texts are then read."""
+
+    reading: Reading
+    kinds: dict[str, Kind] = field(default_factory=dict)
+    questions: list[OwnerQuestion] = field(default_factory=list)
+
+
+# --- bytes --------------------------------------------------------------------------------------
+
+
+def encoding_of(parts: Iterable[bytes]) -> str:
+    r"""The encoding of a file: as its first bytes say, else UTF-8 if it can be, else Windows'.
+
+    Example:
+        >>> encoding_of([b"caf\xc3\xa9"]), encoding_of([b"caf\xe9"]), encoding_of([b"a\0b\0"])
+        ('utf-8', 'cp1252', 'utf-16-le')
+    """
+    decoder, first, windows = codecs.getincrementaldecoder("utf-8")(), True, True
+    is_utf8 = True
+    for part in parts:
+        if first:
+            first = False
+            if part.startswith(codecs.BOM_UTF8):
+                return "utf-8-sig"
+            if part.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                return "utf-16"
+            if (zeros := part[:1000].count(0)) and zeros * 4 >= len(part[:1000]):
+                return "utf-16-le" if part[1::2][:500].count(0) >= zeros / 2 else "utf-16-be"
+        if is_utf8:
+            try:
+                decoder.decode(part)
+            except UnicodeDecodeError:
+                is_utf8 = False
+        windows = windows and not re.search(rb"[\x81\x8d\x8f\x90\x9d]", part)
+    return "utf-8" if is_utf8 else "cp1252" if windows else "latin-1"
+
+
+# --- columns ------------------------------------------------------------------------------------
+
+
+def guess_columns(
+    columns: Mapping[str, Mapping[str, int]],
+    said: Reading,
+    kinds: Mapping[str, Kind],
+) -> Guess:
+    """Guess what texts are, from how often each occurs; `kinds` are those the owner has stated."""
+    found = Guess(said)
+    given = {
+        name: {text.strip(): n for text, n in texts.items() if text.strip() not in _absent(said)}
+        for name, texts in columns.items()
+    }
+    marks = _guess_marks(given, found, kinds)
+    dates: dict[str, str] = {}
+    for name, texts in given.items():
+        _guess_column(name, texts, found, marks, dates, kinds.get(name))
+    decimal, thousands = marks
+    found.reading = replace(
+        said, decimal=decimal, thousands=thousands or None, dates={**dates, **said.dates}
+    )
+    if said.nulls is None:
+        _ask_absent(columns, found)
+    return found
+
+
+def _absent(said: Reading) -> tuple[str, ...]:
+    return ("", *ABSENT, *(said.nulls or ()))
+
+
+def _share(texts: Mapping[str, int], fits: Any) -> float:
+    return sum(n for text, n in texts.items() if fits(text)) / max(1, sum(texts.values()))
+
+
+def _guess_column(
+    name: str,
+    texts: Mapping[str, int],
+    found: Guess,
+    marks: tuple[str, str],
+    dates: dict[str, str],
+    stated: Kind | None,
+) -> None:
+    """The kind of one column, stated or guessed, and the format of its dates."""
+    kind = Kind.TEXT
+    if (pattern := found.reading.dates.get(name)) is not None:
+        kind = Kind.TIMESTAMP if "%H" in pattern else Kind.DATE
+    elif texts:
+        for native, regex in _NATIVE.items():
+            if _share(texts, regex.fullmatch) >= _SHARE:
+                kind = native
+        if kind is Kind.TEXT and _is_truth(texts, found.reading):
+            kind = Kind.BOOLEAN
+        if kind is Kind.TEXT and _share(texts, _number(*marks).fullmatch) >= _SHARE:
+            kind = _number_kind(texts, marks)
+        elif kind is Kind.TEXT and stated in (None, Kind.DATE, Kind.TIMESTAMP):
+            kind = _guess_date(name, texts, found, dates) or kind
+    found.kinds[name] = stated or kind
+
+
+def _is_truth(texts: Mapping[str, int], said: Reading) -> bool:
+    yes, no = set(words(said.true, TRUE)) - {"1"}, set(words(said.false, FALSE)) - {"0"}
+    seen = {text.lower() for text in texts}
+    return seen <= yes | no and bool(seen & yes) and bool(seen & no)
+
+
+# --- numbers ------------------------------------------------------------------------------------
+
+
+def _number(decimal: str, thousands: str) -> re.Pattern[str]:
+    point, mark = re.escape(decimal), re.escape(thousands)
+    plain = rf"[+-]?(\d+({point}\d*)?|{point}\d+)([eE][+-]?\d+)?"
+    grouped = rf"|[+-]?\d{{1,3}}({mark}\d{{3}})+({point}\d*)?" if thousands else ""
+    return re.compile(plain + grouped)
+
+
+def _number_kind(texts: Mapping[str, int], marks: tuple[str, str]) -> Kind:
+    """Whole numbers, others, or texts of digits: codes begin with 0, or are very long."""
+    decimal, _ = marks
+    if any(re.match(r"[+-]?0\d", text) for text in texts):
+        return Kind.TEXT
+    fits = _number(*marks).fullmatch
+    numbers = [text for text in texts if fits(text)]
+    if any(decimal in text or "e" in text.lower() for text in numbers):
+        return Kind.REAL
+    return Kind.INTEGER if all(len(text) <= _DIGITS for text in numbers) else Kind.TEXT
+
+
+def _guess_marks(
+    given: Mapping[str, Mapping[str, int]], found: Guess, kinds: Mapping[str, Kind]
+) -> tuple[str, str]:
+    """The marks of numbers, one pair for the whole file; a doubt is asked about."""
+    said = found.reading
+    styles = [
+        (d, t) for d, t in _STYLES if said.decimal in (None, d) and said.thousands in (None, t)
+    ]
+    marked = {
+        name: {text: n for text, n in texts.items() if re.search(r"\d.*\d", text)}
+        for name, texts in given.items()
+        if kinds.get(name, Kind.REAL).is_number and not _looks_dated(texts)
+    }
+    taken = {
+        name: [one for one in styles if _share(texts, _number(*one).fullmatch) >= _SHARE]
+        for name, texts in marked.items()
+        if texts
+    }
+    taken = {name: some for name, some in taken.items() if some}
+    if not styles or not taken:
+        return said.decimal or ".", said.thousands or ""
+    best = max(styles, key=lambda one: sum(one in some for some in taken.values()))
+    rest = [s for s in styles if all(s in some or best not in some for some in taken.values())]
+    doubt = _doubt(rest, {n: marked[n] for n, some in taken.items() if best in some}, said)
+    if doubt is not None:
+        found.questions.append(doubt)
+    return best
+
+
+def _looks_dated(texts: Mapping[str, int]) -> bool:
+    return _share(texts, re.compile(r"\d+([./-])\d+\1\d+.*").fullmatch) >= _SHARE
+
+
+def _doubt(
+    rest: list[tuple[str, str]], marked: Mapping[str, Mapping[str, int]], said: Reading
+) -> OwnerQuestion | None:
+    """Is 1,234 (or 1.234) a whole number, or a bit more than one?"""
+    for mark, other in ((",", "."), (".", ",")):
+        both = {(mark, ""), (other, mark)} <= set(rest)
+        of = next((n for n, texts in marked.items() if any(mark in t for t in texts)), None)
+        suspect = mark == "," or said.delimiter == ";"
+        if both and of is not None and suspect:
+            text = f"In {of}, is {mark} the decimal mark, or does it group thousands?"
+            answers = (
+                ("decimal mark", {"decimal": mark, "thousands": ""}),
+                ("thousands", {"decimal": other, "thousands": mark}),
+            )
+            return OwnerQuestion("numbers", text, of, answers)
+    return None
+
+
+# --- dates --------------------------------------------------------------------------------------
+
+
+def _formats() -> dict[str, re.Pattern[str]]:
+    """Formats of dates, by their regular expressions; those with two orders have both."""
+    days = {
+        f"{a}{mark}{b}{mark}%Y": rf"{_DAY}{re.escape(mark)}{_DAY}{re.escape(mark)}\d{{4}}"
+        for mark in "/.-"
+        for a, b in (("%d", "%m"), ("%m", "%d"))
+    }
+    days |= {f"%Y{mark}%m{mark}%d": rf"\d{{4}}\{mark}{_DAY}\{mark}{_DAY}" for mark in "/.-"}
+    days |= {f"%d{mark}%b{mark}%Y": rf"{_DAY}{mark}[A-Za-z]{{3}}{mark}\d{{4}}" for mark in " -"}
+    days |= {f"%d{mark}%B{mark}%Y": rf"{_DAY}{mark}{_MONTH}{mark}\d{{4}}" for mark in " -"}
+    days |= {
+        "%b %d, %Y": rf"[A-Za-z]{{3}} {_DAY}, \d{{4}}",
+        "%B %d, %Y": rf"{_MONTH} {_DAY}, \d{{4}}",
+    }
+    return {
+        day + time: re.compile(pattern + clock)
+        for day, pattern in days.items()
+        for time, clock in _TIMES.items()
+    }
+
+
+_FORMATS: Final = _formats()
+_SHORT: Final = re.compile(rf"{_DAY}([/.-]){_DAY}\1\d{{2}}")
+
+
+def _parses(text: str, pattern: str) -> bool:
+    import datetime as dt  # noqa: PLC0415 - for those who have such files
+
+    try:
+        dt.datetime.strptime(text, pattern)  # noqa: DTZ007 - files have no zones
+    except ValueError:
+        return False
+    return True
+
+
+def _guess_date(
+    name: str, texts: Mapping[str, int], found: Guess, dates: dict[str, str]
+) -> Kind | None:
+    said = found.reading
+    if _share(texts, _SHORT.fullmatch) >= _SHARE:
+        text = f"The years of {name} have two digits: say its format, as %d/%m/%y."
+        found.questions.append(OwnerQuestion("dates", text, name))
+        return Kind.DATE
+    fit = [p for p, regex in _FORMATS.items() if _share(texts, regex.fullmatch) >= _SHARE]
+    fit = [p for p in fit if _share(texts, lambda text, p=p: _parses(text, p)) >= _SHARE]
+    if not fit:
+        return None
+    orders = [p for p in fit if p.startswith("%d" if said.day_first else "%m")]
+    both = [p for p in fit if p[:2] in ("%d", "%m") and "%b" not in p.lower()]
+    if len(both) > 1:
+        if said.day_first is None and _whole(texts, both[0]) == _whole(texts, both[1]):
+            text = f"Is 03/04 in {name} the third of April, or March the fourth?"
+            answers = (
+                ("day first", {"day_first": True}),
+                ("month first", {"day_first": False}),
+            )
+            found.questions.append(OwnerQuestion("dates", text, name, answers))
+        best = max(both, key=lambda p: _whole(texts, p))
+        fit = [best] if said.day_first is None else [p for p in both if p in orders]
+    dates[name] = fit[0]
+    return Kind.TIMESTAMP if "%H" in fit[0] else Kind.DATE
+
+
+def _whole(texts: Mapping[str, int], pattern: str) -> float:
+    return _share(texts, lambda text: _parses(text, pattern))
+
+
+# --- words for NULL, and headers ----------------------------------------------------------------
+
+
+def _ask_absent(columns: Mapping[str, Mapping[str, int]], found: Guess) -> None:
+    """Ask whether NA in a column of text is NULL, or Namibia."""
+    for name, texts in columns.items():
+        seen = [word for word in ABSENT if word in {text.strip() for text in texts}]
+        if seen and found.kinds[name] is Kind.TEXT:
+            asked = f"Does {' or '.join(seen)} in {name} stand for NULL, or for itself?"
+            answers = [
+                (label, {"nulls": words}) for label, words in (("NULL", seen), ("itself", []))
+            ]
+            found.questions.append(OwnerQuestion("nulls", asked, name, tuple(answers)))
+
+
+def is_record(first: list[str], columns: Mapping[str, Mapping[str, int]]) -> bool:
+    """Whether a first line reads like a record: it holds values, or what its columns hold too."""
+    for text, texts in zip(first, columns.values(), strict=True):
+        alone = {text.strip(): 1}
+        guess = Guess(Reading(day_first=True))
+        _guess_column("", alone, guess, (".", ","), {}, None)
+        if guess.kinds[""] is not Kind.TEXT or text in texts:
+            return True
+    return False

@@ -1,0 +1,443 @@
+"""Where rows come from: files of many formats, frames, relations; opened, and not yet read.
+
+Files without types (CSV, JSON, Excel, SQLite) are columns of text until the owner, or what they
+look like and the owner's word for it, says what they are.
+"""
+
+import csv
+import datetime as dt
+import io
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from glob import iglob
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+
+from discreet.curator.data.sniffing import OwnerQuestion, encoding_of, is_record
+from discreet.curator.progress import open_watched
+from discreet.engines.default import (
+    describe,
+    list_tables,
+    read_database,
+    read_json,
+    sniff_delimiter,
+)
+from discreet.engines.describe import Description
+from discreet.engines.reading import Reading
+from discreet.errors import EngineError, InputError
+
+_DELIMITED: Final = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
+_JSON: Final = (".json", ".jsonl", ".ndjson")
+_EXCEL: Final = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+_ARROW: Final = (".feather", ".arrow", ".ipc")
+_DATABASES: Final = (".duckdb", ".db", ".sqlite", ".sqlite3")
+ENDINGS: Final = (*_DELIMITED, ".parquet", *_JSON, *_EXCEL, *_ARROW, *_DATABASES)
+"""How the names of files end that can be read."""
+
+_SAMPLE: Final = 1 << 20
+_LOOKED_AT: Final = 20_000
+_DISTINCT: Final = 5_000
+_LONGEST_RECORD: Final = 1 << 23
+_PATTERN: Final = set("*?[]{}")
+
+Choice: TypeAlias = "partial[str]"
+"""Chooses one of the sheets or tables of a file."""
+
+
+@dataclass(slots=True)
+class Source:
+    """Rows that can be read again and again; `stored` has the types of columns, of text if untyped.
+
+    `skipped` counts lines with too few or too many fields, once rows were read; `tables` are the
+    sheets or tables to choose from.
+    """
+
+    name: str
+    stored: Mapping[str, str]
+    open: Callable[[], Any]
+    typed: bool = True
+    reference: Path | None = None
+    reading: Reading = field(default_factory=Reading)
+    questions: list[OwnerQuestion] = field(default_factory=list)
+    skipped: list[int] = field(default_factory=lambda: [0])
+    tables: Sequence[str] = ()
+
+    def sample(self) -> dict[str, dict[str, int]]:
+        """How often texts occur among the first rows, by column."""
+        rows = self.open()
+        batches = rows.to_batches() if isinstance(rows, pa.Table) else rows
+        seen: dict[str, Counter[str]] = {name: Counter() for name in self.stored}
+        left = _LOOKED_AT
+        for batch in batches:
+            for name, counter in seen.items():
+                counter.update(batch.slice(0, left).column(name).drop_null().to_pylist())
+            left -= batch.num_rows
+            if left <= 0:
+                break
+        return {name: dict(islice(one.items(), _DISTINCT)) for name, one in seen.items()}
+
+
+def open_source(
+    source: Any, reading: Reading, source_table: str | None = None, name: str = ""
+) -> Source:
+    """Look at a source without reading its values; InputError where it cannot be read.
+
+    `source_table` is the sheet or table to read; else it is the one called `name`, or the only one.
+    """
+    if source is None:
+        raise InputError("no data", why="the source is None", fix="pass a file or a data frame")
+    if not isinstance(source, str | Path):
+        return _table(type(source).__name__, _as_rows(source), reading)
+    choose = partial(_choose, said=source_table, name=name)
+    with refusing(Path(source).name[:80]):
+        path = Path(source).expanduser()
+        if _PATTERN & set(str(path)) and not path.is_file():
+            return _glob(path, reading, choose)
+        return _open_file(path.resolve(), reading, choose)
+
+
+def _open_file(path: Path, reading: Reading, choose: Choice) -> Source:
+    name = path.name.lower()
+    if path.is_file():
+        if name.endswith(_DELIMITED):
+            return _delimited(path, reading)
+        if name.endswith(_JSON):
+            return _texts(path.name, read_json(path), reading)
+        if name.endswith(_EXCEL):
+            return _workbook(path, reading, choose)
+        if name.endswith(_DATABASES):
+            return _database(path, reading, choose)
+        if name.endswith(_ARROW):
+            return _table(path.name, _read_arrow(path), reading)
+        if _PATTERN & set(str(path)):
+            return _table(path.name, _read_parquet(path), reading)
+    return Source(path.name, _types(describe(path)), lambda: path, reference=path, reading=reading)
+
+
+def _types(found: Description) -> dict[str, str]:
+    """The types of columns that questions know; others (lists, blobs) are left out."""
+    return {one.name: one.stored for one in found.columns if one.kind is not None}
+
+
+def _table(name: str, rows: Any, reading: Reading) -> Source:
+    return Source(name, _types(describe(rows)), lambda: rows, reading=reading)
+
+
+def _texts(name: str, rows: pa.Table, reading: Reading) -> Source:
+    stored = dict.fromkeys(rows.column_names, "VARCHAR")
+    return Source(name, stored, lambda: rows, typed=False, reading=reading)
+
+
+def _as_rows(source: Any) -> Any:
+    """What an engine can look at more than once."""
+    if isinstance(source, pa.RecordBatchReader):
+        return source.read_all()
+    if type(source).__name__ == "LazyFrame" and hasattr(source, "collect"):
+        return source.collect()
+    if type(source).__module__.startswith(("duckdb", "_duckdb")):
+        return source.to_arrow_table()
+    return source
+
+
+def _glob(path: Path, reading: Reading, choose: Choice) -> Source:
+    """All files that a pattern names, in order, read alike: as the first one is."""
+    parts = sorted(Path(one) for one in iglob(str(path), recursive=True) if Path(one).is_file())  # noqa: PTH207 - of an absolute path too
+    if not parts:
+        raise InputError(
+            f"no file is called {path.name}", why="the pattern fits none", fix="name another one"
+        )
+    opened = [_open_file(parts[0].resolve(), reading, choose)]
+    for part in parts[1:]:
+        opened.append(_open_file(part.resolve(), opened[0].reading, choose))
+    first = opened[0]
+    wanted = list(first.stored.items())
+    if other := [one.name for one in opened if list(one.stored.items()) != wanted]:
+        raise InputError(
+            f"{other[0]} has other columns than {first.name}",
+            why="files that a pattern names are parts of one table",
+            fix="name files with the same columns, in the same order",
+        )
+
+    def rows() -> pa.Table:
+        found = [_as_table(one.open(), list(first.stored)) for one in opened]
+        joined.skipped[0] = sum(one.skipped[0] for one in opened)
+        return pa.concat_tables(found, promote_options="permissive")
+
+    joined = replace(first, name=path.name, open=rows, reference=None, skipped=[0])
+    joined.questions = [question for one in opened for question in one.questions]
+    return joined
+
+
+def _as_table(rows: Any, names: list[str]) -> pa.Table:
+    if isinstance(rows, Path):
+        rows = _read_parquet(rows)
+    elif isinstance(rows, pa.RecordBatchReader):
+        rows = rows.read_all()
+    return rows.select(names)
+
+
+def _read_parquet(path: Path) -> pa.Table:
+    import pyarrow.parquet  # noqa: PLC0415 - most are read where they are
+
+    return pyarrow.parquet.read_table(pa.OSFile(str(path)))
+
+
+def _read_arrow(path: Path) -> pa.Table:
+    with pa.OSFile(str(path)) as file:
+        try:
+            return pa.ipc.open_file(file).read_all()
+        except pa.ArrowInvalid:
+            file.seek(0)
+            return pa.ipc.open_stream(file).read_all()
+
+
+# --- delimited text -----------------------------------------------------------------------------
+
+
+def _delimited(path: Path, said: Reading) -> Source:
+    """A CSV file: encoding, separator and header as the owner says, else as they look."""
+    encoding = said.encoding or encoding_of(_parts(path))
+    head = _head(path, encoding)
+    delimiter = said.delimiter or _delimiter(head, path)
+    first = next(csv.reader(io.StringIO(head), delimiter=delimiter, quotechar=said.quote), [])
+    reading = replace(said, encoding=encoding, delimiter=delimiter)
+    found = _with_header(path.name, first, reading, partial(_batches, path))
+    if said.encoding is None and encoding in (codes := ("cp1252", "latin-1")):
+        answers = tuple((f"it is in {code}", {"encoding": code}) for code in codes)
+        text = f"{path.name} is not in UTF-8. Is it in {encoding}, as Windows writes files?"
+        found.questions.append(OwnerQuestion("encoding", text, None, answers))
+    return found
+
+
+def _with_header(
+    name: str, first: list[str], said: Reading, rows: Callable[[list[str], Reading, list[int]], Any]
+) -> Source:
+    """A file of texts whose first line may name its columns; a doubt is asked about."""
+    skipped = [0]
+
+    def source(names: Sequence[str], *, header: bool) -> Source:
+        reading = replace(said, header=header)
+        listed = list(names)
+        stored = dict.fromkeys(listed, "VARCHAR")
+        opened = Source(name, stored, lambda: rows(listed, reading, skipped), typed=False)
+        opened.reading, opened.skipped = reading, skipped
+        return opened
+
+    numbered = [f"column{i + 1}" for i in range(len(first))]
+    header, doubt = said.header, False
+    if header is None:
+        looks = bool(first) and is_record(first, source(numbered, header=True).sample())
+        header, doubt = not looks, looks if said.names is None else not looks
+    if said.names is not None and list(said.names) == first:
+        header, doubt = True, False
+    names = said.names if said.names is not None else first
+    if said.names is None and (not header or doubt):
+        names = first if doubt and _are_names(first) else numbered
+        header = names is first
+    if not _are_names(names) or len(names) != len(first):
+        raise InputError(
+            f"{name} does not name its columns",
+            why="each of them has to have a name of its own",
+            fix="pass their names: Reading(names=[...]), or --names a,b,c",
+        )
+    found = source(names, header=header)
+    if doubt:
+        text = "Does the first line name the columns, or is it a record?"
+        answers = (("it names the columns", {"header": True}), ("a record", {"header": False}))
+        found.questions.append(OwnerQuestion("header", text, None, answers))
+    return found
+
+
+def _are_names(names: Sequence[str]) -> bool:
+    return bool(names) and len(set(names)) == len(names) and all(names)
+
+
+def _parts(path: Path) -> Iterator[bytes]:
+    with pa.input_stream(str(path), compression="detect") as stream:
+        while part := stream.read(_SAMPLE):
+            yield part
+
+
+def _head(path: Path, encoding: str) -> str:
+    with pa.input_stream(str(path), compression="detect") as stream:
+        text = io.TextIOWrapper(stream, encoding=encoding, newline="").read(_SAMPLE)
+    return text.removeprefix("\ufeff")
+
+
+def _delimiter(head: str, path: Path) -> str:
+    """What parts fields; a comma where that is not to be seen in the first line."""
+    if path.name.lower().removesuffix(".gz").endswith(".tsv"):
+        return "\t"
+    with tempfile.NamedTemporaryFile("w", suffix=".csv", encoding="utf-8", newline="") as sample:
+        sample.write(head)
+        sample.flush()
+        found = sniff_delimiter(Path(sample.name))
+    first = head.partition("\n")[0]
+    if found in (",", ";", "\t", "|") and found in first:
+        return found
+    return max(",;\t|", key=first.count)
+
+
+def _batches(
+    path: Path, names: list[str], reading: Reading, skipped: list[int]
+) -> pa.RecordBatchReader:
+    """All fields as texts; those that are empty and not quoted are NULL."""
+    from pyarrow import csv as arrow  # noqa: PLC0415 - for those who have such files
+
+    skipped[0] = 0
+
+    def skip(_: Any) -> str:
+        skipped[0] += 1
+        return "skip"
+
+    parse = arrow.ParseOptions(
+        delimiter=reading.delimiter or ",",
+        quote_char=reading.quote,
+        newlines_in_values=True,
+        invalid_row_handler=skip,
+    )
+    codec = reading.encoding or "utf-8"
+    read = arrow.ReadOptions(
+        encoding="utf8" if codec.startswith("utf-8") else codec,
+        column_names=names,
+        skip_rows_after_names=int(bool(reading.header)),
+        block_size=_LONGEST_RECORD,
+    )
+    turned = arrow.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()),
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    packed = "gzip" if path.suffix.lower() == ".gz" else None
+    schema = pa.schema([(name, pa.string()) for name in names])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with open_watched(path, f"reading {path.name}") as file:
+            if path.stat().st_size:
+                yield from arrow.open_csv(pa.input_stream(file, packed), read, parse, turned)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+# --- workbooks and databases --------------------------------------------------------------------
+
+
+def _workbook(path: Path, reading: Reading, choose: Choice) -> Source:
+    """A sheet of an Excel file."""
+    try:
+        from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise InputError(
+            f"{path.name} is an Excel file",
+            why="the package that reads them is not installed",
+            fix="pip install 'discreet[files]', or save it as CSV",
+        ) from None
+    try:
+        book = CalamineWorkbook.from_path(str(path))
+        names = list(book.sheet_names)
+        rows = book.get_sheet_by_name(choose(path, names)).to_python(skip_empty_area=True)
+    except CalamineError:
+        raise ValueError from None
+    cells = [[_cell(cell) for cell in row] for row in rows]
+    first = [cell or "" for cell in cells[0]] if cells else []
+
+    def table(columns: list[str], now: Reading, _: list[int]) -> pa.Table:
+        body = cells[1:] if now.header else cells
+        made = [pa.array([row[i] for row in body], pa.string()) for i in range(len(columns))]
+        return pa.table(made, names=columns)
+
+    source = _with_header(path.name, first, reading, table)
+    return _among(names, choose, source)
+
+
+def _cell(value: Any) -> str | None:
+    """A cell as text; whole numbers and days have no fraction."""
+    match value:
+        case None | "":
+            return None
+        case bool():
+            return "true" if value else "false"
+        case float() if value.is_integer():
+            return str(int(value))
+        case dt.datetime():
+            midnight = value.time() == dt.time()
+            return str(value.date() if midnight else value.replace(microsecond=0))
+        case bytes():
+            return None
+    return str(value)
+
+
+def _database(path: Path, reading: Reading, choose: Choice) -> Source:
+    with path.open("rb") as file:
+        is_sqlite = file.read(16) == b"SQLite format 3\0"
+    if is_sqlite:
+        names, rows = _read_sqlite(path, choose)
+        source = _texts(path.name, rows, reading)
+    else:
+        names = list_tables(path)
+        source = _table(path.name, read_database(path, choose(path, names)), reading)
+    return _among(names, choose, source)
+
+
+def _read_sqlite(path: Path, choose: Choice) -> tuple[list[str], pa.Table]:
+    """A table of SQLite: any column may hold anything, so it is texts like a CSV file's."""
+    import sqlite3  # noqa: PLC0415 - for those who have such files
+
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as file:
+            listed = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
+            names = [name for (name,) in file.execute(listed) if not name.startswith("sqlite_")]
+            chosen = choose(path, names).replace('"', '""')
+            found = file.execute(f'SELECT * FROM "{chosen}"')  # noqa: S608 - a name of its own
+            columns = [one[0] for one in found.description]
+            rows = [[_cell(cell) for cell in row] for row in found]
+    except sqlite3.Error:
+        raise ValueError from None
+    made = [pa.array([row[i] for row in rows], pa.string()) for i in range(len(columns))]
+    return names, pa.table(made, names=columns)
+
+
+def _choose(path: Path, names: Sequence[str], *, said: str | None, name: str) -> str:
+    """The sheet or table to read: the one that is named, or the first."""
+    if (said or name) in names:
+        return said or name
+    if names and said is None:
+        return names[0]
+    raise InputError(
+        f"there is no {said or 'table'} in {path.name}",
+        why=f"it has: {', '.join(names) or 'none'}",
+        fix="name one of them: source_table='...', or --source-table",
+    )
+
+
+def _among(names: Sequence[str], choose: Choice, source: Source) -> Source:
+    """A source with the tables beside it; which one is meant is asked where nobody named it."""
+    wanted = choose.keywords
+    source.tables = names
+    if len(names) > 1 and (wanted["said"] or wanted["name"]) not in names:
+        text = f"Which table of {source.name} is meant: {', '.join(names)}?"
+        source.questions.append(OwnerQuestion("table", text))
+    return source
+
+
+@contextmanager
+def refusing(name: str) -> Iterator[None]:
+    """Turn errors of readers into one that quotes nothing."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (EngineError, pa.ArrowException, OSError, UnicodeError, ValueError, csv.Error):
+        raise InputError(
+            f"{name} cannot be read",
+            why="there is no such file or table, it is damaged, in another encoding, or in use",
+            fix=f"name an intact file that ends in {', '.join(ENDINGS)}",
+        ) from None

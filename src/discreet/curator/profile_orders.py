@@ -1,0 +1,351 @@
+"""Profiles as orders: one private look at every column of a table, at one price.
+
+    spec: {"table": ..., "epsilon": ..., "delta": ...}
+
+People are bounded once. Numbers, times and declared keys are read in one pass, each text column
+whose values have to be found in one of its own.
+"""
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from discreet.answer.plan.chosen_limits import choose
+from discreet.answer.plan.contribution_histogram import ContributionHistogram
+from discreet.answer.plan.limits import LADDER, RowNorm
+from discreet.answer.plan.price import Price
+from discreet.answer.plan.set_plan import Charged
+from discreet.curator.arguments import read_fields, readable
+from discreet.curator.client.wire import read_number
+from discreet.curator.data.data_store import unknown
+from discreet.curator.ledger.orders import Order
+from discreet.curator.planned_orders import (
+    OrderExplanation,
+    OrderKind,
+    PlannedOrder,
+    QuoteContext,
+    UnpricedOrder,
+)
+from discreet.curator.profile_reading import (
+    BinnedCounts,
+    ListedCounts,
+    blocks,
+    count_block,
+    count_people,
+    count_texts,
+    is_found,
+    is_listed,
+    profiled,
+)
+from discreet.curator.profile_release import ProfileRelease
+from discreet.curator.query_orders import delta_for, within_reason
+from discreet.engines.engine import Deadline, Engine, Session
+from discreet.errors import InputError, QueryRefused
+from discreet.mechanisms.gaussian import largest_mu
+from discreet.plan.bounding import FULL, NoiseKind
+from discreet.plan.query import Query
+from discreet.plan.schema import EachRow, Schema, Table
+from discreet.plan.work import Work
+from discreet.privacy import GDP, Approximate, Neighbours, compose
+from discreet.privacy.budgets.charges import Charge, Measure, price_sum
+from discreet.rationals import Real, rational
+from discreet.sql.writer.compile_profile import CompiledProfile, profile_query
+from discreet.sql.writer.dialect import Dialect
+from discreet.workload.column_profiles import NoisyCount, describe
+from discreet.workload.profile import (
+    BINNED,
+    FOUND,
+    LISTED,
+    NoisyColumn,
+    NoisyProfile,
+    ProfileNoise,
+    measure_binned,
+    measure_found,
+    measure_listed,
+)
+from discreet.workload.value_cells import Integers
+
+_FIELDS: Final = ("table", "epsilon", "delta")
+_CELLS: Final = 8
+"""Groups that rows are reckoned to be spread over, where a limit on rows is chosen."""
+
+_MINUTE_SHARES: Final = 8, 1
+"""Columns that take about as long as a count of rows: numbers, and texts to be found."""
+
+
+@dataclass(frozen=True)
+class ProfileOrder(PlannedOrder):
+    """A profile with its price.
+
+    Guarantee:
+        `parts` measurements of `mu_squared` / `parts` each, in all sqrt(mu_squared)-Gaussian
+        private; and, where texts have to be found, (0, `key_delta`) beside it.
+    """
+
+    table: Table
+    price: Price
+    about: Neighbours
+    mu_squared: Fraction
+    kind = "profile"
+
+    @staticmethod
+    def of(table: Table, price: Price, about: Neighbours) -> "ProfileOrder":
+        """An order for the largest mu^2 of a price; half its delta is for keys to be found."""
+        blank = ProfileOrder(table, price, about, Fraction(1))
+        gaussian = price.delta - blank.key_delta
+        return replace(blank, mu_squared=largest_mu(price.epsilon, gaussian) ** 2)
+
+    @cached_property
+    def found(self) -> list[str]:
+        """Columns of texts whose values have to be found."""
+        return [name for name, of in profiled(self.table).items() if is_found(of)]
+
+    @property
+    def key_delta(self) -> Fraction:
+        """The delta of all keys that are found."""
+        return self.price.delta / 2 if self.found else Fraction(0)
+
+    @property
+    def parts(self) -> int:
+        """All measurements."""
+        types = profiled(self.table).values()
+        each = (FOUND if is_found(of) else LISTED if is_listed(of) else BINNED for of in types)
+        return sum(each) + (1 if isinstance(self.table.unit, EachRow) else 3)
+
+    @property
+    def stated(self) -> int | None:
+        """The rows that one person weighs at most, where it is public."""
+        return 1 if isinstance(self.table.unit, EachRow) else self.table.limits.max_rows
+
+    def noise(self, limit: int, full: int = FULL) -> ProfileNoise:
+        """The noise of each measurement."""
+        return ProfileNoise(self.mu_squared / self.parts, full, limit, self.about)
+
+    @property
+    def guarantees(self) -> tuple[Charged, ...]:
+        """Gaussian noise, and keys that are found."""
+        noise = GDP.of_square(self.mu_squared, neighbours=self.about)
+        keys = Approximate(0, self.key_delta, neighbours=self.about)
+        return (noise, keys) if self.key_delta else (noise,)
+
+    def charge(self, measure: Measure) -> Charge:
+        """What all of it costs in a measure."""
+        return price_sum(compose(list(self.guarantees)), measure)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """What its guarantee speaks of."""
+        return self.about
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The table."""
+        return frozenset({self.table.name})
+
+    @property
+    def text(self) -> str:
+        """What is asked, as the ledger stores it."""
+        asked = {
+            "table": self.table.name,
+            "columns": {name: of.kind.value for name, of in profiled(self.table).items()},
+            "epsilon": str(self.price.epsilon),
+            "delta": str(self.price.delta),
+            "neighbours": self.about.value,
+        }
+        return json.dumps(asked, sort_keys=True)
+
+    def decisions(self) -> Mapping[str, Any]:
+        """How it will be measured."""
+        return {"version": 1, "mu_squared": str(self.mu_squared), "parts": self.parts}
+
+    def explain(self, dialect: Dialect) -> OrderExplanation:
+        """What it will cost, and how much noise each count has."""
+        limit = self.stated or 1
+        sigma = self.noise(limit).sigma / FULL
+        compiled = CompiledProfile(self.table, dialect)
+        facts = {
+            "columns": list(profiled(self.table)),
+            "found": self.found,
+            "measurements": self.parts,
+            "sigma": round(sigma, 1),
+            "max_rows_per_person": self.stated,
+            "threshold": self._threshold(limit) if self.found else None,
+            "sql": [compiled.block(names) for names in blocks(self.table)],
+        }
+        per = "" if self.stated else ", times the rows that one person weighs at most"
+        text = (
+            f"profile of {self.table.name}: {len(profiled(self.table))} columns in {self.parts} "
+            f"measurements, each count with noise of about {sigma:,.0f} rows{per}"
+        )
+        if self.found:
+            text += (
+                f"\nvalues of {', '.join(self.found)} are shown where about {facts['threshold']:,} "
+                f"rows have them{per}"
+            )
+        return OrderExplanation(self.price, self.about, text, facts)
+
+    def _threshold(self, limit: int) -> int:
+        each = self.key_delta / len(self.found)
+        return -(-self.noise(limit).threshold(each) // FULL)
+
+    def seconds(self, bound: Callable[[Query], Work]) -> float:
+        """How long reading all columns takes."""
+        return self._work(bound).seconds
+
+    def _work(self, bound: Callable[[Query], Work]) -> Work:
+        one, (numbers, texts) = bound(profile_query(self.table)), _MINUTE_SHARES
+        passes = 4 + len(profiled(self.table)) / numbers + len(self.found) / texts
+        return replace(one, seconds=one.seconds * passes)
+
+    # --- data, and after it ---------------------------------------------------------------------
+
+    def measure(self, engine: Engine, until: Deadline | None) -> bytes:
+        """Noisy counts of every column."""
+        with engine.snapshot(until) as session:
+            made = self._measure(session, engine.dialect)
+        return json.dumps(made.to_dict(), sort_keys=True).encode()
+
+    def _measure(self, session: Session, dialect: Dialect) -> NoisyProfile:
+        compiled, people = CompiledProfile(self.table, dialect, os.urandom(16).hex()), []
+        if not isinstance(self.table.unit, EachRow):
+            people = self._people(count_people(session, compiled))
+        limit = self.stated or self._limit(people[1:])
+        for kept in compiled.weights(limit):
+            session.keep(*kept)
+        noise, columns, rows = self.noise(limit), {}, 0
+        for place, names in enumerate(blocks(self.table)):
+            weight, counts = count_block(session, compiled, names)
+            if not place:
+                rows = int(noise.release(np.array([weight]))[0])
+            for name, one in zip(names, counts, strict=True):
+                columns[name] = _noisy(noise, one)
+        for name in self.found:
+            each = self.key_delta / len(self.found)
+            texts = count_texts(session, compiled, name, noise.least)
+            columns[name] = measure_found(noise, each, *texts)
+        return NoisyProfile(limit, rows, people, columns)
+
+    def _people(self, exact: Integers) -> list[int]:
+        """How many people there are, and how many by their rows: two measurements."""
+        noise = self.noise(1, 1)
+        both = (noise.release(part) for part in (exact.sum(keepdims=True), exact))
+        return [int(one) for part in both for one in part]
+
+    def _limit(self, people: Sequence[int]) -> int:
+        """The rows that one person weighs at most, by what is released of people."""
+        noisy, sigma = np.array(people, dtype=np.float64), self.noise(1, 1).sigma
+        spread = ContributionHistogram(noisy, sigma, LADDER)
+        norm = RowNorm(NoiseKind.LAPLACE, _CELLS)
+        return choose(spread, norm, self.noise(1).sigma / FULL, _CELLS)
+
+    def present(self, measured: bytes) -> ProfileRelease:
+        """The release: a function of what is stored."""
+        made = NoisyProfile.from_dict(json.loads(measured))
+        sigma = self.noise(made.limit).sigma
+        columns = tuple(
+            describe(name, of, made.columns[name], sigma, FULL)
+            for name, of in profiled(self.table).items()
+        )
+        rows = NoisyCount(max(0.0, made.rows / FULL), 1.96 * sigma / FULL)
+        people = None
+        if made.people:
+            people = NoisyCount(max(0.0, float(made.people[0])), 1.96 * self.noise(1, 1).sigma)
+        return ProfileRelease(
+            *(self.table.name, self.price, self.guarantees, rows, people, made.limit, columns)
+        )
+
+
+def _noisy(noise: ProfileNoise, one: BinnedCounts | ListedCounts) -> NoisyColumn:
+    if isinstance(one, BinnedCounts):
+        return measure_binned(noise, one.cells, one.exact, one.nulls, one.buckets)
+    return measure_listed(noise, one.exact)
+
+
+@dataclass(frozen=True)
+class UnpricedProfile(UnpricedOrder[ProfileOrder]):
+    """A profile and what it is asked for."""
+
+    table: Table
+    epsilon: Fraction
+    delta: Fraction | None
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The table."""
+        return frozenset({self.table.name})
+
+    def work(self, bound: Callable[[Query], Work]) -> Work:
+        """What reading all columns can take."""
+        placeholder = ProfileOrder(self.table, Price(1), Neighbours.ADD_REMOVE, Fraction(1))
+        return placeholder._work(bound)  # noqa: SLF001 - of the same module
+
+    def plan(self, at: QuoteContext) -> ProfileOrder:
+        """Decide how it is measured; refused where there is no delta."""
+        price = within_reason(Price(self.epsilon, delta_for(self.delta, at.touched)))
+        if not price.delta:
+            raise QueryRefused(
+                "a profile without delta",
+                why="its noise is Gaussian, which has no epsilon without a delta above 0",
+                fix="pass delta=1e-6, and a budget with a delta",
+                code="delta",
+            )
+        return ProfileOrder.of(self.table, price, at.neighbours)
+
+
+class ProfileKind(OrderKind):
+    """Profiles: `table`, `epsilon`, and perhaps `delta`."""
+
+    name = "profile"
+
+    def parse(self, spec: Mapping[str, Any], schema: Schema) -> UnpricedProfile:
+        """Which table, for which price."""
+        said = read_fields(spec, "a profile", needed=("table", "epsilon"), allowed=_FIELDS)
+        with readable("a profile", 'pass {"table": "visits", "epsilon": "1", "delta": "1e-6"}'):
+            table, delta = _table(said["table"], schema), said.get("delta")
+            return UnpricedProfile(
+                table,
+                read_number(said["epsilon"], "epsilon"),
+                None if delta is None else read_number(delta, "delta"),
+            )
+
+    def read(self, order: Order, schema: Schema) -> ProfileOrder:
+        """The plan that was stored."""
+        stored, decided = json.loads(order.plan), order.decisions or {}
+        table = _table(stored["table"], schema)
+        about = Neighbours(stored["neighbours"])
+        return ProfileOrder(table, self.price(order), about, Fraction(decided["mu_squared"]))
+
+    def price(self, order: Order) -> Price:
+        """What was typed."""
+        stored = json.loads(order.plan)
+        return Price(Fraction(stored["epsilon"]), Fraction(stored["delta"]))
+
+    def release(self, stored: bytes) -> ProfileRelease:
+        """A profile."""
+        return ProfileRelease.from_bytes(stored)
+
+
+def _table(name: Any, schema: Schema) -> Table:
+    found = schema.tables.get(name) if isinstance(name, str) else None
+    if not isinstance(found, Table):
+        private = [one for one, of in schema.tables.items() if isinstance(of, Table)]
+        raise unknown("private table", str(name)[:50], private)
+    if profiled(found):
+        return found
+    raise InputError(
+        f"a profile of {found.name}, which has no columns but the person's",
+        why="there is nothing to look at",
+        fix="count its people: SELECT COUNT(DISTINCT ...) FROM ...",
+    )
+
+
+def profile_spec(table: str, epsilon: Real, delta: Real | None) -> dict[str, Any]:
+    """The order that a call is."""
+    price = {} if delta is None else {"delta": str(rational(delta, "delta"))}
+    return {"table": table, "epsilon": str(rational(epsilon, "epsilon")), **price}

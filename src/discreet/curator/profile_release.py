@@ -1,0 +1,250 @@
+"""What a profile gives back: each column in a line, and bounds and keys that it makes public."""
+
+import datetime as dt
+import json
+import textwrap
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from html import escape
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from discreet.answer.plan.price import Price
+from discreet.answer.plan.set_plan import Charged
+from discreet.answer.present.base_release import BaseRelease, Cost
+from discreet.answer.present.number_text import cost, number, pad, plain
+from discreet.errors import InputError
+from discreet.plan.clamping import clamp
+from discreet.plan.expressions import Column
+from discreet.plan.relations import Named, Project, Relation, Scan
+from discreet.plan.schema import Bounds, Keys, Table
+from discreet.privacy import GDP, Approximate, Guarantee, Neighbours, compose
+from discreet.workload.column_profiles import ColumnProfile, NoisyCount
+
+_HEADS = ("column", "kind", "NULL", "different", "range", "5 % / median / 95 %", "most frequent")
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ProfileRelease(BaseRelease):
+    """A profile of a table; reading it again costs nothing, and all of it is public to its reader.
+
+    `rows` and `people` are noisy counts (`people` is None where each row is protected by itself).
+    One person counts for at most `limit` rows; whoever has more counts for less in each.
+    """
+
+    table: str
+    price: Price
+    guarantees: tuple[Charged, ...]
+    rows: NoisyCount
+    people: NoisyCount | None
+    limit: int
+    columns: tuple[ColumnProfile, ...]
+    media_type: ClassVar[str] = BaseRelease.media_type
+
+    @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        """What all of it gives away."""
+        return self.guarantees[0] if len(self.guarantees) == 1 else compose(list(self.guarantees))
+
+    @property
+    def costs(self) -> tuple[Cost, ...]:  # type: ignore[override]
+        """Noisy counts, and texts that were found."""
+        words = ("counts of a profile", "Gaussian"), ("texts that a profile found", "threshold")
+        return tuple(Cost(*what, one) for what, one in zip(words, self.guarantees, strict=False))
+
+    def __getitem__(self, name: str) -> ColumnProfile:
+        """The profile of one column."""
+        for one in self.columns:
+            if one.name == name:
+                return one
+        raise InputError(
+            f"the profile of {self.table} has no column {str(name)[:50]}",
+            why=f"its columns are {', '.join(one.name for one in self.columns)}",
+            fix="name one of them",
+        )
+
+    # --- what it proposes -----------------------------------------------------------------------
+
+    @property
+    def proposals(self) -> dict[str, Bounds | Keys]:
+        """Bounds and keys for columns that have none: pass them as `columns` where data is added.
+
+        They are public to whoever was told the profile. Questions of theirs that need bounds take
+        them from it by themselves.
+        """
+        found = ((one.name, one.proposal) for one in self.columns)
+        return {name: one for name, one in found if one is not None}
+
+    def bounded(self, table: Table, only: Collection[str] | None = None) -> Relation | None:
+        """A table with its columns held to the bounds of this profile; None where it has none.
+
+        `only` says which columns, of those without bounds.
+        Privacy: the bounds are constants of the question that is made of it.
+        """
+        named, proposals = {}, self.proposals
+        for name, of in table.columns.items():
+            wanted, bounds = only is None or name in only, proposals.get(name)
+            if wanted and of.range is None and isinstance(bounds, Bounds):
+                named[name] = clamp(Column(name), of.kind, bounds.low, bounds.high)  # type: ignore[arg-type]
+        columns = (Named(name, named.get(name, Column(name))) for name in table.columns)
+        return Project(Scan(table), tuple(columns)) if named else None
+
+    # --- in words -------------------------------------------------------------------------------
+
+    def notes(self) -> list[str]:
+        """What belongs under the table."""
+        who = "each row is protected by itself"
+        if self.people is not None:
+            rows = f"{self.limit:,} row{'s' if self.limit > 1 else ''}"
+            who = f"one person weighs at most {rows}; whoever has more counts for less in each"
+        price = f"price: epsilon {cost(self.price.epsilon)}, delta {cost(self.price.delta)}"
+        return [
+            "\N{PLUS-MINUS SIGN} is noise, 95 times in 100; ranges leave out what noise hides",
+            f"{price} ({self.guarantees[0].neighbours.value}); {who}",
+        ]
+
+    def statement(self) -> str:
+        """What was protected, how well, and what the profile does not say."""
+        who = "one row" if self.people is None else "one person, with all their rows"
+        text = (
+            f"This profile of {self.table} was measured with differential privacy. What is "
+            f"protected is {who}. The price was epsilon = {cost(self.price.epsilon)} and delta = "
+            f"{cost(self.price.delta)} for all {len(self.columns)} columns together. Ranges end "
+            "with the outermost values that surely several people have, not with the extremes; "
+            "texts that few people have are not among those shown."
+        )
+        return textwrap.fill(text, 100, break_long_words=False)
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        return [_HEADS, *(_line(one) for one in self.columns)]
+
+    def _title(self) -> str:
+        people = "" if self.people is None else f", {self.people} people"
+        return f"{self.table}: {self.rows} rows{people}, {len(self.columns)} columns"
+
+    def __repr__(self) -> str:
+        cells = self._cells()
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = ["  ".join(map(pad, row, widths)).rstrip() for row in cells]
+        rule = "  ".join("\N{BOX DRAWINGS LIGHT HORIZONTAL}" * width for width in widths)
+        return "\n".join([self._title(), lines[0], rule, *lines[1:], "", *self.notes()])
+
+    def _repr_html_(self) -> str:
+        head, *rows = (
+            "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row)
+            for tag, row in zip(["th"] + ["td"] * len(self.columns), self._cells(), strict=True)
+        )
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        notes = "<br>".join(map(escape, self.notes()))
+        return (
+            f'<div class="discreet-profile"><p><b>{escape(self._title())}</b></p><table><thead>'
+            f"<tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{notes}</p></div>"
+        )
+
+    def to_arrow(self) -> pa.Table:
+        """One row a column, as numbers."""
+        rows = [
+            {
+                "column": one.name,
+                "kind": one.kind.value,
+                "nulls": one.nulls.value,
+                "distinct": None if one.distinct is None else one.distinct.value,
+                "low": _text(one.low),
+                "high": _text(one.high),
+                **{f"q{q.level * 100:g}": _text(q.value) for q in one.quantiles},
+                "top": [_text(top.value) for top in one.top],
+            }
+            for one in self.columns
+        ]
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        return pa.table({name: [row.get(name) for row in rows] for name in names})
+
+    def json_facts(self) -> dict[str, Any]:
+        """Everything but its guarantee, as plain JSON."""
+        proposals = {
+            name: {"keys": list(one.values)}
+            if isinstance(one, Keys)
+            else {"bounds": [_plain(one.low), _plain(one.high)]}
+            for name, one in self.proposals.items()
+        }
+        return {
+            "table": self.table,
+            "rows": asdict(self.rows),
+            "people": None if self.people is None else asdict(self.people),
+            "limit": self.limit,
+            "columns": [one.to_dict() for one in self.columns],
+            "proposals": proposals,
+        }
+
+    # --- storage --------------------------------------------------------------------------------
+
+    def to_bytes(self) -> bytes:
+        """Everything in it."""
+        facts = self.json_facts()
+        del facts["proposals"]
+        noise, *keys = self.guarantees
+        assert isinstance(noise, GDP)  # noqa: S101 - narrowing: see `ProfileOrder.guarantees`
+        about = {
+            "profile": 1,
+            "price": [str(self.price.epsilon), str(self.price.delta)],
+            "mu": str(noise.mu),
+            "key_delta": str(keys[0].delta0) if keys else "0",  # type: ignore[union-attr]
+            "neighbours": noise.neighbours.value,
+            **facts,
+        }
+        return json.dumps(about, sort_keys=True).encode()
+
+    @staticmethod
+    def from_bytes(stored: bytes) -> "ProfileRelease":
+        """The release that `to_bytes` wrote."""
+        try:
+            told = json.loads(stored)
+            about, slip = Neighbours(told["neighbours"]), Fraction(told["key_delta"])
+            noise = GDP(Fraction(told["mu"]), neighbours=about)
+            keys = (Approximate(0, slip, neighbours=about),) if slip else ()
+            people = told["people"]
+            return ProfileRelease(
+                told["table"],
+                Price(*map(Fraction, told["price"])),
+                (noise, *keys),
+                NoisyCount(**told["rows"]),
+                None if people is None else NoisyCount(**people),
+                told["limit"],
+                tuple(ColumnProfile.from_dict(one) for one in told["columns"]),
+            )
+        except (LookupError, TypeError, ValueError) as wrong:
+            raise InputError(
+                "stored bytes cannot be read as a profile",
+                why="they are damaged, or something else",
+                fix="restore them from an intact copy",
+            ) from wrong
+
+
+def _line(one: ColumnProfile) -> tuple[str, ...]:
+    distinct = "keys declared" if one.distinct is None else str(one.distinct)
+    ends = "" if one.low is None else f"{_short(one.low)} to {_short(one.high)}"
+    middle = [_short(q.value) for q in one.quantiles if q.level in (0.05, 0.5, 0.95)]
+    top = ", ".join(f"{_short(t.value)} ({t.rows.value:,.0f})" for t in one.top[:_SHOWN])
+    hidden = "" if ends or top else "hidden by noise"
+    more = "more than " if one.more else ""
+    return (
+        *(plain(one.name), one.kind.value, str(one.nulls), more + distinct),
+        *(ends or hidden, " / ".join(middle), top),
+    )
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dt.datetime):
+        return value.isoformat(" ", "seconds")
+    return number(value) if isinstance(value, float) else plain(value)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if hasattr(value, "isoformat") else value

@@ -1,0 +1,241 @@
+"""A share of what is left of a budget, split over a number of questions."""
+
+import threading
+from collections.abc import Mapping
+from fractions import Fraction
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from discreet.answer.present.number_text import percent
+from discreet.curator.ledger.accounts import Account, Holder
+from discreet.errors import BudgetError, InputError, QueryRefused
+from discreet.plan.builder import count
+from discreet.privacy.budgets.charges import EPSILON, UNITS, Charge
+from discreet.rationals import Real, positive, whole
+
+if TYPE_CHECKING:
+    from discreet.answer.plan.explain import Explanation
+    from discreet.answer.present.release import Release
+    from discreet.curator.curator import Curator
+
+Units = tuple[int, int]
+"""An amount and a delta, in the ledger's units."""
+
+_TRIES: Final = 12
+_AIM, _CLOSE = Fraction(99, 100), Fraction(95, 100)
+"""How much of its part a question is to use, and when that is near enough."""
+
+_HOPELESS: Final = Fraction(10**30)
+
+_DELTAS: Final = 50
+"""A question's delta is at most so small a part of the cap's: what questions have by themselves."""
+
+
+class Workbook:
+    """Questions that share a part of a budget; each gets an equal part of what is left.
+
+    Guarantee:
+        The charges of its questions together take at most `share` of what every account had left
+        when it was opened. Each is charged to the ledger like any other, which keeps the caps
+        whatever else is asked meanwhile.
+    Edge cases:
+        The same question again is the same answer, for nothing, and is not counted. A question with
+        an epsilon of its own may be dearer or cheaper: the rest is split anew. Threads wait for
+        each other; two workbooks know nothing of each other, and each keeps its own share.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> from discreet.curator.opening import Curator
+        >>> from discreet.curator.budget import Budget
+        >>> curator = Curator.in_memory()
+        >>> rows = pa.table({"id": range(1000)})
+        >>> curator.add("visits", rows, unit="id", budget=Budget(epsilon=1))
+        >>> with curator.workbook("visits", share=0.5, questions=5) as book:
+        ...     answer = book.sql("SELECT COUNT(*) AS n FROM visits")
+        >>> answer.price.epsilon, book
+        (Fraction(1, 10), workbook of visits: 1 of 5 questions asked, 20 % of its share spent)
+    """
+
+    def __init__(
+        self, curator: "Curator", dataset: str, share: Real, questions: int, analyst: str | None
+    ) -> None:
+        self._curator, self._analyst, self.dataset = curator, analyst, dataset
+        self.questions = whole(questions, "questions", at_least=1)
+        self.asked = 0
+        """Questions that were charged."""
+        part = positive(share, "share")
+        if part > 1:
+            raise InputError(
+                f"a share of {float(part):g}",
+                why="a workbook takes a part of what is left, and 1 is all of it",
+                fix="pass a share such as 0.2",
+            )
+        self._lock = threading.RLock()
+        self._prices: dict[str, Mapping[str, Any]] = {}
+        self._spent: dict[Holder, Units] = {}
+        self._allowed = {
+            one.holder: (int(left.units * part), int(left.delta_units * part))
+            for one in self._touched()
+            if (left := one.left) is not None
+        }
+        if not self._allowed:
+            raise self._uncapped()
+
+    def _touched(self) -> list[Account]:
+        """The accounts that a question is charged to, by the price of one."""
+        datasets = self._curator.datasets()
+        if not datasets.get(self.dataset):
+            raise InputError(
+                f"there is no dataset {self.dataset}",
+                why=f"known are: {', '.join(datasets) or 'none yet'}",
+                fix="name one of these",
+            )
+        table = datasets[self.dataset][0]
+        question = self._curator.table(table).agg(n=count())  # which is priced, and never asked
+        price: dict[str, Any] = {"epsilon": Fraction(1, 10), "analyst": self._analyst}
+        try:
+            return list(self._curator.cost(question, **price))
+        except QueryRefused as refused:
+            raise (self._uncapped() if refused.code == "per-person" else refused) from None
+
+    def _uncapped(self) -> InputError:
+        return InputError(
+            f"a workbook of {self.dataset}, which has no budget for all people together",
+            why="every person has a budget of their own, of which no share can be told",
+            fix="ask with an epsilon: curator.sql(..., epsilon=0.1)",
+        )
+
+    def _bill(self, text: str, price: Mapping[str, Any]) -> dict[Account, Charge]:
+        return self._curator.cost(text, analyst=self._analyst, **price)
+
+    # --- asking ---------------------------------------------------------------------------------
+
+    def sql(self, text: str, *, epsilon: Real | None = None) -> "Release":
+        """Answer a question for an equal part of what is left, or for an epsilon of its own."""
+        with self._lock:
+            price = self._price(text, epsilon)
+            bill = self._bill(text, price)
+            if self._prices.get(text) != price:
+                self._check(bill)
+            before = {one.holder: one.spent for one in bill}
+            try:
+                answer = self._curator.sql(text, analyst=self._analyst, **price)
+            finally:
+                self._count(before, bill)
+            self._prices[text] = price
+            return answer
+
+    def explain(self, text: str, *, epsilon: Real | None = None) -> "Explanation":
+        """What a question would cost here and how wrong its answer would be; charges nothing."""
+        with self._lock:
+            price = self._price(text, epsilon)
+        return self._curator.explain(text, analyst=self._analyst, **price)
+
+    def _check(self, bill: Mapping[Account, Charge]) -> None:
+        """Refuse what exceeds the share, or comes after the last question."""
+        over = [one for one, cost in bill.items() if self._used(one, cost, 1) > 1]
+        if over or self.asked >= self.questions:
+            why = f"its {self.questions} questions are asked"
+            raise self._refusal("this one costs more than is left of the share" if over else why)
+
+    def _refusal(self, why: str) -> BudgetError:
+        fix = "open another workbook, or pass a smaller epsilon"
+        return BudgetError(f"{self!r}", why=why, fix=fix, asked=1.0, left=float(self.left))
+
+    def _count(self, before: Mapping[Holder, Units], bill: Mapping[Account, Charge]) -> None:
+        """Note what was charged: nothing where no account has moved.
+
+        Why: what others are charged meanwhile may be taken for this question's, up to its price;
+        so the share is never exceeded.
+        """
+        after, moved = {one.holder: one.spent for one in self._touched()}, False
+        for account, cost in bill.items():
+            was, old = before[account.holder], self._spent.get(account.holder, (0, 0))
+            now = after.get(account.holder, was)
+            amount = min(cost.units, now[0] - was[0])
+            delta = min(cost.delta_units, now[1] - was[1])
+            self._spent[account.holder] = old[0] + amount, old[1] + delta
+            moved = moved or bool(amount or delta)
+        self.asked += moved
+
+    # --- prices ---------------------------------------------------------------------------------
+
+    def _price(self, text: str, epsilon: Real | None) -> Mapping[str, Any]:
+        if epsilon is not None:
+            return {"epsilon": positive(epsilon, "epsilon")}
+        return self._prices.get(text) or self._fitted(text)
+
+    def _fitted(self, text: str) -> Mapping[str, Any]:
+        """The largest epsilon, nearly, at which a question costs its part of what is left.
+
+        Why: a cost grows with epsilon, or with its square. Each try comes nearer to the part, and
+        one that exceeds it is not taken.
+        """
+        turns = max(1, self.questions - self.asked)
+        price: dict[str, Any] = {"epsilon": Fraction(1, 10), **self._delta(turns)}
+        best = None
+        for _ in range(_TRIES):
+            bill = self._bill(text, price)
+            used = max(self._used(one, cost, turns) for one, cost in bill.items())
+            if used <= 1 and (best is None or price["epsilon"] > best["epsilon"]):
+                best = dict(price)
+            if _CLOSE <= used <= 1 or not 0 < used < _HOPELESS:
+                break
+            power = 1.0 if any(one.measure == EPSILON for one in bill) else 0.5
+            price["epsilon"] *= Fraction(f"{float(_AIM / used) ** power:.6g}")
+        if best is None:
+            raise self._refusal("too little is left of its share for a question like this one")
+        return best
+
+    def _used(self, account: Account, cost: Charge, turns: int) -> Fraction:
+        """A cost as a share of an equal part of what is left; of its delta, if that is more."""
+        if account.holder not in self._allowed:
+            return Fraction(0)
+        parts = zip((cost.units, cost.delta_units), self._left(account.holder), strict=True)
+        return max(
+            Fraction(part * turns, rest) if rest else _HOPELESS if part else Fraction(0)
+            for part, rest in parts
+        )
+
+    def _delta(self, turns: int) -> dict[str, Fraction]:
+        """A delta that every account has left for one question, where they have any."""
+        deltas = [
+            min(Fraction(self._left(one.holder)[1], UNITS * turns), one.limit.delta / _DELTAS)
+            for one in self._touched()
+            if one.holder in self._allowed and one.limit is not None and one.limit.delta
+        ]
+        return {"delta": min(deltas)} if deltas else {}
+
+    # --- what is left ---------------------------------------------------------------------------
+
+    def _left(self, holder: Holder) -> Units:
+        most, gone = self._allowed[holder], self._spent.get(holder, (0, 0))
+        return most[0] - gone[0], most[1] - gone[1]
+
+    @property
+    def left(self) -> Fraction:
+        """The part of its share that is left, of the account that runs out first."""
+        parts = (
+            Fraction(rest, most)
+            for holder, allowed in self._allowed.items()
+            for rest, most in zip(self._left(holder), allowed, strict=True)
+            if most
+        )
+        return min(parts, default=Fraction(0))
+
+    def __repr__(self) -> str:
+        return (
+            f"workbook of {self.dataset}: {self.asked} of {self.questions} questions asked, "
+            f"{percent(float(1 - self.left))} of its share spent"
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Nothing is given back: what was not spent was never taken."""

@@ -1,0 +1,130 @@
+"""How the texts of a file are read as values: as the owner says, else as they look."""
+
+import codecs
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from discreet.errors import InputError
+from discreet.plan.kinds import Kind
+
+ABSENT: Final = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "-")
+"""Words for no value; in a column of text the owner has to say whether they are."""
+
+TRUE: Final = ("true", "t", "yes", "y", "1")
+FALSE: Final = ("false", "f", "no", "n", "0")
+_MARKS: Final = {
+    "delimiter": None,
+    "quote": None,
+    "decimal": (".", ","),
+    "thousands": ("", ",", ".", " ", "'", "\u00a0", "\u202f"),
+    "unreadable": ("refuse", "null"),
+}
+_FORMAT: Final = re.compile(
+    r"(?=.*%d)(?=.*%[mbB])(?=.*%[Yy])([^%]|%[dmbBYyHMSfIp])+|%Y%j", re.DOTALL
+)
+_LISTS: Final = ("names", "nulls", "true", "false")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reading:
+    """How a file without types is read; what is None is found out, and asked about if in doubt.
+
+    `dates` has a format (%d/%m/%Y) for each column whose dates are not written 2024-12-31;
+    `day_first` settles 03/04/2024. `nulls` are words for NULL in every column. `true` and `false`
+    are words beside yes/no, true/false, t/f, y/n and 1/0. `unreadable` is "null" where values that
+    cannot be read become NULL, and lines with too few or too many fields are left out.
+
+    Example:
+        >>> Reading(delimiter=";", decimal=",", nulls=["NA"]).to_dict()
+        {'delimiter': ';', 'decimal': ',', 'nulls': ['NA']}
+    """
+
+    delimiter: str | None = None
+    quote: str = '"'
+    encoding: str | None = None
+    header: bool | None = None
+    names: tuple[str, ...] | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    day_first: bool | None = None
+    dates: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    nulls: tuple[str, ...] | None = None
+    true: tuple[str, ...] = ()
+    false: tuple[str, ...] = ()
+    unreadable: str = "refuse"
+
+    def __post_init__(self) -> None:
+        for name in _LISTS:
+            said = getattr(self, name)
+            listed = isinstance(said, list | tuple) and all(map(_is_text, said))
+            if said is not None and not listed:
+                raise _wrong(name, "it is a list of texts")
+            object.__setattr__(self, name, said if said is None else tuple(said))
+        for name, marks in _MARKS.items():
+            said = getattr(self, name)
+            known = isinstance(said, str) and (len(said) == 1 if marks is None else said in marks)
+            if said is not None and not known:
+                raise _wrong(name, f"it is one of {marks}" if marks else "it is one character")
+        if self.decimal is not None and self.decimal == self.thousands:
+            raise _wrong("thousands", "it is the decimal mark too")
+        if any(said not in (None, True, False) for said in (self.header, self.day_first)):
+            raise _wrong("header", "header and day_first are true or false")
+        formats = self.dates.values() if isinstance(self.dates, Mapping) else [None]
+        if not all(_is_text(one) and _FORMAT.fullmatch(str(one)) for one in formats):
+            raise _wrong("dates", "each format has a day, a month and a year, as %d/%m/%Y")
+        object.__setattr__(self, "dates", dict(self.dates))
+        self._check_encoding()
+
+    def _check_encoding(self) -> None:
+        if self.encoding is not None:
+            try:
+                codecs.lookup(self.encoding)
+            except (LookupError, TypeError, ValueError):
+                raise _wrong("encoding", "no encoding has this name") from None
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether a value that cannot be read is an error."""
+        return self.unreadable == "refuse"
+
+    def absent(self, kind: Kind) -> tuple[str, ...]:
+        """The words that are NULL in a column of this kind."""
+        return (self.nulls or ()) if kind is Kind.TEXT else (*(self.nulls or ()), "", *ABSENT)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is not as it would be anyway, as plain JSON."""
+        fields = dataclasses.fields(self)
+        said = {one.name: getattr(self, one.name) for one in fields}
+        plain = {name: list(v) if isinstance(v, tuple) else v for name, v in said.items()}
+        return {
+            one.name: plain[one.name]
+            for one in fields
+            if said[one.name] not in (one.default, {}, None)
+        }
+
+    @staticmethod
+    def from_dict(said: "Mapping[str, Any] | Reading | None") -> "Reading":
+        """The reading that `to_dict` wrote."""
+        if isinstance(said, Reading):
+            return said
+        known = {one.name for one in dataclasses.fields(Reading)}
+        if other := sorted(set(said or ()) - known):
+            raise _wrong(other[0], f"known are: {', '.join(sorted(known))}")
+        return Reading(**(said or {}))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _wrong(what: str, why: str) -> InputError:
+    return InputError(
+        f"a reading whose {what} cannot be used", why=why, fix="see Reading for what can be said"
+    )
+
+
+def words(stated: Iterable[str], usual: Iterable[str]) -> list[str]:
+    """Words in small letters, those of the owner first."""
+    return list(dict.fromkeys(word.strip().lower() for word in (*stated, *usual)))

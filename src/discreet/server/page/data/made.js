@@ -1,0 +1,27 @@
+// What was made from a dataset besides answers: synthetic tables, fitted models, census releases, online epochs.
+import { api, h, number, ORDERS, put, table, when } from "/static/shell.js";
+
+const KINDS = Object.keys(ORDERS).filter((kind) => !["query", "stream"].includes(kind));
+
+export async function drawMade(panel, { name }) {
+  const all = await api(`/v1/releases?limit=200&${KINDS.map((kind) => `kind=${kind}`).join("&")}`);
+  const found = all.filter((one) => one.dataset === name);
+  put(panel,
+    found.length
+      ? table(`Made from ${name}`, ["What", "When|time", "By", "Price|n", "Take along"], found.map(row))
+      : h("p", { class: "quiet" }, "Synthetic tables, fitted models, census releases and online queries are listed here once they are made: ",
+          h("code", {}, "discreet synth"), ", ", h("code", {}, "discreet release"), ", ", h("code", {}, "curator.order(\"fit\", …)"), "."));
+}
+
+const row = ({ id, kind, time, analyst, epsilon, released, failed }) => [
+  ORDERS[kind] ?? kind,
+  when(time),
+  analyst,
+  `epsilon ${number(epsilon)}`,
+  failed ? h("span", { class: "tag bad" }, "no answer")
+    : !released ? h("span", { class: "tag" }, "being made")
+      : h("span", { class: "row" },
+          kind === "synthesis" && ["csv", "parquet"].map((form) =>
+            h("a", { href: `/v1/releases/${id}?format=${form}`, download: "" }, form === "csv" ? "CSV" : "Parquet")),
+          h("a", { href: `/statement?release=${id}` }, "Statement")),
+];

@@ -1,0 +1,4 @@
+// The frame around a page that needs nothing else.
+import { start } from "/static/shell.js";
+
+start();

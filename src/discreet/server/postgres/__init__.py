@@ -1,0 +1,1 @@
+"""The curator behind the Postgres wire protocol, for clients that know no other."""

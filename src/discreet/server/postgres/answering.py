@@ -1,0 +1,201 @@
+"""Questions over the wire: through the same service as those over HTTP, and told as rows."""
+
+import math
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from discreet.answer.estimate.postprocessing import outputs_of
+from discreet.answer.present.frames import free
+from discreet.answer.present.number_text import percent
+from discreet.answer.present.release import Release, as_table
+from discreet.curator.ledger.orders import Receipt, State
+from discreet.curator.pricing import Offer
+from discreet.curator.query_orders import QueryOrder
+from discreet.errors import QueryRefused
+from discreet.plan.expressions import Column
+from discreet.plan.kinds import Type
+from discreet.plan.query import Query, released_columns
+from discreet.plan.typing import infer
+from discreet.server.permissions import allowed
+from discreet.server.postgres.messages import ResultColumn
+from discreet.server.postgres.replies import PostgresError, as_reply
+from discreet.server.postgres.session_settings import SessionSettings
+from discreet.server.postgres.statements import Rewritten
+from discreet.server.postgres.values import FLOAT8, OIDS
+from discreet.server.questions import Asking
+from discreet.server.sending import few_at_a_time
+
+_ASKERS: Final = allowed("owner", "analyst")
+_SLICE: Final = 5.0
+"""Seconds after which somebody who waits looks whether they still have to."""
+
+_LONGEST: Final = 3600.0
+_ANY: Final = Fraction(1, 10)
+"""An epsilon to find out with which columns a question has."""
+
+_ARROW: Final = {
+    "boolean": pa.bool_(), "integer": pa.int64(), "real": pa.float64(), "text": pa.string(),
+    "date": pa.date32(), "timestamp": pa.timestamp("us"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A column of an answer: its place in the result, and what of which released column it is."""
+
+    column: ResultColumn
+    source: str
+    end: str | None
+    type: Type
+
+    @property
+    def arrow(self) -> pa.DataType:
+        """The type of its values."""
+        return pa.float64() if self.end else _ARROW[self.type.kind.value]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as a connection asks it: its SQL, its price and how it is to be shown.
+
+    `probe` wants the columns and no rows, which costs nothing.
+    """
+
+    sql: Rewritten
+    intervals: bool
+    probe: bool = False
+
+    def columns(self, asking: Asking, settings: SessionSettings) -> tuple[Shown, ...]:
+        """What the answer will look like; nothing is charged."""
+        return _shown(self._offered(asking, settings, any_price=True).planned, self.intervals)
+
+    def explain(self, asking: Asking, settings: SessionSettings) -> list[str]:
+        """What it would cost and how wrong the answer would be; nothing is charged."""
+        offer = self._offered(asking, settings)
+        with asking.planning(len(self.sql.text)):
+            told = repr(asking.session.explain(offer))
+        return told.splitlines()
+
+    def ask(
+        self, asking: Asking, settings: SessionSettings, stop: threading.Event
+    ) -> tuple[tuple[Shown, ...], pa.Table, dict[str, str]]:
+        """Charge it and wait for the answer: its columns, its rows, and what it cost as a notice.
+
+        Once `stop` is set nothing is charged; what was charged is computed, and free to ask again.
+        """
+        offer = self._offered(asking, settings, any_price=self.probe)
+        shown = _shown(offer.planned, self.intervals)
+        if self.probe:
+            return shown, _empty(shown), {}
+        if stop.is_set():
+            raise cancelled(charged=False)
+        receipt = asking.session.charge(offer)
+        size = 0 if receipt.release is None else len(receipt.release)
+        with few_at_a_time(size, asking.app_state.settings.patience):
+            release = _awaited(asking, receipt, stop)
+            table = _table(shown, release)
+        charged = receipt.state is State.CHARGED
+        return shown, table, _notice(asking, offer, release, charged=charged)
+
+    def _offered(
+        self, asking: Asking, settings: SessionSettings, *, any_price: bool = False
+    ) -> Offer[QueryOrder]:
+        _ASKERS.check(asking.caller)
+        terms = settings.terms(or_else=_ANY if any_price else None)
+        try:
+            return asking.offered(
+                lambda: asking.session.offer(self.sql.text, terms, asking.caller.name),
+                len(self.sql.text),
+            )
+        except QueryRefused as refused:
+            told = as_reply(refused)
+            if refused.start is not None:
+                told.position = self.sql.position(refused.start)
+            raise told from None
+
+
+def cancelled(*, charged: bool) -> PostgresError:
+    """The client gave up."""
+    hint = "what was charged is computed, and free to ask again" if charged else ""
+    return PostgresError("57014", "the statement was cancelled", hint=hint)
+
+
+def _awaited(asking: Asking, receipt: Receipt, stop: threading.Event) -> Release:
+    session, end = asking.session, time.monotonic() + _LONGEST
+    release = session.pursue(receipt, patience=_SLICE, pace=asking.schedule)
+    while release is None:
+        if stop.is_set() or time.monotonic() > end:
+            raise cancelled(charged=True)
+        release = session.resume(receipt.sequence, patience=_SLICE, pace=asking.schedule)
+    return as_table(release)
+
+
+def _shown(planned: QueryOrder, intervals: bool) -> tuple[Shown, ...]:  # noqa: FBT001 - a setting
+    query = planned.plan.query
+    named = list(_types(query))
+    taken, found = {name for name, _, _ in named}, []
+    for name, of, key in named:
+        found.append(Shown(ResultColumn(name, OIDS[of.kind]), name, None, of))
+        for end in ("low", "high") if intervals and of.kind.is_number and not key else ():
+            column = ResultColumn(free(f"{name}_{end}", taken), FLOAT8)
+            found.append(Shown(column, name, end, of))
+    return tuple(found)
+
+
+def _types(query: Query) -> Iterator[tuple[str, Type, bool]]:
+    """The released columns: name, type, and whether it is a key and has no noise."""
+    if query.then is not None:
+        yield from ((name, of, False) for name, of in query.then.columns.items())
+        return
+    columns, keys = released_columns(query), {key.name for key in query.keys}
+    for out in outputs_of(query):
+        key = isinstance(out.expression, Column) and out.expression.name in keys
+        yield out.name, infer(out.expression, columns), key
+
+
+def _table(shown: tuple[Shown, ...], release: Release) -> pa.Table:
+    columns = [_values(one, release).cast(one.arrow, safe=False) for one in shown]
+    return pa.table(columns, names=[str(place) for place in range(len(shown))])
+
+
+def _values(one: Shown, release: Release) -> Any:
+    values = release.table.column(one.source)
+    if one.end is None:
+        return values
+    if one.source not in release.half_widths:
+        return pa.nulls(len(values), pa.float64())
+    move = pc.subtract if one.end == "low" else pc.add
+    return move(values.cast(pa.float64(), safe=False), release.half_widths[one.source])
+
+
+def _empty(shown: tuple[Shown, ...]) -> pa.Table:
+    columns = [pa.array([], one.arrow) for one in shown]
+    return pa.table(columns, names=[str(place) for place in range(len(shown))])
+
+
+def _notice(
+    asking: Asking, offer: Offer[QueryOrder], release: Release, *, charged: bool
+) -> dict[str, str]:
+    """What the answer cost, what is left, and what is to be known of it."""
+    if not charged:
+        said = "free: this was answered before"
+    else:
+        parts = [f"charged epsilon {float(release.price.epsilon):g}"]
+        now = {one.holder: one for one in asking.session.accounts()}
+        for account, cost in offer.bill().items():
+            if account.cap is not None:
+                current = now.get(account.holder, account)
+                left = math.floor(1000 * (1 - current.share(current.total))) / 10
+                parts.append(
+                    f"{percent(account.share(cost))} of the budget of {account.holder}, "
+                    f"{max(0.0, left):g} % is left"
+                )
+        said = "; ".join(parts)
+    return {"C": "00000", "M": said, "D": "; ".join(release.notes)}

@@ -1,0 +1,320 @@
+"""What `pg_catalog` and `information_schema` tell: the declared tables, from a closed database.
+
+Clients ask about the catalogue in SQL. Such a query is translated and run on a DuckDB in memory
+that holds names, types and what was declared of them, and nothing else: no file can be read, no
+setting changed, and only known functions are called, for so many seconds. It never touches the
+engine with the data, so it is free.
+"""
+
+import re
+import threading
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, Final
+
+import duckdb
+import pyarrow as pa
+from sqlglot import errors, exp, parse_one
+
+from discreet.plan.kinds import Type
+from discreet.plan.schema import PublicTable, Schema, Table
+from discreet.server.postgres.replies import PostgresError
+from discreet.server.postgres.session_settings import DEFAULTS
+from discreet.server.postgres.statements import SYSTEM
+from discreet.server.postgres.values import OIDS
+
+SECONDS: Final = 5.0
+"""How long a query of the catalogue may take."""
+
+MOST_ROWS: Final = 50_000
+FIRST: Final = 16_384
+"""The number of the first table; lower ones are Postgres's own."""
+
+_SETTINGS: Final[dict[str, Any]] = {
+    "enable_external_access": False,
+    "memory_limit": "256MB",
+    "max_temp_directory_size": "0KB",
+    "threads": 1,
+    "python_enable_replacements": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+
+
+class Catalogue:
+    """A database with what is public about a schema, as one caller sees it."""
+
+    def __init__(self, schema: Schema, user: str, database: str, version: str) -> None:
+        self._database = duckdb.connect(":memory:", config=_SETTINGS)
+        self._database.execute(_script())
+        self._fill(schema)
+        self._database.execute("INSERT INTO session VALUES (?, ?, ?)", [user, database, version])
+        settings = [(name, value) for name, value in DEFAULTS.items() if value]
+        sql = "INSERT INTO pgc.pg_settings (name, setting, source) VALUES (?, ?, 'default')"
+        self._database.executemany(sql, settings)
+        self._database.execute("SET lock_configuration = true")
+        self._user, self._name = user, database
+
+    def _fill(self, schema: Schema) -> None:
+        tables, columns = [], []
+        for oid, name in enumerate(sorted(schema.tables), FIRST):
+            table = schema.tables[name]
+            tables.append((oid, name, _about(table)))
+            for number, (column, of) in enumerate(table.columns.items(), 1):
+                said = _declared(of)
+                columns.append((oid, number, column, OIDS[of.kind], of.nullable, said))
+        if tables:
+            self._database.executemany("INSERT INTO declared VALUES (?, ?, ?)", tables)
+        if columns:
+            sql = "INSERT INTO declared_columns VALUES (?, ?, ?, ?, ?, ?)"
+            self._database.executemany(sql, columns)
+
+    def run(self, sql: str, settings: Callable[[str], str]) -> pa.Table:
+        """Answer a query; PostgresError for what is not understood, or takes too long."""
+        text = _translate(sql, self._user, self._name, settings)
+        cursor = self._database.cursor()
+        timer = threading.Timer(SECONDS, cursor.interrupt)
+        timer.start()
+        try:
+            answer = cursor.sql(text)
+            names = list(answer.columns)
+            found: pa.Table = answer.limit(MOST_ROWS).to_arrow_table()
+        except duckdb.InterruptException:
+            raise PostgresError(
+                "57014", "this query of the catalogue takes too long", hint="ask for less"
+            ) from None
+        except duckdb.Error:  # what it says is about our translation, not about the query
+            raise _misunderstood() from None
+        finally:
+            timer.cancel()
+            cursor.close()
+        return found.rename_columns(names)
+
+
+@lru_cache(maxsize=1)
+def _script() -> str:
+    return files(__package__).joinpath("catalogue.sql").read_text("utf-8")
+
+
+def _about(table: Table | PublicTable) -> str:
+    return "public" if isinstance(table, PublicTable) else "private: ask for aggregates"
+
+
+def _declared(of: Type) -> str | None:
+    """What was declared of a column, for people who look."""
+    if of.keys is not None:
+        return f"one of {len(of.keys)} declared keys"
+    known = of.range is not None and of.kind.is_number
+    return f"from {of.range.low:g} to {of.range.high:g}" if known and of.range else None
+
+
+def _misunderstood() -> PostgresError:
+    return PostgresError(
+        "0A000",
+        "this query of the catalogue is not understood",
+        hint="ask information_schema.tables or information_schema.columns",
+    )
+
+
+# --- translation --------------------------------------------------------------------------------
+
+
+def _translate(sql: str, user: str, database: str, settings: Callable[[str], str]) -> str:
+    """A query of Postgres's catalogue in the dialect of the database that answers it."""
+    try:
+        tree: Any = parse_one(sql, dialect="postgres")
+        if not isinstance(tree, exp.Query | exp.Values):
+            raise _misunderstood()
+        if any(one.args.get("recursive") for one in tree.find_all(exp.With)):
+            raise _misunderstood()
+        for one in tree.selects if isinstance(tree, exp.Query) else ():
+            _name(one)
+        said: Mapping[str, str] = {"user": user, "database": database}
+        for node in reversed(list(tree.dfs())):  # what is inside comes first
+            changed = _changed(node, said, settings)
+            if changed is not node:
+                tree = changed if node is tree else (node.replace(changed), tree)[1]
+        return str(tree.sql(dialect="duckdb"))
+    except (errors.SqlglotError, RecursionError):
+        raise _misunderstood() from None
+
+
+def _name(one: Any) -> None:
+    """Call a column of the result as Postgres would."""
+    if isinstance(one, exp.Alias | exp.Column | exp.Star) or one.is_star:
+        return
+    inner = one.expression if isinstance(one, exp.Dot) else one
+    if isinstance(inner, exp.Cast):
+        inner = inner.this
+    named = isinstance(inner, exp.Func) and not isinstance(inner, exp.Connector)
+    name = inner.name if isinstance(inner, exp.Column | exp.Anonymous) else inner.key
+    said = _CALLED.get(name, name) if named or isinstance(inner, exp.Column) else "?column?"
+    one.replace(exp.alias_(one.copy(), said.lower(), quoted=True))
+
+
+_CALLED: Final = {
+    "currentuser": "current_user", "currentdatabase": "current_database",
+    "currentschema": "current_schema", "sessionuser": "session_user",
+    "currentschemas": "current_schemas", "currentcatalog": "current_catalog",
+    "currenttimestamp": "now", "currentversion": "version",
+}  # fmt: skip
+
+
+def _changed(node: Any, said: Mapping[str, str], settings: Callable[[str], str]) -> Any:
+    match node:
+        case exp.Table():
+            return _table(node)
+        case exp.Column() if node.args.get("db"):
+            return exp.column(node.this, table=node.args["table"])
+        case exp.Dot() if isinstance(node.this, exp.Identifier) and node.this.name in SYSTEM:
+            return node.expression  # pg_catalog.f(...)
+        case exp.Cast():
+            return _cast(node)
+        case exp.Operator():
+            return _operator(node)
+        case exp.Collate():
+            return node.this
+        case exp.CurrentUser() | exp.SessionUser():
+            return exp.Literal.string(said["user"])
+        case exp.CurrentCatalog() | exp.CurrentDatabase():
+            return exp.Literal.string(said["database"])
+        case exp.CurrentSchema():
+            return exp.Literal.string("public")
+        case exp.Func():
+            return _function(node, settings)
+        case exp.DPipe():
+            return _joined(node)
+        case _:
+            return node
+
+
+def _bounded(node: Any) -> Any:
+    """No text grows without end: one that is joined with itself often enough fills the memory."""
+    return exp.Left(this=node.copy(), expression=exp.Literal.number(_LONGEST))
+
+
+_LONGEST: Final = 10_000
+
+
+def _joined(node: exp.DPipe) -> Any:
+    """Texts, or arrays where one of the two looks like one, joined and bounded."""
+    sides = [node.this, node.expression]
+    if not any(isinstance(one, exp.Array | exp.ArrayAgg) or one.name in _arrays() for one in sides):
+        return _bounded(node)
+    joined = exp.func("list_concat", *(one.copy() for one in sides))
+    return exp.func("list_slice", joined, exp.Literal.number(1), exp.Literal.number(_LONGEST))
+
+
+def _table(node: exp.Table) -> exp.Expr:
+    """`pg_catalog.pg_class`, or `pg_class` alone, is a table of ours."""
+    if isinstance(node.this, exp.Func):
+        node.set("db", None)
+        return node
+    schema, name = node.db.lower(), node.name.lower()
+    if schema == "information_schema":
+        node.set("db", exp.to_identifier("isc"))
+    elif schema == "pg_catalog" or (not schema and name.startswith("pg_")):
+        node.set("db", exp.to_identifier("pgc"))
+    node.set("catalog", None)
+    if not node.alias and node.db in {"isc", "pgc"}:
+        node.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
+    return node
+
+
+_NUMBERS: Final = frozenset({"oid", "xid", "cid", "xid8"})
+_NAMES: Final = {
+    "regclass": ("regclass_oid", "regclass_name"),
+    "regtype": ("regtype_oid", "type_name"),
+}
+
+
+def _cast(node: exp.Cast) -> Any:
+    """Casts to types that only Postgres has."""
+    to = node.to
+    name = to.sql(dialect="postgres").lower().replace("pg_catalog.", "").strip('"')
+    inner = node.this
+    if name in _NAMES:
+        text = isinstance(inner, exp.Literal) and inner.is_string
+        return exp.func(_NAMES[name][0 if text else 1], inner)
+    if name in _NUMBERS:
+        return exp.cast(inner, "BIGINT")
+    if isinstance(inner, exp.Literal) and name.endswith("[]") and inner.this.startswith("{"):
+        parts = [one.strip('" ') for one in inner.this[1:-1].split(",") if one]
+        return exp.array(*(exp.Literal.string(one) for one in parts))
+    if name.endswith(("[]", "vector")):
+        return inner
+    theirs = isinstance(to, exp.ObjectIdentifier) or to.this == exp.DataType.Type.USERDEFINED
+    return exp.cast(inner, "TEXT") if theirs or name in {"name", "char"} else node
+
+
+_OPERATORS: Final[dict[str, Any]] = {
+    "~": exp.RegexpLike, "~*": exp.RegexpILike, "=": exp.EQ, "<>": exp.NEQ, "~~": exp.Like,
+    "~~*": exp.ILike, "<": exp.LT, ">": exp.GT, "<=": exp.LTE, ">=": exp.GTE, "+": exp.Add,
+    "-": exp.Sub,
+}  # fmt: skip
+
+
+def _operator(node: exp.Operator) -> Any:
+    """OPERATOR(pg_catalog.~)."""
+    sign = str(node.args["operator"]).removeprefix("pg_catalog.")
+    plain = sign.removeprefix("!") if sign.startswith("!~") else sign
+    if plain not in _OPERATORS:
+        raise _misunderstood()
+    made = _OPERATORS[plain](this=node.this, expression=node.expression)
+    return made if plain == sign else exp.Not(this=exp.Paren(this=made))
+
+
+_KNOWN: Final = frozenset(
+    """
+    abs all and any anyvalue array array_agg array_length array_lower array_ndims
+    array_position array_to_string array_upper arrayagg arraylength arraysize arraytostring
+    avg bool_and bool_or cardinality case cast ceil coalesce concat concat_ws concatws count
+    currentdate currentschemas currenttime currenttimestamp currentversion date_part
+    date_trunc denserank exists explode explodinggenerateseries extract floor
+    generate_subscripts generateseries greatest groupconcat if initcap least left length
+    logicaland logicalor lower ltrim max min mod not now nullif or pg_get_keywords rank
+    regexp_matches regexpilike regexplike regexpreplace replace right round rownumber rtrim
+    split_part splitpart starts_with startswith string_agg strpos strposition substring sum
+    timestamptrunc to_char tochar trim trycast unnest upper xor
+    """.split()  # noqa: SIM905 - a list of words
+)
+"""Functions that only compute, in no more time and room than they are given."""
+
+
+_OF_NOTHING: Final = frozenset({"json_build_object", "json_agg", "row_to_json"})
+"""Functions that clients call of rows that are never there."""
+
+
+def _function(node: exp.Func, settings: Callable[[str], str]) -> Any:
+    """A function that is known and harmless; what it is about the session is told here."""
+    name = (node.name if isinstance(node, exp.Anonymous) else node.key).lower()
+    if name == "current_setting":
+        asked = node.expressions[0] if node.expressions else None
+        known = isinstance(asked, exp.Literal)
+        return exp.Literal.string(settings(asked.name)) if known and asked else exp.null()
+    if name == "set_config":
+        return exp.Literal.string(node.expressions[1].name)
+    if name.endswith("_is_visible"):
+        return exp.true()
+    if name in _OF_NOTHING:
+        return exp.null()
+    if name not in _KNOWN and name not in _macros():
+        raise PostgresError(
+            "42883",
+            f"there is no function {name[:60]} here",
+            hint="functions are few: pg_catalog's",
+        )
+    return _bounded(node) if name in {"concat", "concatws", "concat_ws", "replace"} else node
+
+
+@lru_cache(maxsize=1)
+def _macros() -> frozenset[str]:
+    """Functions that the script defines."""
+    return frozenset(re.findall(r"CREATE MACRO (\w+)", _script()))
+
+
+@lru_cache(maxsize=1)
+def _arrays() -> frozenset[str]:
+    """Columns of the catalogue that hold arrays."""
+    return frozenset(re.findall(r"(\w+) (?:TEXT|BIGINT)\[\]", _script()))

@@ -1,0 +1,239 @@
+"""Statements, run: questions by the question service, the catalogue by its own database."""
+
+import asyncio
+import json
+import math
+import secrets
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+
+import anyio.to_thread
+
+from discreet.server import tokens
+from discreet.server.logs import place
+from discreet.server.permissions import Caller
+from discreet.server.postgres.answering import Question, cancelled
+from discreet.server.postgres.catalogues import DATABASE, Catalogues
+from discreet.server.postgres.messages import ResultColumn, report
+from discreet.server.postgres.replies import PostgresError, as_reply
+from discreet.server.postgres.session import Outcome, PostgresSession, Rows, declared, text_rows
+from discreet.server.postgres.statements import (
+    Rewritten,
+    Statement,
+    is_question,
+    literals,
+    rewrite,
+    unqualified,
+)
+from discreet.server.postgres.values import oid_of
+from discreet.server.questions import Asking
+from discreet.server.ticks import wait
+
+T = TypeVar("T")
+
+_READS: Final = frozenset({"select", "with", "values", "table", "("})
+_PLAN: Final = "QUERY PLAN"
+
+
+class StatementRunner:
+    """Runs the statements of one connection, one at a time; `stop` gives up the one that runs."""
+
+    def __init__(self, catalogues: Catalogues, caller: Caller, session: PostgresSession) -> None:
+        self._catalogues = catalogues
+        self._app_state = catalogues.app_state
+        self._caller = caller
+        self._session = session
+        self._stop = threading.Event()
+        self._stopped = asyncio.Event()
+        self._left: set[asyncio.Task[Any]] = set()
+
+    def cancel(self) -> None:
+        """Give up the statement that runs; without one, nothing happens."""
+        self._stop.set()
+        self._stopped.set()
+
+    # --- what a statement will look like --------------------------------------------------------
+
+    async def shape(
+        self, statement: Statement, values: Sequence[str], *, intervals: bool
+    ) -> tuple[ResultColumn, ...] | None:
+        """The columns that a statement gives, None for none; it costs nothing."""
+        kind = self._kind(statement)
+        if kind == "explain":
+            return (ResultColumn(_PLAN, 25),)
+        if kind == "control":
+            return self._session.shape(statement)
+        settings = self._session.settings
+        if kind == "catalogue":
+            return (await self._catalogued(statement, values)).columns
+
+        def shape() -> tuple[ResultColumn, ...]:
+            question = self._question(statement, values, intervals=intervals)
+            return tuple(one.column for one in question.columns(self._asking(), settings))
+
+        return await self._served("describe", shape)
+
+    # --- running --------------------------------------------------------------------------------
+
+    async def run(self, statement: Statement, values: Sequence[str], *, intervals: bool) -> Outcome:
+        """What comes of a statement; PostgresError where it is refused."""
+        named = declared(statement)
+        if named is not None:
+            self._session.check_room(self._session.cursors)
+            found = await self._answered(named[1], values, intervals=intervals)
+            assert found.rows is not None  # noqa: S101 - a question has rows
+            self._session.cursors[named[0]] = found.rows
+            return Outcome("DECLARE CURSOR", told=found.told)
+        return await self._answered(statement, values, intervals=intervals)
+
+    async def _answered(
+        self, statement: Statement, values: Sequence[str], *, intervals: bool
+    ) -> Outcome:
+        settings = self._session.settings
+        match self._kind(statement):
+            case "control":
+                outcome = self._session.control(statement)
+                if outcome is None:
+                    raise _only_reads(statement)
+                return outcome
+            case "catalogue":
+                return Outcome("SELECT", await self._catalogued(statement, values))
+            case "explain":
+                inner = statement.after(1)
+                question = self._question(inner, values, intervals=intervals)
+                asking = self._asking()
+                lines = await self._served("explain", lambda: question.explain(asking, settings))
+                return Outcome("EXPLAIN", text_rows(_PLAN, lines))
+            case _:
+                return await self._asked(statement, values, intervals=intervals)
+
+    async def _asked(
+        self, statement: Statement, values: Sequence[str], *, intervals: bool
+    ) -> Outcome:
+        """Ask, and tell the answer or the refusal on a tick, whatever it was computed from."""
+        quantum, asking = self._app_state.settings.quantum, self._asking()
+        stop = self._stop = threading.Event()
+        settings = self._session.settings
+        try:
+            question = self._question(statement, values, intervals=intervals)
+            shown, table, notice = await self._served(
+                "question", lambda: question.ask(asking, settings, stop)
+            )
+        finally:
+            await asyncio.sleep(wait(time.monotonic() - asking.arrived, quantum))
+        quiet = settings.quiet or not notice
+        told = [] if quiet else [report(b"N", "NOTICE", notice)]
+        return Outcome("SELECT", Rows(tuple(one.column for one in shown), table), told)
+
+    async def _catalogued(self, statement: Statement, values: Sequence[str]) -> Rows:
+        sql = rewrite(statement, literals(statement, values)).text
+        caller, settings = self._caller, self._session.settings
+        found = await self._served("catalogue", lambda: self._catalogues.run(sql, caller, settings))
+        columns = tuple(ResultColumn(one.name, oid_of(one.type)) for one in found.schema)
+        names = [str(at) for at in range(found.num_columns)]
+        return Rows(columns, found.rename_columns(names))
+
+    def _kind(self, statement: Statement) -> str:
+        first = statement.words[0]
+        if first == "explain":
+            return "explain"
+        if first not in _READS:
+            return "control"
+        return "question" if is_question(statement, self._tables()) else "catalogue"
+
+    def _tables(self) -> list[str]:
+        return list(self._asking().session.curator.schema.tables)
+
+    def _question(
+        self, statement: Statement, values: Sequence[str], *, intervals: bool
+    ) -> Question:
+        changes, probe = unqualified(statement, self._tables(), DATABASE)
+        text: Rewritten = rewrite(statement, changes | literals(statement, values))
+        return Question(text, intervals, probe)
+
+    def _asking(self) -> Asking:
+        return Asking(self._app_state, self._caller, time.monotonic())
+
+    # --- limits ---------------------------------------------------------------------------------
+
+    async def _served(self, kind: str, work: Callable[[], T]) -> T:
+        """Work in a thread, within the limits of the caller's name; given up when it is cancelled.
+
+        What was given up goes on in its thread and keeps its place among those of its name.
+        """
+        begun, state = time.monotonic(), "00000"
+        where: dict[str, str] = {}
+        try:
+            await self._admitted()
+            self._stopped.clear()
+            return await self._awaited(asyncio.create_task(self._within(work)))
+        except Exception as error:  # noqa: BLE001 - whatever it says could quote data
+            told = as_reply(error)
+            state = told.state
+            where = place(error) if state == "XX000" else {}
+            raise told from None
+        finally:
+            self._log(kind, state, time.monotonic() - begun, where)
+
+    async def _admitted(self) -> None:
+        """Wait until the name may send another request: a client that is quick is slowed down."""
+        while pause := self._app_state.limits.names.take(self._caller.name):
+            await asyncio.sleep(pause)
+
+    async def _within(self, work: Callable[[], T]) -> T:
+        def checked() -> T:
+            token = tokens.by_id(self._app_state.access, self._caller.token)
+            if token is None or not token.works(self._app_state.access.now()):
+                raise PostgresError("28000", "the token has ended", hint="log in with another one")
+            return work()
+
+        async with self._app_state.limits.crowd.joined(self._caller.name):
+            return await anyio.to_thread.run_sync(checked)
+
+    async def _awaited(self, task: "asyncio.Task[T]") -> T:
+        stopped = asyncio.create_task(self._stopped.wait())
+        try:
+            await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopped.cancel()
+            if not task.done():
+                self._left.add(task)
+                task.add_done_callback(self._forget)
+        if not task.done():
+            raise cancelled(charged=True)
+        return task.result()
+
+    def _forget(self, task: "asyncio.Task[Any]") -> None:
+        self._left.discard(task)
+        if not task.cancelled():
+            task.exception()
+
+    def _log(self, kind: str, state: str, seconds: float, where: dict[str, str]) -> None:
+        quantum = self._app_state.settings.quantum
+        status = 200 if state == "00000" else 500 if state == "XX000" else 400
+        self._app_state.metrics.count(f"postgres/{kind}", "QUERY", status)
+        line = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "id": secrets.token_hex(8),
+            "method": "QUERY",
+            "route": f"postgres/{kind}",
+            "status": state,
+            "token": self._caller.token,
+            "ms": math.ceil(seconds / quantum) * round(quantum * 1000),
+            **where,
+        }
+        self._app_state.log(json.dumps(line))
+
+
+def _only_reads(statement: Statement) -> PostgresError:
+    word = statement.words[0]
+    named = word.upper() if word.isalpha() and len(word) < 20 else "this"
+    return PostgresError(
+        "25006",
+        f"{named} is no question: data is read here, by aggregates, and never changed",
+        hint="SELECT city, COUNT(*) FROM visits GROUP BY city",
+        position=statement.start + 1,
+    )

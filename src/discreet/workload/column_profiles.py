@@ -1,0 +1,233 @@
+"""What noisy counts of a profile say about a column: post-processing, with intervals."""
+
+import datetime as dt
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.plan.kinds import Kind, Type, Value
+from discreet.plan.schema import Bounds, Keys
+from discreet.workload.profile import BUCKETS, NoisyColumn
+from discreet.workload.value_cells import Floats, Integers, ValueCells, seen
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_Z = 1.96
+_MOST_SHOWN = 20
+_FULLEST = 0.99
+"""The share of places of a hash that may be taken for different values to be told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyCount:
+    """A number and how far noise may have moved it, 95 times in 100."""
+
+    value: float
+    error: float
+
+    def __str__(self) -> str:
+        return f"{self.value:,.0f} \N{PLUS-MINUS SIGN} {math.ceil(self.error):,}"
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileEstimate:
+    """A quantile of a column, and the interval that holds it 95 times in 100."""
+
+    level: float
+    value: Value
+    low: Value
+    high: Value
+
+
+@dataclass(frozen=True, slots=True)
+class TopValue:
+    """A value and about how many rows have it."""
+
+    value: Value
+    rows: NoisyCount
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnProfile:
+    """One column: NULLs, different values, where they lie, and which are frequent.
+
+    `low` and `high` are the ends of the outermost cells that surely hold rows; None where noise
+    hides them all. `distinct` is None where keys are declared, and `more` says that there are more
+    values than it can tell. `others` are rows outside that range, or whose values are too long or
+    no declared keys.
+    `keys` are the texts that were found, most frequent first.
+    """
+
+    name: str
+    kind: Kind
+    declared: bool
+    nulls: NoisyCount
+    distinct: NoisyCount | None = None
+    more: bool = False
+    low: Value = None
+    high: Value = None
+    quantiles: tuple[QuantileEstimate, ...] = ()
+    top: tuple[TopValue, ...] = ()
+    others: NoisyCount | None = None
+    keys: tuple[str, ...] = ()
+
+    @property
+    def proposal(self) -> Bounds | Keys | None:
+        """Bounds or keys that a released profile makes public; None where there is nothing to add.
+
+        Edge cases: a column that is declared needs none. One value has bounds of one step.
+        """
+        if self.declared:
+            return None
+        if self.keys:
+            return Keys(self.keys)
+        low, high = self.low, self.high
+        if low is None or high is None:
+            return None
+        if low < high:  # type: ignore[operator]
+            return Bounds(low, high)  # type: ignore[arg-type]
+        step = dt.timedelta(days=1) if isinstance(low, dt.date) else 1
+        return Bounds(low, low + step)  # type: ignore[arg-type,operator]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON; `from_dict` reads it back."""
+        return {**_plain(asdict(self)), "kind": self.kind.value}
+
+    @staticmethod
+    def from_dict(stored: Mapping[str, Any]) -> "ColumnProfile":
+        """Read what `to_dict` wrote."""
+        kind = Kind(stored["kind"])
+
+        def read(value: Any) -> Value:
+            if value is not None and kind.is_time:
+                return {Kind.DATE: dt.date, Kind.TIMESTAMP: dt.datetime}[kind].fromisoformat(value)
+            return value  # type: ignore[no-any-return]
+
+        def number(told: Mapping[str, float] | None) -> NoisyCount | None:
+            return None if told is None else NoisyCount(**told)
+
+        top = (TopValue(read(one["value"]), NoisyCount(**one["rows"])) for one in stored["top"])
+        ranks = (
+            QuantileEstimate(q["level"], *(read(q[end]) for end in ("value", "low", "high")))
+            for q in stored["quantiles"]
+        )
+        return ColumnProfile(
+            stored["name"],
+            kind,
+            stored["declared"],
+            NoisyCount(**stored["nulls"]),
+            number(stored["distinct"]),
+            stored["more"],
+            read(stored["low"]),
+            read(stored["high"]),
+            tuple(ranks),
+            tuple(top),
+            number(stored["others"]),
+            tuple(stored["keys"]),
+        )
+
+
+def _plain(told: Any) -> Any:
+    """Lists and texts, for JSON."""
+    match told:
+        case dict():
+            return {name: _plain(one) for name, one in told.items()}
+        case list() | tuple():
+            return [_plain(one) for one in told]
+        case dt.date():
+            return told.isoformat()
+    return told
+
+
+def describe(name: str, of: Type, noisy: NoisyColumn, sigma: float, full: int) -> ColumnProfile:
+    """A column by its noisy counts, in rows; `sigma` is their deviation and `full` a row."""
+    error = _Z * sigma / full
+    nulls = NoisyCount(max(0.0, noisy.rest[-1] / full), error)
+    if noisy.levels:
+        return _binned(name, of, noisy, sigma, full, nulls)
+    others = NoisyCount(max(0.0, noisy.rest[0] / full), error)
+    names = noisy.values if of.keys is None else [key for key in of.keys if key is not None]
+    order = np.argsort(-np.array(noisy.counts, dtype=np.int64), kind="stable").tolist()
+    told = [TopValue(names[i], NoisyCount(max(0.0, noisy.counts[i] / full), error)) for i in order]
+    keys = tuple(str(one.value) for one in told) if of.keys is None else ()
+    distinct = None
+    if noisy.distinct is not None:  # at least as many as were found
+        distinct = NoisyCount(max(float(len(keys)), noisy.distinct / full), error)
+    return ColumnProfile(
+        *(name, of.kind, of.keys is not None, nulls, distinct),
+        top=tuple(told[:_MOST_SHOWN]),
+        others=others,
+        keys=keys,
+    )
+
+
+def _binned(
+    name: str, of: Type, noisy: NoisyColumn, sigma: float, full: int, nulls: NoisyCount
+) -> ColumnProfile:
+    cells = ValueCells.of(of.kind)
+    starts, counts = (np.array(part, dtype=np.int64) for part in noisy.levels[-1])
+    ends = np.append(starts[1:], cells.size)
+    found = seen(counts, sigma, outer=1)
+    distinct, more = _distinct(noisy.distinct or 0, sigma, full)
+    about = (name, of.kind, of.range is not None, nulls, distinct, more)
+    if not found:
+        return ColumnProfile(*about)
+    bounds = _between(cells, int(starts[found[0]]), int(ends[found[-1]]))
+    ranks = (_quantile(q, cells, starts, counts, sigma) for q in QUANTILES)
+    singles = [] if of.kind not in {Kind.INTEGER, Kind.DATE} else found
+    top = [
+        TopValue(cells.value(int(starts[i])), NoisyCount(counts[i] / full, _Z * sigma / full))
+        for i in sorted(singles, key=lambda i: -int(counts[i]))
+        if cells.edges[ends[i]] - cells.edges[starts[i]] == 1
+    ]
+    outside = int(counts[: found[0]].sum() + counts[found[-1] + 1 :].sum())
+    hidden = counts.size - (found[-1] - found[0] + 1)
+    others = NoisyCount(max(0.0, outside / full), _Z * sigma * math.sqrt(hidden) / full)
+    return ColumnProfile(*about, *bounds, tuple(ranks), tuple(top[:_MOST_SHOWN]), others)
+
+
+def _between(cells: ValueCells, start: int, end: int) -> tuple[Value, Value]:
+    """The first and the last value of neighbouring cells."""
+    low, high = cells.value(start), cells.value(end, last=True)
+    return low, max(low, high)  # type: ignore[type-var]
+
+
+def _distinct(noisy: int, sigma: float, full: int) -> tuple[NoisyCount, bool]:
+    """How many values fill so many places of a hash (linear counting); whether there are more."""
+    error = _Z * sigma / full
+    taken = min(max(0.0, noisy / full), _FULLEST * BUCKETS)
+    free = 1 - taken / BUCKETS
+    chance = math.sqrt(BUCKETS * (1 / free - 1)) if taken else 0.0  # of the hash itself
+    told = NoisyCount(abs(BUCKETS * math.log(free)), error / free + chance)
+    return told, noisy / full >= _FULLEST * BUCKETS
+
+
+def _quantile(
+    level: float, cells: ValueCells, starts: Integers, counts: Integers, sigma: float
+) -> QuantileEstimate:
+    """A quantile with all cells in which it may lie.
+
+    Why: with F(j) rows up to cell j of n, the quantile is in a cell where F(j - 1) <= q n <= F(j).
+    Noise in F(j) - q n has the variance sigma^2 ((1-q)^2 j + q^2 (k - j)); both hold, up to two
+    deviations, in the cell where the quantile is, 95 times in 100.
+    """
+    size = counts.size
+    total = np.concatenate([[0], np.cumsum(counts)])
+    over = total - level * total[-1]
+    before = np.arange(size + 1)
+    doubt = _Z * sigma * np.sqrt((1 - level) ** 2 * before + level**2 * (size - before))
+    may = np.flatnonzero((over[1:] >= -doubt[1:]) & (over[:-1] <= doubt[:-1]))
+    ends = np.append(starts, cells.size)
+    first, last = (int(may[0]), int(may[-1])) if may.size else (0, size - 1)
+    place = _place(level, ends, np.maximum(counts, 0))
+    at = int(min(max(place, ends[first]), ends[last + 1] - 1))
+    low, high = _between(cells, int(ends[first]), int(ends[last + 1]))
+    return QuantileEstimate(level, cells.value(at), low, high)
+
+
+def _place(level: float, ends: Integers, counts: Integers) -> float:
+    """Where a share of counts lies, spread evenly in each of their cells."""
+    below: Floats = np.concatenate([[0.0], np.cumsum(counts)])
+    return float(np.interp(level * below[-1], below, ends))

@@ -1,0 +1,167 @@
+"""A share of a budget, split over questions: never exceeded, and split anew as it goes."""
+
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import pyarrow as pa
+import pytest
+
+import discreet as dp
+from discreet.errors import BudgetError, InputError, QueryRefused
+from running_server import served
+
+ROWS = pa.table({"id": range(500), "age": [i % 90 for i in range(500)], "note": ["x", "y"] * 250})
+BUDGETS = {
+    "epsilon": dp.Budget(epsilon=2),
+    "gaussian": dp.Budget(epsilon=2, delta=1e-6),
+    "rho": dp.Budget(rho=0.5, delta=1e-6),
+}
+
+
+def question(number):
+    return f"SELECT COUNT(*) AS n FROM visits WHERE age > {number}"  # noqa: S608 - a test
+
+
+def opened(budget):
+    curator = dp.Curator.in_memory()
+    curator.add("visits", ROWS, unit="id", budget=budget, columns={"age": dp.Bounds(0, 90)})
+    return curator
+
+
+@pytest.fixture(params=BUDGETS)
+def curator(request):
+    with opened(BUDGETS[request.param]) as curator:
+        yield curator
+
+
+def gone(curator, before):
+    """What was spent since, as a share of what was left then."""
+    now, left = curator.budget(), before.left
+    amount, delta = (a - b for a, b in zip(now.spent, before.spent, strict=True))
+    parts = ((amount, left.units), (delta, left.delta_units))
+    return max(Fraction(part, most) for part, most in parts if most)
+
+
+def test_all_questions_together_take_the_share_and_no_more(curator):
+    curator.sql(question(0), epsilon=0.3)
+    before = curator.budget()
+    with curator.workbook("visits", share=0.2, questions=6) as book:
+        prices = [book.sql(question(i)).price.epsilon for i in range(1, 7)]
+        with pytest.raises(BudgetError, match="6 questions are asked"):
+            book.sql(question(7))
+    assert Fraction(17, 100) < gone(curator, before) <= Fraction(1, 5)
+    assert max(prices) < 2 * min(prices)
+    assert "6 of 6 questions asked" in repr(book)
+
+
+def test_the_same_again_is_free_and_not_counted(curator):
+    with curator.workbook("visits", share=0.5, questions=2) as book:
+        first = book.sql(question(1))
+        left = book.left
+        assert book.sql(question(1)).to_bytes() == first.to_bytes()
+        assert (book.left, book.asked) == (left, 1)
+        book.sql(question(2))
+        assert book.sql(question(1)).to_bytes() == first.to_bytes()
+
+
+def test_a_dearer_question_leaves_less_for_the_others():
+    with opened(BUDGETS["gaussian"]) as curator:
+        before = curator.budget()
+        book = curator.workbook("visits", share=0.5, questions=4)
+        usual = book.explain(question(1)).price.epsilon
+        book.sql(question(1), epsilon=float(usual) * 1.5)
+        assert book.explain(question(2)).price.epsilon < usual
+        with pytest.raises(BudgetError, match="more than is left"):
+            book.sql(question(3), epsilon=1.9)
+        for number in (4, 5, 6):
+            book.sql(question(number))
+        assert gone(curator, before) <= Fraction(1, 2)
+
+
+def test_what_is_refused_costs_nothing_and_is_not_counted(curator):
+    book = curator.workbook("visits", share=0.5, questions=2)
+    with pytest.raises(QueryRefused):
+        book.sql("SELECT age FROM visits")
+    assert (book.asked, book.left) == (0, 1)
+
+
+def test_threads_together_keep_the_share():
+    with opened(BUDGETS["gaussian"]) as curator:
+        before = curator.budget()
+        book = curator.workbook("visits", share=0.1, questions=12)
+
+        def ask(number):
+            try:
+                return book.sql(question(number % 20))
+            except BudgetError:
+                return None
+
+        with ThreadPoolExecutor(4) as pool:
+            told = list(pool.map(ask, range(24)))
+        assert sum(one is not None for one in told) >= 12
+        assert book.asked == 12
+        assert gone(curator, before) <= Fraction(1, 10)
+
+
+def test_keys_that_are_found_take_their_delta_from_the_share():
+    with opened(BUDGETS["gaussian"]) as curator:
+        before = curator.budget()
+        with curator.workbook("visits", share=0.01, questions=3) as book:
+            for number in range(2):
+                book.sql(f"{question(number)} GROUP BY note")
+        assert gone(curator, before) <= Fraction(1, 100)
+
+
+def test_an_analyst_splits_what_is_left_of_their_own_cap():
+    with opened(BUDGETS["gaussian"]) as curator:
+        curator.grant("ann", "visits", dp.Budget(epsilon=0.5, delta=1e-7))
+        ann = curator.as_analyst("ann")
+        before = ann.budget()
+        with ann.workbook("visits", share=0.5, questions=2) as book:
+            book.sql(question(1))
+            book.sql(question(2))
+        spent = ann.budget().spent[0] - before.spent[0]
+        assert before.left.units * 2 // 5 < spent <= before.left.units // 2
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong"),
+    [
+        ({"share": 2, "questions": 3}, "a share of 2"),
+        ({"share": 0, "questions": 3}, "share"),
+        ({"share": 0.1, "questions": 0}, "questions"),
+    ],
+)
+def test_what_is_no_share_is_refused(said, wrong):
+    with opened(BUDGETS["epsilon"]) as curator, pytest.raises(InputError, match=wrong):
+        curator.workbook("visits", **said)
+
+
+def test_other_datasets_and_budgets_of_people_are_refused():
+    with opened(dp.Budget.per_person(epsilon=1, delta=1e-6)) as curator:
+        with pytest.raises(InputError, match="no dataset nothing"):
+            curator.workbook("nothing", share=0.1, questions=1)
+        with pytest.raises(InputError, match="budget of their own"):
+            curator.workbook("visits", share=0.1, questions=1)
+
+
+def test_a_remote_curator_has_workbooks_too():
+    with (
+        opened(BUDGETS["gaussian"]) as curator,
+        served(curator) as server,
+        dp.Curator(server.url, token=server.token(), allow_plain=True) as far,
+        far.workbook("visits", share=0.1, questions=2) as book,
+    ):
+        book.sql(question(1))
+        assert book.asked == 1
+        assert far.budget().spent == curator.budget().spent
+
+
+def test_the_only_dataset_needs_no_name():
+    with opened(BUDGETS["epsilon"]) as curator:
+        assert curator.budget() == curator.budget("visits")
+        curator.add("more", ROWS, unit="id", budget=dp.Budget(epsilon=1))
+        with pytest.raises(InputError, match="one of 2 datasets: datasets are: visits, more"):
+            curator.budget()
+    with dp.Curator.in_memory() as empty, pytest.raises(InputError, match="add data first"):
+        empty.budget()
