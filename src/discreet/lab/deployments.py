@@ -5,7 +5,7 @@ counted differ. Facts are those of the OpenDP Differential Privacy Deployments R
 2026, and of the sources that it names; they are in `deployments.yaml`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Final
@@ -31,16 +31,24 @@ class Deployment:
     year: int
     protects: str
     source: str
+    shown: float
     epsilon: float | None = None
     rho: float | None = None
     local: bool = False
-    shown: float = field(init=False)
 
-    def __post_init__(self) -> None:
-        stated = self.epsilon or float(ZCDP(self.rho or 0.0).epsilon(DELTA).upper)
-        object.__setattr__(self, "shown", stated)
+
+def converted(rho: float) -> float:
+    """The epsilon of a rho at `DELTA`, rounded up.
+
+    Example:
+        >>> round(converted(0.015), 3)
+        1.067
+    """
+    return float(ZCDP(rho).epsilon(DELTA).upper)
 
 
 _FACTS: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
-DEPLOYMENTS: Final = tuple(Deployment(**one) for one in _FACTS)
+DEPLOYMENTS: Final = tuple(
+    Deployment(shown=one.get("epsilon") or converted(one["rho"]), **one) for one in _FACTS
+)
 """In order of epsilon."""
