@@ -225,7 +225,7 @@ def test_jdbc_finds_tables_asks_and_fetches(server, password):
         assert all(one == answers[0] for one in answers)
         assert statement.getMetaData().getColumnTypeName(2) == "int8"
 
-        connection.setAutoCommit(False)  # noqa: FBT003
+        connection.setAutoCommit(False)
         plain = connection.createStatement()
         plain.setFetchSize(2)
         assert len(rows(plain.executeQuery(BY_CITY))) == 3

@@ -20,7 +20,7 @@ NOW = dt.datetime(2024, 2, 29, 12, 30, 15, 250)  # noqa: DTZ001 - there are no z
 
 def meaning(text):
     """What a literal means to a database."""
-    return duckdb.sql(f"SELECT {text}").fetchall()[0][0]  # noqa: S608 - it is what is tested
+    return duckdb.sql(f"SELECT {text}").fetchall()[0][0]
 
 
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=60))
