@@ -442,9 +442,9 @@ class Remote(Curator, schemes=("http", "https")):
             release = kind.release(reply.content)
             if isinstance(release, Release) and share is not None:
                 return replace(release, share=float(share))
-            return release  # noqa: TRY300 - both belong together
         except (InputError, ValueError):
             raise foreign() from None
+        return release
 
     def _account(self, path: str, said: dict[str, Any]) -> Account:
         return read_reply(self._link.post(path, said), wire.read_account)
