@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from discreet import attacks as attacks
     from discreet import learn as learn
     from discreet import local as local
     from discreet import workload as workload
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
         Odometer,
         Plan,
         Pure,
+        Shuffled,
         Subsampled,
         advanced_epsilon,
         basic_epsilon,
@@ -106,8 +108,16 @@ _HOMES = {
         *("TopK", "TreeCount"),
     ],
     "privacy": [
-        *("Approximate", "Filter", "GDP", "Neighbours", "Odometer", "Plan", "Pure", "Subsampled"),
-        *("ZCDP", "advanced_epsilon", "basic_epsilon", "calibrate", "compose", "optimal_epsilon"),
+        *("Approximate", "Filter", "GDP", "Neighbours", "Odometer", "Plan", "Pure", "Shuffled"),
+        *(
+            "Subsampled",
+            "ZCDP",
+            "advanced_epsilon",
+            "basic_epsilon",
+            "calibrate",
+            "compose",
+            "optimal_epsilon",
+        ),
     ],
 }
 _HOME = {name: room for room, names in _HOMES.items() for name in names}
@@ -147,6 +157,7 @@ __all__ = [
     "RandomizedResponse",
     "ReusableHoldout",
     "ServiceError",
+    "Shuffled",
     "SmoothMedian",
     "SparseVector",
     "Subsampled",
@@ -181,7 +192,7 @@ __all__ = [
 ]
 
 
-_PACKAGES = frozenset({"learn", "local", "workload"})
+_PACKAGES = frozenset({"attacks", "learn", "local", "workload"})
 """Packages that are imported when first named, such as `dp.local.Rappor`."""
 
 
@@ -193,6 +204,13 @@ def __getattr__(name: str) -> object:
     found = getattr(import_module(f"discreet.{_HOME[name]}"), name)
     globals()[name] = found
     return found
+
+
+def load_ipython_extension(shell: object) -> None:
+    """What `%load_ext discreet` calls: cells that begin with %%discreet hold SQL."""
+    from discreet.notebook import load  # noqa: PLC0415 - for notebooks
+
+    load(shell)
 
 
 def __dir__() -> list[str]:

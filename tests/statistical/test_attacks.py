@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from discreet import noise
-from discreet.answer.execute import measure_set
+from discreet.answer.plan.measure import QuantileDraw
 from discreet.attacks.simulation import SplitMix64
 from discreet.errors import BudgetError
 from discreet.lab import PLAYS, Setting, play, records, releases, samples, subsets, wards
@@ -204,7 +204,7 @@ def silence(monkeypatch):
     def none(_self, shape):
         return np.zeros(shape, dtype=np.int64) if shape else 0
 
-    def middle(cells, weights, _size, _level, _scale):
+    def middle(_self, cells, weights, _size, _scale):
         ages = np.repeat(np.asarray(cells), (np.asarray(weights) / np.min(weights)).astype(int))
         return int(ages[(len(ages) - 1) // 2] + ages[len(ages) // 2]) // 2
 
@@ -213,7 +213,7 @@ def silence(monkeypatch):
     monkeypatch.setattr(RoundedGaussian, "_noise", none)
     monkeypatch.setattr(RandomizedResponse, "_report", lambda _self, answers: answers)
     monkeypatch.setattr(noise, "discrete_laplace", lambda _scale, size=(): none(None, size))
-    monkeypatch.setattr(measure_set, "quantile_cells", middle)
+    monkeypatch.setattr(QuantileDraw, "cell", middle)
 
 
 @pytest.mark.parametrize("name", [name for name in SMALL if name != "holdout"])

@@ -15,7 +15,7 @@ import numpy as np
 
 from discreet.answer.execute import measure_set as production
 from discreet.answer.execute.totals import known_keys
-from discreet.answer.plan.measure import Measurement
+from discreet.answer.plan.measure import Measurement, QuantileDraw
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.plan.sql_statements import SetStatements
@@ -88,7 +88,7 @@ def record(plan, engine):
             patch.object(Measurement, "release", release),
             patch.object(SetStatements, "ranks", ranks),
             patch.object(production, "_ranked", ranked),
-            patch.object(production, "quantile_cells", lambda *_: 0),
+            patch.object(QuantileDraw, "cell", lambda *_: 0),
             patch.object(production, "check_feasible", lambda *_: None),
             patch.object(production, "_paid", lambda *_: None),
             patch.object(production.os, "urandom", lambda size: b"s" * size),

@@ -51,6 +51,11 @@ QUESTIONS = {
         NoiseKind.LAPLACE,
         Limits(2, 4),
     ),
+    "a quantile with an interval": (
+        "SELECT MEDIAN(amount) AS q FROM visits",
+        NoiseKind.LAPLACE,
+        Limits(2, 4),
+    ),
     "grouping sets": (
         "SELECT city, COUNT(*) AS n FROM visits GROUP BY ROLLUP (city)",
         NoiseKind.LAPLACE,
@@ -119,7 +124,7 @@ def test_a_question_and_its_plan_have_the_stored_form(name):
     assert str(QueryOrder(plan).stored) == stored["order"]
     assert plan.to_dict().keys() == stored["decisions"].keys()
     for one, other in zip(plan.to_dict()["sets"], stored["decisions"]["sets"], strict=True):
-        assert one.keys() == other.keys()
+        assert one.keys() - {"brackets"} == other.keys() - {"brackets"}  # a younger one
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

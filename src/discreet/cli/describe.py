@@ -99,8 +99,8 @@ def _print_dummy(folder: Path, what: str | None) -> None:
 
 def facts(table: "Private | PublicTable") -> dict[str, Any]:
     """What is said about a table, as plain JSON."""
-    from discreet.answer.plan.public_facts import range_words  # noqa: PLC0415 - heavy room
     from discreet.plan.schema import PublicTable  # noqa: PLC0415 - heavy room
+    from discreet.plan.schema_text import range_words  # noqa: PLC0415 - heavy room
 
     columns = {
         name: {

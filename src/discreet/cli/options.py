@@ -132,12 +132,25 @@ def price_options(command: F) -> F:
 
     @wraps(command)
     def read(
-        *, epsilon: Any, delta: Any, within: Any, weights: Any, as_of: Any, **said: Any
+        *,
+        epsilon: Any,
+        delta: Any,
+        within: Any,
+        weights: Any,
+        as_of: Any,
+        no_intervals: bool,
+        **said: Any,
     ) -> Any:
-        return command(price=read_price(epsilon, delta, within, weights, as_of), **said)
+        price = read_price(epsilon, delta, within, weights, as_of)
+        return command(price={**price, "intervals": not no_intervals}, **said)
 
     options: tuple[Callable[[F], F], ...] = (
         click.option("--analyst", default="owner", show_default=True, help="Who asks."),
+        click.option(
+            "--no-intervals",
+            is_flag=True,
+            help="Let quantiles spend all of their price on themselves, none on an interval.",
+        ),
         click.option("--as-of", type=int, help="A version of the dataset  [default: the newest]"),
         click.option(
             "--weight",

@@ -79,6 +79,7 @@ def facts(release: "Release") -> dict[str, Any]:
         ],
         "confidence": 0.95,
         "price": {"epsilon": float(release.price.epsilon), "delta": float(release.price.delta)},
+        "budget_share": release.share,
         "neighbours": release.guarantee.neighbours.value,
         "notes": list(release.notes),
     }

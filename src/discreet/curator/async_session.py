@@ -17,7 +17,7 @@ from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release
 from discreet.curator.answer_service import AnswerService
 from discreet.curator.jobs import Jobs
-from discreet.curator.ledger.accounts import Account, Holder
+from discreet.curator.ledger.accounts import Account, Holder, budget_share
 from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, Receipt, State
@@ -196,6 +196,11 @@ class AsyncSession:
         found = self._ledger.find(sequence, told=self.caller)
         inside = self.curator.datasets()
         return found if found is not None and found.order.dataset in inside else None
+
+    def share(self, filed: ChargedOrder) -> float | None:
+        """The share of a budget that a charge takes; None where no account has a cap."""
+        order = filed.order
+        return budget_share(self._ledger.touched(order.dataset, order.analyst), order.prices)
 
     def newest(self, *, before: int = NEWEST, limit: int = 100) -> tuple[ChargedOrder, ...]:
         """What was asked, newest first."""

@@ -11,12 +11,14 @@ import datetime as dt
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Any, ClassVar, Final, Self
 from weakref import finalize
 
+from discreet import html_view
 from discreet.answer.plan.explain import Explanation
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release, as_table
@@ -27,7 +29,7 @@ from discreet.curator.budget import Budget
 from discreet.curator.canonical_json import named
 from discreet.curator.census_plan import CensusPlan
 from discreet.curator.census_runs import CensusRuns, PublishedTables
-from discreet.curator.data.data_store import ColumnDeclarations, DataStore, unknown
+from discreet.curator.data.data_store import ColumnDeclarations, DataStore, the_one, unknown
 from discreet.curator.data.folder import Folder, is_curator, open_folder
 from discreet.curator.data.intake import Incoming
 from discreet.curator.data.registry import Part, Registration, Registry
@@ -51,11 +53,11 @@ from discreet.curator.pricing import Offer, Terms
 from discreet.curator.query_orders import QueryOrder, UnpricedQuery
 from discreet.curator.question_interface import QuestionInterface
 from discreet.curator.release_schedule import ReleaseSchedule
-from discreet.curator.remeasure import explain_offer, merge, told_before
+from discreet.curator.remeasure import PAID_BEFORE, explain_offer, merge, told_before
 from discreet.curator.roles import AnalystView, Auditor
 from discreet.curator.stored_orders import StoredOrder
 from discreet.curator.streams import Streams
-from discreet.errors import InputError, LedgerError, QueryRefused
+from discreet.errors import DiscreetError, InputError, LedgerError, QueryRefused
 from discreet.plan import canonical
 from discreet.plan.dummy import ROWS, dummy
 from discreet.plan.kinds import Kind
@@ -483,23 +485,44 @@ class Curator(QuestionInterface):
             made._data_store.add(schema.tables[name], incoming, whose.get(name), made._record)  # noqa: SLF001 - of the same class
         return made
 
-    def budget(self, dataset: str, *, analyst: str | None = None) -> Account:
-        """What a dataset, or an analyst within it, may spend, has spent, and has left."""
-        return self._ledger.account(accounts.spender(self._known(dataset), analyst))
+    def budget(self, dataset: str | None = None, *, analyst: str | None = None) -> Account:
+        """What a dataset, or an analyst within it, may spend, has spent, and has left.
+
+        Where there is one dataset, it need not be named.
+        """
+        name = the_one("dataset", self.datasets()) if dataset is None else self._known(dataset)
+        return self._ledger.account(accounts.spender(name, analyst))
+
+    def _repr_html_(self) -> str:
+        known = self.datasets().items()
+        rows = [(name, ", ".join(tables), self._left(name)) for name, tables in known]
+        return html_view.framed(html_view.table(["dataset", "tables", "budget"], rows))
+
+    def _left(self, dataset: str) -> str:
+        """What is said of a budget, where whoever looks may know it."""
+        try:
+            return repr(self.budget(dataset)).partition(": ")[2]
+        except DiscreetError:
+            return ""
 
     # --- questions ------------------------------------------------------------------------------
 
     def _answer(
         self, question: str | Query, terms: Terms, analyst: str | None, request: str | None
     ) -> Release:
-        return as_table(self._answered(self._offer(question, terms, analyst), request))
+        offer = self._offer(question, terms, analyst)
+        told, order = as_table(self._answered(offer, request)), offer.order()
+        return replace(told, share=accounts.budget_share(offer.at.touched, order.prices))
 
     def _remeasure(self, question: str | Query, terms: Terms, analyst: str | None) -> Release:
         offer = self._offer(question, terms, analyst)
         check_remeasure(offer.planned)
-        fresh, order = as_table(self._answered(offer)), offer.order()
+        order = offer.order()
+        known = self._ledger.find_question(order) is not None
+        fresh = as_table(self._answered(offer))
         query = StoredOrder.parse(order.plan).question(self.schema)
-        return merge(query, fresh, told_before(self._ledger, order))
+        merged = merge(query, fresh, told_before(self._ledger, order))
+        return replace(merged, notes=(*merged.notes, PAID_BEFORE)) if known else merged
 
     def _explain(self, question: str | Query, terms: Terms, analyst: str | None) -> Explanation:
         return explain_offer(self._ledger, self._offer(question, terms, analyst))

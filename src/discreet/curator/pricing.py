@@ -20,7 +20,8 @@ class Terms:
     """What a question is asked for: an epsilon, or an accuracy that decides it; and a delta.
 
     `weights` says how much the error of shown columns matters; 1 for those that it does not name.
-    `as_of` is a version of the dataset, None for the newest.
+    `as_of` is a version of the dataset, None for the newest. Without `intervals`, quantiles spend
+    nothing on intervals of their own.
     """
 
     epsilon: Real | None = None
@@ -28,8 +29,10 @@ class Terms:
     accuracy: Accuracy | None = None
     weights: Mapping[str, Real] | None = None
     as_of: int | None = None
+    intervals: bool = True
 
     def __post_init__(self) -> None:
+        expect(self.intervals, bool, "intervals", fix="pass intervals=False, or leave it out")
         if self.as_of is not None:
             whole(self.as_of, "as_of", at_least=1)
         if self.accuracy is not None:

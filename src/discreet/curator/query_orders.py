@@ -33,7 +33,7 @@ from discreet.engines.engine import Deadline, Engine
 from discreet.errors import DiscreetError, InputError
 from discreet.plan import canonical
 from discreet.plan.bounding import NoiseKind
-from discreet.plan.query import Query, parts_in
+from discreet.plan.query import Query, parts_in, without_intervals
 from discreet.plan.remembered import remember
 from discreet.plan.schema import Schema
 from discreet.plan.work import Work
@@ -52,7 +52,7 @@ LEAST, MOST = Fraction(1, 10**9), Fraction(10**6)
 LEAST_DELTA = Fraction(1, 10**100)
 
 _ACCURACY: Final = ("within", "of", "confidence", "columns", "rows")
-_FIELDS: Final = ("sql", "plan", "epsilon", "delta", "accuracy", "weights", "as_of")
+_FIELDS: Final = ("sql", "plan", "epsilon", "delta", "accuracy", "weights", "as_of", "intervals")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +226,8 @@ def _with_outputs(question: Query) -> Query:
 def plan_query(question: Query, terms: Terms, at: QuoteContext) -> QueryOrder:
     """Plan a question for what it is asked for."""
     query = weigh_columns(question, terms.weights or {})
+    if not terms.intervals:
+        query = without_intervals(query)
     about, delta = at.neighbours, delta_for(terms.delta, at.touched)
     people = any(one.is_per_person for one in at.touched)
     noise_kinds, measure = noise_kinds_for(at.touched, delta), at.touched[0].measure

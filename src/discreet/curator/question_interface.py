@@ -22,12 +22,14 @@ from discreet.curator.stream_kind import stream_spec
 from discreet.curator.streams import StandingQuery
 from discreet.curator.synthesis_orders import synthesis_spec
 from discreet.curator.synthesis_release import SynthesisRelease
-from discreet.plan.builder import From, Question
+from discreet.plan.builder import Asker, From, Question
+from discreet.plan.outside import count_outside
 from discreet.plan.query import Query
 from discreet.plan.relations import Scan
 from discreet.plan.schema import Schema, Table
 from discreet.privacy.budgets.charges import Charge
 from discreet.rationals import Real
+from discreet.sql.reader.read import read
 from discreet.workload.online import OnlineState
 
 Asked: TypeAlias = str | Query | Question
@@ -40,7 +42,8 @@ class QuestionInterface(ABC):
     Pass an `epsilon`, or an `accuracy` from which it is computed, and optionally a `delta`.
     `weights` are the weights of columns in the total error (default 1). `as_of` is a version of the
     dataset (default the newest). `request` is an idempotency key: the same one is charged once.
-    `analyst` is who asks.
+    `analyst` is who asks. A quantile spends a share of its price on an interval in values, unless
+    `intervals=False`.
     """
 
     def sql(
@@ -52,11 +55,14 @@ class QuestionInterface(ABC):
         accuracy: Accuracy | None = None,
         weights: Mapping[str, Real] | None = None,
         as_of: int | None = None,
+        intervals: bool = True,
         analyst: str | None = None,
         request: str | None = None,
     ) -> Release:
         """Answer a question in SQL, for a price or for the least price of an accuracy."""
-        return self._answer(text, Terms(epsilon, delta, accuracy, weights, as_of), analyst, request)
+        return self._answer(
+            text, Terms(epsilon, delta, accuracy, weights, as_of, intervals), analyst, request
+        )
 
     def ask(
         self,
@@ -67,12 +73,16 @@ class QuestionInterface(ABC):
         accuracy: Accuracy | None = None,
         weights: Mapping[str, Real] | None = None,
         as_of: int | None = None,
+        intervals: bool = True,
         analyst: str | None = None,
         request: str | None = None,
     ) -> Release:
         """Answer a plan: charge it durably, compute it, store it; or find the stored answer."""
         return self._answer(
-            _plan(query), Terms(epsilon, delta, accuracy, weights, as_of), analyst, request
+            _plan(query),
+            Terms(epsilon, delta, accuracy, weights, as_of, intervals),
+            analyst,
+            request,
         )
 
     def table(self, name: str, *, analyst: str | None = None) -> From:
@@ -81,7 +91,10 @@ class QuestionInterface(ABC):
         found = tables.get(name)
         if not isinstance(found, Table):
             raise unknown("table", name, [n for n, one in tables.items() if isinstance(one, Table)])
-        return From(Scan(found), ask=partial(self.ask, analyst=analyst))
+        return From(
+            Scan(found),
+            ask=Asker(partial(self.ask, analyst=analyst), partial(self.explain, analyst=analyst)),
+        )
 
     def remeasure(
         self,
@@ -92,6 +105,7 @@ class QuestionInterface(ABC):
         accuracy: Accuracy | None = None,
         weights: Mapping[str, Real] | None = None,
         as_of: int | None = None,
+        intervals: bool = True,
         analyst: str | None = None,
     ) -> Release:
         """Answer again for a further price, and merge with what this analyst was told before.
@@ -100,7 +114,7 @@ class QuestionInterface(ABC):
         means, variances and all else that was asked are computed from that.
         """
         return self._remeasure(
-            _plan(question), Terms(epsilon, delta, accuracy, weights, as_of), analyst
+            _plan(question), Terms(epsilon, delta, accuracy, weights, as_of, intervals), analyst
         )
 
     def explain(
@@ -112,12 +126,34 @@ class QuestionInterface(ABC):
         accuracy: Accuracy | None = None,
         weights: Mapping[str, Real] | None = None,
         as_of: int | None = None,
+        intervals: bool = True,
         analyst: str | None = None,
     ) -> Explanation:
         """What a question would cost and how wrong its answer would be; touches no data."""
         return self._explain(
-            _plan(question), Terms(epsilon, delta, accuracy, weights, as_of), analyst
+            _plan(question), Terms(epsilon, delta, accuracy, weights, as_of, intervals), analyst
         )
+
+    def outside(
+        self,
+        question: Asked,
+        *,
+        epsilon: Real,
+        delta: Real | None = None,
+        shown: Release | None = None,
+        as_of: int | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> Release:
+        """How many people have a row in none of an answer's groups, counted for this price.
+
+        Rows are outside where a key is NULL or not listed; where groups had to be found, in those
+        that were withheld: pass the answer as `shown`.
+        """
+        asked = _plan(question)
+        query = read(asked, self.schema) if isinstance(asked, str) else asked
+        wanted = count_outside(query, None if shown is None else shown.found_keys)
+        return self._answer(wanted, Terms(epsilon, delta, as_of=as_of), analyst, request)
 
     def cost(
         self,
@@ -128,10 +164,13 @@ class QuestionInterface(ABC):
         accuracy: Accuracy | None = None,
         weights: Mapping[str, Real] | None = None,
         as_of: int | None = None,
+        intervals: bool = True,
         analyst: str | None = None,
     ) -> dict[Account, Charge]:
         """What each account would be charged for a question not asked before; touches no data."""
-        return self._bill(_plan(question), Terms(epsilon, delta, accuracy, weights, as_of), analyst)
+        return self._bill(
+            _plan(question), Terms(epsilon, delta, accuracy, weights, as_of, intervals), analyst
+        )
 
     def synthesize(
         self,

@@ -13,8 +13,9 @@ from typing import Final
 from discreet.answer.estimate.merging import MergedColumns, fits, merge_parts
 from discreet.answer.plan.explain import Explanation, recall
 from discreet.answer.plan.price import Price
+from discreet.answer.present.number_text import percent
 from discreet.answer.present.release import Release
-from discreet.curator.ledger.accounts import Account, percent
+from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.charge_index import NEWEST, ChargedOrder
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order
@@ -28,6 +29,10 @@ from discreet.privacy import Charge, compose
 _PAGE: Final = 200
 _MOST: Final = 50
 """Answers that are merged with a new one."""
+
+PAID_BEFORE: Final = (
+    "this price was paid before: nothing was measured again or charged; pass another epsilon"
+)
 
 _APART: Final = "not merged with earlier answers: what was measured for them was not kept"
 

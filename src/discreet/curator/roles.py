@@ -41,6 +41,7 @@ class PriceArguments(TypedDict, total=False):
     accuracy: "Accuracy | None"
     weights: "Mapping[str, Real] | None"
     as_of: int | None
+    intervals: bool
 
 
 class AnswerArguments(PriceArguments, total=False):
@@ -63,6 +64,10 @@ class AnalystView:
     def remeasure(self, question: "Asked", **price: Unpack[PriceArguments]) -> "Release":
         """Answer again for a further price, and merge with what was told before."""
         return self.curator.remeasure(question, analyst=self.analyst, **price)
+
+    def outside(self, question: "Asked", **price: Any) -> "Release":
+        """How many people have a row in none of an answer's groups."""
+        return self.curator.outside(question, analyst=self.analyst, **price)
 
     def explain(self, question: "Asked", **price: Unpack[PriceArguments]) -> "Explanation":
         """What a question would cost; touches no data."""
@@ -149,7 +154,7 @@ class AnalystView:
         """Made-up rows with the same tables, to try questions on."""
         return self.curator.dummy(rows)
 
-    def budget(self, dataset: str) -> Account:
+    def budget(self, dataset: str | None = None) -> Account:
         """What this analyst may spend, has spent, and has left."""
         return self.curator.budget(dataset, analyst=self.analyst)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from discreet.errors import InputError
 from discreet.plan.answer_program import Program
-from discreet.plan.builder import Agg, Ask, Expr, condition_of, expression_of, release_by
+from discreet.plan.builder import Agg, Asker, Expr, asker_of, condition_of, expression_of
 from discreet.plan.constants import member, odd
 from discreet.plan.expressions import Column
 from discreet.plan.query import Query, SortKey
@@ -71,7 +71,7 @@ class AnswerFrame:
     """A table of what is released, on the way to a question; every step is a new one, and free."""
 
     program: Program
-    ask: Ask | None = None
+    ask: Asker | None = None
     keys: tuple[Named, ...] = ()
 
     def query(self) -> Query:
@@ -81,6 +81,8 @@ class AnswerFrame:
     def where(self, condition: Expr) -> "AnswerFrame":
         """Only rows for which a condition is true."""
         return self._of(FilteredTable(self._table, condition_of(condition)))
+
+    filter = where
 
     def select(self, *names: str, **columns: Expr | str) -> "AnswerFrame":
         """These columns alone, by their names or as what they are computed from."""
@@ -139,7 +141,11 @@ class AnswerFrame:
 
     def release(self, **price: Any) -> Any:
         """Ask it; what `price` takes is up to the curator that handed out the table."""
-        return release_by(self.ask, self.query(), price)
+        return asker_of(self.ask).release(self.query(), **price)
+
+    def explain(self, **price: Any) -> Any:
+        """What it would cost and how wrong its answer would be; touches no data."""
+        return asker_of(self.ask).explain(self.query(), **price)
 
     @property
     def _table(self) -> ReleasedTable:

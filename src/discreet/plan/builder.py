@@ -9,12 +9,13 @@
 <AggregateFunction.COUNT: 'count'>
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from discreet.errors import InputError
+from discreet.html_view import framed, note, table
 from discreet.plan.constants import literal, member, number, odd
 from discreet.plan.expressions import (
     Call,
@@ -30,7 +31,9 @@ from discreet.plan.expressions import (
     Unit,
 )
 from discreet.plan.kinds import Kind, Value
+from discreet.plan.listed_literals import check_listed
 from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey, summary_of
+from discreet.plan.reads import mentions
 from discreet.plan.relations import (
     FilterRows,
     JoinPerson,
@@ -43,6 +46,7 @@ from discreet.plan.relations import (
     Relation,
     Union,
     columns_of,
+    tables_of,
 )
 from discreet.plan.schema import Limits
 from discreet.plan.summaries import (
@@ -229,6 +233,7 @@ class Agg:
     level: Fraction | None = None
     sample: bool = True
     weight: Fraction = Fraction(1)
+    interval: bool = True
 
     def filter(self, condition: Expr) -> "Agg":
         """The same over the rows that satisfy a condition."""
@@ -238,9 +243,14 @@ class Agg:
         """The same with more (or less) of the budget: its error matters so much, others' 1."""
         return replace(self, weight=positive(weight, "weight"))
 
+    def without_interval(self) -> "Agg":
+        """The same; a quantile then spends nothing on an interval."""
+        return replace(self, interval=False)
+
     def named(self, name: str) -> Aggregate:
         """The aggregate under a name."""
-        given = (self.arguments, self.where, self.level, self.sample, self.weight)
+        interval = self.interval or self.measure is not AggregateFunction.QUANTILE
+        given = (self.arguments, self.where, self.level, self.sample, self.weight, interval)
         return Aggregate(name, self.measure, *given)
 
 
@@ -378,7 +388,29 @@ def _summary(name: str, of: "Agg | PersonAggregate") -> PersonAggregate:
 OTHER = "other."
 """What stands before the names of the columns of a second table, so that all are different."""
 
-Ask: TypeAlias = Callable[..., Any]
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """What a curator does with a whole question: answer it for a price, or explain it."""
+
+    release: Callable[..., Any]
+    explain: Callable[..., Any]
+
+
+_NAMES = {
+    AggregateFunction.COUNT_PEOPLE: "people",
+    AggregateFunction.COUNT_DISTINCT: "distinct",
+    AggregateFunction.SUM: "total",
+    AggregateFunction.MEAN: "mean",
+}
+
+
+def _name(agg: object) -> str:
+    """What an aggregate without a name is called: mean_age."""
+    if not isinstance(agg, Agg):
+        raise odd("an aggregate", agg, "one of those here, as in n=count()")
+    function = _NAMES.get(agg.measure, agg.measure.value)
+    return "_".join([function, *(one.name for one in agg.arguments if isinstance(one, Column))])
 
 
 def _as_other(
@@ -396,16 +428,24 @@ class From:
 
     relation: Relation
     keys: tuple[Named, ...] = ()
-    ask: Ask | None = None
+    ask: Asker | None = None
 
     def where(self, condition: Expr) -> "From":
         """Only rows for which a condition is true."""
-        return replace(self, relation=FilterRows(self.relation, condition_of(condition)))
+        wanted = self._listed(condition_of(condition))
+        return replace(self, relation=FilterRows(self.relation, wanted))
+
+    filter = where
+
+    def _listed(self, expression: Expression) -> Expression:
+        """An expression over these rows, once its literals are among the declared keys."""
+        check_listed(expression, columns_of(self.relation))
+        return expression
 
     def with_columns(self, **columns: Expr | str) -> "From":
         """Further columns, or new meanings of old ones."""
         old = [Named(n, Column(n)) for n in columns_of(self.relation) if n not in columns]
-        new = [Named(n, expression_of(expr)) for n, expr in columns.items()]
+        new = [Named(n, self._listed(expression_of(expr))) for n, expr in columns.items()]
         return replace(self, relation=Project(self.relation, tuple(old + new)))
 
     def per_person(self, *names: str, **summaries: Agg | PersonAggregate) -> "From":
@@ -457,22 +497,36 @@ class From:
                     "a key", name, 'a name, or an expression with one: decade=col("age") // 10'
                 )
         plain = tuple(Named(name, Column(name)) for name in names)
-        named = tuple(Named(name, expression_of(expr)) for name, expr in keys.items())
+        made = {name: self._listed(expression_of(expr)) for name, expr in keys.items()}
+        named = tuple(Named(name, expression) for name, expression in made.items())
         return replace(self, keys=self.keys + plain + named)
 
-    def agg(self, **aggregates: Agg) -> "Question":
-        """What is asked of each group."""
+    def count(self) -> "Question":
+        """How many rows there are, in each group or in all."""
+        return self.agg(count())
+
+    def agg(self, *unnamed: Agg, **named: Agg) -> "Question":
+        """What is asked of each group; what has no name is called mean_age and so on."""
+        aggregates = {**{_name(agg): agg for agg in unnamed}, **named}
         for agg in aggregates.values():
             if not isinstance(agg, Agg):
                 raise odd("an aggregate", agg, "one of those here, as in n=count()")
+            for part in (*agg.arguments, *([] if agg.where is None else [agg.where])):
+                self._listed(part)
+        if len(aggregates) < len(unnamed) + len(named):
+            raise InputError(
+                "two aggregates have the same name",
+                why="each is a column of the answer",
+                fix='name them: agg(low=quantile("age", 0.1), high=quantile("age", 0.9))',
+            )
         if not aggregates and not self.keys:
             raise InputError(
                 "a question that asks for nothing",
                 why="it has no aggregates and no groups",
                 fix="ask for something, such as n=count()",
             )
-        named = tuple(agg.named(name) for name, agg in aggregates.items())
-        return Question(Query(self.relation, self.keys, named), self.ask)
+        all_ = tuple(agg.named(name) for name, agg in aggregates.items())
+        return Question(Query(self.relation, self.keys, all_), self.ask)
 
 
 @dataclass(frozen=True, slots=True)
@@ -480,11 +534,18 @@ class Question:
     """A whole question; what follows works on released numbers."""
 
     plan: Query
-    ask: Ask | None = None
+    ask: Asker | None = None
 
     def query(self) -> Query:
         """The plan."""
         return self.plan
+
+    def _repr_html_(self) -> str:
+        asked = [(one.name, one.measure.value, _read_by(one)) for one in self.plan.aggregates]
+        by = ", ".join(key.name for key in self.plan.keys) or "all rows"
+        of = ", ".join(table.name for table in tables_of(self.plan.relation))
+        told = "not asked yet: .explain(epsilon=...) is free, .release(epsilon=...) is charged"
+        return framed(note(f"of {of}, by {by}"), table(["column", "what", "of"], asked), note(told))
 
     def having(self, condition: Expr) -> "Question":
         """Show only groups for which a condition on released numbers is true."""
@@ -506,7 +567,11 @@ class Question:
 
     def release(self, **price: Any) -> Any:
         """Ask it; what `price` takes is up to the curator that handed out the table."""
-        return release_by(self.ask, self.plan, price)
+        return asker_of(self.ask).release(self.plan, **price)
+
+    def explain(self, **price: Any) -> Any:
+        """What it would cost and how wrong its answer would be; touches no data."""
+        return asker_of(self.ask).explain(self.plan, **price)
 
     def table(self) -> "AnswerFrame":
         """Its answer as a table to compute with: windows, groups and joins of answers are free."""
@@ -516,12 +581,18 @@ class Question:
         return AnswerFrame(Program.of(self.plan), self.ask)
 
 
-def release_by(ask: Ask | None, plan: Query, price: Mapping[str, Any]) -> Any:
-    """Ask a question of the curator that handed out its table."""
+def _read_by(aggregate: Aggregate) -> str:
+    """The columns that an aggregate is computed from."""
+    parts = [*aggregate.arguments, *([] if aggregate.where is None else [aggregate.where])]
+    return ", ".join(sorted(set().union(*map(mentions, parts)))) or "rows"
+
+
+def asker_of(ask: Asker | None) -> Asker:
+    """The curator that handed out a question's table."""
     if ask is None:
         raise InputError(
             "a question without a curator is asked",
             why="it was built from a plan alone",
             fix="start from curator.table(name)",
         )
-    return ask(plan, **price)
+    return ask

@@ -61,6 +61,8 @@ class Aggregate:
     level: Fraction | None = None
     sample: bool = True
     weight: Fraction = field(default=Fraction(1), metadata={"written": "where it is not 1"})
+    interval: bool = field(default=True, metadata={"written": "where it is False"})
+    """Whether a quantile may spend a share of its price on an interval in values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +233,13 @@ def weighted(query: Query, weights: Mapping[str, Real]) -> Query:
         replace(a, weight=positive(weights.get(a.name, a.weight), "weight"))
         for a in query.aggregates
     )
+    return replace(query, aggregates=tuple(aggregates))
+
+
+def without_intervals(query: Query) -> Query:
+    """The same question, whose quantiles spend all of their price on themselves."""
+    ranked = AggregateFunction.QUANTILE
+    aggregates = (replace(one, interval=one.measure is not ranked) for one in query.aggregates)
     return replace(query, aggregates=tuple(aggregates))
 
 

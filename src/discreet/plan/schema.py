@@ -264,6 +264,11 @@ class Schema:
             if isinstance(table, Table):
                 self.path(table)
 
+    def _repr_html_(self) -> str:
+        from discreet.plan.schema_text import schema_page  # noqa: PLC0415 - it builds on this
+
+        return schema_page(self)
+
     def path(self, table: Table) -> tuple[tuple[KeyPath, ...], Unit]:
         """The hops from a table to the table that names the person, and how that one does."""
         hops: list[KeyPath] = []

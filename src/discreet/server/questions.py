@@ -3,12 +3,13 @@
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt
 
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release
@@ -77,6 +78,10 @@ class QuestionBody(BaseModel):
         None, description="A version of the dataset; the newest where none is named."
     )
 
+    intervals: StrictBool = Field(
+        default=True, description="False: quantiles spend nothing on intervals of their own."
+    )
+
     def read(self, schema: Schema) -> str | Query:
         """The SQL, or the plan against what may be asked about."""
         if (self.sql is None) is (self.plan is None):
@@ -127,6 +132,7 @@ class ReleaseReply(BaseModel):
     confidence: float
     how: dict[str, str]
     price: PriceReply
+    budget_share: float | None = Field(description="The share of the cap that was charged for it.")
     protects: str | None
     neighbours: str
     notes: list[str]
@@ -144,6 +150,7 @@ class OrderReply(BaseModel):
     charged: bool = Field(description="Whether it was bought now; false where it was found.")
     release: dict[str, Any]
     price: PriceReply
+    budget_share: float | None = Field(description="The share of the cap that was charged for it.")
     neighbours: str
     statement: str
 
@@ -234,12 +241,19 @@ def pending(sequence: int) -> JSONResponse:
 
 
 def tell(
-    release: BaseRelease, filed: ChargedOrder, caller: Caller, accept: str | None, *, charged: bool
+    release: BaseRelease,
+    filed: ChargedOrder,
+    caller: Caller,
+    accept: str | None,
+    *,
+    charged: bool,
+    share: float | None,
 ) -> Response:
-    """A release in the form that was asked for: its bytes, or JSON."""
+    """A release in the form that was asked for: its bytes, or JSON; `share` is of the budget."""
     media = release.media_type
     if media in (accept or ""):
         headers = {"Discreet-Charge": str(filed.sequence)}
+        headers |= {} if share is None else {wire.SHARE: f"{share:.6g}"}
         if filed.size > LARGE:
             return send_file(lambda file: file.write(release.to_bytes()), media, headers)
         return Response(release.to_bytes(), media_type=media, headers=headers)
@@ -247,7 +261,9 @@ def tell(
     facts = {name: about[name] for name in ("id", "time", "analyst", "dataset")}
     facts["charged"] = charged
     if not isinstance(release, Release):
-        return JSONResponse({**facts, "kind": filed.order.kind, **_order_facts(release)})
+        told = {"kind": filed.order.kind, "budget_share": share}
+        return JSONResponse({**facts, **told, **_order_facts(release)})
+    release = replace(release, share=share)
     facts["sql"] = about["sql"]
     if release.table.nbytes > LARGE:
         return send_file(partial(write_json, release, facts), "application/json")

@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.answer.estimate.aggregates import Floats
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics
-from discreet.answer.plan.set_plan import GROUPS, ROWS
+from discreet.answer.plan.set_plan import GROUPS, ROWS, lost_rows
 from discreet.plan.statistics import People, Rows, Statistic, Total
 
 _MOST = 0.9
@@ -30,8 +30,7 @@ def cut_off(part: NoisyStatistics) -> dict[Statistic, Floats]:
 
 def lost_share(part: NoisyStatistics) -> float:
     """The share of all rows that chosen limits cut off at most: so far they move a quantile."""
-    groups = _share(part, GROUPS) if part.finds_groups else 0.0
-    return min(_share(part, ROWS) + groups, 1.0)
+    return lost_rows(part.clipped, found=part.finds_groups)
 
 
 def _lost(statistic: Statistic, part: NoisyStatistics) -> Floats:

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from discreet.answer.estimate.clipping import cut_off
 from discreet.answer.estimate.error_bars import CONFIDENCE
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics
-from discreet.answer.estimate.quantile_intervals import QuantileInterval
-from discreet.answer.plan.expected_error import rank_error
+from discreet.answer.estimate.quantile_intervals import quantile_widths
 from discreet.answer.plan.limits import ClippedShare
 from discreet.answer.plan.measure import StatisticNoise
 from discreet.answer.plan.set_plan import ROWS
@@ -28,8 +27,6 @@ from discreet.answer.present.frames import blanked, streamed
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.plan import canonical
 from discreet.plan.bounding import ContributionBounds, NoiseKind
-from discreet.plan.query import Aggregate
-from discreet.plan.relations import columns_of
 from discreet.plan.statistics import (
     Distinct,
     Grid,
@@ -38,7 +35,6 @@ from discreet.plan.statistics import (
     Rows,
     Statistic,
     Total,
-    statistics_of,
 )
 
 Floats = NDArray[np.float64]
@@ -152,7 +148,9 @@ def part_of(measured: NoisyStatistics) -> MeasuredSet:
     }
     ranked = {
         one.name: NoisyQuantile(
-            measured.quantiles[one.name], _off(one, measured), _widths(one, measured)
+            measured.quantiles[one.name],
+            measured.rank_error(one, 1 - CONFIDENCE),
+            quantile_widths(one, measured),
         )
         for one in measured.query.aggregates
         if one.name in measured.quantiles
@@ -185,19 +183,6 @@ def _scale(measurement: StatisticNoise) -> float:
             return float(noise_kind.scale) / measurement.unit
         case Gaussian() as noise_kind:
             return math.sqrt(noise_kind.variance) / measurement.unit
-
-
-def _widths(aggregate: Aggregate, measured: NoisyStatistics) -> Floats | None:
-    bracket = QuantileInterval.of(aggregate, measured)
-    return None if bracket is None else bracket.half_widths(aggregate)
-
-
-def _off(aggregate: Aggregate, measured: NoisyStatistics) -> float:
-    query = measured.query
-    scope = columns_of(query.relation)
-    (ranks,) = statistics_of(aggregate, scope)
-    sharing = sum(ranks in statistics_of(other, scope) for other in query.aggregates)
-    return rank_error(measured.measurements[ranks], aggregate, sharing, 1 - CONFIDENCE)
 
 
 # --- as text inside a stored release --------------------------------------------------------------

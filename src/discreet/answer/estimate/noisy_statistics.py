@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements
 from discreet.answer.execute.totals import known_keys
+from discreet.answer.plan.expected_error import rank_error
 from discreet.answer.plan.limits import ClippedShare
-from discreet.answer.plan.measure import StatisticNoise
+from discreet.answer.plan.measure import StatisticNoise, sharing
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.plan.bounding import ContributionBounds, has_known_keys
@@ -37,6 +38,8 @@ class NoisyStatistics:
     showing: ThresholdedCount | None = None
     clipped: Mapping[str, ClippedShare] = field(default_factory=dict)
     learnt: tuple[str, ...] = ()
+    widths: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    """Half-widths of the quantiles that bought an interval."""
 
     @property
     def finds_groups(self) -> bool:
@@ -52,7 +55,16 @@ class NoisyStatistics:
             groups=min(count, self.groups - first),
             statistics={of: values[some] for of, values in self.statistics.items()},
             quantiles={name: values[some] for name, values in self.quantiles.items()},
+            widths={name: values[some] for name, values in self.widths.items()},
         )
+
+    def rank_error(self, aggregate: Aggregate, failure: float) -> float:
+        """How many rows a quantile is off at most, but for failures."""
+        scope = columns_of(self.query.relation)
+        (ranks,) = statistics_of(aggregate, scope)
+        among = sum(ranks in statistics_of(other, scope) for other in self.query.aggregates)
+        share = sharing(among, bracketed=aggregate.name in self.widths)
+        return rank_error(self.measurements[ranks], aggregate, share, failure)
 
 
 def interpret(plan: SetPlan, drawn: NoisyMeasurements) -> NoisyStatistics:
@@ -74,6 +86,7 @@ def interpret(plan: SetPlan, drawn: NoisyMeasurements) -> NoisyStatistics:
         selection if isinstance(selection, ThresholdedCount) else None,
         drawn.clipped,
         plan.histograms,
+        {name: _half_widths(query, name, drawn) for name in drawn.brackets},
     )
 
 
@@ -85,7 +98,20 @@ def ranks_of(query: Query, aggregate: Aggregate) -> Ranks | None:
 
 def _middles(query: Query, name: str, cells: NDArray[np.int64]) -> NDArray[np.float64]:
     """The middle of each cell that was chosen for a quantile."""
+    ranks, width = _cells(query, name)
+    return np.asarray(ranks.low + (cells + 0.5) * width, dtype=np.float64)
+
+
+def _half_widths(query: Query, name: str, drawn: NoisyMeasurements) -> NDArray[np.float64]:
+    """How far the ends of an interval are from its quantile, the cells of both counted in."""
+    _, width = _cells(query, name)
+    middle, (low, high) = drawn.cells[name], drawn.brackets[name]
+    away = np.maximum(np.abs(middle - low), np.abs(high - middle))
+    return np.asarray((away + 0.5) * width, dtype=np.float64)
+
+
+def _cells(query: Query, name: str) -> tuple[Ranks, float]:
+    """The values of a quantile on their cells, and how wide these are."""
     (ranks,) = (ranks_of(query, one) for one in query.aggregates if one.name == name)
     assert ranks is not None  # noqa: S101 - narrowing: cells are of quantiles
-    width = (ranks.high - ranks.low) / ranks.cells
-    return np.asarray(ranks.low + (cells + 0.5) * width, dtype=np.float64)
+    return ranks, (ranks.high - ranks.low) / ranks.cells

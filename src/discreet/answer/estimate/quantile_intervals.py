@@ -83,6 +83,14 @@ class QuantileInterval:
         return np.maximum(self.part.statistics[count] - off, 0.0)
 
 
+def quantile_widths(aggregate: Aggregate, part: NoisyStatistics) -> Floats | None:
+    """Half-widths of a quantile in values: bought for it, or by its neighbours; else None."""
+    if aggregate.name in part.widths:
+        return np.asarray(part.widths[aggregate.name])
+    bracket = QuantileInterval.of(aggregate, part)
+    return None if bracket is None else bracket.half_widths(aggregate)
+
+
 def _ranked(aggregate: Aggregate, scope: Mapping[str, Type]) -> Ranks | None:
     first = statistics_of(aggregate, scope)[0]
     return first if isinstance(first, Ranks) else None

@@ -24,9 +24,8 @@ from discreet.answer.estimate.error_bars import (
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics
 from discreet.answer.estimate.nonlinear_error import furthest
 from discreet.answer.estimate.postprocessing import evaluate, outputs_of
-from discreet.answer.estimate.quantile_intervals import QuantileInterval
+from discreet.answer.estimate.quantile_intervals import quantile_widths
 from discreet.answer.estimate.selection_bias import is_picked
-from discreet.answer.plan.expected_error import rank_error
 from discreet.answer.present.number_text import counted
 from discreet.engines.engine import ARROW
 from discreet.plan.expressions import Column
@@ -42,7 +41,7 @@ from discreet.plan.query import (
 )
 from discreet.plan.reads import mentions
 from discreet.plan.relations import Named, columns_of
-from discreet.plan.statistics import Rows, Statistic, behind, statistics_of
+from discreet.plan.statistics import Rows, Statistic, behind
 
 _LARGEST = 2.0**62
 """Counts are whole numbers of 64 bits; noise beyond that is too rare to matter and stays here."""
@@ -156,7 +155,9 @@ class Simulation:
         """The error bar of an aggregate that is shown as it is."""
         if aggregate.measure in RANKED:
             width, how = self._bracketed(aggregate), self._ranked(aggregate)
-            return width, how if width is None else f"by the quantiles beside it; {how}"
+            bought = all(aggregate.name in part.widths for part in self.parts)
+            by = "bought for a share of its price" if bought else "by the quantiles beside it"
+            return width, how if width is None else f"{by}; {how}"
         found = [
             half_width(
                 aggregate,
@@ -174,17 +175,13 @@ class Simulation:
 
     def _bracketed(self, aggregate: Aggregate) -> Floats | None:
         """The error bar of a quantile in values, where its neighbours and a count give one."""
-        brackets = [QuantileInterval.of(aggregate, part) for part in self.parts]
-        known = [bracket.half_widths(aggregate) for bracket in brackets if bracket is not None]
-        return np.concatenate(known) if len(known) == len(brackets) else None
+        found = [quantile_widths(aggregate, part) for part in self.parts]
+        known = [one for one in found if one is not None]
+        return np.concatenate(known) if len(known) == len(found) else None
 
     def _ranked(self, aggregate: Aggregate) -> str:
         """How far a quantile is off, in rows: in values it depends on the data."""
-        scope = columns_of(self.query.relation)
-        (ranks,) = statistics_of(aggregate, scope)
-        sharing = sum(ranks in statistics_of(other, scope) for other in self.query.aggregates)
-        plans = (part.measurements[ranks] for part in self.parts)
-        off = max(rank_error(plan, aggregate, sharing, 1 - CONFIDENCE) for plan in plans)
+        off = max(part.rank_error(aggregate, 1 - CONFIDENCE) for part in self.parts)
         most = counted(math.ceil(off), "row")
         lost = max(lost_share(part) for part in self.parts)
         more = f", and by {100 * lost:.2g} % of all rows for what limits cut off" if lost else ""

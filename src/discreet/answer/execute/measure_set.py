@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,18 +24,30 @@ from discreet.answer.plan.feasible import check_feasible, widest
 from discreet.answer.plan.limits import ClippedShare, GroupNorm, Norm
 from discreet.answer.plan.measure import (
     Measurement,
-    quantile_cells,
+    quantile_draws,
     quantile_guarantee,
     quantile_scale,
 )
 from discreet.answer.plan.planning import public_bounds
-from discreet.answer.plan.set_plan import EXACT, FINDING, GROUPS, ROWS, SetPlan, histogram_of, words
+from discreet.answer.plan.set_plan import (
+    EXACT,
+    FINDING,
+    GROUPS,
+    ROWS,
+    SetPlan,
+    histogram_of,
+    lost_rows,
+    words,
+)
 from discreet.answer.plan.sql_statements import SetStatements
 from discreet.engines.engine import Deadline, Engine, Session
 from discreet.plan.bounding import ContributionBounds, group_count
-from discreet.plan.query import Aggregate, level_of
+from discreet.plan.query import level_of
 from discreet.plan.statistics import Distinct, Ranks, Statistic
 from discreet.privacy import Guarantee
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 def measure_set(
@@ -71,15 +83,17 @@ def measure_set(
         if any(isinstance(one, Ranks | Distinct) for one in statements.compiled.statistics):
             places = pa.array(np.arange(totals.groups, dtype=np.int64))
             session.put("groups", pa.table({"place": places, **totals.keys}))
-        cells, chosen = _cells(statements, measurements, session, totals.groups)
+        lost = lost_rows(bounded.clipped, found=plan.finds_keys)
+        cells, chosen = _cells(statements, measurements, session, totals.groups, lost)
         return NoisyMeasurements(
             contributions,
             {} if selection is None else totals.keys,  # what is public need not be stored
             totals.groups,
             (*totals.numbers, *_distincts(statements, measurements, session, totals.groups)),
-            cells,
+            {name: chosen_cells for (name, side), chosen_cells in cells.items() if not side},
             (*spent, *(_paid(one, chosen) for one in measurements)),
             bounded.clipped,
+            {name: (cells[name, -1], cells[name, 1]) for name in plan.brackets},
         )
 
 
@@ -144,27 +158,30 @@ def _distincts(
 
 
 def _cells(
-    statements: SetStatements, measurements: list[Measurement], session: Session, groups: int
-) -> tuple[dict[str, NDArray[np.int64]], dict[Statistic, Guarantee]]:
-    """The cell of each private quantile of every group, by aggregate; what each gave away."""
-    query = statements.plan.query
-    wanted: dict[Ranks, list[Aggregate]] = {}
-    for aggregate in query.aggregates:
-        if (ranks := ranks_of(query, aggregate)) is not None:
-            wanted.setdefault(ranks, []).append(aggregate)
-    found = {a.name: np.empty(groups, dtype=np.int64) for some in wanted.values() for a in some}
+    statements: SetStatements,
+    measurements: list[Measurement],
+    session: Session,
+    groups: int,
+    lost: float,
+) -> tuple[dict[tuple[str, int], NDArray[np.int64]], dict[Statistic, Guarantee]]:
+    """The cells of every group, by quantile and side of its interval; what each gave away."""
+    plan = statements.plan
+    wanted: dict[Ranks, list[tuple[str, Fraction]]] = {}
+    for aggregate in plan.query.aggregates:
+        if (ranks := ranks_of(plan.query, aggregate)) is not None:
+            wanted.setdefault(ranks, []).append((aggregate.name, level_of(aggregate)))
+    found: dict[tuple[str, int], NDArray[np.int64]] = {}
     plans = {one.strategy.statistics[0]: one for one in measurements}
     spent: dict[Statistic, Guarantee] = {}
-    for statistic, aggregates in wanted.items():
-        one, count = plans[statistic], len(aggregates)
-        scales = [quantile_scale(one, level_of(a), count) for a in aggregates]
-        levels = [level_of(a) for a in aggregates]
-        spent[statistic] = quantile_guarantee(one, list(zip(levels, scales, strict=True)))
+    for statistic, quantiles in wanted.items():
+        draws = quantile_draws(quantiles, plan.brackets, lost)
+        scales = [quantile_scale(plans[statistic], one.level, one.levels) for one in draws]
+        levels = [(one.level, scale) for one, scale in zip(draws, scales, strict=True)]
+        spent[statistic] = quantile_guarantee(plans[statistic], levels)
+        found |= {(one.name, one.side): np.empty(groups, dtype=np.int64) for one in draws}
         for place, ranked in enumerate(_ranked(statements.ranks(statistic), session, groups)):
-            for aggregate, scale in zip(aggregates, scales, strict=True):
-                level = level_of(aggregate)
-                cell = quantile_cells(*ranked, statistic.cells, level, scale)
-                found[aggregate.name][place] = cell
+            for one, scale in zip(draws, scales, strict=True):
+                found[one.name, one.side][place] = one.cell(*ranked, statistic.cells, scale)
     return found, spent
 
 

@@ -49,6 +49,10 @@ class NoisyMeasurements:
     cells: Mapping[str, NDArray[np.int64]]
     spent: tuple[Spent, ...] = ()
     clipped: Mapping[str, ClippedShare] = field(default_factory=dict)
+    brackets: Mapping[str, tuple[NDArray[np.int64], NDArray[np.int64]]] = field(
+        default_factory=dict
+    )
+    """The cells of both ends of the intervals of quantiles, for those that bought one."""
 
 
 def pack(drawn: Sequence[NoisyMeasurements]) -> bytes:
@@ -83,6 +87,8 @@ def _stream(drawn: NoisyMeasurements) -> bytes:
     columns: dict[str, pa.Array] = {name: blanked(key) for name, key in drawn.keys.items()}
     columns |= {f"s{i}": _integers(totals) for i, totals in enumerate(drawn.numbers)}
     columns |= {f"c{i}": pa.array(cells) for i, cells in enumerate(drawn.cells.values())}
+    for i, ends in enumerate(drawn.brackets.values()):
+        columns |= {f"l{i}": pa.array(ends[0]), f"h{i}": pa.array(ends[1])}
     contributions = drawn.contributions
     about = {
         "keys": list(drawn.keys),
@@ -92,6 +98,7 @@ def _stream(drawn: NoisyMeasurements) -> bytes:
         "weighing": [contributions.noise_kind.value, contributions.rows, contributions.groups],
         "spent": [[what, noise, paid.to_dict()] for what, noise, paid in drawn.spent],
         "clipped": {what: astuple(one) for what, one in drawn.clipped.items()},
+        **({"brackets": list(drawn.brackets)} if drawn.brackets else {}),
     }
     return streamed(columns, about)
 
@@ -110,6 +117,10 @@ def _read(stream: memoryview) -> NoisyMeasurements:
             Spent(what, noise, Guarantee.from_dict(paid)) for what, noise, paid in about["spent"]
         ),
         {what: ClippedShare(*one) for what, one in about["clipped"].items()},
+        {
+            name: (_numbers(table.column(f"l{i}")), _numbers(table.column(f"h{i}")))
+            for i, name in enumerate(about.get("brackets", ()))
+        },
     )
 
 

@@ -14,7 +14,7 @@ from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.present.release import Release
 from discreet.errors import InputError
 from discreet.plan.bounding import NoiseKind
-from discreet.plan.query import Aggregate, AggregateFunction, Query
+from discreet.plan.query import Aggregate, AggregateFunction, Query, questions_in
 from discreet.plan.statistics import Grid, Statistic, Total, statistics_in
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import Measure as AccountMeasure
@@ -93,14 +93,9 @@ def price_for(
     """The least price, to three digits, at which every column that is asked for is so accurate.
 
     Noise is meant: what limits and bounds cut off, and sampling error, come on top. With the stated
-    confidence each number by itself is within its target.
+    confidence each number by itself is within its target. Of several answers that are put together,
+    those of every answer are.
     """
-    if query.also:
-        raise InputError(
-            "an accuracy is asked of several answers that are put together",
-            why="each of them has columns and noise of its own",
-            fix="pass epsilon, or ask for each answer with an accuracy of its own",
-        )
     for part in single_sets(query):
         _check_limits(part)
     targets = {aggregate: accuracy.target(aggregate.name) for aggregate in _asked(query, accuracy)}
@@ -183,7 +178,9 @@ def _smallest(release: Release, column: str) -> Fraction:
 
 
 def _asked(query: Query, accuracy: Accuracy) -> list[Aggregate]:
-    known = {aggregate.name: aggregate for aggregate in query.aggregates}
+    known: dict[str, list[Aggregate]] = {}
+    for aggregate in (one for question in questions_in(query) for one in question.aggregates):
+        known.setdefault(aggregate.name, []).append(aggregate)
     names = list(known) if accuracy.columns is None else accuracy.columns
     for name in names:
         if name not in known:
@@ -192,7 +189,7 @@ def _asked(query: Query, accuracy: Accuracy) -> list[Aggregate]:
                 why=f"they are {', '.join(known)}",
                 fix="name one of them",
             )
-    return [known[name] for name in names]
+    return [aggregate for name in names for aggregate in known[name]]
 
 
 def _check_limits(query: Query) -> None:
@@ -214,6 +211,7 @@ def _fits(plan: SetPlan, targets: Mapping[Aggregate, Fraction], accuracy: Accura
     return all(
         certain_half_width(aggregate, plan.query, noises, accuracy) <= target
         for aggregate, target in targets.items()
+        if aggregate in plan.query.aggregates
     )
 
 

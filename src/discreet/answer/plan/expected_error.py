@@ -8,6 +8,7 @@ import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -56,7 +57,7 @@ def expect(
     scope: Mapping[str, Type],
     needs: tuple[Statistic, ...],
     *,
-    sharing: int = 1,
+    sharing: Fraction | int = 1,
     confidence: float = 0.95,
 ) -> ExpectedError:
     """What to expect of one aggregate that needs these statistics.
@@ -100,7 +101,7 @@ def laid_out(
 
 
 def rank_error(
-    measurement: StatisticNoise, aggregate: Aggregate, sharing: int, failure: float
+    measurement: StatisticNoise, aggregate: Aggregate, sharing: Fraction | int, failure: float
 ) -> float:
     """How many rows lie between a released quantile and the true one at most, but for failures.
 

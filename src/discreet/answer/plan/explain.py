@@ -10,13 +10,13 @@ from fractions import Fraction
 
 from discreet.answer.estimate.measured_sets import MeasuredSet as Answered
 from discreet.answer.plan.expected_error import ExpectedError, expect
-from discreet.answer.plan.measure import Measurement, StatisticNoise
+from discreet.answer.plan.measure import BRACKETS, Measurement, StatisticNoise
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.public_facts import PublicFacts, facts_of
 from discreet.answer.plan.set_plan import ROWS, SetPlan, amount_for
 from discreet.answer.plan.sql_statements import SetStatements
 from discreet.answer.plan.thresholded_count import ThresholdedCount
-from discreet.answer.present.explanation_text import render_explanation
+from discreet.answer.present.explanation_text import explanation_page, render_explanation
 from discreet.answer.present.number_text import cost, counted
 from discreet.answer.present.release import Release
 from discreet.plan.bounding import (
@@ -29,6 +29,7 @@ from discreet.plan.bounding import (
     limits_of,
     within_groups,
 )
+from discreet.plan.outside import missing_rows
 from discreet.plan.query import Query
 from discreet.plan.relations import columns_of, tables_of
 from discreet.plan.schema import Limits, Person
@@ -133,6 +134,9 @@ class Explanation:
     def __repr__(self) -> str:
         return render_explanation(self)
 
+    def _repr_html_(self) -> str:
+        return explanation_page(self)
+
 
 def explain(
     query: Query,
@@ -220,7 +224,13 @@ def _clipped(plan: SetPlan) -> float | None:
 
 
 def _offers(plan: SetPlan, dialect: Dialect, price: Price) -> Iterator[str]:
-    """Where limits are stated: a question that tells how many people have more, and its price."""
+    """Questions that tell how many people an answer leaves out or cuts off, and their price."""
+    if plan.finds_keys or missing_rows(plan.query):
+        shown = ", shown=answer" if plan.finds_keys else ""
+        yield (
+            "how many people have rows in no group that is shown is told by"
+            f" outside(question{shown}), {_offer(price, plan.noise_kind)}"
+        )
     tables = tables_of(plan.query.relation)
     if plan.histograms or _clipped(plan) == 0 or len(tables) != 1:
         return
@@ -277,12 +287,35 @@ def _options(plan: SetPlan, all_contributions: list[ContributionBounds]) -> tupl
     for contributions in all_contributions:
         noises = plan.noises(contributions)
         expected = {
-            one.name: expect(one, noises, scope, all_, sharing=len(users[all_[0]]))
+            one.name: expect(
+                one, noises, scope, all_, sharing=plan.sharing(one, len(users[all_[0]]))
+            )
             for one, all_ in needs.items()
         }
-        lines = tuple(_line(plan, one, users[s]) for s, one in noises.items())
+        lines = tuple(
+            line for s, one in noises.items() for line in _split(plan, _line(plan, one, users[s]))
+        )
         options.append(Option(contributions, lines, expected))
     return tuple(options)
+
+
+def _split(plan: SetPlan, line: ExplainedMeasurement) -> list[ExplainedMeasurement]:
+    """Quantiles, and the intervals that a share of their price buys."""
+    paid = [name for name in line.columns if line.what == _RANKS and name in plan.brackets]
+    if not paid:
+        return [line]
+    part = BRACKETS * len(paid) / len(line.columns)
+    ends = replace(
+        line,
+        what="intervals of ranks",
+        columns=tuple(paid),
+        share=line.share * part,
+        cost=line.cost * part,
+    )
+    return [replace(line, share=line.share - ends.share, cost=line.cost - ends.cost), ends]
+
+
+_RANKS = Ranks.__name__.lower()
 
 
 def _line(plan: SetPlan, noise: StatisticNoise, users: list[str]) -> ExplainedMeasurement:

@@ -8,12 +8,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from discreet.answer.estimate.postprocessing import outputs_of
 from discreet.answer.plan.chosen_limits import typical
 from discreet.answer.plan.feasible import InfeasiblePriceError, check_feasible, widest
 from discreet.answer.plan.grouping_sets import single_sets
 from discreet.answer.plan.influence import Influence, best_shares, influences
 from discreet.answer.plan.price import Price
-from discreet.answer.plan.set_plan import GROUPS, LEAST_KEYS, ROWS, SetPlan, amount_for, cost_of
+from discreet.answer.plan.set_plan import (
+    GROUPS,
+    LEAST_KEYS,
+    ROWS,
+    SetPlan,
+    amount_for,
+    cost_of,
+    is_inner,
+)
 from discreet.answer.plan.thresholded_count import shared_count
 from discreet.errors import InputError
 from discreet.mechanisms.unknown_keys import read_delta
@@ -26,9 +35,10 @@ from discreet.plan.bounding import (
     is_stated,
     limits_of,
 )
+from discreet.plan.expressions import Column
 from discreet.plan.query import Query
 from discreet.plan.sensitivity import Strategy, apart, together
-from discreet.plan.statistics import People, Statistic, needed, statistics_in
+from discreet.plan.statistics import People, Ranks, Rows, Statistic, needed, statistics_in
 from discreet.plan.work import MOST_ROWS_EACH, bound_work, check_work
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import Measure
@@ -62,6 +72,7 @@ class _Split:
     hidden: Fraction
     epsilon: Fraction
     delta: Fraction
+    brackets: tuple[str, ...]
 
 
 def plan_sets(
@@ -77,7 +88,8 @@ def plan_sets(
     """
     check_work(bound_work(query, MOST_ROWS_EACH))
     sets = single_sets(query)
-    splits = [_split(one, price.over(len(sets))) for one in sets]
+    shown = shown_quantiles(query)
+    splits = [_split(one, price.over(len(sets)), shown) for one in sets]
     amounts = _possible(splits, noise_kinds, measure)
     plans = {
         noise_kind: _plans(splits, noise_kind, amount, neighbours)
@@ -111,7 +123,27 @@ def histograms_of(query: Query) -> tuple[str, ...]:
 # --- the price ----------------------------------------------------------------------------------
 
 
-def _split(query: Query, price: Price) -> _Split:
+def shown_quantiles(query: Query) -> set[str]:
+    """The quantiles that are shown as they are, and for which an interval may be bought."""
+    if query.then is not None:
+        return set()
+    plain = {o.expression.name for o in outputs_of(query) if isinstance(o.expression, Column)}
+    return {a.name for a in query.aggregates if is_inner(a) and a.interval and a.name in plain}
+
+
+def bracketed(query: Query, shown: set[str], shared: Statistic | None) -> tuple[str, ...]:
+    """Those of a grouping set whose neighbours and a count do not give an interval for nothing."""
+    needs = statistics_in(query)
+    found = []
+    for aggregate, (first, *_) in needs.items():
+        if aggregate.name in shown and isinstance(first, Ranks):
+            count, siblings = Rows(first.where), sum(first in all_ for all_ in needs.values())
+            if siblings == 1 or count == shared or count not in needed(query):
+                found.append(aggregate.name)
+    return tuple(found)
+
+
+def _split(query: Query, price: Price, shown: set[str]) -> _Split:
     find = not has_known_keys(query)
     shared = shared_count(query) if find else None
     if find:
@@ -129,6 +161,7 @@ def _split(query: Query, price: Price) -> _Split:
         price.delta / 2 if shared is not None else Fraction(0),
         price.epsilon - choice - (keys.epsilon if keys else 0),
         price.delta / 2 if find else price.delta,
+        bracketed(query, shown, shared),
     )
 
 
@@ -204,6 +237,7 @@ def _plan(
             split.keys,
             split.shared,
             split.hidden,
+            split.brackets,
         )
         found.append((plan, _expected(plan, on)))
     return min(found, key=lambda one: one[1])

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from discreet.answer.estimate.postprocessing import outputs_of
 from discreet.answer.estimate.selection_bias import REMARK, picks
 from discreet.answer.present.number_text import counted
-from discreet.plan.calendar import moment
 from discreet.plan.kinds import Kind, Range
+from discreet.plan.outside import missing_rows
 from discreet.plan.query import (
     AggregateFunction,
     Query,
@@ -21,6 +21,7 @@ from discreet.plan.relations import JoinPerson, MatchPerson, join_caps, nodes_of
 from discreet.plan.released_tables import sources_of
 from discreet.plan.row_counts import held_counts
 from discreet.plan.schema import EachRow, KeyPath, Person, PersonPeriod, Table
+from discreet.plan.schema_text import range_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,23 +89,12 @@ def _clamped(query: Query) -> list[str]:
     return found
 
 
-def range_words(bounds: Range, kind: Kind) -> str:
-    """A range as people write it.
-
-    Example:
-        >>> range_words(Range(0, 120), Kind.INTEGER), range_words(Range(0, 31), Kind.DATE)
-        ('0 .. 120', '1970-01-01 .. 1970-02-01')
-    """
-    ends = (bounds.low, bounds.high)
-    if kind.is_time:
-        return " .. ".join(str(moment(end, kind)) for end in ends)
-    return " .. ".join(f"{end:.15g}" if isinstance(end, float) else str(end) for end in ends)
-
-
 def left_out(query: Query) -> list[str]:
-    """Which rows of one person do not count, so that the answer is not quite what was asked."""
+    """Which rows do not count, so that the answer is not quite what was asked."""
     parts = questions_in(query)
-    said = (one for part in parts for one in (*_joined(part), *_counted_rows(part)))
+    said = (
+        one for part in parts for one in (*_joined(part), *_counted_rows(part), *missing_rows(part))
+    )
     return list(dict.fromkeys(said))
 
 

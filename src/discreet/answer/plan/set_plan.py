@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from discreet.answer.plan.limits import GroupNorm, Norm, RowNorm
-from discreet.answer.plan.measure import Measurement, StatisticNoise, laplace
+from discreet.answer.plan.limits import ClippedShare, GroupNorm, Norm, RowNorm
+from discreet.answer.plan.measure import Measurement, StatisticNoise, laplace, sharing
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.thresholded_count import ThresholdedCount, shared_count
 from discreet.mechanisms import KeyRule, Laplace, best_key_rule
@@ -21,7 +21,7 @@ from discreet.plan.bounding import (
     group_count,
     has_known_keys,
 )
-from discreet.plan.query import Query
+from discreet.plan.query import Aggregate, AggregateFunction, Query, level_of
 from discreet.plan.sensitivity import Strategy
 from discreet.plan.statistics import Distinct, Ranks, Statistic, needed
 from discreet.privacy import GDP, Approximate, Neighbours, Pure, Ranges
@@ -58,6 +58,8 @@ class SetPlan:
     keys: Price | None = None
     shared: Statistic | None = None
     hidden: Fraction = Fraction(0)
+    brackets: tuple[str, ...] = ()
+    """The quantiles that spend a share of their price on an interval in values."""
     whole: bool = field(init=False)
     """Whether nobody counts for less than one."""
 
@@ -117,6 +119,10 @@ class SetPlan:
         }
         first = {one.statistics[0]: amount for one, amount in amounts.items()}
         return first.get(statistic, Fraction(0)) / sum(amounts.values(), Fraction(0))
+
+    def sharing(self, aggregate: Aggregate, quantiles: int) -> Fraction:
+        """One over the share of one of several quantiles of the same values."""
+        return sharing(quantiles, bracketed=aggregate.name in self.brackets)
 
     # --- the first stage --------------------------------------------------------------------------
 
@@ -187,6 +193,7 @@ class SetPlan:
                 [[names.index(one) for one in strategy.statistics], str(cost)]
                 for strategy, cost in self.costs.items()
             ],
+            **({"brackets": list(self.brackets)} if self.brackets else {}),
         }
 
     @staticmethod
@@ -210,6 +217,7 @@ class SetPlan:
             None if keys is None else Price(Fraction(keys[0]), Fraction(keys[1])),
             None if shared is None else statistics[shared],
             Fraction(stored["count_delta"]),
+            tuple(stored.get("brackets", ())),
         )
         if not read._suits_question:
             raise ValueError(stored)
@@ -228,6 +236,7 @@ class SetPlan:
             and shared
             and ways == (not has_known_keys(self.query))
             and (self.contributions is None) is bool(self.histograms)
+            and set(self.brackets) <= {a.name for a in self.query.aggregates if is_inner(a)}
         )
 
 
@@ -268,6 +277,17 @@ def histogram_of(name: str) -> str:
 
 _NOISES = {NoiseKind.LAPLACE: "laplace", NoiseKind.GAUSSIAN: "gaussian"}
 """How kinds of noise are stored; never changed."""
+
+
+def lost_rows(clipped: Mapping[str, ClippedShare], *, found: bool) -> float:
+    """The share of all rows that chosen limits cut off at most: so far they move a quantile."""
+    counted = (ROWS, GROUPS) if found else (ROWS,)
+    return min(sum(clipped[what].lost for what in counted if what in clipped), 1.0)
+
+
+def is_inner(aggregate: Aggregate) -> bool:
+    """Whether it is a quantile that has values on both sides."""
+    return aggregate.measure is AggregateFunction.QUANTILE and 0 < level_of(aggregate) < 1
 
 
 def words(strategy: Strategy) -> str:

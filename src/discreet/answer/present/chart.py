@@ -14,7 +14,7 @@ from discreet.errors import InputError
 if TYPE_CHECKING:
     from discreet.answer.present.release import Release
 
-_BARS, _POINTS, _WHISKERS, _COLUMNS = 40, 2000, 60, 130
+_ROWS, _WHISKERS, _BARS = 5_000, 60, 250
 _NOISE = "95 % noise interval"
 _ORANGE = "#d97706"
 _COLOURS = ["#3b6ea8", "#2a9d8f", "#8e6bbf", "#c2557a", "#6b7d3c", "#7a6a58", "#4ba3c7", "#94784a"]
@@ -27,19 +27,30 @@ Panel: TypeAlias = tuple[str, str]
 class Layout:
     """What the numbers are drawn over, and what tells lines or bars at one place apart.
 
-    `kind` is Vega-Lite's: nominal makes bars, temporal and quantitative make lines. `step` is the
-    least distance of numbers, where counts over them make a histogram.
+    `kind` is Vega-Lite's: nominal makes bars, temporal makes lines, quantitative a histogram, or
+    lines where several would stand at one place. `order` has the rows as they are drawn: by date or
+    number, else as they were released. `step` is how wide a bar of a histogram is, None for lines.
     """
 
     place: str
     kind: str
     series: tuple[str, ...]
-    rows: int
+    order: tuple[int, ...]
     step: float | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows are drawn."""
+        return len(self.order)
 
     @property
     def is_line(self) -> bool:
         """Whether neighbouring points belong together."""
+        return self.is_upright and self.step is None
+
+    @property
+    def is_upright(self) -> bool:
+        """Whether places go across, and not down."""
         return self.kind != "nominal"
 
 
@@ -78,24 +89,27 @@ def altair() -> Any:
 
 
 def lay_out(release: "Release") -> Layout:
-    """The first key with an order makes lines; else the first key makes bars."""
+    """The first key with an order makes lines or a histogram; else the first key makes bars."""
     keys = [f for f in release.table.schema if is_key(release, f.name)]
     ordered = [f for f in keys if _is_ordered(release, f)]
     first = (ordered or keys or [pa.field("", pa.string())])[0]
     kind = "nominal"
     if ordered:
         kind = "temporal" if pa.types.is_temporal(first.type) else "quantitative"
-    rows = min(release.table.num_rows, _POINTS if ordered else _BARS)
+    order, step = list(range(release.table.num_rows)), None
     series = tuple(f.name for f in keys if f.name != first.name)
-    places = release.table.column(first.name) if kind == "quantitative" and not series else ()
-    return Layout(first.name, kind, series, rows, _step([one.as_py() for one in places]))
+    if ordered:
+        places = release.table.column(first.name).to_pylist()
+        order.sort(key=places.__getitem__)
+        step = _width(places) if kind == "quantitative" and not series else None
+    return Layout(first.name, kind, series, tuple(order[:_ROWS]), step)
 
 
-def _step(places: Sequence[float]) -> float | None:
-    """The least distance of two places, None where columns as wide as it would not fill a chart."""
+def _width(places: Sequence[float]) -> float | None:
+    """The least distance of two places; None where bars as wide as it would be hairs."""
     ordered = sorted(set(places))
-    least = min((high - low for low, high in pairwise(ordered)), default=0)
-    return least if least and ordered[-1] - ordered[0] < _COLUMNS * least else None
+    least = min(high - low for low, high in pairwise(ordered))
+    return least if ordered[-1] - ordered[0] < _BARS * least else None
 
 
 def _is_answer(release: "Release", field: pa.Field) -> bool:
@@ -111,22 +125,24 @@ def _is_ordered(release: "Release", field: pa.Field) -> bool:
 
 def records(release: "Release", layout: Layout, panels: Sequence[Panel]) -> list[dict[str, Any]]:
     """The data of a chart, under names of its own: a dot or a bracket means a path to Vega."""
-    shown = release.table.slice(0, layout.rows)
+    shown = release.table.take(pa.array(layout.order, pa.int64()))
     columns: dict[str, list[Any]] = {
         "place": _places(shown, layout),
         "noise": [_NOISE] * layout.rows,
     }
+    if layout.step:
+        half = layout.step / 2
+        columns["left"] = [place - half for place in columns["place"]]
+        columns["right"] = [place + half for place in columns["place"]]
     if layout.series:
         parts = [_labels(shown.column(name).to_pylist()) for name in layout.series]
         columns["series"] = [" / ".join(one) for one in zip(*parts, strict=True)]
-    if layout.step:
-        half = 0.47 * layout.step
-        columns["left"] = [place - half for place in columns["place"]]
-        columns["right"] = [place + half for place in columns["place"]]
     for number, field in panels:
         columns[field] = shown.column(number).to_pylist()
         if number in release.half_widths:
-            widths = release.half_widths[number].slice(0, layout.rows).to_pylist()
+            widths = (
+                release.half_widths[number].take(pa.array(layout.order, pa.int64())).to_pylist()
+            )
             pairs = list(zip(columns[field], widths, strict=True))
             columns[f"{field}_half"] = widths
             columns[f"{field}_low"] = [_end(value, width, -1) for value, width in pairs]
@@ -169,21 +185,20 @@ def _panel(release: "Release", layout: Layout, panel: Panel, *, first: bool) -> 
     base = alt.Chart().encode(**_where(layout, first=first), **_series(layout))
     base = base.encode(tooltip=_tooltip(release, layout, panel))
     title = axis_title(release, panel[0])
-    layout = _drawn(release, layout, panel[0])
-    layers = [_numbers(base, layout, (title, panel[1]), large=_is_large(release, layout, panel[0]))]
+    if not pa.types.is_integer(release.table.schema.field(panel[0]).type):
+        layout = replace(layout, step=None)  # means begin at no 0: a line, not a histogram
+    layers = [_numbers(base, layout, (title, panel[1]), large=_is_large(release, panel[0]))]
     if panel[0] in release.half_widths:
-        below = layout.is_line and not layout.step
-        layers.insert(0 if below else 1, _interval(base, layout, (title, panel[1])))
+        layers.insert(0 if layout.is_line else 1, _interval(base, layout, (title, panel[1])))
     size: dict[str, Any] = {"width": 560, "height": 200}
-    if not layout.is_line:
-        size = {"width": 260, "height": {"step": 9 if layout.series else 20}}
+    if not layout.is_upright:
+        size = {"width": 260, "height": {"step": _step(layout)}}
     return alt.layer(*layers).properties(**size)
 
 
-def _drawn(release: "Release", layout: Layout, number: str) -> Layout:
-    """Counts over numbers are a histogram; means and the like, which begin at no 0, a line."""
-    counts = pa.types.is_integer(release.table.schema.field(number).type)
-    return layout if counts else replace(layout, step=None)
+def _step(layout: Layout) -> float:
+    """The height of a bar: all are drawn, thinner where they are many."""
+    return max(1, min(9 if layout.series else 20, 12_000 // layout.rows))
 
 
 def axis_title(release: "Release", number: str) -> str:
@@ -193,9 +208,9 @@ def axis_title(release: "Release", number: str) -> str:
     )
 
 
-def _is_large(release: "Release", layout: Layout, number: str) -> bool:
+def _is_large(release: "Release", number: str) -> bool:
     """Whether the numbers need k and M to be short."""
-    values = release.table.column(number).slice(0, layout.rows).to_pylist()
+    values = release.table.column(number).to_pylist()
     return any(value is not None and abs(value) >= 100_000 for value in values)
 
 
@@ -203,12 +218,13 @@ def _where(layout: Layout, *, first: bool) -> dict[str, Any]:
     """The channel of the places: across for lines, down for bars, whose names are read easily."""
     alt = altair()
     title = plain(layout.place) or None
-    if layout.is_line:
+    if layout.is_upright:
         format_ = {"format": "~r"} if layout.kind == "quantitative" else {}
         scale = alt.Scale(padding=8, nice=False, **({"zero": False} if format_ else {}))
         axis = alt.Axis(grid=False, **format_)
         return {"x": alt.X("place", type=layout.kind, title=title, axis=axis, scale=scale)}
-    axis = alt.Axis(labelLimit=220, ticks=False, domain=False) if first else None
+    many = {"labelOverlap": "greedy"} if _step(layout) < 9 else {}
+    axis = alt.Axis(labelLimit=220, ticks=False, domain=False, **many) if first else None
     found = {"y": alt.Y("place", type="nominal", sort=None, title=title, axis=axis)}
     if layout.series:
         found["yOffset"] = alt.YOffset("series", type="nominal", sort=None)
@@ -231,14 +247,14 @@ def _numbers(base: Any, layout: Layout, panel: Panel, *, large: bool) -> Any:
     alt = altair()
     title, field = panel
     axis = alt.Axis(tickCount=5, gridOpacity=0.6, **({"format": "~s"} if large else {}))
-    if layout.step:
-        up = alt.Y(field, type="quantitative", title=title, axis=axis, stack=None)
-        sides = {"x": alt.X("left", type="quantitative"), "x2": "right"}
-        return base.mark_bar(opacity=0.6).encode(**sides, y=up, y2=alt.datum(0))
     if layout.is_line:
         scale = alt.Scale(zero=False)
         up = alt.Y(field, type="quantitative", title=title, axis=axis, scale=scale)
         return base.mark_line(strokeWidth=2, point=layout.rows <= _WHISKERS).encode(y=up)
+    if layout.is_upright:
+        up = alt.Y(field, type="quantitative", title=title, axis=axis, stack=None)
+        sides = {"x": alt.X("left", type="quantitative", bin="binned"), "x2": "right"}
+        return base.mark_bar(opacity=0.6, binSpacing=1).encode(y=up, **sides)
     along = alt.X(field, type="quantitative", title=title, axis=axis, stack=None)
     return base.mark_bar(cornerRadiusEnd=2, opacity=0.6).encode(x=along)
 
@@ -251,16 +267,15 @@ def _interval(base: Any, layout: Layout, panel: Panel) -> Any:
         {"shorthand": f"{field}_low", "type": "quantitative", "title": title},
         f"{field}_high",
     )
-    if not layout.is_line:
+    if not layout.is_upright:
         whisker = base.encode(stroke=_noise(alt.Stroke)).mark_rule(strokeWidth=2)
         return whisker.encode(x=alt.X(**low), x2=high)
     if layout.series:
         marks = base.mark_area(opacity=0.22)
-    elif layout.rows > _WHISKERS and not layout.step:
+    elif layout.rows > _WHISKERS:
         marks = base.encode(fill=_noise(alt.Fill)).mark_area(opacity=0.35)
     else:
-        wide = 1 if layout.rows > _WHISKERS else 2
-        marks = base.encode(stroke=_noise(alt.Stroke)).mark_rule(strokeWidth=wide)
+        marks = base.encode(stroke=_noise(alt.Stroke)).mark_rule(strokeWidth=2)
     return marks.encode(y=alt.Y(**low), y2=high)
 
 
@@ -295,7 +310,7 @@ def _together(charts: list[Any], layout: Layout) -> Any:
     alt = altair()
     if len(charts) == 1:
         whole = charts[0]
-    elif layout.is_line:
+    elif layout.is_upright:
         whole = alt.vconcat(*charts, spacing=18).resolve_scale(x="shared")
     else:
         whole = alt.hconcat(*charts, spacing=14)

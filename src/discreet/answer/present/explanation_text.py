@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from discreet import html_view
 from discreet.answer.plan.expected_error import GROUP, ExpectedError
 from discreet.answer.present.number_text import columns, cost, counted, half, pad, plain
 from discreet.plan.bounding import NoiseKind
@@ -35,6 +36,27 @@ def render_explanation(explanation: "Explanation") -> str:
         title = ", ".join(plain(key) for key in part.keys) or "all rows"
         lines += ["", f"by {title}" if part.keys else title, *_part(part, facts.unit)]
     return "\n".join([*lines, "", *_sql(explanation)])
+
+
+def explanation_page(explanation: "Explanation") -> str:
+    """Price, what to expect of each column, and all the rest behind a fold."""
+    price, parts = explanation.price, []
+    paid = f"epsilon {cost(price.epsilon)}, delta {cost(price.delta)}"
+    for part in explanation.parts:
+        heads = [_head(one) if len(part.options) > 1 else "noise" for one in part.options]
+        rows = [
+            (plain(name), *(_expected(option.expected[name]) for option in part.options))
+            for name in part.options[0].expected
+        ]
+        by = f"by {', '.join(plain(key) for key in part.keys)}" if part.keys else "of all rows"
+        groups = "groups have to be found" if part.groups is None else counted(part.groups, "group")
+        parts += [html_view.note(f"{by}: {groups}"), html_view.table(["column", *heads], rows)]
+    said = [f"price: {paid}", *([f"takes {explanation.share}"] if explanation.share else [])]
+    return html_view.framed(
+        html_view.note(*said, *explanation.facts.remarks),
+        *parts,
+        html_view.folded("all of it", render_explanation(explanation)),
+    )
 
 
 def _item(name: str, text: str) -> str:
@@ -80,12 +102,8 @@ def _groups(part: "ExplainedSet") -> list[str]:
         ]
     if not part.keys:
         return [_item("groups", "one, of all rows")]
-    return [
-        _item(
-            "groups", f"{part.groups:,}, all public: each is answered, also where nobody is in it"
-        ),
-        _item("", "rows with other keys are left out"),
-    ]
+    how = f"{part.groups:,}, all public: each is answered, also where nobody is in it"
+    return [_item("groups", how)]
 
 
 _UNLESS = "(unless people are too few to be seen for that: then a limit is a guess, and it says so)"

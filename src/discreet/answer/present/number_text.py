@@ -99,3 +99,16 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
 def columns(text: str) -> int:
     """How many columns of a terminal a text takes."""
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def percent(share: float) -> str:
+    """A part of a budget, to two digits.
+
+    Example:
+        >>> percent(0.00236), percent(0.5), percent(1 / 10**6), percent(12)
+        ('0.24 %', '50 %', 'less than 0.01 %', '1,200 %')
+    """
+    if 0 < share < 0.0001:
+        return "less than 0.01 %"
+    digits = 2 if 0 < share < 0.01 else 1 if 0 < share < 0.1 else 0
+    return f"{100 * share:,.{digits}f} %"

@@ -66,8 +66,11 @@ def _tables(query: Query, parts: Sequence[NoisyStatistics]) -> Shown:
 
 
 def _hidden(query: Query, parts: Sequence[NoisyStatistics]) -> list[str]:
-    found = query.then is not None and any(part.finds_groups for part in parts)
-    return ["Numbers over groups are over those that were found, and not the hidden ones"] * found
+    """That groups are withheld, where which groups there are is not public."""
+    if not any(part.finds_groups for part in parts):
+        return []
+    over = ", and numbers over groups are over those that were found" if query.then else ""
+    return [f"Groups of few people are withheld, and nobody is told how many those are{over}"]
 
 
 def _rows(query: Query, parts: Sequence[NoisyStatistics]) -> Shown:

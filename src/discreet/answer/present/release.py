@@ -45,6 +45,8 @@ class Release(BaseRelease):
     notes: tuple[str, ...] = field(default=())
     facts: PublicFacts | None = None
     parts: tuple[MeasuredSet, ...] = ()
+    share: float | None = None
+    """The share of a budget that it took when it was bought; not stored, since budgets change."""
     media_type: ClassVar[str] = "application/vnd.apache.arrow.stream"
 
     def __post_init__(self) -> None:
@@ -94,6 +96,18 @@ class Release(BaseRelease):
 
     def _repr_html_(self) -> str:
         return render_page(self)
+
+    @property
+    def found_keys(self) -> list[tuple[Any, ...]]:
+        """The keys of each group that was measured, also of those that HAVING or LIMIT hides."""
+        if not self.parts:
+            raise InputError(
+                "this answer does not tell its groups apart",
+                why="what was measured for it was not kept",
+                fix="ask a question with fewer groups",
+            )
+        finest = max(self.parts, key=lambda part: len(part.keys))
+        return list(zip(*(column.to_pylist() for column in finest.keys.values()), strict=True))
 
     def json_facts(self) -> dict[str, Any]:
         """Columns, rows and half-widths as plain JSON."""

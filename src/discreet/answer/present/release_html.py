@@ -7,46 +7,24 @@ import pyarrow as pa
 
 from discreet.answer.present.number_text import half, number, plain
 from discreet.answer.present.release_text import footer, is_key, is_number
+from discreet.html_view import framed, note
 
 if TYPE_CHECKING:
     from discreet.answer.present.release import Release
 
-_ROWS = 20
-
-# Colours are mixed from the page's own text colour, so that they suit its background, also where a
-# notebook is dark and the system is not.
-_STYLE = """\
-.discreet-release{font-size:13px;line-height:1.45;max-width:100%;overflow-x:auto}
-.discreet-release table{border-collapse:collapse;margin:0}
-.discreet-release th,.discreet-release td{padding:3px 14px 3px 4px;text-align:left;border:0;\
-background:none;vertical-align:top}
-.discreet-release thead th{border-bottom:1px solid currentColor;font-weight:600}
-.discreet-release tbody tr+tr td{border-top:1px solid rgba(128,128,128,.25)}
-.discreet-release td.n,.discreet-release th.n{text-align:right;font-variant-numeric:tabular-nums;\
-white-space:nowrap}
-.discreet-release .w{color:#b45309;color:color-mix(in srgb,#d97706 70%,currentColor);\
-padding-left:.35em}
-.discreet-release .null{opacity:.55;font-style:italic}
-.discreet-release .bar{display:block;position:relative;height:4px;min-width:90px;margin:2px 0 1px;\
-background:rgba(128,128,128,.18);border-radius:2px}
-.discreet-release .bar i{position:absolute;top:0;height:4px;min-width:2px;background:#d97706;\
-opacity:.75;border-radius:2px}
-.discreet-release .bar b{position:absolute;top:-2px;height:8px;width:2px;background:currentColor}
-.discreet-release p{margin:.5em 0 0;opacity:.8}"""
+_ROWS = 5_000
+"""Rows that are shown; nobody pays for more to read them."""
 
 
 def render_page(release: "Release") -> str:
-    """The first rows, each number with its half-width and its place among the others."""
+    """All rows, each number with its half-width and its place among the others."""
     shown = release.table.slice(0, _ROWS)
     blocks = [_block(release, name, shown) for name in shown.column_names]
     heads = "".join(head for head, _ in blocks)
     rows = zip(*(cells for _, cells in blocks), strict=True)
     body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
-    notes = "<br>".join(escape(line) for line in footer(release, _ROWS))
-    return (
-        f'<div class="discreet-release"><style>{_STYLE}</style>'
-        f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table><p>{notes}</p></div>"
-    )
+    rows_ = f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    return framed(rows_, note(*footer(release, _ROWS)))
 
 
 def _block(release: "Release", name: str, shown: pa.Table) -> tuple[str, list[str]]:

@@ -49,6 +49,7 @@ def release_facts(release: "Release", rows: slice = slice(None)) -> dict[str, An
         "confidence": 0.95,
         "how": dict(release.how),
         "price": {"epsilon": float(release.price.epsilon), "delta": float(release.price.delta)},
+        "budget_share": release.share,
         "protects": None if facts is None else facts.unit,
         "neighbours": release.guarantee.neighbours.value,
         "notes": list(release.notes),

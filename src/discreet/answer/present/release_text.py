@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from discreet.answer.plan.limits import ALLOWED
-from discreet.answer.present.number_text import columns, cost, half, number, pad, plain
+from discreet.answer.present.number_text import columns, cost, half, number, pad, percent, plain
 
 if TYPE_CHECKING:
     from discreet.answer.present.release import Release
 
-_ROWS = 10
+_ROWS = 200
 _SIGN = "\N{PLUS-MINUS SIGN}"
 
 
 def render_text(release: "Release") -> str:
-    """The first rows, each number with its half-width, and what it cost."""
+    """All rows, as far as people read them, each number with its half-width, and what it cost."""
     shown = release.table.slice(0, _ROWS)
     blocks = [_block(release, name, shown) for name in shown.column_names]
     lines = ["  ".join(cells).rstrip() for cells in zip(*blocks, strict=True)]
@@ -52,6 +52,8 @@ def price_line(release: "Release") -> str:
     price = f"price: epsilon {cost(release.price.epsilon)}"
     if release.price.delta:
         price += f", delta {cost(release.price.delta)}"
+    if release.share is not None:
+        price += f" ({percent(release.share)} of the budget)"
     unit = "one person" if release.facts is None else release.facts.unit
     return f"{price}; protects {unit} ({release.guarantee.neighbours.value})"
 

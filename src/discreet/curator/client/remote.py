@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
 from urllib.parse import quote, urlencode
@@ -29,6 +30,7 @@ from discreet.curator.client.remote_ledger import (
     read_reply,
 )
 from discreet.curator.curator import Curator
+from discreet.curator.data.data_store import the_one
 from discreet.curator.data.intake import take
 from discreet.curator.ledger.accounts import Account, Holder
 from discreet.curator.ledger.ledger import Ledger
@@ -347,9 +349,10 @@ class Remote(Curator, schemes=("http", "https")):
         """The tables of each dataset in sight."""
         return self._facts()[1]
 
-    def budget(self, dataset: str, *, analyst: str | None = None) -> Account:
+    def budget(self, dataset: str | None = None, *, analyst: str | None = None) -> Account:
         """What a dataset, or an analyst within it, may spend, has spent, and has left."""
         known = self.datasets()
+        dataset = the_one("dataset", known) if dataset is None else dataset
         if dataset not in known:
             raise _unknown(dataset, known)
         kind, name = ("dataset", dataset) if analyst is None else ("analyst", analyst)
@@ -407,9 +410,12 @@ class Remote(Curator, schemes=("http", "https")):
             reply = self._link.get(f"/v1/queries/{charge}", {"Accept": wire.BYTES})
             if reply.status_code == 200 and path == "/v1/remeasure":
                 reply = self._link.post(path, body, headers, safe=True)  # to be merged
+        share = reply.headers.get(wire.SHARE)
         try:
-            return kind.release(reply.content)
-        except InputError:
+            release = kind.release(reply.content)
+            told = isinstance(release, Release) and share is not None
+            return replace(release, share=float(share)) if told else release
+        except (InputError, ValueError):
             raise foreign() from None
 
     def _account(self, path: str, said: dict[str, Any]) -> Account:

@@ -31,6 +31,9 @@ from discreet.rationals import Real, rational
 
 T = TypeVar("T")
 
+SHARE: Final = "Discreet-Budget-Share"
+"""The header that tells what share of a budget an answer took."""
+
 BYTES: Final = f"{Release.media_type}, {BaseRelease.media_type}"
 """What to accept for a release of any kind as its `to_bytes` writes it."""
 
@@ -82,6 +85,7 @@ def write_terms(terms: Terms) -> dict[str, Any]:
         "accuracy": accuracy,
         "weights": _write_weights(terms.weights or {}),
         "as_of": terms.as_of,
+        "intervals": None if terms.intervals else False,
     }
     return {name: fact for name, fact in facts.items() if fact is not None}
 
@@ -94,6 +98,7 @@ def read_terms(facts: Mapping[str, Any]) -> Terms:
         _perhaps(facts.get("accuracy"), _read_accuracy),
         _perhaps(facts.get("weights"), _read_weights),
         facts.get("as_of"),
+        facts.get("intervals", True),
     )
 
 

@@ -619,6 +619,17 @@ def _unit_kind(unit: Unit) -> str:
     return "row" if isinstance(unit, EachRow) else "person"
 
 
+def the_one(what: str, known: Collection[str]) -> str:
+    """The only name there is; InputError where there are several, or none."""
+    if len(known) == 1:
+        return next(iter(known))
+    raise InputError(
+        f"no {what} is named",
+        why=f"there are several: {', '.join(known)}" if known else "there is none yet",
+        fix="name one of them" if known else "add one first",
+    )
+
+
 def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
     """The error for a name that nobody has given."""
     return InputError(

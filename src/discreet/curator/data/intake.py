@@ -43,7 +43,7 @@ def take(
     kinds: Mapping[str, Kind],
     source_table: str,
 ) -> Incoming:
-    """Look at a source: a file, a data frame, an Arrow table, or the address of a server.
+    """Look at a source: a file, a data frame, columns as a dict, or the address of a server.
 
     `source_table` is the table to read where there are several. Columns of kinds that
     questions do not know (lists, blobs) are left out.
@@ -56,7 +56,20 @@ def take(
             return _file(Path(source).resolve(), stated, kinds, source_table)
     if source is None:
         raise InputError("no data", why="the source is None", fix="pass a file or a data frame")
-    return Incoming(_known(source) | dict(kinds), rows=source)
+    rows = _columns(source) if isinstance(source, Mapping) else source
+    return Incoming(_known(rows) | dict(kinds), rows=rows)
+
+
+def _columns(source: Mapping[str, Any]) -> pa.Table:
+    """Lists of values by column as a table."""
+    try:
+        return pa.table(dict(source))
+    except (pa.ArrowException, TypeError, ValueError):
+        raise InputError(
+            "a dict that is no table",
+            why="its values are lists of one length and one kind each, under the columns' names",
+            fix='pass {"id": [1, 2], "age": [30, 40]}, a data frame or a file',
+        ) from None
 
 
 def _file(

@@ -9,15 +9,17 @@ Groups and links only grow, because what was learnt is not unlearnt.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from discreet.answer.present.number_text import percent
 from discreet.curator.canonical_json import canonical, digest, named
 from discreet.curator.ledger.amounts import cap_units, read_units, write_units
 from discreet.errors import BudgetError, InputError, InvariantBroken
+from discreet.html_view import framed, note, share_bar
 from discreet.privacy.budgets.charges import (
     EPSILON,
     MU_SQUARED,
@@ -231,6 +233,9 @@ class Account:
             f"the largest epsilon that still fits is {self.largest_epsilon:.3g}"
         )
 
+    def _repr_html_(self) -> str:
+        return framed(note(self), share_bar(self.share(self.total)) if self.cap else "")
+
     def counts_like(self, other: "Account | Charge") -> bool:
         """Whether amounts of both may be added."""
         return self.measure == other.measure and self.neighbours is other.neighbours
@@ -295,17 +300,13 @@ class Account:
         )
 
 
-def percent(share: float) -> str:
-    """A part of a budget, to two digits.
-
-    Example:
-        >>> percent(0.00236), percent(0.5), percent(1 / 10**6), percent(12)
-        ('0.24 %', '50 %', 'less than 0.01 %', '1,200 %')
-    """
-    if 0 < share < 0.0001:
-        return "less than 0.01 %"
-    digits = 2 if 0 < share < 0.01 else 1 if 0 < share < 0.1 else 0
-    return f"{100 * share:,.{digits}f} %"
+def budget_share(touched: Iterable[Account], prices: Iterable[Charge]) -> float | None:
+    """What an order takes of the budget that it takes most of; None where none has a cap."""
+    costs = list(prices)
+    found = [
+        one.share(cost) for one in touched if one.cap for cost in costs if one.counts_like(cost)
+    ]
+    return max(found, default=None)
 
 
 @lru_cache(maxsize=4096)

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
-from discreet.answer.plan.public_facts import range_words
 from discreet.curator.ledger import accounts
 from discreet.curator.reports.deployment_fields import SECTORS
 from discreet.curator.reports.stated_cap import promised
 from discreet.errors import InputError
 from discreet.plan.kinds import Type
 from discreet.plan.schema import EachRow, KeyPath, Limits, Person, PersonPeriod, Table
+from discreet.plan.schema_text import range_words
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import EPSILON
 

@@ -70,7 +70,8 @@ def account_facts(account: Account) -> dict[str, Any]:
         "after_spent": _chances(account.each or account.total),
         "after_cap": None if cap is None else _chances(cap),
     }
-    return {**write_account(account), **_said(account), "odds": told}
+    share = None if account.cap is None else account.share(account.total)
+    return {**write_account(account), **_said(account), "share_spent": share, "odds": told}
 
 
 def _said(account: Account) -> dict[str, float | None]:
@@ -134,6 +135,7 @@ def charge_facts(account: Account, cost: Charge) -> dict[str, Any]:
         "cost_delta": float(cost.delta),
         "cap": None if cap is None else float(cap.amount),
         "left": None if left is None else float(left.amount),
+        "share": None if cap is None else account.share(cost),
     }
 
 

@@ -134,6 +134,11 @@ class Charge:
         fill(self, amount=cost, delta=slip, units=units(cost), delta_units=units(slip))
         fill(self, measure=measure, neighbours=neighbours, stated=stated)
 
+    def __repr__(self) -> str:
+        slip = f", delta {float(self.delta):.4g}" if self.delta else ""
+        amount = f"{float(self.amount):.6g} {self.measure.name}"
+        return f"Charge({amount}{slip}, {self.neighbours.value})"
+
     def to_dict(self) -> dict[str, str]:
         """Plain strings; `from_dict` reads them back."""
         order = {} if self.measure.order is None else {"order": str(self.measure.order)}

@@ -124,7 +124,7 @@ def look(charge: Charge, request: Request, caller: Asker, accept: Accept = None)
         release = window.resume(charge, pace=release_schedule_of(request, caller))
         if release is None:
             return pending(charge)
-        return tell(release, filed, caller, accept, charged=False)
+        return tell(release, filed, caller, accept, charged=False, share=window.share(filed))
 
 
 @router.post("/remeasure", responses=TELLS, response_class=Response)
@@ -202,4 +202,5 @@ def _told(
     filed = None if release is None else window.find(receipt.sequence)
     if release is None or filed is None:  # and the ledger, which may be stuck, is not asked
         return pending(receipt.sequence)
-    return tell(release, filed, caller, accept, charged=receipt.state is State.CHARGED)
+    new, share = receipt.state is State.CHARGED, window.share(filed)
+    return tell(release, filed, caller, accept, charged=new, share=share)

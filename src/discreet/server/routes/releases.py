@@ -112,7 +112,7 @@ def again(
         if chosen in _WRITERS:
             return _WRITERS[chosen](_as_rows(release), filed)
         accepted = as_table(release).media_type if chosen == "arrow" else None
-        return tell(release, filed, caller, accepted, charged=False)
+        return tell(release, filed, caller, accepted, charged=False, share=window.share(filed))
 
 
 def _accepted(accept: str) -> Format:

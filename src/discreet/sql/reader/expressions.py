@@ -21,6 +21,7 @@ from discreet.plan.expressions import (
     Literal,
 )
 from discreet.plan.kinds import Kind, Type
+from discreet.plan.listed_literals import unlisted
 from discreet.plan.typing import infer, parts_of
 from discreet.sql.reader.comparisons import COMPARISONS, NULL_COMPARED
 from discreet.sql.reader.functions import FUNCTIONS, KNOWN_FUNCTIONS
@@ -80,10 +81,15 @@ class ExpressionReader:
         """The type of an expression; wrong kinds are refused where they stand."""
         self.syntax.look_at(expression.size, node)
         try:
-            return infer(expression, self.types)
+            found = infer(expression, self.types)
         except InputError as error:
             deepest, reason = self._fault(expression, error)
             raise self.syntax.blame(self.syntax.origin(deepest) or node, reason) from None
+        if (wrong := unlisted(expression, self.types)) is not None:
+            part, said = wrong
+            what = Refusal("unlisted_key", said.what, said.why, said.fix)
+            raise self.syntax.refuse(self.syntax.origin(part) or node, what)
+        return found
 
     def call(self, node: Node, function: Function, *arguments: Expression) -> Expression:
         """A call that came from a node."""

@@ -79,7 +79,7 @@ def test_a_number_from_a_quantile_has_no_interval_and_says_so(engine):
 
 def test_hidden_groups_are_mentioned_where_groups_are_counted(engine):
     release = ask("SELECT COUNT(*) AS k FROM (SELECT street FROM visits GROUP BY street) t", engine)
-    assert any("hidden" in note for note in release.notes)
+    assert any("withheld" in note for note in release.notes)
     assert not release.half_widths
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from discreet.answer.plan.measure import (
     Measurement,
+    QuantileDraw,
     laplace_quantile,
-    quantile_cells,
     quantile_guarantee,
     quantile_scale,
 )
@@ -282,8 +282,9 @@ def test_the_cell_of_a_quantile_is_near_it_and_people_of_no_weight_do_not_count(
     cells = np.array([2, 5, 7], dtype=np.int64)
     weights = np.array([10, 10, 0], dtype=np.int64) * FULL
     cold = Fraction(1, 10**6)
-    assert quantile_cells(cells, weights, 8, Fraction(1, 100), cold) == 2
-    assert quantile_cells(cells, weights, 8, Fraction(99, 100), cold) == 5
+    low, high, median = (QuantileDraw("m", 0, Fraction(p, 100), Fraction(1)) for p in (1, 99, 50))
+    assert low.cell(cells, weights, 8, cold) == 2
+    assert high.cell(cells, weights, 8, cold) == 5
     nobody = np.zeros(3, dtype=np.int64)
-    drawn = {quantile_cells(cells, nobody, 8, Fraction(1, 2), Fraction(1)) for _ in range(300)}
+    drawn = {median.cell(cells, nobody, 8, Fraction(1)) for _ in range(300)}
     assert drawn == set(range(8))

@@ -1,0 +1,111 @@
+"""Fifteen tasks of a first course on differential privacy, with `import discreet as dp` alone."""
+
+import math
+
+import pytest
+
+import discreet as dp
+
+
+def test_1_randomized_response_estimates_a_share():
+    survey = dp.RandomizedResponse.two_coins()
+    answers = survey.release([1] * 30_000 + [0] * 70_000)
+    assert abs(survey.estimate(answers) - 0.3) < 0.03
+    assert math.isclose(survey.guarantee.epsilon(0).upper, math.log(3))
+
+
+def test_2_a_count_with_laplace_noise_and_its_error():
+    count = dp.Laplace(epsilon=0.5, sensitivity=1)
+    assert abs(count.release(1000) - 1000) < 100
+    assert count.error(0.95) == 6.0
+
+
+def test_3_gaussian_noise_for_an_epsilon_and_a_delta():
+    noise = dp.Gaussian(epsilon=1, delta=1e-6, sensitivity=1)
+    assert noise.guarantee.epsilon(1e-6).upper <= 1
+    assert dp.Gaussian(scale=3, sensitivity=1).variance == 9
+
+
+def test_4_the_exponential_mechanism_chooses_the_best_lunch():
+    lunch = dp.ExponentialMechanism(["falafel", "pasta", "sushi"], epsilon=1)
+    assert lunch.release([20, 900, 40]) == "pasta"
+
+
+def test_5_a_histogram_costs_no_more_than_a_count():
+    one, many = (dp.Histogram(bins=bins, epsilon=0.5) for bins in (1, 1000))
+    assert many.noise.scale == one.noise.scale
+
+
+def test_6_top_k_and_a_noisy_maximum():
+    assert dp.TopK(2, ["a", "b", "c"], epsilon=1).release([0, 9000, 90_000]) == ["c", "b"]
+    assert dp.PermuteAndFlip(["red", "green"], epsilon=1).release([0, 5000]) == "green"
+
+
+def test_7_a_private_median_by_ranks_and_by_smooth_sensitivity():
+    assert dp.Quantile(0.5, 0, 128, epsilon=1).release([40] * 5000) == 40
+    smooth = dp.SmoothMedian(0, 128, epsilon=1, delta=1e-6)
+    assert abs(smooth.release([30] * 3000 + [40] * 3000 + [50] * 3000) - 40) < 10
+
+
+def test_8_three_composition_theorems_take_one_argument_and_improve():
+    hundred = [(dp.Pure(0.1), 100)]
+    ways = (dp.basic_epsilon, dp.advanced_epsilon, dp.optimal_epsilon)
+    basic, advanced, optimal = (way(hundred, 1e-6).upper for way in ways)
+    assert basic > advanced > optimal
+
+
+def test_9_concentrated_privacy_converts_and_composes():
+    assert 1.9 < dp.ZCDP(0.1).epsilon(1e-6).upper < 2.6
+    mixed = dp.compose(
+        [(dp.Laplace(epsilon=0.1, sensitivity=1).guarantee, 50), (dp.ZCDP(0.01), 10)]
+    )
+    assert mixed.epsilon(1e-6).upper < 5
+
+
+def test_10_a_sample_is_more_private():
+    step = dp.Subsampled(dp.Gaussian(rho=0.5, sensitivity=1).guarantee, 0.01)
+    assert dp.compose([(step, 1000)]).epsilon(1e-6).upper < 3
+
+
+def test_11_groups_and_shuffled_reports():
+    assert dp.Pure(0.5).group(4).epsilon(0).upper == 2
+    assert dp.Shuffled(1, 10_000).epsilon(1e-6).upper < 0.06
+
+
+def test_12_a_filter_stops_and_an_odometer_counts():
+    budget = dp.Filter.within(1, 1e-6)
+    assert budget.fits(dp.ZCDP(0.001))
+    assert not budget.fits(dp.ZCDP(1))
+    spent = dp.Odometer().charge(dp.ZCDP(0.1)).charge(dp.Pure(0.1))
+    assert spent.epsilon(1e-6).upper < 4
+
+
+def test_13_sparse_vector_and_counts_in_a_stream():
+    alarm = dp.SparseVector(threshold=10_000, epsilon=1, hits=1).start()
+    assert [alarm.ask(value) for value in (3, 250_000)] == [False, True]
+    stream = dp.TreeCount(horizon=1000, epsilon=1).start()
+    assert all(abs(stream.release(5) - total) < 200 for total in (5, 10, 15))
+
+
+def test_14_reconstruction_succeeds_without_noise():
+    secret = [1, 0, 1, 1, 0, 0, 1, 0]
+    attack = dp.attacks.LeastSquares(secret)
+    outcome = attack.run(lambda people: sum(secret[i] for i in people.nonzero()[0]), effort=40)
+    assert outcome.success == 1
+
+
+def test_15_a_curator_answers_until_the_budget_is_spent():
+    curator = dp.Curator.in_memory()
+    rows = {"id": list(range(1000)), "age": [20 + i % 50 for i in range(1000)]}
+    curator.add(
+        "visits",
+        rows,
+        unit="id",
+        budget=dp.Budget(epsilon=1, delta=1e-6),
+        columns={"age": dp.Bounds(0, 120)},
+    )
+    with pytest.raises(dp.InputError, match="one length"):
+        curator.add("odd", {"id": [1, 2], "age": [3]}, unit="id", dataset="visits")
+    assert curator.sql("SELECT AVG(age) AS m FROM visits", epsilon=0.5).table.num_rows == 1
+    with pytest.raises(dp.BudgetError, match="of the budget"):
+        curator.sql("SELECT COUNT(*) AS n FROM visits", epsilon=5)
