@@ -149,7 +149,7 @@ function page() {
   function ready() {
     const over = explained && !explained.before && !fits(explained);
     runButton.disabled = running || !explained || over;
-    one("#save").disabled = !editor.text.trim();
+    one("#save").disabled = one("#link").disabled = !editor.text.trim();
     one("#run-note").textContent = !explained
       ? ""
       : over
@@ -307,9 +307,11 @@ function page() {
       title: saved.named(release.id),
       remeasure: () => again(release),
       save: () => name(kept, about(release)),
-      link: () =>
-        copy(address(kept), "Link copied. Whoever may ask sees the question; only you and the owner see this answer."),
-      bringBack: () => replace(release.sql, words),
+      link: () => shareLink(kept),
+      bringBack: () => {
+        replace(release.sql, words);
+        one("#sql").focus();
+      },
     });
   }
 
@@ -328,6 +330,8 @@ function page() {
       if (!ended(fault)) put(answer, h("div", { class: "card" }, faultBox(fault)));
     }
   }
+
+  const shareLink = (asked) => copy(address(asked), "Link copied. It shows the question, and runs nothing.");
 
   /** Keep a question under a name. */
   async function name(kept, title) {
@@ -428,6 +432,7 @@ function page() {
   /* --- beginning -------------------------------------------------------------------------------- */
 
   runButton.addEventListener("click", pay);
+  one("#link").addEventListener("click", () => shareLink({ sql: editor.text, words: price.words }));
   one("#save").addEventListener("click", () => name({ sql: editor.text, words: price.words }, ""));
   document.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !one("dialog[open]") && board.hidden) {
