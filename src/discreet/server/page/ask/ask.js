@@ -98,16 +98,12 @@ function page() {
     asking?.abort();
     const mine = ++turn;
     put(one("#refused"));
-    one("#told-summary").textContent = "";
-    if (!editor.text.trim()) {
+    const missing = editor.text.trim() ? price.missing() : "";
+    if (missing !== null) {
       told.waiting(false);
-      told.empty();
-      return;
-    }
-    const missing = price.missing();
-    if (missing) {
-      told.waiting(false);
-      told.note(missing);
+      one("#told-summary").textContent = "";
+      if (missing) told.note(missing);
+      else told.empty();
       return;
     }
     asking = new AbortController();
@@ -131,6 +127,7 @@ function page() {
   }
 
   function refuse(fault) {
+    one("#told-summary").textContent = "";
     if (fault.kind === "QueryRefused") editor.refuse(fault.start, fault.end);
     put(one("#refused"), faultBox(fault));
     told.note(
@@ -444,7 +441,7 @@ function page() {
   window.addEventListener("online", () => {
     if (editor.text.trim() && !explained) explain();
   });
-  window.addEventListener("hashchange", route);
+  window.addEventListener("hashchange", () => location.hash !== "#main" && route()); // to skip is to stay
 
   async function begin() {
     try {
