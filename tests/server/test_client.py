@@ -108,6 +108,24 @@ def test_an_answer_is_the_same_bytes(alice, local):
     assert repr(answer).startswith("city")
 
 
+def test_shares_builders_intervals_and_people_outside_are_the_same(alice, local):
+    text = fresh()
+    mine, theirs = alice.sql(text, epsilon=0.2), local.sql(text, epsilon=0.2, analyst="alice")
+    assert mine.share == pytest.approx(theirs.share, rel=1e-5)
+    here, there = (
+        one.filter(dp.col("city") == "Haifa").count()
+        for one in (local.table("visits", analyst="alice"), alice.table("visits"))
+    )
+    assert there.explain(epsilon=0.1) == here.explain(epsilon=0.1)
+    assert there.release(epsilon=0.1) == here.release(epsilon=0.1)
+    median = "SELECT MEDIAN(amount) AS m FROM visits"
+    assert "m" in alice.sql(median, epsilon=0.2).half_widths
+    assert "m" not in alice.sql(median, epsilon=0.2, intervals=False).half_widths
+    outside = local.outside(BY_CITY, epsilon=0.2, analyst="alice")
+    assert alice.outside(BY_CITY, epsilon=0.2) == outside
+    assert "visits" in alice._repr_html_()
+
+
 def test_explanations_and_bills_are_the_same(alice, local):
     text = fresh()
     price = {"epsilon": 0.3, "delta": 1e-9}

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from discreet import noise
-from discreet.answer.plan.measure import QuantileDraw
+from discreet.answer.plan.quantile_draws import QuantileDraw
 from discreet.attacks.simulation import SplitMix64
 from discreet.errors import BudgetError
 from discreet.lab import PLAYS, Setting, play, records, releases, samples, subsets, wards

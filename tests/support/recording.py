@@ -15,8 +15,9 @@ import numpy as np
 
 from discreet.answer.execute import measure_set as production
 from discreet.answer.execute.totals import known_keys
-from discreet.answer.plan.measure import Measurement, QuantileDraw
+from discreet.answer.plan.measure import Measurement
 from discreet.answer.plan.price import Price
+from discreet.answer.plan.quantile_draws import QuantileDraw
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.plan.sql_statements import SetStatements
 from discreet.plan.bounding import has_known_keys

@@ -53,7 +53,7 @@ from discreet.curator.pricing import Offer, Terms
 from discreet.curator.query_orders import QueryOrder, UnpricedQuery
 from discreet.curator.question_interface import QuestionInterface
 from discreet.curator.release_schedule import ReleaseSchedule
-from discreet.curator.remeasure import PAID_BEFORE, explain_offer, merge, told_before
+from discreet.curator.remeasure import explain_offer, merge, told_before
 from discreet.curator.roles import AnalystView, Auditor
 from discreet.curator.stored_orders import StoredOrder
 from discreet.curator.streams import Streams
@@ -522,7 +522,7 @@ class Curator(QuestionInterface):
         fresh = as_table(self._answered(offer))
         query = StoredOrder.parse(order.plan).question(self.schema)
         merged = merge(query, fresh, told_before(self._ledger, order))
-        return replace(merged, notes=(*merged.notes, PAID_BEFORE)) if known else merged
+        return replace(merged, paid_before=known)
 
     def _explain(self, question: str | Query, terms: Terms, analyst: str | None) -> Explanation:
         return explain_offer(self._ledger, self._offer(question, terms, analyst))

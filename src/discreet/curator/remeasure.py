@@ -30,10 +30,6 @@ _PAGE: Final = 200
 _MOST: Final = 50
 """Answers that are merged with a new one."""
 
-PAID_BEFORE: Final = (
-    "this price was paid before: nothing was measured again or charged; pass another epsilon"
-)
-
 _APART: Final = "not merged with earlier answers: what was measured for them was not kept"
 
 

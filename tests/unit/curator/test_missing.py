@@ -147,3 +147,42 @@ def test_the_builder_filters_counts_names_and_explains(curator):
         people.agg(dp.quantile("age", 0.1), dp.quantile("age", 0.9))
     with pytest.raises(dp.InputError, match="an aggregate"):
         people.agg("age")
+
+
+def test_answers_tell_their_share_of_the_budget_in_every_form(curator):
+    answer = curator.sql("SELECT COUNT(*) AS n FROM people", epsilon=1)
+    account = curator.budget()
+    assert answer.share == account.share(account.total) > 0
+    assert "of the budget); protects" in repr(answer)
+    assert "of the budget" in answer._repr_html_()
+    assert answer.json_facts()["budget_share"] == answer.share
+    assert dp.Curator.in_memory()._repr_html_().startswith("<div")
+    assert max(len(word) for word in repr((account, account.left, account.total)).split()) < 30
+
+
+def test_a_budget_is_named_where_there_are_several(curator):
+    curator.add("more", pa.table({"id": [1]}), unit="id", budget=dp.Budget(epsilon=1))
+    with pytest.raises(dp.InputError, match="several: people, more"):
+        curator.budget()
+
+
+def test_remeasuring_at_a_price_that_was_paid_says_that_nothing_was_charged(curator):
+    text = "SELECT COUNT(*) AS n FROM people"
+    curator.sql(text, epsilon=1)
+    spent = curator.budget().total
+    assert "paid before" in repr(curator.remeasure(text, epsilon=1))
+    assert curator.budget().total == spent
+    assert "paid before" not in repr(curator.remeasure(text, epsilon=2))
+
+
+def test_an_accuracy_is_asked_of_several_answers_at_once(curator):
+    both = (
+        "SELECT a.n, b.m FROM (SELECT COUNT(*) AS n FROM people WHERE sex = 'Male') AS a,"
+        " (SELECT COUNT(*) AS m FROM people WHERE age > 30) AS b"
+    )
+    told = curator.explain(both, accuracy=dp.Accuracy(20))
+    widths = [one.half_width for part in told.parts for one in part.options[0].expected.values()]
+    assert len(widths) == 2
+    assert all(15 < width <= 20 for width in widths)
+    cheaper = curator.explain(both, accuracy=dp.Accuracy(20, columns="m"))
+    assert cheaper.price.epsilon <= told.price.epsilon

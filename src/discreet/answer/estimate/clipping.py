@@ -9,7 +9,8 @@ import numpy as np
 
 from discreet.answer.estimate.aggregates import Floats
 from discreet.answer.estimate.noisy_statistics import NoisyStatistics
-from discreet.answer.plan.set_plan import GROUPS, ROWS, lost_rows
+from discreet.answer.plan.chosen_limits import lost_rows
+from discreet.answer.plan.set_plan import GROUPS, ROWS
 from discreet.plan.statistics import People, Rows, Statistic, Total
 
 _MOST = 0.9

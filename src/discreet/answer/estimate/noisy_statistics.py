@@ -11,7 +11,8 @@ from discreet.answer.execute.noisy_measurements import NoisyMeasurements
 from discreet.answer.execute.totals import known_keys
 from discreet.answer.plan.expected_error import rank_error
 from discreet.answer.plan.limits import ClippedShare
-from discreet.answer.plan.measure import StatisticNoise, sharing
+from discreet.answer.plan.measure import StatisticNoise
+from discreet.answer.plan.quantile_draws import sharing
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.plan.bounding import ContributionBounds, has_known_keys

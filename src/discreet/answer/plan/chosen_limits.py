@@ -1,12 +1,13 @@
 """The limits that the system chooses where nobody has stated them, and what they cut off."""
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
 from discreet.answer.plan.contribution_histogram import ContributionHistogram
 from discreet.answer.plan.limits import BLIND, ClippedShare, GroupNorm, Norm
-from discreet.answer.plan.set_plan import SetPlan
+from discreet.answer.plan.set_plan import GROUPS, ROWS, SetPlan
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.schema import Limits
 from discreet.plan.statistics import People
@@ -90,3 +91,9 @@ def unit_scale(plan: SetPlan, norm: Norm) -> float:
 def typical(noise_kind: NoiseKind, groups: int) -> ContributionBounds:
     """What a person may weigh, as far as nothing is known: four rows in each of four groups."""
     return ContributionBounds.stated(Limits(min(groups, 4), 4), noise_kind)
+
+
+def lost_rows(clipped: Mapping[str, ClippedShare], *, found: bool) -> float:
+    """The share of all rows that chosen limits cut off at most: so far they move a quantile."""
+    counted = (ROWS, GROUPS) if found else (ROWS,)
+    return min(sum(clipped[what].lost for what in counted if what in clipped), 1.0)

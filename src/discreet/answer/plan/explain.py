@@ -10,9 +10,10 @@ from fractions import Fraction
 
 from discreet.answer.estimate.measured_sets import MeasuredSet as Answered
 from discreet.answer.plan.expected_error import ExpectedError, expect
-from discreet.answer.plan.measure import BRACKETS, Measurement, StatisticNoise
+from discreet.answer.plan.measure import Measurement, StatisticNoise
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.public_facts import PublicFacts, facts_of
+from discreet.answer.plan.quantile_draws import BRACKETS, sharing
 from discreet.answer.plan.set_plan import ROWS, SetPlan, amount_for
 from discreet.answer.plan.sql_statements import SetStatements
 from discreet.answer.plan.thresholded_count import ThresholdedCount
@@ -30,7 +31,7 @@ from discreet.plan.bounding import (
     within_groups,
 )
 from discreet.plan.outside import missing_rows
-from discreet.plan.query import Query
+from discreet.plan.query import Aggregate, Query
 from discreet.plan.relations import columns_of, tables_of
 from discreet.plan.schema import Limits, Person
 from discreet.plan.sensitivity import Strategy
@@ -287,9 +288,7 @@ def _options(plan: SetPlan, all_contributions: list[ContributionBounds]) -> tupl
     for contributions in all_contributions:
         noises = plan.noises(contributions)
         expected = {
-            one.name: expect(
-                one, noises, scope, all_, sharing=plan.sharing(one, len(users[all_[0]]))
-            )
+            one.name: expect(one, noises, scope, all_, sharing=_sharing(plan, one, users[all_[0]]))
             for one, all_ in needs.items()
         }
         lines = tuple(
@@ -297,6 +296,10 @@ def _options(plan: SetPlan, all_contributions: list[ContributionBounds]) -> tupl
         )
         options.append(Option(contributions, lines, expected))
     return tuple(options)
+
+
+def _sharing(plan: SetPlan, aggregate: Aggregate, users: list[str]) -> Fraction:
+    return sharing(len(users), bracketed=aggregate.name in plan.brackets)
 
 
 def _split(plan: SetPlan, line: ExplainedMeasurement) -> list[ExplainedMeasurement]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from discreet.answer.plan.limits import ClippedShare, GroupNorm, Norm, RowNorm
-from discreet.answer.plan.measure import Measurement, StatisticNoise, laplace, sharing
+from discreet.answer.plan.limits import GroupNorm, Norm, RowNorm
+from discreet.answer.plan.measure import Measurement, StatisticNoise, laplace
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.thresholded_count import ThresholdedCount, shared_count
 from discreet.mechanisms import KeyRule, Laplace, best_key_rule
@@ -119,10 +119,6 @@ class SetPlan:
         }
         first = {one.statistics[0]: amount for one, amount in amounts.items()}
         return first.get(statistic, Fraction(0)) / sum(amounts.values(), Fraction(0))
-
-    def sharing(self, aggregate: Aggregate, quantiles: int) -> Fraction:
-        """One over the share of one of several quantiles of the same values."""
-        return sharing(quantiles, bracketed=aggregate.name in self.brackets)
 
     # --- the first stage --------------------------------------------------------------------------
 
@@ -277,12 +273,6 @@ def histogram_of(name: str) -> str:
 
 _NOISES = {NoiseKind.LAPLACE: "laplace", NoiseKind.GAUSSIAN: "gaussian"}
 """How kinds of noise are stored; never changed."""
-
-
-def lost_rows(clipped: Mapping[str, ClippedShare], *, found: bool) -> float:
-    """The share of all rows that chosen limits cut off at most: so far they move a quantile."""
-    counted = (ROWS, GROUPS) if found else (ROWS,)
-    return min(sum(clipped[what].lost for what in counted if what in clipped), 1.0)
 
 
 def is_inner(aggregate: Aggregate) -> bool:

@@ -47,6 +47,8 @@ class Release(BaseRelease):
     parts: tuple[MeasuredSet, ...] = ()
     share: float | None = None
     """The share of a budget that it took when it was bought; not stored, since budgets change."""
+    paid_before: bool = False
+    """Whether it was to be measured again at a price that was paid before; not stored."""
     media_type: ClassVar[str] = "application/vnd.apache.arrow.stream"
 
     def __post_init__(self) -> None:

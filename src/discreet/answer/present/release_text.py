@@ -14,6 +14,11 @@ _ROWS = 200
 _SIGN = "\N{PLUS-MINUS SIGN}"
 
 
+_PAID_BEFORE = (
+    "this price was paid before: nothing was measured again or charged; pass another epsilon"
+)
+
+
 def render_text(release: "Release") -> str:
     """All rows, as far as people read them, each number with its half-width, and what it cost."""
     shown = release.table.slice(0, _ROWS)
@@ -35,6 +40,7 @@ def footer(release: "Release", rows: int) -> list[str]:
         *lines,
         price_line(release),
         *(plain_note(note) for note in dict.fromkeys(release.notes)),
+        *([_PAID_BEFORE] if release.paid_before else []),
     ]
 
 

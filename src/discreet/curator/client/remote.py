@@ -413,10 +413,11 @@ class Remote(Curator, schemes=("http", "https")):
         share = reply.headers.get(wire.SHARE)
         try:
             release = kind.release(reply.content)
-            told = isinstance(release, Release) and share is not None
-            return replace(release, share=float(share)) if told else release
+            if isinstance(release, Release) and share is not None:
+                return replace(release, share=float(share))
         except (InputError, ValueError):
             raise foreign() from None
+        return release
 
     def _account(self, path: str, said: dict[str, Any]) -> Account:
         return read_reply(self._link.post(path, said), wire.read_account)

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from discreet.curator.client import wire
 from discreet.curator.ledger.accounts import Account, Holder
@@ -45,6 +45,7 @@ class AccountReply(BaseModel):
     left: float | None
     cap_epsilon: float | None = None
     cap_delta: float | None = None
+    share_spent: float | None = Field(None, description="The share of the cap that is spent.")
     odds: Odds | None = None
     exact: list[str | int | None]
 

@@ -8,11 +8,11 @@ import pytest
 
 from discreet.answer.plan.measure import (
     Measurement,
-    QuantileDraw,
     laplace_quantile,
     quantile_guarantee,
     quantile_scale,
 )
+from discreet.answer.plan.quantile_draws import QuantileDraw
 from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
 from discreet.plan.expressions import Call, Column, Function
 from discreet.plan.sensitivity import Strategy

@@ -8,12 +8,11 @@ import pytest
 
 import discreet as dp
 from discreet.answer.plan.measure import (
-    BRACKETS,
     Measurement,
-    quantile_draws,
     quantile_guarantee,
     quantile_scale,
 )
+from discreet.answer.plan.quantile_draws import BRACKETS, quantile_draws
 from discreet.mechanisms.quantile import law_of_cells
 from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
 from discreet.plan.expressions import Column
