@@ -1,12 +1,16 @@
 """Asking without SQL, suggestions, saved questions, links and dashboards."""
 
+import datetime as dt
 import re
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+import pyarrow as pa
 import pytest
 from playwright.sync_api import expect
 
 from browser_watch import COUNTS
+from discreet.curator.budget import Budget
+from discreet.plan.schema import Bounds, Keys
 
 BY_AGE = "SELECT age, COUNT(*) AS n FROM visits GROUP BY age"
 
@@ -55,13 +59,69 @@ def test_every_example_has_a_price_and_the_first_load_is_small(visit, curator, s
     expect(page.locator(".chip")).to_have_count(5)
     page.wait_for_load_state("networkidle")
     assert sum(sizes) < 1_000_000, sum(sizes)
+    sql = page.get_by_label("Question in SQL")
     for chip in page.locator(".chip").all():
         chip.click()
-        expect(page.locator("#cost")).to_be_visible()
+        curator.explain(sql.input_value(), epsilon=0.1)
         expect(page.locator("#build-write")).to_be_hidden()  # the builder shows the same question
-        page.get_by_label("Question in SQL").fill("")
-        expect(page.locator("#cost")).to_have_count(0)
+    expect(page.locator("#cost")).to_be_visible()
     assert spent(curator) == 0
+
+
+def test_every_choice_of_the_builder_is_a_question_that_is_answered(visit, curator):
+    """Names that are words of SQL or need quotes, all kinds of columns, values with quotes."""
+    first = dt.datetime.fromisoformat("2020-01-01")
+    curator.add(
+        'odd "1"',
+        pa.table(
+            {
+                "who": range(9),
+                "select": ["a", "b", "it's"] * 3,
+                "Big Cost": [1.5] * 9,
+                "when": [first] * 9,
+                "date": [first.date()] * 9,
+                "small": range(9),
+                "flag": [True, False, None] * 3,
+                "free": ["x"] * 9,
+            }
+        ),
+        unit="who",
+        budget=Budget(epsilon=1),
+        columns={
+            "select": Keys(["a", "b", "it's"]),
+            "Big Cost": Bounds(-1e6, 1e6),
+            "when": Bounds(first, dt.datetime.fromisoformat("2026-01-01")),
+            "date": Bounds(first.date(), dt.date(2020, 3, 1)),
+            "small": Bounds(0, 9),
+        },
+    )
+    page = visit("owner").page
+    written = page.evaluate(_EVERY)
+    for sql in written:
+        curator.explain(sql, epsilon=0.1)
+    assert len(written) > 60
+
+
+_EVERY = """async () => {
+  const { choices, comparing, write } = await import("/static/ask/questions.js");
+  const { tables } = await (await fetch("/v1/schema")).json();
+  const typed = { number: "3", date: "2020-01-05", "datetime-local": "2024-01-05T10:30" };
+  return Object.values(tables).flatMap((table) => {
+    const { measures, groups } = choices(table);
+    const ask = (measures, groups, where = []) => write({ table, measures, groups, where });
+    return [
+      ...measures.map((one) => ask([one], [])),
+      ...groups.map((one) => ask(measures, [one])),
+      ask([measures[0]], groups.slice(0, 2)),
+      ...table.columns.flatMap((column) => {
+        const { signs, values, type } = comparing(column);
+        return Object.keys(signs).flatMap((sign) =>
+          (values ?? [typed[type] ?? "it's"]).map((value) =>
+            ask([measures[0]], [], [{ column: column.name, sign, value: String(value) }])));
+      }),
+    ];
+  });
+}"""
 
 
 def test_names_are_suggested_and_taken_by_keyboard(visit, curator):
@@ -167,7 +227,7 @@ def test_a_link_opens_a_question_and_what_was_answered_and_never_buys(visit, cur
     expect(page.locator("#answer")).to_contain_text("opened again, free")
     expect(page.get_by_label("Price (epsilon)")).to_have_value("0.1")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.get_by_role("button", name="Copy link").click()
+    page.locator("#answer").get_by_role("button", name="Copy link").click()
     link = page.evaluate("navigator.clipboard.readText()")
     assert parse_qs(urlsplit(link).fragment)["sql"] == [COUNTS]
 

@@ -1,7 +1,7 @@
 """Released numbers as one Vega-Lite chart: noise intervals drawn and named as such."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,7 +14,7 @@ from discreet.errors import InputError
 if TYPE_CHECKING:
     from discreet.answer.present.release import Release
 
-_ROWS, _WHISKERS = 5_000, 60
+_ROWS, _WHISKERS, _BARS = 5_000, 60, 250
 _NOISE = "95 % noise interval"
 _ORANGE = "#d97706"
 _COLOURS = ["#3b6ea8", "#2a9d8f", "#8e6bbf", "#c2557a", "#6b7d3c", "#7a6a58", "#4ba3c7", "#94784a"]
@@ -29,14 +29,14 @@ class Layout:
 
     `kind` is Vega-Lite's: nominal makes bars, temporal makes lines, quantitative a histogram, or
     lines where several would stand at one place. `order` has the rows as they are drawn: by date or
-    number, else as they were released. `step` is how wide a bar of a histogram is.
+    number, else as they were released. `step` is how wide a bar of a histogram is, None for lines.
     """
 
     place: str
     kind: str
     series: tuple[str, ...]
     order: tuple[int, ...]
-    step: float = 1.0
+    step: float | None = None
 
     @property
     def rows(self) -> int:
@@ -46,7 +46,7 @@ class Layout:
     @property
     def is_line(self) -> bool:
         """Whether neighbouring points belong together."""
-        return self.kind == "temporal" or (self.kind == "quantitative" and bool(self.series))
+        return self.is_upright and self.step is None
 
     @property
     def is_upright(self) -> bool:
@@ -96,14 +96,20 @@ def lay_out(release: "Release") -> Layout:
     kind = "nominal"
     if ordered:
         kind = "temporal" if pa.types.is_temporal(first.type) else "quantitative"
-    order, step = list(range(release.table.num_rows)), 1.0
+    order, step = list(range(release.table.num_rows)), None
+    series = tuple(f.name for f in keys if f.name != first.name)
     if ordered:
         places = release.table.column(first.name).to_pylist()
         order.sort(key=places.__getitem__)
-    if kind == "quantitative":
-        step = min(b - a for a, b in pairwise(sorted(set(places))))
-    series = tuple(f.name for f in keys if f.name != first.name)
+        step = _width(places) if kind == "quantitative" and not series else None
     return Layout(first.name, kind, series, tuple(order[:_ROWS]), step)
+
+
+def _width(places: Sequence[float]) -> float | None:
+    """The least distance of two places; None where bars as wide as it would be hairs."""
+    ordered = sorted(set(places))
+    least = min(high - low for low, high in pairwise(ordered))
+    return least if ordered[-1] - ordered[0] < _BARS * least else None
 
 
 def _is_answer(release: "Release", field: pa.Field) -> bool:
@@ -124,7 +130,7 @@ def records(release: "Release", layout: Layout, panels: Sequence[Panel]) -> list
         "place": _places(shown, layout),
         "noise": [_NOISE] * layout.rows,
     }
-    if layout.kind == "quantitative":
+    if layout.step:
         half = layout.step / 2
         columns["left"] = [place - half for place in columns["place"]]
         columns["right"] = [place + half for place in columns["place"]]
@@ -179,6 +185,8 @@ def _panel(release: "Release", layout: Layout, panel: Panel, *, first: bool) -> 
     base = alt.Chart().encode(**_where(layout, first=first), **_series(layout))
     base = base.encode(tooltip=_tooltip(release, layout, panel))
     title = axis_title(release, panel[0])
+    if not pa.types.is_integer(release.table.schema.field(panel[0]).type):
+        layout = replace(layout, step=None)  # means begin at no 0: a line, not a histogram
     layers = [_numbers(base, layout, (title, panel[1]), large=_is_large(release, panel[0]))]
     if panel[0] in release.half_widths:
         layers.insert(0 if layout.is_line else 1, _interval(base, layout, (title, panel[1])))
@@ -212,7 +220,7 @@ def _where(layout: Layout, *, first: bool) -> dict[str, Any]:
     title = plain(layout.place) or None
     if layout.is_upright:
         format_ = {"format": "~r"} if layout.kind == "quantitative" else {}
-        scale = alt.Scale(zero=False, nice=False) if format_ else alt.Undefined
+        scale = alt.Scale(padding=8, nice=False, **({"zero": False} if format_ else {}))
         axis = alt.Axis(grid=False, **format_)
         return {"x": alt.X("place", type=layout.kind, title=title, axis=axis, scale=scale)}
     many = {"labelOverlap": "greedy"} if _step(layout) < 9 else {}
@@ -245,8 +253,8 @@ def _numbers(base: Any, layout: Layout, panel: Panel, *, large: bool) -> Any:
         return base.mark_line(strokeWidth=2, point=layout.rows <= _WHISKERS).encode(y=up)
     if layout.is_upright:
         up = alt.Y(field, type="quantitative", title=title, axis=axis, stack=None)
-        sides = {"x": alt.X("left", type="quantitative", title=plain(layout.place)), "x2": "right"}
-        return base.mark_bar(opacity=0.6, binSpacing=0.5).encode(y=up, **sides)
+        sides = {"x": alt.X("left", type="quantitative", bin="binned"), "x2": "right"}
+        return base.mark_bar(opacity=0.6, binSpacing=1).encode(y=up, **sides)
     along = alt.X(field, type="quantitative", title=title, axis=axis, stack=None)
     return base.mark_bar(cornerRadiusEnd=2, opacity=0.6).encode(x=along)
 

@@ -98,16 +98,12 @@ function page() {
     asking?.abort();
     const mine = ++turn;
     put(one("#refused"));
-    one("#told-summary").textContent = "";
-    if (!editor.text.trim()) {
+    const missing = editor.text.trim() ? price.missing() : "";
+    if (missing !== null) {
       told.waiting(false);
-      told.empty();
-      return;
-    }
-    const missing = price.missing();
-    if (missing) {
-      told.waiting(false);
-      told.note(missing);
+      one("#told-summary").textContent = "";
+      if (missing) told.note(missing);
+      else told.empty();
       return;
     }
     asking = new AbortController();
@@ -131,6 +127,7 @@ function page() {
   }
 
   function refuse(fault) {
+    one("#told-summary").textContent = "";
     if (fault.kind === "QueryRefused") editor.refuse(fault.start, fault.end);
     put(one("#refused"), faultBox(fault));
     told.note(
@@ -149,7 +146,7 @@ function page() {
   function ready() {
     const over = explained && !explained.before && !fits(explained);
     runButton.disabled = running || !explained || over;
-    one("#save").disabled = !editor.text.trim();
+    one("#save").disabled = one("#link").disabled = !editor.text.trim();
     one("#run-note").textContent = !explained
       ? ""
       : over
@@ -307,9 +304,11 @@ function page() {
       title: saved.named(release.id),
       remeasure: () => again(release),
       save: () => name(kept, about(release)),
-      link: () =>
-        copy(address(kept), "Link copied. Whoever may ask sees the question; only you and the owner see this answer."),
-      bringBack: () => replace(release.sql, words),
+      link: () => shareLink(kept),
+      bringBack: () => {
+        replace(release.sql, words);
+        one("#sql").focus();
+      },
     });
   }
 
@@ -328,6 +327,8 @@ function page() {
       if (!ended(fault)) put(answer, h("div", { class: "card" }, faultBox(fault)));
     }
   }
+
+  const shareLink = (asked) => copy(address(asked), "Link copied. It shows the question, and runs nothing.");
 
   /** Keep a question under a name. */
   async function name(kept, title) {
@@ -428,6 +429,7 @@ function page() {
   /* --- beginning -------------------------------------------------------------------------------- */
 
   runButton.addEventListener("click", pay);
+  one("#link").addEventListener("click", () => shareLink({ sql: editor.text, words: price.words }));
   one("#save").addEventListener("click", () => name({ sql: editor.text, words: price.words }, ""));
   document.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !one("dialog[open]") && board.hidden) {
@@ -439,7 +441,7 @@ function page() {
   window.addEventListener("online", () => {
     if (editor.text.trim() && !explained) explain();
   });
-  window.addEventListener("hashchange", route);
+  window.addEventListener("hashchange", () => location.hash !== "#main" && route()); // to skip is to stay
 
   async function begin() {
     try {

@@ -1,5 +1,5 @@
 // An answer: its question, chart first, table, what its error bars are about, what can be done with it.
-import { api, copy, faultBox, h, number, put, sentence, when } from "/static/shell.js";
+import { api, copy, faultBox, h, number, percent, put, sentence, when } from "/static/shell.js";
 import { drawChart, saveImage, words } from "/static/ask/chart.js";
 import { drawTable, figures, halves, isNumber } from "/static/ask/table.js";
 
@@ -34,6 +34,8 @@ export function drawResult(element, release, { found, title, bringBack, ...tasks
           { class: "row tags" },
           found && h("span", { class: "tag good" }, "opened again, free"),
           h("span", { class: "tag" }, `epsilon ${number(release.price.epsilon)}`),
+          release.budget_share > 0 &&
+            h("span", { class: "tag" }, `took ${percent(release.budget_share)} of the budget`),
           release.time && h("span", { class: "tag" }, when(release.time)),
         ),
         release.sql &&
@@ -96,7 +98,12 @@ export async function see(element, release, keep) {
     );
     return;
   }
-  const chart = h("div", { class: "chart" }),
+  const chart = h("div", {
+      class: "chart",
+      tabindex: release.rows.length > 25 && 0,
+      role: "region",
+      "aria-label": "Chart",
+    }),
     caption = h("figcaption", { class: "small quiet" });
   put(element, chart, caption);
   try {
