@@ -50,6 +50,8 @@ EXPECTED = {
     ("POST", "/v1/links"): OWNERS,
     ("POST", "/v1/links/{name}/raise"): OWNERS,
     ("POST", "/v1/uploads"): OWNERS,
+    ("POST", "/v1/uploads/{upload}/report"): OWNERS,
+    ("POST", "/v1/datasets/{dataset}/retire"): OWNERS,
     ("POST", "/v1/datasets"): OWNERS,
     ("POST", "/v1/parts"): OWNERS,
     ("GET", "/v1/parts/{dataset}"): ASKERS,

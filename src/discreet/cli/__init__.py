@@ -25,7 +25,7 @@ from discreet.errors import (
 )
 
 _COMMANDS = (
-    *("demo", "init", "add", "append", "describe", "query", "explain", "order", "budget"),
+    *("demo", "init", "add", "append", "retire", "describe", "query", "explain", "order", "budget"),
     *("ledger", "serve", "witness", "synth", "release", "online", "watch", "attack", "audit"),
 )
 
@@ -92,6 +92,7 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except DiscreetError as error:
             text = f"{error}{_place(error, ctx.meta.get('sql'))}"
+            _let_go(error)
             raise _KINDS.get(type(error), CommandError)(text) from error
         except (BrokenPipeError, click.ClickException, click.exceptions.Exit):
             raise
@@ -107,9 +108,17 @@ class LazyGroup(click.Group):
             # Its text may quote data, and a traceback's status, 1, says that a claim was refuted.
             place = traceback.extract_tb(error.__traceback__)[-1]
             text = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
+            _let_go(error)
             raise ServiceCommandError(
                 f"Something went wrong that discreet is not made for: {text}."
             ) from error
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Drop what the frames of an error hold: readers and engines that outlive Python complain."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 _KINDS: dict[type[DiscreetError], type[CommandError]] = {

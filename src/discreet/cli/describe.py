@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _HEAD = ("table", "public", "protects", "column", "kind", "nullable", "range", "keys")
 _REPORTED = (
-    *("name", "kind", "kind_from", "known", "known_from", "values", "nulls", "unreadable"),
+    *("column", "kind", "kind_from", "known", "known_from", "values", "nulls", "unreadable"),
     *("outside", "low", "high", "distinct"),
 )
 _SHOWN = 8
@@ -78,7 +78,14 @@ def _describe_file(file: Path, *, as_yaml: bool, **said: Any) -> None:
         click.echo(write_declarations(found, file.name.partition(".")[0], str(file)), nl=False)
         return
     facts = found.to_dict()
-    show(facts, lambda: plain(repr(found)), rows=facts["columns"], names=_REPORTED)
+    rows = [
+        {**one, "column": one["name"], "known": _json(one["known"])} for one in facts["columns"]
+    ]
+    show(facts, lambda: plain(repr(found)), rows=rows, names=_REPORTED)
+
+
+def _json(known: Any) -> str | None:
+    return None if known is None else json.dumps(known, ensure_ascii=False)
 
 
 def _describe_tables(folder: Path, what: str | None) -> None:

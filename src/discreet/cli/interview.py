@@ -1,146 +1,286 @@
-"""What `discreet init` asks in a terminal; what cannot be read is asked again."""
+"""What `discreet init` shows and asks in a terminal: one table, changed line by line, confirmed."""
 
+import csv
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from discreet.cli.add import KINDS, read_kinds
-from discreet.cli.options import read_budget, read_number
+from discreet.cli.add import KINDS, read_key
+from discreet.cli.options import End, read_budget, read_number
+from discreet.errors import InputError
 
 if TYPE_CHECKING:
-    from discreet.plan.kinds import Kind
+    from discreet.curator.data.load_report import LoadReport
+    from discreet.engines.reading import Reading
+    from discreet.plan.schema import Bounds, Keys
 
-_MANY = 12
-"""Columns beyond which nobody wants to be asked about each."""
-
-
-class _Answer(click.ParamType[Any]):
-    """An answer that may be left empty."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read it; None where it is empty."""
-        return self.read(value.strip()) if isinstance(value, str) and value.strip() else None
-
-    def read(self, text: str) -> Any:
-        """Read what is there."""
-        return text
-
-    def refuse(self, text: str, why: str) -> NoReturn:
-        """Ask again."""
-        raise click.BadParameter(f"{text!r} is {why}.")
-
-
-class _File(_Answer):
-    name = "file"
-
-    def read(self, text: str) -> Path:
-        """A file that is there."""
-        path = Path(text).expanduser()
-        return path if path.is_file() else self.refuse(text, "no file")
+_HELP = """\
+  unit COLUMN                 whom the table is about; `unit each-row` protects single rows
+  COLUMN kind KIND            boolean, integer, real, text, date or timestamp
+  COLUMN bounds LOW HIGH      clip its values: age bounds 0 120
+  COLUMN keys a,b,c           its public values
+  COLUMN nothing              nothing is known of it: bounds can be bought privately later
+  COLUMN required             it is never NULL
+  private                     drop all bounds and keys that are taken from the data (*)
+  epsilon 3 | delta 1e-6      the most that may ever be given away about one person
+  max_rows 4 | max_groups 2   how much of one person counts; `any`: found out privately
+  read NAME VALUE             how texts are read: read decimal , - read header no - read nulls NA
+  a | b                       answer the first question
+  back | show | help | quit   undo the last change; show the table again; this; make nothing
+  Enter                       done
+COLUMN is a name, or its number. * is taken from the data: analysts will see it, so keep it only
+if it is public knowledge."""
+_PERSON = re.compile(
+    r"(patient|person|user|customer|client|member|subject|people|who|id)", re.IGNORECASE
+)
 
 
-class _Count(_Answer):
-    name = "count"
+@dataclass(frozen=True)
+class Draft:
+    """What would be said about a file."""
 
-    def read(self, text: str) -> int:
-        """A whole number from 1 on."""
-        if not (text.isascii() and text.isdigit() and int(text)):
-            self.refuse(text, "no whole number from 1 on")
-        return int(text)
+    source: Path
+    name: str
+    reading: "Reading"
+    source_table: str | None = None
+    unit: str | None = None
+    each_row: bool = False
+    columns: "Mapping[str, Bounds | Keys | None]" = field(default_factory=dict)
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    epsilon: Fraction = Fraction(3)
+    delta: Fraction = Fraction(1, 10**6)
+    max_rows: int | None = None
+    max_groups: int | None = None
 
+    def report(self) -> "LoadReport":
+        """What the file holds, read like this."""
+        from discreet.curator.data.intake import describe  # noqa: PLC0415 - heavy room
 
-class _Ends(_Answer):
-    name = "ends"
-
-    def read(self, text: str) -> tuple[Fraction, Fraction]:
-        """Two numbers, the smaller first."""
-        ends = [end for end in map(read_number, text.split()) if end is not None]
-        if len(text.split()) != 2 or len(ends) != 2 or ends[0] >= ends[1]:
-            self.refuse(text, "not two numbers, the smaller first, as 0 120")
-        return ends[0], ends[1]
-
-
-class _Amount(_Answer):
-    name = "amount"
-
-    def __init__(self, below: Fraction | None, *, least: int) -> None:
-        self._below, self._least = below, least
-
-    def read(self, text: str) -> Fraction:
-        """A number in its range."""
-        found = read_number(text)
-        if found is None or found < 0 or (not found and self._least):
-            self.refuse(text, "no number above 0")
-        if self._below is not None and found >= self._below:
-            self.refuse(text, f"not below {self._below}")
-        return found
+        return describe(
+            self.source,
+            unit=self.unit,
+            columns={name: said for name, said in self.columns.items() if said is not None},
+            kinds=self.kinds,
+            reading=self.reading,
+            source_table=self.source_table,
+        )
 
 
 def interview(
     source: Path | None, name: str | None, budget: Any, said: dict[str, Any]
 ) -> tuple[Path | None, Any, dict[str, Any]]:
-    """Ask what was not said; an empty answer leaves it open."""
-    source = source or _ask("Which file holds the data", _File())
+    """Show what a file is taken for, let its owner change and confirm it; what is then said."""
+    source = source or _ask_file()
     if source is None:
         return None, None, said
-    kinds = _look(source, name, said)
-    if not said["unit"] and not said["key_path"] and not said["period"] and not said["each_row"]:
-        choice = click.Choice(list(kinds))
-        said["unit"] = click.prompt("Which column names the person", type=choice)
-    if said["max_groups"] is None and said["max_rows"] is None:
-        said["max_rows"] = _limit("How many rows of one person may count in a group")
-        said["max_groups"] = _limit("In how many groups may one person count")
-    if not said["bounds"] and not said["keys"] and len(kinds) <= _MANY:
-        asked = {name: kind for name, kind in kinds.items() if name != said["unit"]}
-        said["bounds"], said["keys"] = _ask_columns(asked)
-    return source, budget or _ask_budget(), said
+    draft, said_unit = _begin(source, name, said), bool(said["key_path"] or said["period"])
+    while True:
+        draft, report = _edit(draft, budget, asks_unit=not said_unit)
+        question = "Analysts will see names, kinds, bounds and keys. Are they public knowledge?"
+        if click.confirm(question, default=None):
+            break
+    known = {one.name: one.known for one in report.columns if one.known is not None}
+    known = {n: k for n, k in known.items() if draft.columns.get(n, k) is not None}
+    told = said | {
+        "unit": None if said_unit or draft.each_row else draft.unit,
+        "each_row": draft.each_row,
+        "bounds": (),
+        "keys": (),
+        "columns": known,
+        "kinds": tuple((one.name, one.kind.value) for one in report.columns),
+        "required": draft.required,
+        "max_rows": draft.max_rows,
+        "max_groups": draft.max_groups,
+        "reading": report.reading,
+        "confirm": (),
+    }
+    return source, budget or read_budget(draft.epsilon, draft.delta, None), told
 
 
-def _look(source: Path, name: str | None, said: dict[str, Any]) -> "dict[str, Kind]":
-    """The columns of a file; of which kind they are is asked where the file cannot tell."""
-    from discreet.engines.default import describe  # noqa: PLC0415 - heavy room
-
-    source_table = said["source_table"] or name or source.name.partition(".")[0]
-    if source.suffix.lower() in {".duckdb", ".db"}:
-        return read_kinds(source, {}, source_table)
-    described = describe(source)
-    click.echo(repr(described))
-    if not described.typed and not said["kinds"] and len(described.columns) <= _MANY:
-        said["kinds"] = tuple((one.name, _ask_kind(one.name)) for one in described.columns)
-    return read_kinds(source, dict(said["kinds"]), source_table)
+def _ask_file() -> Path | None:
+    while True:
+        text = click.prompt("Which file holds the data (Enter: none yet)", "", show_default=False)
+        path = Path(text.strip()).expanduser()
+        if not text.strip() or path.is_file() or set("*?[") & set(text):
+            return path if text.strip() else None
+        click.echo(f"Error: {text!r} is no file.")
 
 
-def _ask(question: str, answer: _Answer) -> Any:
-    return click.prompt(question, default="", show_default=False, type=answer)
+def _begin(source: Path, name: str | None, said: dict[str, Any]) -> Draft:
+    from discreet.cli.add import read_columns, read_kinds  # noqa: PLC0415 - together
+
+    table = name or source.name.partition(".")[0]
+    draft = Draft(source, table, said["reading"], said["source_table"], said["unit"])
+    kinds = read_kinds(source, dict(said["kinds"]), said["source_table"], table, said["reading"])
+    likely = [column for column in kinds if _PERSON.search(column)] or list(kinds)
+    column = (said["key_path"] or said["period"] or (None,))[0]
+    return replace(
+        draft,
+        unit=None if said["each_row"] else said["unit"] or column or likely[0],
+        each_row=said["each_row"],
+        columns=read_columns(said["bounds"], said["keys"], kinds),
+        kinds=dict(said["kinds"]),
+        required=tuple(said["required"]),
+        max_rows=said["max_rows"],
+        max_groups=said["max_groups"],
+    )
 
 
-def _ask_kind(name: str) -> str:
-    kind: str = click.prompt(f"What does {name} hold", type=click.Choice(KINDS), default="text")
-    return kind
+def _edit(draft: Draft, budget: Any, *, asks_unit: bool) -> "tuple[Draft, LoadReport]":
+    """Take one change after the other until the owner is done and no question is open."""
+    before: list[Draft] = []
+    report = draft.report()
+    shown = True
+    while True:
+        if shown:
+            _show(draft, report, budget)
+        line = click.prompt("Change (help, Enter: done)", "", show_default=False).strip()
+        shown = line.lower() not in ("help", "?")
+        if not line and not report.questions:
+            return draft, report
+        try:
+            if not line:
+                click.echo(f"First: {report.questions[0].text}")
+            elif not shown:
+                click.echo(_HELP)
+            elif line.lower() == "quit":
+                raise click.Abort
+            elif line.lower() == "back":
+                draft = before.pop() if before else draft
+                report = draft.report()
+            elif line.lower() != "show":
+                changed = _changed(draft, report, line, asks_unit=asks_unit)
+                report = changed.report()
+                before.append(draft)
+                draft = changed
+        except (InputError, ValueError, click.UsageError) as wrong:
+            shown = False
+            text = wrong.format_message() if isinstance(wrong, click.UsageError) else str(wrong)
+            click.echo(f"Error: {text}")
 
 
-def _limit(question: str) -> int | None:
-    found: int | None = _ask(f"{question} (Enter: found out privately)", _Count())
+def _show(draft: Draft, report: "LoadReport", budget: Any) -> None:
+    for i, line in enumerate(repr(_as_said(draft, report)).split("\n")):
+        first = 2 + (not report.typed and bool(report.reading.to_dict()))
+        number = i - first + 1
+        click.echo(f"{number:>3}" + line if 0 < number <= len(report.columns) else f"   {line}")
+    for question in report.questions[:1]:
+        for letter, (label, _) in zip("abc", question.answers, strict=False):
+            click.echo(f"     {letter}: {label}")
+    whom = "each row" if draft.each_row else f"the person that {draft.unit} names"
+    limits = ", ".join(
+        f"{name} {getattr(draft, name) or 'any'}" for name in ("max_rows", "max_groups")
+    )
+    spent = "as said" if budget else f"epsilon {draft.epsilon}, delta {float(draft.delta):g}"
+    click.echo(f"   table {draft.name}: protects {whom}; {spent}; {limits}")
+
+
+def _as_said(draft: Draft, report: "LoadReport") -> "LoadReport":
+    """The report without proposals that the owner has dropped."""
+    gone = {name for name, said in draft.columns.items() if said is None}
+    kept = (
+        replace(one, known=None, known_from=None) if one.name in gone else one
+        for one in report.columns
+    )
+    return replace(report, columns=tuple(kept))
+
+
+def _changed(draft: Draft, report: "LoadReport", line: str, *, asks_unit: bool) -> Draft:
+    """The draft after one line; ValueError where it is not understood."""
+    words = next(csv.reader([line], delimiter=" ", skipinitialspace=True))
+    match words:
+        case [letter] if letter in "abc" and report.questions:
+            answers = report.questions[0].answers
+            if "abc".index(letter) < len(answers):
+                return _read_as(draft, answers["abc".index(letter)][1])
+        case ["private"]:
+            taken = [one.name for one in report.columns if one.known_from == "data"]
+            return replace(draft, columns={**draft.columns, **dict.fromkeys(taken)})
+        case ["unit", "each-row"] if asks_unit:
+            return replace(draft, unit=None, each_row=True)
+        case ["unit", column] if asks_unit:
+            return replace(draft, unit=_column(column, report), each_row=False)
+        case [("epsilon" | "delta") as what, text]:
+            amount: dict[str, Any] = {what: _amount(text, below=1 if what == "delta" else None)}
+            return replace(draft, **amount)
+        case [("max_rows" | "max_groups") as what, text]:
+            limit: dict[str, Any] = {what: None if text == "any" else _count(text)}
+            return replace(draft, **limit)
+        case ["read", name, *values]:
+            return _read_as(draft, {name: _reading_value(name, values)})
+        case [column, ("kind" | "bounds" | "keys" | "nothing" | "required") as what, *rest]:
+            return _about(draft, report, _column(column, report), what, rest)
+    raise ValueError(f"{line!r} is not understood: type help")
+
+
+def _about(draft: Draft, report: "LoadReport", column: str, what: str, rest: list[str]) -> Draft:
+    from discreet.plan.schema import Bounds, Keys  # noqa: PLC0415 - heavy room
+
+    known: Any
+    if what == "required":
+        return replace(draft, required=(*draft.required, column))
+    if what == "kind":
+        if rest[:1] not in [[kind] for kind in KINDS]:
+            raise ValueError(f"a kind is one of {', '.join(KINDS)}")
+        rest_of = {name: said for name, said in draft.columns.items() if name != column}
+        return replace(draft, kinds={**draft.kinds, column: rest[0]}, columns=rest_of)
+    if what == "nothing":
+        known = None
+    elif what == "bounds":
+        if len(rest) != len(("low", "high")):
+            raise ValueError("bounds are two ends, as 0 120")
+        known = Bounds(*(End().convert(text, None, None) for text in rest))
+    else:
+        [values] = csv.reader([" ".join(rest)])
+        known = Keys([read_key(value.strip(), report.kinds[column], column) for value in values])
+    kinds = {column: report.kinds[column].value} | dict(draft.kinds)
+    return replace(draft, columns={**draft.columns, column: known}, kinds=kinds)
+
+
+def _column(text: str, report: "LoadReport") -> str:
+    names = [one.name for one in report.columns]
+    if text in names:
+        return text
+    if text.isdigit() and 0 < int(text) <= len(names):
+        return names[int(text) - 1]
+    raise ValueError(f"there is no column {text}: type its name or its number")
+
+
+def _read_as(draft: Draft, patch: Mapping[str, Any]) -> Draft:
+    from discreet.engines.reading import Reading  # noqa: PLC0415 - heavy room
+
+    said = draft.reading.to_dict() | dict(patch)
+    if "dates" in patch:
+        said["dates"] = {**draft.reading.dates, **patch["dates"]}
+    return replace(draft, reading=Reading.from_dict(said))
+
+
+def _reading_value(name: str, values: list[str]) -> Any:
+    if name in ("header", "day_first"):
+        return bool(values) and values[0].lower() in ("yes", "true", "y")
+    if name in ("names", "nulls", "true", "false"):
+        return [word for value in values for word in value.split(",") if word]
+    if name == "dates":
+        return {values[0]: " ".join(values[1:])} if values else {}
+    return " ".join(values)
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise ValueError(f"{text!r} is no whole number from 1 on")
+    return int(text)
+
+
+def _amount(text: str, *, below: int | None) -> Fraction:
+    found = read_number(text)
+    if found is None or found < 0 or (not found and below is None):
+        raise ValueError(f"{text!r} is no number above 0")
+    if below is not None and found >= below:
+        raise ValueError(f"{text!r} is not below {below}")
     return found
-
-
-def _ask_columns(kinds: "dict[str, Kind]") -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    bounds, keys = [], []
-    for name, kind in kinds.items():
-        if kind.is_number:
-            ends = _ask(f"Bounds of {name}, as 0 120 (Enter: none)", _Ends())
-            bounds += [] if ends is None else [(name, *ends)]
-        elif kind.value == "text":
-            text = _ask(f"Public values of {name}, as a,b (Enter: none)", _Answer())
-            keys += [] if text is None else [(name, text)]
-    return tuple(bounds), tuple(keys)
-
-
-def _ask_budget() -> Any:
-    most = _Amount(None, least=1)
-    epsilon = click.prompt("How much may be given away in all: epsilon", type=most, default="3")
-    small = _Amount(Fraction(1), least=0)
-    delta = click.prompt("and delta, far below 1 / people", type=small, default="1e-6")
-    return read_budget(epsilon, delta, None)

@@ -81,6 +81,15 @@ def _unsaid(table: str) -> LedgerError:
     )
 
 
+def _retired(dataset: str) -> QueryRefused:
+    return QueryRefused(
+        f"{dataset} is retired",
+        why="its owner has ended it: what was answered stays, and nothing new is",
+        fix="read what was answered, or ask about another dataset",
+        code="retired",
+    )
+
+
 def _version_asked(asked: int | None, newest: int, dataset: str) -> int:
     if asked is None or asked <= newest:
         return asked or newest
@@ -146,7 +155,8 @@ class AnswerService:
             check_people(tables, tables.tables[name])
         touched = self._ledger.touched(dataset, analyst)
         number = _version_asked(unpriced.as_of, tables.data_version(dataset), dataset)
-        used = self._data_store.check(names, number)
+        retired = self._ledger.retired(dataset)  # then its files may be gone
+        used = self._data_store.check(names, number, files=not retired)
         if isinstance(unpriced, UnpricedStream) and any(one.address for one in used):
             raise QueryRefused(
                 "a standing question about a table on a server",
@@ -161,7 +171,10 @@ class AnswerService:
         self._check_work(unpriced)
         version, dialect = registry.version(used), self._data_store.dialect(names)
         at = QuoteContext(analyst, dataset, version, touched, self._neighbours, number, dialect)
-        return Offer(unpriced.plan(at), at, unpriced.asked)
+        offer = Offer(unpriced.plan(at), at, unpriced.asked)
+        if retired and self._ledger.find_question(offer.order()) is None:
+            raise _retired(dataset)
+        return offer
 
     def _check_work(self, unpriced: UnpricedOrder[PlannedOrder]) -> None:
         """Refuse an order that could take longer than anybody waits for an answer."""
@@ -370,12 +383,15 @@ class AnswerService:
     def reread(self, receipt: Receipt) -> PlannedOrder:
         """The plan of a charge to go on with."""
         planned = self._planned(receipt)
-        self._check_version(receipt, planned)
+        if not self._ledger.retired(receipt.order.dataset):
+            self._check_version(receipt, planned)
         _check_planned(receipt, planned)
         return planned
 
     def reopen(self, receipt: Receipt) -> tuple[PlannedOrder, "Engine"]:
         """The plan of a charge to go on with, and an engine with the data it was made for."""
+        if self._ledger.retired(receipt.order.dataset):
+            raise _retired(receipt.order.dataset)
         planned = self.reread(receipt)
         return planned, self._open(receipt, planned)
 

@@ -243,6 +243,7 @@ class Curator(QuestionInterface):
                 why="a table either starts a dataset with a budget of its own or shares another's",
                 fix="pass budget=Budget(epsilon=..., delta=...) or dataset='name'",
             )
+        self._check_going(str(dataset or name))
         if dataset is not None:
             self._known(dataset)
         about_table(unit, limits, columns)
@@ -291,6 +292,7 @@ class Curator(QuestionInterface):
             expect(through, dt.date, "through", fix="pass the last complete day: date(2026, 1, 31)")
         self._data_store.settle_pending(self._find_part)
         if (one := self._tables.tables.get(name)) is not None and one.dataset is not None:
+            self._check_going(one.dataset)
             self._data_store.check_parts((one.dataset,), self._ledger.appended)
         said = {} if through is None else {"through": dt.date.isoformat(through)}
 
@@ -302,6 +304,29 @@ class Curator(QuestionInterface):
         return self._data_store.append(
             name, rows, settle, again=again, max_table_rows=max_table_rows, reading=read
         )
+
+    def retire(self, dataset: str, *, reason: str) -> None:
+        """End a dataset for ever: nothing new is asked of it, and its name is never used again.
+
+        Its account stays, and so does everything that was answered. Its files are no longer read
+        and may be removed.
+        """
+        self._known(dataset)
+        if not self._ledger.retired(dataset):
+            facts = {"dataset": dataset, "reason": named(reason, "reason")}
+            self._ledger.record("retired", by=self._by, facts=facts)
+
+    def retired(self) -> list[str]:
+        """The datasets of which nothing new is asked."""
+        return [name for name in self._tables.datasets() if self._ledger.retired(name)]
+
+    def _check_going(self, dataset: str) -> None:
+        if self._ledger.retired(dataset):
+            raise InputError(
+                f"{dataset} is retired",
+                why="what has ended takes no rows and no tables, and lends its name to none",
+                fix="add the data as a new dataset under another name",
+            )
 
     def version(self, dataset: str) -> int:
         """The newest version of a dataset: 1, and one more for each time rows were appended."""
@@ -614,7 +639,7 @@ class Curator(QuestionInterface):
         tables = self._data_store.tables
         self._answer_service.check_said(tables.tables.values())
         self._data_store.check_parts(tables.datasets(), self._ledger.appended)
-        self._data_store.check_content()
+        self._data_store.check_content(self._ledger.retired)
 
     def close(self) -> None:
         """Finish what is being computed and let go of files; what was charged stays."""

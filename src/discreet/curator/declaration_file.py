@@ -148,7 +148,7 @@ def _read(value: Any) -> Any:
 
 def _flow(value: Any) -> str:
     """A value in one line."""
-    text = yaml.safe_dump(
+    text: str = yaml.safe_dump(
         value, default_flow_style=True, sort_keys=False, width=float("inf"), allow_unicode=True
     )
     return text.removesuffix("\n").removesuffix("\n...")

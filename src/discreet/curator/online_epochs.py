@@ -161,7 +161,9 @@ class OnlineEpochs:
         epoch = self._epoch(charge)
         with epoch.lock:
             queries = _read(wheres, self._known(charge, epoch), confidence)
-            held = self._ledger.hold(charge)
+            found = self._ledger.find(charge)
+            ended = found is not None and self._ledger.retired(found.order.dataset)
+            held = not ended and self._ledger.hold(charge)
             state = self._known(charge, epoch)
             if not held:
                 epoch.session = None

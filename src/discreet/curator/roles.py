@@ -132,6 +132,10 @@ class AnalystView:
         """The tables of each dataset."""
         return self.curator.datasets()
 
+    def retired(self) -> list[str]:
+        """The datasets of which nothing new is asked."""
+        return self.curator.retired()
+
     @property
     def neighbours(self) -> "Neighbours":
         """What every guarantee here speaks of."""

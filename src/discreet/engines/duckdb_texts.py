@@ -51,7 +51,7 @@ class StoredColumn:
 def convert(rows: Any, columns: Mapping[str, StoredColumn], reading: Reading) -> pa.Table:
     """The rows as values of the kinds of their columns; NULL where one is none."""
     named = ", ".join(f"t{i} AS {DIALECT.identifier(name)}" for i, name in enumerate(columns))
-    with connected() as connection:
+    with connected(pandas_analyze_sample=0) as connection:
         source = _from(connection, rows)
         return connection.sql(
             f"SELECT {named} FROM ({_read(columns, reading, source)})"
@@ -67,7 +67,7 @@ def measure(
     parts.append("0" if people is None else f"COUNT(DISTINCT t{people})")
     for i, one in enumerate(columns.values()):
         parts += _counts(i, one.type)
-    with connected() as connection:
+    with connected(pandas_analyze_sample=0) as connection:
         source = _from(connection, rows)
         found = connection.execute(
             f"SELECT {', '.join(parts)} FROM ({_read(columns, reading, source)})"
@@ -86,7 +86,7 @@ def frequent(
     if not columns:
         return {}
     parts = ", ".join(f"histogram(t{i})" for i in range(len(columns)))
-    with connected() as connection:
+    with connected(pandas_analyze_sample=0) as connection:
         source = _from(connection, rows)
         found = connection.execute(f"SELECT {parts} FROM ({_read(columns, reading, source)})")
         [row] = found.fetchall()

@@ -125,7 +125,7 @@ class Columns(StrictBody):
 
     columns: dict[Name, ColumnBody] = Field(default={}, max_length=2000)
     kinds: dict[Name, KindName] = Field(default={}, max_length=2000)
-    reading: ReadingBody = ReadingBody()
+    reading: ReadingBody = Field(default_factory=lambda: ReadingBody.model_validate({}))
     source_table: Name | None = None
     confirm: list[Name] = Field(default=[], max_length=2000)
 

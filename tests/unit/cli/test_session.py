@@ -74,12 +74,13 @@ def test_a_terminal_that_knows_no_blocks_gets_no_error(shell, clinic_folder):
 @pytest.mark.usefixtures("shell")  # which puts the file there
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
 def test_init_asks_the_few_questions_that_matter_in_a_terminal(discreet, tmp_path):
-    answers = ["visits.parquet", "person", "4", "2", "Austin,Haifa,Oslo", "", "0 100", "2", "1e-6"]
+    changes = ["max_rows 4", "max_groups 2", "city keys Austin,Haifa,Oslo", "street nothing"]
+    answers = ["visits.parquet", *changes, "amount bounds 0 100", "epsilon 2", "", "y"]
     asked = answered(["init"], answers, tmp_path)
 
     assert asked.returncode == 0, asked.stderr
-    for question in ("names the person", "rows of one person", "given away in all"):
-        assert question in asked.stdout + asked.stderr
+    for words in ("protects the person that person names", "epsilon 2", "public knowledge?"):
+        assert words in asked.stdout + asked.stderr
     shown = discreet("describe", "visits", "--json", folder=tmp_path / "curator.discreet")
     told = json.loads(shown.stdout)["visits"]
     assert told["unit"] == "the person that person names"
@@ -105,17 +106,23 @@ def test_a_reader_that_goes_away_is_no_error(clinic_folder):
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
 def test_what_cannot_be_read_is_asked_again(discreet, tmp_path):
     (tmp_path / "v.csv").write_text("who,age,city\n1,30,Oslo\n2,40,Haifa\n")
-    answers = [
-        *("nowhere.csv", "v.csv"),
-        *("number", "integer", "integer", ""),
-        *("nobody", "who", "many", "0", "4", ""),
-        *("old", "120 0", "0 1 2", "0 120", "Oslo,Haifa"),
-        *("much", "0", "-1", "2", "1", "1e-6"),
+    wrong = ["nowhere", "unit nobody", "age kind number", "max_rows many", "max_rows 0"]
+    wrong += ["age bounds 120 0", "age bounds 0 1 2", "epsilon much", "delta 1", "nonsense"]
+    right = [
+        "unit who",
+        "age bounds 0 120",
+        "3 keys Oslo,Haifa",
+        "max_rows 4",
+        "max_rows 9",
+        "back",
     ]
-    told = answered(["init"], answers, tmp_path)
+    told = answered(
+        ["init"], ["v.txt", "v.csv", *wrong, "help", *right, "", "n", "", "y"], tmp_path
+    )
 
     assert told.returncode == 0, told.stderr
-    assert told.stdout.count("Error: ") + told.stderr.count("Error: ") == 12
+    assert told.stdout.count("Error: ") + told.stderr.count("Error: ") == 11
+    assert "answer the first question" in told.stdout
     shown = discreet("describe", "v", "--json", folder=tmp_path / "curator.discreet")
     facts = json.loads(shown.stdout)["v"]
     assert facts["limits"] == {"max_groups": None, "max_rows": 4}

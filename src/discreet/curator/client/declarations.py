@@ -39,6 +39,9 @@ class Seen(Protocol):
     def datasets(self) -> dict[str, list[str]]:
         """The tables of each dataset."""
 
+    def retired(self) -> list[str]:
+        """The datasets that have ended."""
+
 
 def write_schema(seen: Seen) -> dict[str, Any]:
     """All tables in sight; nothing about where their rows are."""
@@ -47,6 +50,7 @@ def write_schema(seen: Seen) -> dict[str, Any]:
     return {
         "neighbours": seen.neighbours.value,
         "datasets": datasets,
+        "retired": seen.retired(),
         "tables": {
             name: registry.table_facts(table, whose.get(name)) for name, table in tables.items()
         },

@@ -215,6 +215,16 @@ class Remote(Curator, schemes=("http", "https")):
         told = self._link.post("/v1/parts", {**said, **day}, safe=False)
         return int(read_reply(told, lambda facts: facts["version"]))
 
+    def retire(self, dataset: str, *, reason: str) -> None:
+        """End a dataset for ever."""
+        place = f"/v1/datasets/{_escaped(dataset)}/retire"
+        self._link.post(place, {"reason": reason}, safe=True)
+
+    def retired(self) -> list[str]:
+        """The datasets of which nothing new is asked."""
+        told = self._link.get("/v1/schema")
+        return [str(one) for one in read_reply(told, lambda facts: facts["retired"])]
+
     def version(self, dataset: str) -> int:
         """The newest version of a dataset."""
         told = self._link.get(f"/v1/parts/{quote(dataset, safe='')}")

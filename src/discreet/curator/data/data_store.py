@@ -126,17 +126,20 @@ class DataStore:
             self._key = self._key or secrets.token_hex(32)
             return self._key
 
-    def check(self, names: Iterable[str], version: int | None = None) -> list[Registration]:
+    def check(
+        self, names: Iterable[str], version: int | None = None, *, files: bool = True
+    ) -> list[Registration]:
         """The tables a question reads; InputError if the data of one is not what was added.
 
-        `version` is that of their dataset, None for the newest.
+        `version` is that of their dataset, None for the newest. Without `files` no data is looked
+        at, because none will be read.
         """
         used = self.tables.used(names)
         _place_of(used)
         if version is not None:
             used = [one if one.dataset is None else one.at(version) for one in used]
         for one in used:
-            if one.table.name not in self._frames:
+            if files and one.table.name not in self._frames:
                 fresh = self._check_remote(one) if one.address else registry.check_unchanged(one)
                 if fresh is not one:
                     self._restamp(fresh)
@@ -154,9 +157,14 @@ class DataStore:
             return replace(one, stamp=now)
         raise registry.changed(one.table.name)
 
-    def check_content(self) -> None:
-        """Read all files through; LedgerError where one is not what was added."""
+    def check_content(self, is_retired: Callable[[str], bool]) -> None:
+        """Read all files through; LedgerError where one is not what was added.
+
+        The files of datasets that are retired may be gone.
+        """
         for one in self.tables.tables.values():
+            if one.dataset is not None and is_retired(one.dataset):
+                continue
             if one.address and not one.fingerprint.startswith(_LABEL):
                 with suppress(InputError, EngineError):
                     if self._remote(one).digest(one.table.name) == one.fingerprint:

@@ -56,12 +56,13 @@ def take(
         kinds = {one.name: one.kind for one in found.columns if one.kind is not None}
         return Incoming(kinds | dict(stated.kinds), remote=remote, columns=stated.columns)
     opened = open_source(source, reading, source_table, name)
-    if opened.typed and not _converted(opened, stated) and not stated.confirm:
+    plain = opened.typed and not _converted(opened, stated)
+    if plain and not stated.confirm and not opened.questions:
         return _as_it_is(opened, stated)
     report = look(opened, stated, unit, propose=False)
     report.check()
     kinds, columns = settled(report, stated)
-    if opened.typed and not _converted(opened, stated):
+    if plain:
         return _as_it_is(opened, Stated(columns, stated.kinds))
     return _turned(opened, report, kinds, columns)
 

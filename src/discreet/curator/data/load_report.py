@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from discreet.curator.data.registry import write_key
-from discreet.curator.data.sniffing import Question, guess_columns
+from discreet.curator.data.sniffing import OwnerQuestion, guess_columns
 from discreet.curator.data.sources import Source, refusing
 from discreet.engines.default import frequent, measure
 from discreet.engines.duckdb_texts import ColumnCounts, StoredColumn
@@ -96,7 +96,7 @@ class LoadReport:
     typed: bool
     reading: Reading
     columns: tuple[ColumnReport, ...]
-    questions: tuple[Question, ...] = ()
+    questions: tuple[OwnerQuestion, ...] = ()
     unconfirmed: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     unit: str | None = None
@@ -210,7 +210,9 @@ def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) ->
     if propose or stated.confirm:
         known = _proposals(source, wanted, counts, reading, {*stated.columns, unit})
     if reading.is_strict:
-        questions += _unreadable(counts, kinds, source.skipped[0])
+        asked = {question.column for question in questions}
+        open_ = {name: one for name, one in counts.items() if name not in asked}
+        questions += _unreadable(open_, kinds, source.skipped[0])
     columns = tuple(
         ColumnReport(
             name,
@@ -274,7 +276,7 @@ def kind_stated(spec: Bounds | Keys | None) -> Kind:
 
 def _kinds(
     source: Source, stated: Stated, unit: str | None
-) -> tuple[dict[str, Kind], dict[str, Origin], Reading, list[Question]]:
+) -> tuple[dict[str, Kind], dict[str, Origin], Reading, list[OwnerQuestion]]:
     """The kind of each column, from whom it is, and the reading that fits."""
     said = {name: kind_stated(spec) for name, spec in stated.columns.items()} | dict(stated.kinds)
     if source.typed:
@@ -316,10 +318,10 @@ def _sampled(source: Source, names: list[str]) -> dict[str, dict[str, int]]:
 
 def _unreadable(
     counts: Mapping[str, ColumnCounts], kinds: Mapping[str, Kind], skipped: int
-) -> list[Question]:
+) -> list[OwnerQuestion]:
     answers = (("make them NULL", {"unreadable": "null"}),)
     asked = [
-        Question(
+        OwnerQuestion(
             "unreadable",
             f"{name} holds values that cannot be read as {kinds[name].value}. Make them NULL?",
             name,
@@ -330,7 +332,7 @@ def _unreadable(
     ]
     if skipped:
         text = "Some lines have too few or too many fields. Leave them out?"
-        asked.append(Question("unreadable", text, None, (("leave them out", answers[0][1]),)))
+        asked.append(OwnerQuestion("unreadable", text, None, (("leave them out", answers[0][1]),)))
     return asked
 
 

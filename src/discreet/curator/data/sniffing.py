@@ -33,7 +33,7 @@ _STYLES: Final = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class OwnerQuestion:
     """What the owner has to decide; each answer is what it adds to the reading."""
 
     about: str
@@ -54,7 +54,7 @@ class Guess:
 
     reading: Reading
     kinds: dict[str, Kind] = field(default_factory=dict)
-    questions: list[Question] = field(default_factory=list)
+    questions: list[OwnerQuestion] = field(default_factory=list)
 
 
 # --- bytes --------------------------------------------------------------------------------------
@@ -135,8 +135,8 @@ def _guess_column(
     if (pattern := found.reading.dates.get(name)) is not None:
         kind = Kind.TIMESTAMP if "%H" in pattern else Kind.DATE
     elif texts:
-        for native, pattern in _NATIVE.items():
-            if _share(texts, pattern.fullmatch) >= _SHARE:
+        for native, regex in _NATIVE.items():
+            if _share(texts, regex.fullmatch) >= _SHARE:
                 kind = native
         if kind is Kind.TEXT and _is_truth(texts, found.reading):
             kind = Kind.BOOLEAN
@@ -210,7 +210,7 @@ def _looks_dated(texts: Mapping[str, int]) -> bool:
 
 def _doubt(
     rest: list[tuple[str, str]], marked: Mapping[str, Mapping[str, int]], said: Reading
-) -> Question | None:
+) -> OwnerQuestion | None:
     """Is 1,234 (or 1.234) a whole number, or a bit more than one?"""
     for mark, other in ((",", "."), (".", ",")):
         both = {(mark, ""), (other, mark)} <= set(rest)
@@ -222,7 +222,7 @@ def _doubt(
                 ("decimal mark", {"decimal": mark, "thousands": ""}),
                 ("thousands", {"decimal": other, "thousands": mark}),
             )
-            return Question("numbers", text, of, answers)
+            return OwnerQuestion("numbers", text, of, answers)
     return None
 
 
@@ -270,7 +270,7 @@ def _guess_date(
     said = found.reading
     if _share(texts, _SHORT.fullmatch) >= _SHARE:
         text = f"The years of {name} have two digits: say its format, as %d/%m/%y."
-        found.questions.append(Question("dates", text, name))
+        found.questions.append(OwnerQuestion("dates", text, name))
         return Kind.DATE
     fit = [p for p, regex in _FORMATS.items() if _share(texts, regex.fullmatch) >= _SHARE]
     fit = [p for p in fit if _share(texts, lambda text, p=p: _parses(text, p)) >= _SHARE]
@@ -285,7 +285,7 @@ def _guess_date(
                 ("day first", {"day_first": True}),
                 ("month first", {"day_first": False}),
             )
-            found.questions.append(Question("dates", text, name, answers))
+            found.questions.append(OwnerQuestion("dates", text, name, answers))
         best = max(both, key=lambda p: _whole(texts, p))
         fit = [best] if said.day_first is None else [p for p in both if p in orders]
     dates[name] = fit[0]
@@ -305,8 +305,10 @@ def _ask_absent(columns: Mapping[str, Mapping[str, int]], found: Guess) -> None:
         seen = [word for word in ABSENT if word in {text.strip() for text in texts}]
         if seen and found.kinds[name] is Kind.TEXT:
             asked = f"Does {' or '.join(seen)} in {name} stand for NULL, or for itself?"
-            answers = (("NULL", {"nulls": seen}), ("itself", {"nulls": []}))
-            found.questions.append(Question("nulls", asked, name, answers))
+            answers = [
+                (label, {"nulls": words}) for label, words in (("NULL", seen), ("itself", []))
+            ]
+            found.questions.append(OwnerQuestion("nulls", asked, name, tuple(answers)))
 
 
 def is_record(first: list[str], columns: Mapping[str, Mapping[str, int]]) -> bool:

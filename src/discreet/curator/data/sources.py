@@ -20,7 +20,7 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from discreet.curator.data.sniffing import Question, encoding_of, is_record
+from discreet.curator.data.sniffing import OwnerQuestion, encoding_of, is_record
 from discreet.curator.progress import open_watched
 from discreet.engines.default import (
     describe,
@@ -65,7 +65,7 @@ class Source:
     typed: bool = True
     reference: Path | None = None
     reading: Reading = field(default_factory=Reading)
-    questions: list[Question] = field(default_factory=list)
+    questions: list[OwnerQuestion] = field(default_factory=list)
     skipped: list[int] = field(default_factory=lambda: [0])
     tables: Sequence[str] = ()
 
@@ -212,7 +212,7 @@ def _delimited(path: Path, said: Reading) -> Source:
     if said.encoding is None and encoding in (codes := ("cp1252", "latin-1")):
         answers = tuple((f"it is in {code}", {"encoding": code}) for code in codes)
         text = f"{path.name} is not in UTF-8. Is it in {encoding}, as Windows writes files?"
-        found.questions.append(Question("encoding", text, None, answers))
+        found.questions.append(OwnerQuestion("encoding", text, None, answers))
     return found
 
 
@@ -251,7 +251,7 @@ def _with_header(
     if doubt:
         text = "Does the first line name the columns, or is it a record?"
         answers = (("it names the columns", {"header": True}), ("a record", {"header": False}))
-        found.questions.append(Question("header", text, None, answers))
+        found.questions.append(OwnerQuestion("header", text, None, answers))
     return found
 
 
@@ -424,7 +424,7 @@ def _among(names: Sequence[str], choose: Choice, source: Source) -> Source:
     source.tables = names
     if len(names) > 1 and (wanted["said"] or wanted["name"]) not in names:
         text = f"Which table of {source.name} is meant: {', '.join(names)}?"
-        source.questions.append(Question("table", text))
+        source.questions.append(OwnerQuestion("table", text))
     return source
 
 

@@ -475,6 +475,10 @@ class Ledger:
         """The entries of all parts of a table, in order."""
         return self._noted("WHERE n.kind = 'appended' AND n.subject = ?", table)
 
+    def retired(self, dataset: str) -> bool:
+        """Whether a dataset is asked nothing new, for ever."""
+        return bool(self._noted("WHERE n.kind = 'retired' AND n.subject = ?", dataset))
+
     def noted(self, kind: str, *, after: int = 0) -> tuple[Entry, ...]:
         """Entries of a kind in `schema.NOTED`, in order, those that follow number `after`."""
         return self._noted("WHERE n.kind = ? AND n.sequence > ?", kind, after)

@@ -156,6 +156,7 @@ def _third(dialect: Dialect) -> tuple[str, ...]:
 NOTED: Final = {
     "added": "table",
     "appended": "table",
+    "retired": "dataset",
     "token made": "token",
     "token revoked": "token",
     "people budget": "dataset",

@@ -19,10 +19,12 @@ from discreet.plan.dummy import dummy
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Limits, Person, PublicTable, Schema, Table
 from discreet.server.app_state import AppState, app_state_of
+from discreet.server.error_replies import missing
 from discreet.server.permissions import Owner
 from discreet.server.privacy_statement import promise
 from discreet.server.routes.public import DummyRowsReply, in_rows
 from discreet.server.table_models import (
+    Name,
     PublicTableBody,
     StrictBody,
     TableBody,
@@ -127,6 +129,29 @@ def add_demo(said: DemoBody, request: Request, caller: Owner) -> Added:
     return Added(name=demo_clinic.NAME, dataset=demo_clinic.NAME)
 
 
+class RetireBody(StrictBody):
+    """Why a dataset ends."""
+
+    reason: Name
+
+
+class Retired(BaseModel):
+    """A dataset of which nothing new is asked."""
+
+    dataset: str
+    retired: Literal[True] = True
+
+
+@router.post("/datasets/{dataset:path}/retire")
+def retire(dataset: str, said: RetireBody, request: Request, caller: Owner) -> Retired:
+    """End a dataset for ever: its account and its answers stay, its name is never used again."""
+    curator = app_state_of(request).curator.as_owner(caller.name)
+    if dataset not in curator.datasets():
+        raise missing("dataset of this name")
+    curator.retire(dataset, reason=said.reason)
+    return Retired(dataset=dataset)
+
+
 @router.post("/public-tables", status_code=201)
 def add_public(said: PublicTableBody, request: Request, caller: Owner) -> Added:
     """Add a table that belongs to nobody."""
@@ -139,8 +164,8 @@ def add_public(said: PublicTableBody, request: Request, caller: Owner) -> Added:
         kinds = kinds_of(path, said)
         columns, spelled = said.read_columns(kinds), dict(said.kinds)
         try:
-            about = {"key": said.key, "columns": columns, "kinds": spelled}
-            curator.add_public(said.name, path, **about, **_read_as(said))
+            about = {"columns": columns, "kinds": spelled, **_read_as(said)}
+            curator.add_public(said.name, path, key=said.key, **about)
         except InputError:
             if again is None:
                 raise

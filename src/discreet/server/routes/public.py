@@ -24,6 +24,7 @@ class SchemaReply(BaseModel):
 
     neighbours: Literal["add-remove", "change-one"]
     datasets: dict[str, list[str]]
+    retired: list[str]
     tables: dict[str, dict[str, Any]]
 
 

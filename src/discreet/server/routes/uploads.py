@@ -13,6 +13,7 @@ from discreet.curator.data.load_report import look, proposed_kinds
 from discreet.curator.data.sources import open_source
 from discreet.engines.duckdb_types import stored_kind
 from discreet.engines.reading import Reading
+from discreet.plan.kinds import Kind
 from discreet.server.app_state import app_state_of
 from discreet.server.permissions import Owner
 from discreet.server.table_models import KindName, ReportBody
@@ -82,10 +83,9 @@ async def _write(parts: AsyncIterator[bytes], path: Path) -> None:
 
 def _columns(path: Path) -> tuple[list[UploadedColumn], bool]:
     found = open_source(path, Reading())
-    kinds = {name: stored_kind(of) for name, of in found.stored.items()}
     columns = [
-        UploadedColumn(name=name, kind=kinds[name] and kinds[name].value, stored=stored)
-        for name, stored in found.stored.items()
+        UploadedColumn(name=name, kind=(stored_kind(of) or Kind.TEXT).value, stored=of)
+        for name, of in found.stored.items()
     ]
     return columns, found.typed
 

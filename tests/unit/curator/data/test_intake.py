@@ -12,8 +12,8 @@ import discreet as dp
 from clinic_curator import COUNT, add_visits, spent
 from discreet.curator.data.intake import take
 from discreet.curator.data.load_report import Stated, kind_stated
-from discreet.engines.reading import Reading
 from discreet.curator.data.registry import fingerprint
+from discreet.engines.reading import Reading
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind
 from visits import clinic
@@ -37,7 +37,8 @@ def rows_of(curator):
 
 @pytest.mark.parametrize("text", ["1,Haifa,a,5\n", "x,Haifa,3,five\n", "", '"1","Haifa",,\n'])
 def test_the_types_of_a_csv_file_do_not_depend_on_its_values(tmp_path, text):
-    with add_visits(dp.Curator.in_memory(), csv_file(tmp_path, text)) as curator:
+    said = {"kinds": {"street": "text"}, "reading": {"unreadable": "null"}}
+    with add_visits(dp.Curator.in_memory(), csv_file(tmp_path, text), **said) as curator:
         assert kinds(curator) == {
             "person": "text",
             "city": "text",
@@ -49,7 +50,10 @@ def test_the_types_of_a_csv_file_do_not_depend_on_its_values(tmp_path, text):
 def test_an_owner_says_what_a_csv_file_cannot(tmp_path):
     said = {"person": "integer", "street": Kind.DATE}
     file = csv_file(tmp_path, "1,Haifa,2024-02-29,5\nx,Oslo,2023-02-29,x\n2,Oslo,,1e3\n")
-    with add_visits(dp.Curator.in_memory(), file, kinds=said) as curator:
+    with dp.Curator.in_memory() as strict, pytest.raises(InputError, match="cannot be read"):
+        add_visits(strict, file, kinds=said)
+    lenient = {"kinds": said, "reading": dp.Reading(unreadable="null")}
+    with add_visits(dp.Curator.in_memory(), file, **lenient) as curator:
         rows = rows_of(curator)
 
     assert rows.column("person").to_pylist() == [1, None, 2]
@@ -57,9 +61,11 @@ def test_an_owner_says_what_a_csv_file_cannot(tmp_path):
     assert rows.column("amount").to_pylist() == [5.0, None, 1000.0]
 
 
-def test_rows_of_a_csv_file_that_are_not_whole_are_left_out(tmp_path):
+def test_rows_of_a_csv_file_that_are_not_whole_are_left_out_if_the_owner_says_so(tmp_path):
     file = csv_file(tmp_path, '1,Haifa,"a, b",5\n2,Oslo\n3,a,b,c,d\n4,Oslo,"two\nlines",7\n')
-    with add_visits(dp.Curator.in_memory(), file) as curator:
+    with dp.Curator.in_memory() as strict, pytest.raises(InputError, match="too few or too many"):
+        add_visits(strict, file)
+    with add_visits(dp.Curator.in_memory(), file, reading={"unreadable": "null"}) as curator:
         rows = rows_of(curator)
 
     assert rows.column("person").to_pylist() == ["1", "4"]
@@ -107,8 +113,9 @@ def test_a_file_that_is_not_there_or_something_else_is_refused(tmp_path, name):
 def test_bytes_that_are_no_text_are_refused_without_quoting_them(tmp_path):
     file = tmp_path / "visits.csv"
     file.write_bytes(HEADER.encode() + b"1,Haifa,\xff\xfe,5\n")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="not in UTF-8") as refused:
         take(file, Stated(), Reading(), name="visits")
+    assert "\xff" not in str(refused.value)
 
 
 def test_a_table_of_a_duckdb_file_is_copied_in(tmp_path):
@@ -121,7 +128,11 @@ def test_a_table_of_a_duckdb_file_is_copied_in(tmp_path):
         assert "list" not in curator.schema.tables["visits"].columns
         curator.sql(COUNT, epsilon=0.1)
         assert spent(curator) > (0, 0)
-    with dp.Curator.in_memory() as other, pytest.raises(InputError, match="visits in clinic"):
+    with dp.Curator.in_memory() as other, pytest.raises(InputError, match="no visits in clinic"):
+        add_visits(other, file, source_table="visits")
+    with duckdb.connect(str(file)) as connection:
+        connection.execute("CREATE TABLE more AS SELECT 1 AS person")
+    with dp.Curator.in_memory() as other, pytest.raises(InputError, match="all visits, more"):
         add_visits(other, file)
 
 

@@ -1,0 +1,226 @@
+"""Files as people have them: loaded right, or questioned before anything is kept."""
+
+import datetime as dt
+import sqlite3
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+import discreet as dp
+from discreet.errors import InputError
+from messy_files import DAYS, MESSY, ROWS, lines
+
+BUDGET = dp.Budget(epsilon=1, delta=1e-6)
+
+
+def written(tmp_path, messy):
+    file = tmp_path / messy.name
+    file.write_bytes(messy.content)
+    return file
+
+
+def file_of(tmp_path, text, name="visits.csv"):
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path / name
+
+
+def loaded(source, **said):
+    curator = dp.Curator.in_memory()
+    with curator:
+        curator.add("visits", source, budget=BUDGET, **{"unit": "patient", **said})
+        return curator._data_store._frames["visits"][0]
+
+
+def asked(report):
+    return [question.about for question in report.questions]
+
+
+@pytest.mark.parametrize("messy", MESSY, ids=lambda one: one.name)
+def test_a_messy_file_is_loaded_right_or_questioned(tmp_path, messy):
+    file = written(tmp_path, messy)
+    report = dp.describe(file, unit=messy.unit)
+    assert tuple(asked(report)) == messy.asks
+
+    with dp.Curator(tmp_path / "c") as curator:
+        if messy.asks or messy.kind != "text":
+            with pytest.raises(InputError) as refused:
+                curator.add("visits", file, unit=messy.unit, budget=BUDGET)
+            assert not any(str(value) in str(refused.value) for value in messy.holds)
+        assert curator.datasets() == {}
+        assert not list(curator.ledger.noted("added"))
+        said = {"reading": messy.answers, "confirm": "kinds", "unit": "patient"}
+        curator.add("visits", file, budget=BUDGET, **said)
+        assert curator.schema.tables["visits"].columns[messy.column].kind.value == messy.kind
+        [copy] = [one.source for one in curator._data_store.tables.tables["visits"].files]
+    rows = pq.read_table(copy)
+    assert rows.column(messy.column).to_pylist() == messy.holds
+    assert list(map(int, rows.column("patient").to_pylist())) == list(ROWS)
+
+
+def test_the_first_record_never_becomes_names_silently(tmp_path):
+    file = file_of(tmp_path, "Ann,Haifa\nBob,Oslo\nCyd,Haifa\n")
+    assert asked(dp.describe(file)) == ["header"]
+    named = dp.describe(file, reading={"names": ["who", "city"]})
+    assert (named.rows, named.reading.header, asked(named)) == (3, False, [])
+    numbered = dp.describe(file, reading=dp.Reading(header=False))
+    assert list(numbered.kinds) == ["column1", "column2"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "about"),
+    [
+        (["03/04/2024", "05/06/2024"], ["dates"]),
+        (["3.4.24", "13.4.24"], ["dates"]),
+        (['"1,234"', '"5,678"'], ["numbers"]),
+        (["NA", "Oslo"], ["nulls"]),
+        (["03/04/2024", "25/06/2024"], []),
+        (["04/23/2024 10:15", "05/01/2024 00:00"], []),
+        (["13 Mar 2024", "1 Apr 2024"], []),
+        (['"1,234"', "5"], ["numbers"]),
+        (["00123", "00456"], []),
+        (["12345678901234567890", "1"], []),
+    ],
+)
+def test_a_doubt_is_asked_about(tmp_path, texts, about):
+    rows = "".join(f"{i},{text}\n" for i, text in enumerate(texts * 3))
+    assert asked(dp.describe(file_of(tmp_path, f"patient,x\n{rows}"), unit="patient")) == about
+
+
+@pytest.mark.parametrize(
+    ("texts", "reading", "values"),
+    [
+        (["03/04/2024"], {"day_first": True}, [dt.date(2024, 4, 3)]),
+        (["03/04/2024"], {"day_first": False}, [dt.date(2024, 3, 4)]),
+        (["03.04.24"], {"dates": {"x": "%d.%m.%y"}}, [dt.date(2024, 4, 3)]),
+        (['"1,234"'], {"decimal": ".", "thousands": ","}, [1234]),
+        (['"1,234"'], {"decimal": ",", "thousands": ""}, [1.234]),
+        (["NA", "y"], {"nulls": ["NA"]}, [None, "y"]),
+        (["NA", "y"], {"nulls": []}, ["NA", "y"]),
+        (["ja", "nein"], {"true": ["ja"], "false": ["nein"]}, [True, False]),
+        (["5", "five"] + ["6"] * 20, {"unreadable": "null"}, [5, None] + [6] * 20),
+        (["2024-03-13 10:15:00"], {}, [dt.datetime(2024, 3, 13, 10, 15)]),  # noqa: DTZ001
+        (["13/03/2024 10:15"], {}, [dt.datetime(2024, 3, 13, 10, 15)]),  # noqa: DTZ001
+    ],
+)
+def test_an_answer_decides_how_texts_are_read(tmp_path, texts, reading, values):
+    file = file_of(tmp_path, "patient,x\n" + "".join(f"{i},{t}\n" for i, t in enumerate(texts)))
+    rows = loaded(file, reading=reading, confirm="kinds")
+    assert rows.column("x").to_pylist() == values
+
+
+def test_values_that_cannot_be_read_are_counted_shown_and_refused(tmp_path):
+    texts = ["41"] * 20 + ["unknown", "12/03/2024"]
+    file = file_of(tmp_path, "patient,age\n" + "".join(f"{i},{t}\n" for i, t in enumerate(texts)))
+    report = dp.describe(file, unit="patient", kinds={"age": "integer"})
+    [column] = [one for one in report.columns if one.name == "age"]
+    assert (column.counts.unreadable, column.nulls) == (2, 0)
+    assert set(column.counts.examples) == {"unknown", "12/03/2024"}
+    assert not report.ready
+    with pytest.raises(InputError, match="cannot be read as integer"):
+        loaded(file, kinds={"age": "integer"})
+    frame = pa.table({"patient": [1, 2], "age": ["5", "five"]})
+    with pytest.raises(InputError, match="cannot be read as integer"):
+        loaded(frame, kinds={"age": "integer"})
+
+
+def test_a_year_of_two_digits_is_not_the_year_24(tmp_path):
+    file = file_of(tmp_path, "patient,day\n" + "1,13/03/2024\n" * 20 + "2,13/03/24\n")
+    [day] = [one for one in dp.describe(file).columns if one.name == "day"]
+    assert (day.kind.value, day.counts.examples) == ("date", ("13/03/24",))
+
+
+def test_what_is_taken_from_the_data_is_marked_and_counts_only_when_confirmed(tmp_path):
+    texts = ["Haifa,30", "Oslo,41"] * 12 + ["Rare,90"]
+    rows = "".join(f"{i},{text}\n" for i, text in enumerate(texts))
+    file = file_of(tmp_path, f"patient,city,age\n{rows}")
+    report = dp.describe(file, unit="patient", columns={"age": dp.Bounds(0, 50)})
+    told = {one["name"]: one for one in report.to_dict()["columns"]}
+    assert (report.rows, report.people) == (25, 25)
+    assert told["city"]["known"] == {"keys": ["Haifa", "Oslo"]}
+    assert (told["city"]["known_from"], told["age"]["known_from"]) == ("data", "owner")
+    assert (told["age"]["outside"], told["age"]["outside_examples"]) == (1, ["90"])
+    assert "taken from the data" in repr(report)
+    with dp.Curator.in_memory() as curator:
+        for name, confirm in (("a", "kinds"), ("b", ["city", "age"])):
+            curator.add(name, file, unit="patient", budget=BUDGET, confirm=confirm)
+        known = [curator.schema.tables[name].columns for name in ("a", "b")]
+    assert known[0]["city"].keys is None
+    assert known[0]["age"].range is None
+    assert known[1]["city"].keys == ("Haifa", "Oslo")
+    assert (known[1]["age"].range.low, known[1]["age"].range.high) == (0, 100)
+
+
+def sources(tmp_path):
+    rows = pa.table({"patient": list(ROWS), "day": DAYS})
+    pyarrow.feather.write_feather(rows, tmp_path / "v.feather")
+    for i, part in enumerate((rows.slice(0, 5), rows.slice(5))):
+        pq.write_table(part, tmp_path / f"part{i}.parquet")
+        text = lines("day", [str(day) for day in DAYS])
+        cut = text.split("\n")
+        kept = cut[:6] if not i else [cut[0], *cut[6:-1]]
+        file_of(tmp_path, "\n".join(kept) + "\n", f"part{i}.tsv".replace(".tsv", ".csv"))
+    with sqlite3.connect(tmp_path / "v.sqlite") as file:
+        file.execute("CREATE TABLE visits (patient INTEGER, day TEXT)")
+        days = [(i, str(day)) for i, day in zip(ROWS, DAYS, strict=True)]
+        file.executemany("INSERT INTO visits VALUES (?, ?)", days)
+    with duckdb.connect(str(tmp_path / "v.duckdb")) as database:
+        database.register("rows", rows)
+        database.execute("CREATE TABLE visits AS SELECT * FROM rows")
+    tabs = lines("day", [str(day) for day in DAYS], "\t")
+    return {
+        "feather": tmp_path / "v.feather",
+        "parquet glob": tmp_path / "part*.parquet",
+        "csv glob": str(tmp_path / "part*.csv"),
+        "sqlite": tmp_path / "v.sqlite",
+        "duckdb": tmp_path / "v.duckdb",
+        "tsv": file_of(tmp_path, tabs, "v.tsv"),
+        "pandas": pd.DataFrame({"patient": list(ROWS), "day": rows["day"].to_pandas()}),
+        "polars": pl.from_arrow(rows),
+        "lazy polars": pl.from_arrow(rows).lazy(),
+        "reader": rows.to_reader(),
+        "relation": duckdb.from_arrow(rows),
+    }
+
+
+def test_all_kinds_of_sources_hold_the_same_rows(tmp_path):
+    for name, source in sources(tmp_path).items():
+        rows = loaded(source, confirm="kinds", kinds={"day": "date", "patient": "integer"})
+        table = rows if isinstance(rows, pa.Table) else pa.table(rows)
+        found = dict(zip(*(table.column(c).to_pylist() for c in ("patient", "day")), strict=True))
+        assert found == dict(zip(ROWS, DAYS, strict=True)), name
+
+
+def test_rows_that_are_appended_are_read_like_those_before(tmp_path):
+    text = lines("day", [f"{day:%d/%m/%Y}" for day in DAYS])
+    more = "patient,day\n90,05/06/2024\n"  # alone, it could be in May or in June
+    with dp.Curator(tmp_path / "c") as curator:
+        said = {"unit": "patient", "budget": BUDGET, "confirm": "kinds"}
+        curator.add("visits", file_of(tmp_path, text), **said)
+    with dp.Curator(tmp_path / "c") as curator:
+        assert curator.append("visits", file_of(tmp_path, more, "more.csv")) == 2
+        [*_, last] = curator._data_store.tables.tables["visits"].files
+        assert pq.read_table(last.source).column("day").to_pylist() == [dt.date(2024, 6, 5)]
+        lost = file_of(tmp_path, "patient,day\n91,2024-06-05\n", "lost.csv")
+        with pytest.raises(InputError, match="cannot be read as date"):
+            curator.append("visits", lost)
+
+
+def test_a_reading_says_what_it_does_not_understand():
+    for wrong in (
+        {"delimiter": ";;"},
+        {"dates": {"x": "%d"}},
+        {"names": "a,b"},
+        {"encoding": "klingon"},
+        {"decimal": ",", "thousands": ","},
+        {"colour": "red"},
+        {"header": "no"},
+    ):
+        with pytest.raises(InputError, match="reading"):
+            dp.Reading.from_dict(wrong)
+    said = {"delimiter": ";", "nulls": [], "dates": {"x": "%d.%m.%Y"}, "header": False}
+    assert dp.Reading.from_dict(said).to_dict() == said
