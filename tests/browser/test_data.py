@@ -231,6 +231,17 @@ def test_groups_and_links_are_made_and_listed(visit, curator):
     assert curator.budget("visits").limit.amount == 2
 
 
+def test_a_dataset_is_retired_with_a_reason(visit, curator):
+    page = visit("owner", path="/data").page
+    page.get_by_role("button", name="Budgets").click()
+    page.get_by_role("button", name="Retire the dataset").click()
+    page.get_by_label("Reason, for the ledger").fill("the study is over")
+    page.get_by_role("button", name="Retire", exact=True).click()
+    page.get_by_role("button", name="Retire it").click()
+    expect(page.locator("[data-dataset=visits]")).to_contain_text("nothing new is asked")
+    assert curator.retired() == ["visits"]
+
+
 def test_rows_are_appended_and_a_standing_question_grows(visit, curator, tmp_path):
     add_visits(curator, "stays", Budget(epsilon=2, delta=1e-6))
     visitor = visit("owner", path="/data")

@@ -150,7 +150,7 @@ def test_an_owner_grants_and_raises(discreet):
     assert raised.exit_code == 0
     assert discreet("query", COUNT, "--epsilon", "1", "--analyst", "alice").exit_code == 0
     listed = discreet("ledger", "list").stdout
-    assert "reason trusted" in listed
+    assert "Reason: trusted" in " ".join(listed.replace("│", " ").split())
     assert "alice" in listed
 
 
@@ -387,7 +387,8 @@ def test_an_owner_adopts_a_ledger_whose_newer_copy_is_lost(discreet, clinic_fold
     assert "discreet ledger adopt" in refused.stderr
 
     assert discreet("ledger", "adopt", "--reason", "disk lost").exit_code == 0
-    assert "disk lost" in discreet("ledger", "list").stdout
+    listed = discreet("ledger", "list").stdout.replace("│", " ")
+    assert "Reason: disk lost" in " ".join(listed.split())
     assert discreet("ledger", "verify").exit_code == 0
 
 

@@ -45,7 +45,9 @@ def entry_words(entry: Entry) -> EntryWords:
         if entry.kind == "charged":
             return _charged(entry)
         if entry.kind in _SENTENCES:
-            return EntryWords(_SENTENCES[entry.kind](entry.facts), tuple(_known(entry.facts)))
+            why = f" Reason: {entry.facts['reason']}" if entry.facts.get("reason") else ""
+            sentence = _SENTENCES[entry.kind](entry.facts) + why
+            return EntryWords(sentence, tuple(_known(entry.facts)))
     plain = ", ".join(f"{name} {_short(value)}" for name, value in entry.facts.items())
     return EntryWords(f"{entry.kind}: {plain}" if plain else entry.kind)
 
@@ -185,6 +187,7 @@ _SENTENCES: Final[Mapping[str, Callable[[Facts], str]]] = {
         + (f"to {facts['dataset']}." if facts.get("dataset") else "as a public table.")
     ),
     "appended": _appended,
+    "retired": lambda facts: f"{facts['dataset']} was retired: nothing new is asked of it.",
     "people budget": lambda facts: f"Each person in {facts['dataset']} got a budget of their own.",
     "person limit": lambda facts: (
         f"One person in {facts['dataset']} "
@@ -198,8 +201,6 @@ _SENTENCES: Final[Mapping[str, Callable[[Facts], str]]] = {
 def _known(facts: Facts) -> list[tuple[str, str]]:
     """The facts that say more than the sentence."""
     told = []
-    if facts.get("reason"):
-        told.append(("Reason", str(facts["reason"])))
     if facts.get("members"):
         told.append(("Members", ", ".join(Holder.read(one).name for one in facts["members"])))
     if "expires" in facts:

@@ -88,8 +88,7 @@ def entries(
 
 def _told(entry: Entry) -> EntryReply:
     words = entry_words(entry)
-    told = {"sentence": words.sentence, "told": list(words.facts)}
-    return EntryReply(**wire.write_entry(entry), **told)
+    return EntryReply(**wire.write_entry(entry), sentence=words.sentence, told=list(words.facts))
 
 
 @router.post("/ledger/verify")

@@ -44,7 +44,7 @@ def test_a_question_is_told_with_rounded_numbers():
     [
         (
             entry("raised", account=VISITS, cap={"stated": "3 1/1000000"}, reason="the board"),
-            "The budget of dataset visits was raised to epsilon 3, delta 1e-06.",
+            "The budget of dataset visits was raised to epsilon 3, delta 1e-06. Reason: the board",
         ),
         (
             entry("opened", account=VISITS, cap=None, per_person="2 0"),

@@ -15,7 +15,8 @@ export async function drawAccounts(panel, dataset) {
     table(`Budgets within ${dataset.name}`, ["Whose", "In all", "Left|n"], sorted.map(row)),
     h("div", { class: "row" },
       opens("Raise the budget", raiseForm), opens("Give an analyst a limit", grantForm),
-      opens("Group analysts", groupForm), Object.keys(dataset.schema.datasets).length > 1 && opens("Link datasets", linkForm)),
+      opens("Group analysts", groupForm), Object.keys(dataset.schema.datasets).length > 1 && opens("Link datasets", linkForm),
+      !dataset.schema.retired?.includes(dataset.name) && opens("Retire the dataset", retireForm)),
     place);
 }
 
@@ -66,6 +67,20 @@ function raiseForm(dataset, panel, place) {
     [budgetFields(account, "New total (epsilon)"),
       field("reason", "Reason, for the ledger", { class: "wide", maxlength: 1000, placeholder: "Board meeting of 12 May" })],
     "Raise", dataset, panel, place, send);
+}
+
+function retireForm(dataset, panel, place) {
+  const { name } = dataset;
+  const send = async ({ reason }, wrong, post) => {
+    if (!reason) return wrong("Write down the reason: the ledger keeps it for whoever checks it.");
+    const words = "Nothing new can be asked of it, for ever, and its name is never used again. Its answers stay readable.";
+    if (!(await confirmed(`Retire ${name}?`, h("p", {}, words), { yes: "Retire it" }))) return null;
+    await post(`/v1/datasets/${encodeURIComponent(name)}/retire`, { reason });
+    return `${name} is retired.`;
+  };
+  send.all = true;
+  return form(`Retire ${name}`, "For data that should no longer be asked about.",
+    field("reason", "Reason, for the ledger", { class: "wide", maxlength: 200 }), "Retire", dataset, panel, place, send);
 }
 
 function grantForm(dataset, panel, place) {

@@ -34,7 +34,8 @@ export function datasetCard(name, schema, accounts, refresh) {
   }
 
   return h("section", { class: "card stack", "data-dataset": name, "aria-label": `Dataset ${name}` },
-    h("div", { class: "row apart" }, h("h2", { class: "mono" }, name),
+    h("div", { class: "row apart" },
+      h("div", { class: "row" }, h("h2", { class: "mono" }, name), schema.retired?.includes(name) && h("span", { class: "tag bad" }, "retired: nothing new is asked")),
       h("a", { class: "button small", href: `/statement?dataset=${encodeURIComponent(name)}` }, "Privacy statement")),
     h("p", { class: "quiet" }, [...new Set(tables.map(unit))].join("; "), ". ", ofOnePerson(tables)),
     left !== null && budget(left, name),
