@@ -116,7 +116,8 @@ def test_your_own_answers_never_leave_the_browser(lab, server):
 
     expect(page.locator("#classroom")).to_contain_text("after 10 pupils")
     expect(page.locator(".desks i")).to_have_count(10)
-    assert sent == []
+    # Chapters further up still run their attacks, on made-up people.
+    assert [url for url in sent if "/lab/attacks/" not in url] == []
     page.get_by_role("button", name="Start over").click()
     expect(page.locator("#classroom")).to_contain_text("Nobody has answered yet")
 

@@ -61,24 +61,26 @@ def list_attacks() -> None:
     facts = [_facts(name, one) for name, one in PLAYS.items()]
     table = Table("attack", "what it does", "rounded", "private")
     for name, one in PLAYS.items():
-        table.add_row(name, one.summary, one.rounded, one.private)
+        table.add_row(name, one.story.summary, one.story.rounded, one.story.private)
     show(facts, lambda: Console().print(table), rows=facts)
 
 
 def _facts(name: str, one: "Play") -> dict[str, object]:
-    fields = ("summary", "success", "raw", "rounded", "private", "effort", "unit")
-    return {"name": name, **{field: getattr(one, field) for field in fields}}
+    fields = ("summary", "success", "raw", "rounded", "private", "unit", "paper")
+    told = {field: getattr(one.story, field) for field in fields}
+    return {"name": name, **told, "effort": one.effort}
 
 
 def _command(name: str, one: "Play") -> click.Command:
     """The command of one attack."""
+    told = one.story
     options = [
         click.Option(
             ["--against"],
             type=click.Choice(_AGAINST),
             default="private",
             show_default=True,
-            help=f"Whose answers. rounded: {one.rounded}; private: {one.private}.",
+            help=f"Whose answers. rounded: {told.rounded}; private: {told.private}.",
         ),
         click.Option(
             ["--epsilon"],
@@ -92,7 +94,7 @@ def _command(name: str, one: "Play") -> click.Command:
             type=click.IntRange(min=1, max=10**12),
             default=one.effort,
             show_default=True,
-            help=f"How many {one.unit}.",
+            help=f"How many {one.story.unit}.",
         ),
         click.Option(
             ["--seed"], type=int, default=0, show_default=True, help="Seed of the made-up people."
@@ -103,9 +105,8 @@ def _command(name: str, one: "Play") -> click.Command:
             help="Draw the outcome (.svg, or .png with discreet[chart]).",
         ),
     ]
-    text = (
-        f"{one.summary}\n\nSuccess: {one.success}.\n\nExample: discreet attack {name} --against raw"
-    )
+    example = f"Example: discreet attack {name} --against raw"
+    text = f"{told.summary}\n\nSuccess: {told.success}.\n\n{example}"
     command = click.Command(name, params=list(options), help=text, callback=_caller(name, one))
     return shape_options(command)
 
@@ -120,12 +121,12 @@ def _caller(name: str, one: "Play"):  # type: ignore[no-untyped-def] # noqa: ANN
         except MemoryError:
             raise InputError(
                 f"effort is {effort}",
-                why=f"so many {one.unit} do not fit into memory",
+                why=f"so many {one.story.unit} do not fit into memory",
                 fix="pass a smaller --effort",
             ) from None
         if plot is not None:
             title = f"{name}: what an attacker finds out, epsilon {float(epsilon):g}"
-            picture.save(picture.draw(title, {against: outcome}, one.success), plot)
+            picture.save(picture.draw(title, {against: outcome}, one.story.success), plot)
         facts = {"attack": name, "against": against, "epsilon": float(epsilon)}
         facts |= {**asdict(outcome), "refutes": outcome.refutes}
         show(facts, lambda: _show(name, one, setting, outcome), rows=[facts])
@@ -144,8 +145,8 @@ def _show(name: str, one: "Play", setting: "Setting", outcome: "Outcome") -> Non
         name, against, f"{outcome.success:.3f}", f"{low:.3f} - {high:.3f}", *rates, str(outcome.n)
     )
     console.print(table)
-    console.print(f"against {against}: {getattr(one, against)}")
-    console.print(f"success: {one.success}")
+    console.print(f"against {against}: {getattr(one.story, against)}")
+    console.print(f"success: {one.story.success}")
     console.print(
         "[bold red]above the bound: answers that keep this epsilon cannot be attacked so well[/]"
         if outcome.refutes

@@ -461,7 +461,7 @@ class Curator(QuestionInterface):
         """
         return self._people.statement(unit, dataset)
 
-    def dossier(self, *, audit: Mapping[str, Any] | None = None) -> Dossier:
+    def dossier(self, *, audit: object = None) -> Dossier:
         """What can be shown to an authority: datasets, units, budgets, charges, and by which law.
 
         `audit` is what `discreet audit --json` wrote. Reads the ledger through, and no data.

@@ -46,7 +46,7 @@ def describe_source(source: Any) -> Description:
     columns = tuple(
         ColumnDescription(str(row[0]), str(row[1]), stored_kind(str(row[1]))) for row in rows
     )
-    return Description(columns, not (is_file and Path(source).suffix.lower() != ".parquet"))
+    return Description(columns)
 
 
 def reader(path: Path, verb: str) -> str:

@@ -80,14 +80,15 @@ def measure(
 
 
 def frequent(
-    rows: Any, columns: Mapping[str, StoredColumn], reading: Reading
+    rows: Any, columns: Mapping[str, StoredColumn], reading: Reading, first: int | None = None
 ) -> dict[str, dict[Any, int]]:
-    """How often each value of columns with few of them occurs."""
+    """How often each value of columns with few of them occurs, in all or some `first` rows."""
     if not columns:
         return {}
     parts = ", ".join(f"histogram(t{i})" for i in range(len(columns)))
     with connected(pandas_analyze_sample=0) as connection:
         source = _from(connection, rows)
+        source += "" if first is None else f" LIMIT {first}"
         found = connection.execute(f"SELECT {parts} FROM ({_read(columns, reading, source)})")
         [row] = found.fetchall()
     return {name: dict(one or {}) for name, one in zip(columns, row, strict=True)}

@@ -7,19 +7,12 @@ seen. All is computed from state vectors, 2^n amplitudes, and compared with the 
 
     tanh(epsilon/4)  <=  worst damage to product states  <=  sqrt(1 - cosh(epsilon/4)^(-2n))
 
-Both sides are equal for one qubit, and the right one is at most sqrt(n) epsilon/4.
-
-Why: the measurement multiplies amplitudes by g >= 0, where g^2 is the probability of the answer,
-and leaves fidelity F = (E g)^2 / E g^2 over the bits of the state. Privacy says that one bit
-changes g by a factor a = e^(epsilon/2) at most. Averages over one bit keep that, and lose at most
-a factor c = 4a/(1 + a)^2 = cosh(epsilon/4)^-2 of E g^2 (Polya, Szego): bit by bit, F >= c^n.
-Conversely, an answer that is e^epsilon likelier of a 1 than of a 0 damages the qubit with odds
-1 : e^(epsilon/2) of the two by sqrt(1 - c) = tanh(epsilon/4).
+Both sides are equal for one qubit. Proof, for answers that are noisy functions of measured bits:
+docs/explanation/quantum.md.
 
 Reference: Aaronson, Rothblum 2019, Gentle Measurement of Quantum States and Differential Privacy
 (arXiv 1904.08747). Its main theorem says so of every measurement, up to constants: alpha-gentle on
 product states is O(alpha)-DP, and an epsilon-DP product measurement is O(epsilon sqrt(n))-gentle.
-The constants above are proved here for answers that are noisy functions of measured bits.
 """
 
 import math
@@ -96,7 +89,7 @@ class NoisyWeight:
     def weights(self) -> NDArray[np.int64]:
         """How many bits of each basis state are 1."""
         basis = np.arange(2**self.n)
-        return np.add.reduce((basis[:, None] >> np.arange(self.n)) & 1, axis=1)
+        return np.asarray(np.add.reduce((basis[:, None] >> np.arange(self.n)) & 1, axis=1))
 
     def law(self, answer: int) -> NDArray[np.float64]:
         """How probable an answer is, for each number of ones from 0 to n."""

@@ -32,29 +32,30 @@ EPSILONS = tuple(map(Fraction, ("1/20", "1/10", "1/4", "1/2", "1", "2", "4", "8"
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Places of one size: 95 of 100 counts are within `half_width` of the truth."""
+    """Places of one size: 95 of 100 counts are within `percent` of the people there."""
 
     name: str
     places: int
     people: float
-    half_width: float
-
-    @property
-    def percent(self) -> float:
-        """The same in per cent of the people in such a place."""
-        return 100 * self.half_width / self.people
+    percent: float
 
 
 @dataclass(frozen=True, slots=True)
 class TownRelease:
-    """A town as it is and as it is published; `found` of 100 are pointed at, at most."""
+    """A town as it is and as it is published, block by block.
 
-    epsilon: Fraction
+    Of 100 coins handed out by published heads `misplaced` land in the wrong block; `found` of 100
+    people are pointed at, at most. `frontier` are all choices that there are: epsilon, the same
+    `found`, and how far off a block is on average, in per cent.
+    """
+
+    epsilon: float
     levels: tuple[Level, ...]
     truth: tuple[int, ...]
     published: tuple[int, ...]
     misplaced: float
     found: float
+    frontier: tuple[tuple[float, float, float], ...]
 
 
 def town() -> Bits:
@@ -76,18 +77,24 @@ def publish(epsilon: Real) -> TownRelease:
         raise InputError(
             f"epsilon is {float(price)}", why="a town is shown up to 100", fix="pass a smaller one"
         )
-    blocks, noise = town(), Laplace(epsilon=price / 3, sensitivity=1)
-    width, everybody = noise.error(Fraction(19, 20)), int(blocks.sum())
-    many = {"the town": 1, "a quarter": 4, "a block": SIDE**2}
-    released = np.asarray(noise.release(blocks.ravel()))
+    blocks, noise = town().ravel(), Laplace(epsilon=price / 3, sensitivity=1)
+    width, everybody = 100 * noise.error(Fraction(19, 20)), int(blocks.sum())
+    many = {"the town": 1, "a quarter": 4, "a block": blocks.size}
+    released = np.asarray(noise.release(blocks))
     return TownRelease(
-        price,
-        tuple(Level(name, places, everybody / places, width) for name, places in many.items()),
-        tuple(blocks.ravel().tolist()),
+        float(price),
+        tuple(Level(name, n, everybody / n, width * n / everybody) for name, n in many.items()),
+        tuple(blocks.tolist()),
         tuple(map(int, released)),
-        _misplaced(blocks.ravel(), released),
-        100 * Promise(float(price)).of_event(ALARMS / 100),
+        _misplaced(blocks, released),
+        _found(float(price)),
+        frontier(),
     )
+
+
+def _found(epsilon: float) -> float:
+    """Of 100 people who joined, how many who points at `ALARMS` others finds at most."""
+    return 100 * Promise(epsilon).of_event(ALARMS / 100)
 
 
 def _misplaced(truth: Bits, published: Bits) -> float:
@@ -98,17 +105,12 @@ def _misplaced(truth: Bits, published: Bits) -> float:
     return float(50 * np.abs(heads / heads.sum() - truth / truth.sum()).sum())
 
 
-def frontier() -> list[tuple[float, float, float]]:
-    """Epsilon, people of 100 who are pointed at, at most, and how far off a block is on average.
+def frontier() -> tuple[tuple[float, float, float], ...]:
+    """Every stop of `EPSILONS`, and points in between.
 
-    At every stop of `EPSILONS` and in between. The mean of |noise| is 2r/(1 - r^2) with
-    r = e^(-epsilon/3); exact, and in per cent of a block.
+    The mean of |noise| is 2r/(1 - r^2) with r = e^(-epsilon/3).
     """
     people, stops = float(town().mean()), list(map(float, EPSILONS))
     fine = [low * (high / low) ** (i / FINE) for low, high in pairwise(stops) for i in range(FINE)]
-    points = []
-    for epsilon in [*fine, stops[-1]]:
-        ratio = math.exp(-epsilon / 3)
-        off = 100 * 2 * ratio / (1 - ratio**2) / people
-        points.append((epsilon, 100 * Promise(epsilon).of_event(ALARMS / 100), off))
-    return points
+    ratios = [(epsilon, math.exp(-epsilon / 3)) for epsilon in [*fine, stops[-1]]]
+    return tuple((one, _found(one), 200 * r / (1 - r**2) / people) for one, r in ratios)

@@ -12,9 +12,11 @@ import pytest
 import discreet as dp
 from clinic_curator import BUDGET, add_visits
 from discreet.curator.data.intake import take
+from discreet.curator.data.load_report import Stated
 from discreet.curator.data.registry import fingerprint
 from discreet.curator.ledger import verify as verifying
 from discreet.curator.progress import open_watched, watched
+from discreet.engines.reading import Reading
 from visits import clinic
 
 
@@ -52,7 +54,7 @@ def in_a_terminal(*words, folder):
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
 def test_adding_shows_a_bar_in_a_terminal_and_nothing_in_a_pipe(clinic_folder, shell, tmp_path):
     pyarrow.csv.write_csv(clinic(2000), tmp_path / "more.csv")
-    said = ["--unit", "person", "--dataset", "visits", "--kind", "person", "integer"]
+    said = ["--unit", "person", "--dataset", "visits", "--confirm", "kinds"]
     words = ["add", "more", str(tmp_path / "more.csv"), *said]
     bar, done = in_a_terminal(*words, folder=clinic_folder)
     assert done.returncode == 0, bar
@@ -81,10 +83,11 @@ def test_bytes_are_told_up_to_the_last(tmp_path):
     for file in (path, packed):
         told = []
         with watched(lambda *one, told=told: told.append(one)):
-            rows = take(file, {}, {}, "v").rows
+            rows = take(file, Stated(confirm=("kinds",)), Reading(), name="v").rows
         assert rows.num_rows == clinic(500).num_rows
         assert told[-1] == (f"reading {file.name}", file.stat().st_size, file.stat().st_size)
-        assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
+        passes = [at for at, (_, done, _) in enumerate(told) if done < told[at - 1][1]]
+        assert len(passes) <= 3  # looked at twice, then read; in each it only grows
 
 
 def test_watching_changes_no_result(tmp_path):

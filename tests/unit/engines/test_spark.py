@@ -19,7 +19,7 @@ from discreet.engines import check_engine, conformance
 from discreet.engines.cases import stored
 from discreet.engines.spark import SparkEngine, check_address
 from discreet.errors import EngineError, InputError
-from discreet.plan.kinds import Kind
+from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import EachRow, Schema, Table
 from discreet.sql.writer.stored_view import view_name
 
@@ -79,7 +79,8 @@ def stored_types_are_read_as_our_kinds():
     )
     spark_tables.save("typed", rows)
     made = SparkEngine("spark://session", spark_tables.session())
-    types = made.describe(spark_tables.place("typed")).types()
+    described = made.describe(spark_tables.place("typed")).kinds
+    types = {name: Type(kind) for name, kind in described.items()}
     kinds = [Kind.REAL, Kind.INTEGER, Kind.REAL, Kind.TIMESTAMP, Kind.TEXT]
     assert [of.kind for of in types.values()] == kinds
     made.open(

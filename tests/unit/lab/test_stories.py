@@ -56,5 +56,5 @@ def test_the_cases_everybody_has_heard_of_are_told_with_their_sources():
 
 
 def test_textbook_noise_is_not_called_exact():
-    assert {PLAYS[name].raw for name in ("low-bits", "repeated-zero")} == {"textbook noise"}
-    assert PLAYS["reconstruct"].raw == "exact answers"
+    assert {STORIES[name].raw for name in ("low-bits", "repeated-zero")} == {"textbook noise"}
+    assert STORIES["reconstruct"].raw == "exact answers"

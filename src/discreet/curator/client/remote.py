@@ -304,7 +304,7 @@ class Remote(Curator, schemes=("http", "https")):
         """What an auditor can do, if the token is one's: read and check the ledger."""
         return Auditor(RemoteLedger(self._link))
 
-    def dossier(self, *, audit: Mapping[str, Any] | None = None) -> Dossier:
+    def dossier(self, *, audit: object = None) -> Dossier:
         """The server's dossier, for owners and auditors; audits are attached where it runs."""
         if audit is not None:
             _refuse("an audit to attach", "`discreet dossier --audit` where the server runs")

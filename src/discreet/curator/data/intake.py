@@ -17,6 +17,7 @@ from discreet.engines.duckdb_texts import StoredColumn
 from discreet.engines.duckdb_types import stored_kind
 from discreet.engines.reading import Reading
 from discreet.engines.remote_tables import RemoteTable, engine_at, find_remote
+from discreet.errors import InputError
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.schema import Bounds, Keys
 
@@ -53,8 +54,7 @@ def take(
     """
     if (remote := find_remote(source, source_table or name)) is not None:
         found = engine_at(remote.address, remote.session).describe(remote.table)
-        kinds = {one.name: one.kind for one in found.columns if one.kind is not None}
-        return Incoming(kinds | dict(stated.kinds), remote=remote, columns=stated.columns)
+        return Incoming(found.kinds | dict(stated.kinds), remote=remote, columns=stated.columns)
     opened = open_source(source, reading, source_table, name)
     plain = opened.typed and not _converted(opened, stated)
     if plain and not stated.confirm and not opened.questions:
@@ -86,6 +86,13 @@ def _turned(
     wanted = {name: StoredColumn(source.stored[name], Type(kind)) for name, kind in kinds.items()}
     with refusing(source.name):
         rows = convert(source.open(), wanted, report.reading)
+    lost = {one.name: one.nulls + one.counts.unreadable for one in report.columns}
+    if rows.num_rows != report.rows or any(rows[n].null_count != lost[n] for n in kinds):
+        raise InputError(
+            f"{source.name} has changed while it was read",
+            why="what was checked would not be what is kept",
+            fix="add it again once nobody writes to it",
+        )
     return Incoming(kinds, rows=rows, columns=columns, reading=report.reading)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from discreet.curator.data.registry import write_key
 from discreet.curator.data.sniffing import OwnerQuestion, guess_columns
-from discreet.curator.data.sources import Source, refusing
+from discreet.curator.data.sources import LOOKED_AT, Source, refusing
 from discreet.engines.default import frequent, measure
 from discreet.engines.duckdb_texts import ColumnCounts, StoredColumn
 from discreet.engines.duckdb_types import stored_kind
@@ -129,7 +129,7 @@ class LoadReport:
     def check(self) -> None:
         """Refuse to load while anything is to be asked; the error quotes no value."""
         for question in self.questions:
-            answers = " or ".join(f"reading={dict(said)}" for _, said in question.answers)
+            answers = " or ".join(f"reading={dict(a)} ({_option(a)})" for _, a in question.answers)
             raise InputError(
                 f"{self.source} leaves a question open",
                 why=question.text,
@@ -140,7 +140,8 @@ class LoadReport:
             raise InputError(
                 f"nobody has said what {', '.join(found)} of {self.source} hold",
                 why="what they look like is taken from the data, and analysts would see it",
-                fix=f"if it is public knowledge, pass kinds={found}, or confirm='kinds'",
+                fix=f"if it is public knowledge, pass kinds={found}, or confirm='kinds' "
+                "(--confirm kinds)",
             )
 
     def __repr__(self) -> str:
@@ -207,7 +208,7 @@ def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) ->
     }
     rows, people, counts = measure(source.open(), wanted, reading, unit if unit in kinds else None)
     known: dict[str, Bounds | Keys] = {}
-    if propose or stated.confirm:
+    if propose or set(stated.confirm) - {_KINDS}:
         known = _proposals(source, wanted, counts, reading, {*stated.columns, unit})
     if reading.is_strict:
         asked = {question.column for question in questions}
@@ -281,7 +282,8 @@ def _kinds(
     said = {name: kind_stated(spec) for name, spec in stated.columns.items()} | dict(stated.kinds)
     if source.typed:
         stored = {name: stored_kind(of) or Kind.TEXT for name, of in source.stored.items()}
-        found = stored | {name: kind for name, kind in stated.kinds.items() if name in stored}
+        _check_names(stored, stated)
+        found = stored | dict(stated.kinds)
         texts = [n for n, kind in found.items() if kind is not stored[n] and stored[n] is Kind.TEXT]
         origins: dict[str, Origin] = {n: "owner" if n in stated.kinds else "file" for n in found}
         reading, questions = source.reading, []
@@ -290,7 +292,7 @@ def _kinds(
             reading, questions = guess.reading, guess.questions
         return found, origins, reading, [*source.questions, *questions]
     guess = guess_columns(source.sample(), source.reading, said)
-    _widen(guess.kinds, stated, source)
+    _check_names(source.stored, stated)
     if unit in guess.kinds and unit not in said and not stated.confirms(str(unit), kind=True):
         guess.kinds[str(unit)] = Kind.TEXT  # people are told apart by what is stored
     origins = {
@@ -300,19 +302,19 @@ def _kinds(
     return guess.kinds, origins, guess.reading, [*source.questions, *guess.questions]
 
 
-def _widen(kinds: dict[str, Kind], stated: Stated, source: Source) -> None:
+def _check_names(known: Mapping[str, object], stated: Stated) -> None:
     for name in (*stated.columns, *stated.kinds):
-        if name not in kinds:
+        if name not in known:
             raise InputError(
                 f"there is no column {name}",
-                why=f"known are: {', '.join(source.stored)}",
+                why=f"known are: {', '.join(known)}",
                 fix="name one of these",
             )
 
 
 def _sampled(source: Source, names: list[str]) -> dict[str, dict[str, int]]:
     texts = StoredColumn("VARCHAR", Type(Kind.TEXT))
-    found = frequent(source.open(), dict.fromkeys(names, texts), Reading())
+    found = frequent(source.open(), dict.fromkeys(names, texts), Reading(), LOOKED_AT)
     return {name: {str(text): n for text, n in one.items()} for name, one in found.items()}
 
 
@@ -399,6 +401,31 @@ def _plain(end: Any) -> Any:
     if isinstance(end, dt.date):
         return end.isoformat()
     return end if isinstance(end, int | float | str) else float(end)
+
+
+_SWITCHES: Final = {
+    ("header", True): "--header",
+    ("header", False): "--no-header",
+    ("day_first", True): "--day-first",
+    ("day_first", False): "--month-first",
+    ("thousands", ""): "",
+}
+
+
+def _option(answer: Mapping[str, Any]) -> str:
+    """The options of the command line that give an answer.
+
+    Example:
+        >>> _option({"decimal": ".", "thousands": ","}), _option({"nulls": []})
+        ('--decimal . --thousands ,', '--no-null')
+    """
+    found = []
+    for name, said in answer.items():
+        if name == "nulls":
+            found += [f"--null {word}" for word in said] or ["--no-null"]
+        else:
+            found.append(_SWITCHES.get((name, said), f"--{name} {said}"))
+    return " ".join(filter(None, found))
 
 
 def _quoted(examples: tuple[str, ...]) -> str:

@@ -8,6 +8,7 @@ import codecs
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Final
 
 from discreet.engines.reading import ABSENT, FALSE, TRUE, Reading, words
@@ -69,7 +70,7 @@ def encoding_of(parts: Iterable[bytes]) -> str:
     """
     decoder, first, windows = codecs.getincrementaldecoder("utf-8")(), True, True
     is_utf8 = True
-    for part in parts:
+    for part in chain(parts, (b"",)):
         if first:
             first = False
             if part.startswith(codecs.BOM_UTF8):
@@ -80,7 +81,7 @@ def encoding_of(parts: Iterable[bytes]) -> str:
                 return "utf-16-le" if part[1::2][:500].count(0) >= zeros / 2 else "utf-16-be"
         if is_utf8:
             try:
-                decoder.decode(part)
+                decoder.decode(part, final=not part)
             except UnicodeDecodeError:
                 is_utf8 = False
         windows = windows and not re.search(rb"[\x81\x8d\x8f\x90\x9d]", part)

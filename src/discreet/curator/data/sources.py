@@ -29,7 +29,6 @@ from discreet.engines.default import (
     read_json,
     sniff_delimiter,
 )
-from discreet.engines.describe import Description
 from discreet.engines.reading import Reading
 from discreet.errors import EngineError, InputError
 
@@ -42,7 +41,9 @@ ENDINGS: Final = (*_DELIMITED, ".parquet", *_JSON, *_EXCEL, *_ARROW, *_DATABASES
 """How the names of files end that can be read."""
 
 _SAMPLE: Final = 1 << 20
-_LOOKED_AT: Final = 20_000
+LOOKED_AT: Final = 20_000
+"""Rows from which kinds and formats are guessed; all rows are then read by the guess."""
+
 _DISTINCT: Final = 5_000
 _LONGEST_RECORD: Final = 1 << 23
 _PATTERN: Final = set("*?[]{}")
@@ -74,7 +75,7 @@ class Source:
         rows = self.open()
         batches = rows.to_batches() if isinstance(rows, pa.Table) else rows
         seen: dict[str, Counter[str]] = {name: Counter() for name in self.stored}
-        left = _LOOKED_AT
+        left = LOOKED_AT
         for batch in batches:
             for name, counter in seen.items():
                 counter.update(batch.slice(0, left).column(name).drop_null().to_pylist())
@@ -118,16 +119,11 @@ def _open_file(path: Path, reading: Reading, choose: Choice) -> Source:
             return _table(path.name, _read_arrow(path), reading)
         if _PATTERN & set(str(path)):
             return _table(path.name, _read_parquet(path), reading)
-    return Source(path.name, _types(describe(path)), lambda: path, reference=path, reading=reading)
-
-
-def _types(found: Description) -> dict[str, str]:
-    """The types of columns that questions know; others (lists, blobs) are left out."""
-    return {one.name: one.stored for one in found.columns if one.kind is not None}
+    return Source(path.name, describe(path).stored, lambda: path, reference=path, reading=reading)
 
 
 def _table(name: str, rows: Any, reading: Reading) -> Source:
-    return Source(name, _types(describe(rows)), lambda: rows, reading=reading)
+    return Source(name, describe(rows).stored, lambda: rows, reading=reading)
 
 
 def _texts(name: str, rows: pa.Table, reading: Reading) -> Source:

@@ -8,10 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import yaml
+
 from discreet.curator.reports.deployment_record import all_entries, limit_words
-from discreet.curator.reports.law import FRAMEWORKS
 from discreet.curator.reports.privacy_promise import promise, unit_words
 from discreet.curator.reports.stated_cap import promised
 from discreet.errors import InputError
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     from discreet.curator.curator import Curator
     from discreet.curator.ledger.accounts import Account
     from discreet.curator.ledger.entries import Entry
+
+FRAMEWORKS: Final = yaml.safe_load(Path(__file__).with_name("law.yaml").read_text(encoding="utf-8"))
+"""Laws and guidelines: their rules, each with where it stands, what it asks, what the curator shows
+(facts of the dossier are filled in), and what stays with the owner."""
 
 _STYLE: Final = """body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto}
 body{padding:0 1rem}table{border-collapse:collapse;width:100%;margin:1rem 0}tr{break-inside:avoid}
@@ -117,7 +123,7 @@ def _table(one: Section) -> str:
     return f"<table><thead>{line(one.head, 'th')}</thead><tbody>{rows}</tbody></table>" * bool(rows)
 
 
-def dossier(curator: "Curator", *, audit: Mapping[str, Any] | None = None) -> Dossier:
+def dossier(curator: "Curator", *, audit: object = None) -> Dossier:
     """Collect what a curator can show; `audit` is what `discreet audit --json` wrote."""
     entries = list(all_entries(curator.ledger))
     charged = [one for one in entries if one.kind == "charged"]
@@ -186,13 +192,7 @@ def _spent(account: "Account") -> str:
 
 def _held(curator: "Curator") -> Section:
     rows = tuple(
-        (
-            dataset,
-            one.name,
-            unit_words(one.unit),
-            ", ".join(one.columns),
-            limit_words(one.limits),
-        )
+        (dataset, one.name, unit_words(one.unit), ", ".join(one.columns), limit_words(one.limits))
         for dataset in curator.datasets()
         for one in _private(curator, dataset)
     )
@@ -224,12 +224,13 @@ def _asked(curator: "Curator", charged: "Sequence[Entry]", entries: "Sequence[En
 
 
 _CLAIM: Final = ("Claim", "Epsilon claimed", "Delta", "Refuted up to", "Verdict")
+_NUMBERS: Final = ("epsilon_claimed", "delta", "epsilon_refuted_up_to")
+_NEEDED: Final = {"name", "verdict", *_NUMBERS}
 
 
-def _claims(audit: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
-    needed = {"name", "epsilon_claimed", "delta", "epsilon_refuted_up_to", "verdict"}
-    found = [] if audit is None else audit.get("claims")
-    if isinstance(found, list) and all(isinstance(o, Mapping) and needed <= set(o) for o in found):
+def _claims(audit: object) -> list[Mapping[str, Any]]:
+    found = [] if audit is None else audit.get("claims") if isinstance(audit, dict) else None
+    if isinstance(found, list) and all(isinstance(o, dict) and set(o) >= _NEEDED for o in found):
         return found
     raise InputError(
         "this is no audit",
@@ -239,8 +240,7 @@ def _claims(audit: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
 
 
 def _claim(one: Mapping[str, Any]) -> tuple[str, ...]:
-    names = ("epsilon_claimed", "delta", "epsilon_refuted_up_to")
-    numbers = ("-" if one[name] is None else f"{one[name]:.3g}" for name in names)
+    numbers = ("-" if one[name] is None else f"{one[name]:.3g}" for name in _NUMBERS)
     return (str(one["name"]), *numbers, str(one["verdict"]))
 
 
@@ -255,6 +255,7 @@ def _law(facts: Mapping[str, str]) -> Iterator[Section]:
     head = ("Where", "What it asks", "What is shown here", "What stays with you")
     for one in FRAMEWORKS:
         rows = tuple(
-            (rule.where, rule.asks, rule.shown.format_map(facts), rule.left) for rule in one.rules
+            (rule["where"], rule["asks"], rule["shown"].format_map(facts), rule["left"])
+            for rule in one["rules"]
         )
-        yield Section(one.name, f"{one.source}.", head, rows)
+        yield Section(one["name"], f"{one['source']}.", head, rows)

@@ -47,7 +47,7 @@ _ARROW: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class AnswerColumn:
     """A column of an answer: its place in the result, and what of which released column it is."""
 
     column: ResultColumn
@@ -62,7 +62,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class WireQuestion:
     """A question as a connection asks it: its SQL, its price and how it is to be shown.
 
     `probe` wants the columns and no rows, which costs nothing.
@@ -72,7 +72,7 @@ class Question:
     intervals: bool
     probe: bool = False
 
-    def columns(self, asking: Asking, settings: SessionSettings) -> tuple[Shown, ...]:
+    def columns(self, asking: Asking, settings: SessionSettings) -> tuple[AnswerColumn, ...]:
         """What the answer will look like; nothing is charged."""
         return _shown(self._offered(asking, settings, any_price=True).planned, self.intervals)
 
@@ -85,7 +85,7 @@ class Question:
 
     def ask(
         self, asking: Asking, settings: SessionSettings, stop: threading.Event
-    ) -> tuple[tuple[Shown, ...], pa.Table, dict[str, str]]:
+    ) -> tuple[tuple[AnswerColumn, ...], pa.Table, dict[str, str]]:
         """Charge it and wait for the answer: its columns, its rows, and what it cost as a notice.
 
         Once `stop` is set nothing is charged; what was charged is computed, and free to ask again.
@@ -137,15 +137,15 @@ def _awaited(asking: Asking, receipt: Receipt, stop: threading.Event) -> Release
     return as_table(release)
 
 
-def _shown(planned: QueryOrder, intervals: bool) -> tuple[Shown, ...]:  # noqa: FBT001 - a setting
+def _shown(planned: QueryOrder, intervals: bool) -> tuple[AnswerColumn, ...]:  # noqa: FBT001 - a setting
     query = planned.plan.query
     named = list(_types(query))
     taken, found = {name for name, _, _ in named}, []
     for name, of, key in named:
-        found.append(Shown(ResultColumn(name, OIDS[of.kind]), name, None, of))
+        found.append(AnswerColumn(ResultColumn(name, OIDS[of.kind]), name, None, of))
         for end in ("low", "high") if intervals and of.kind.is_number and not key else ():
             column = ResultColumn(free(f"{name}_{end}", taken), FLOAT8)
-            found.append(Shown(column, name, end, of))
+            found.append(AnswerColumn(column, name, end, of))
     return tuple(found)
 
 
@@ -160,12 +160,12 @@ def _types(query: Query) -> Iterator[tuple[str, Type, bool]]:
         yield out.name, infer(out.expression, columns), key
 
 
-def _table(shown: tuple[Shown, ...], release: Release) -> pa.Table:
+def _table(shown: tuple[AnswerColumn, ...], release: Release) -> pa.Table:
     columns = [_values(one, release).cast(one.arrow, safe=False) for one in shown]
     return pa.table(columns, names=[str(place) for place in range(len(shown))])
 
 
-def _values(one: Shown, release: Release) -> Any:
+def _values(one: AnswerColumn, release: Release) -> Any:
     values = release.table.column(one.source)
     if one.end is None:
         return values
@@ -175,7 +175,7 @@ def _values(one: Shown, release: Release) -> Any:
     return move(values.cast(pa.float64(), safe=False), release.half_widths[one.source])
 
 
-def _empty(shown: tuple[Shown, ...]) -> pa.Table:
+def _empty(shown: tuple[AnswerColumn, ...]) -> pa.Table:
     columns = [pa.array([], one.arrow) for one in shown]
     return pa.table(columns, names=[str(place) for place in range(len(shown))])
 

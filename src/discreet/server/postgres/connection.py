@@ -11,14 +11,22 @@ from discreet.server import tokens
 from discreet.server.permissions import Caller, caller_of
 from discreet.server.postgres import messages
 from discreet.server.postgres.execution import StatementRunner
-from discreet.server.postgres.messages import Fields, Gone, Incoming, Malformed, Slow, int32, text
+from discreet.server.postgres.messages import (
+    Fields,
+    Gone,
+    Malformed,
+    MessageReader,
+    Slow,
+    int32,
+    text,
+)
 from discreet.server.postgres.replies import PostgresError, as_reply
-from discreet.server.postgres.scram import Refused, ScramExchange
+from discreet.server.postgres.scram import LoginRefused, ScramExchange
 from discreet.server.postgres.session import (
-    Outcome,
+    ConnectionState,
     Portal,
-    PostgresSession,
     PreparedStatement,
+    StatementResult,
 )
 from discreet.server.postgres.session_settings import SessionSettings
 from discreet.server.postgres.statements import split
@@ -45,13 +53,13 @@ class PostgresConnection:
         self._listener = listener
         self._app_state = listener.app_state
         self._settings = listener.app_state.settings
-        self._incoming = Incoming(reader, patience=self._settings.body_timeout)
+        self._incoming = MessageReader(reader, patience=self._settings.body_timeout)
         self._writer = writer
         self._out = bytearray()
         self._secure = False
         self._skips = False
         self._runner: StatementRunner | None = None
-        self._session: PostgresSession
+        self._session: ConnectionState
 
     @property
     def peer(self) -> tuple[str, int] | None:
@@ -163,7 +171,7 @@ class PostgresConnection:
             known = await anyio.to_thread.run_sync(tokens.scram_keys, self._app_state.access, name)
             identity, signature = exchange.finish(proof, known)
             found = await anyio.to_thread.run_sync(tokens.by_id, self._app_state.access, identity)
-        except Refused:
+        except LoginRefused:
             found = None
         if found is None or not found.works(self._app_state.access.now()):
             raise PostgresError(
@@ -174,7 +182,7 @@ class PostgresConnection:
         epsilon = await anyio.to_thread.run_sync(
             tokens.default_epsilon, self._app_state.access, found.id
         )
-        self._session = PostgresSession(SessionSettings(name, sent, epsilon))
+        self._session = ConnectionState(SessionSettings(name, sent, epsilon))
         self._authenticate(12, signature)
         self._out += messages.write(b"R", int32(0))
         return caller_of(found)
@@ -373,7 +381,7 @@ class PostgresConnection:
     # --- telling --------------------------------------------------------------------------------
 
     async def _tell(
-        self, outcome: Outcome, *, formats: tuple[int, ...], described: bool, count: int = 0
+        self, outcome: StatementResult, *, formats: tuple[int, ...], described: bool, count: int = 0
     ) -> None:
         """What came of a statement: rows, as many as were asked for, and its tag."""
         for one in outcome.told:

@@ -15,11 +15,17 @@ import anyio.to_thread
 from discreet.server import tokens
 from discreet.server.logs import place
 from discreet.server.permissions import Caller
-from discreet.server.postgres.answering import Question, cancelled
+from discreet.server.postgres.answering import WireQuestion, cancelled
 from discreet.server.postgres.catalogues import DATABASE, Catalogues
 from discreet.server.postgres.messages import ResultColumn, report
 from discreet.server.postgres.replies import PostgresError, as_reply
-from discreet.server.postgres.session import Outcome, PostgresSession, Rows, declared, text_rows
+from discreet.server.postgres.session import (
+    ConnectionState,
+    ResultRows,
+    StatementResult,
+    declared,
+    text_rows,
+)
 from discreet.server.postgres.statements import (
     Rewritten,
     Statement,
@@ -41,7 +47,7 @@ _PLAN: Final = "QUERY PLAN"
 class StatementRunner:
     """Runs the statements of one connection, one at a time; `stop` gives up the one that runs."""
 
-    def __init__(self, catalogues: Catalogues, caller: Caller, session: PostgresSession) -> None:
+    def __init__(self, catalogues: Catalogues, caller: Caller, session: ConnectionState) -> None:
         self._catalogues = catalogues
         self._app_state = catalogues.app_state
         self._caller = caller
@@ -78,7 +84,9 @@ class StatementRunner:
 
     # --- running --------------------------------------------------------------------------------
 
-    async def run(self, statement: Statement, values: Sequence[str], *, intervals: bool) -> Outcome:
+    async def run(
+        self, statement: Statement, values: Sequence[str], *, intervals: bool
+    ) -> StatementResult:
         """What comes of a statement; PostgresError where it is refused."""
         named = declared(statement)
         if named is not None:
@@ -86,12 +94,12 @@ class StatementRunner:
             found = await self._answered(named[1], values, intervals=intervals)
             assert found.rows is not None  # noqa: S101 - a question has rows
             self._session.cursors[named[0]] = found.rows
-            return Outcome("DECLARE CURSOR", told=found.told)
+            return StatementResult("DECLARE CURSOR", told=found.told)
         return await self._answered(statement, values, intervals=intervals)
 
     async def _answered(
         self, statement: Statement, values: Sequence[str], *, intervals: bool
-    ) -> Outcome:
+    ) -> StatementResult:
         settings = self._session.settings
         match self._kind(statement):
             case "control":
@@ -100,19 +108,19 @@ class StatementRunner:
                     raise _only_reads(statement)
                 return outcome
             case "catalogue":
-                return Outcome("SELECT", await self._catalogued(statement, values))
+                return StatementResult("SELECT", await self._catalogued(statement, values))
             case "explain":
                 inner = statement.after(1)
                 question = self._question(inner, values, intervals=intervals)
                 asking = self._asking()
                 lines = await self._served("explain", lambda: question.explain(asking, settings))
-                return Outcome("EXPLAIN", text_rows(_PLAN, lines))
+                return StatementResult("EXPLAIN", text_rows(_PLAN, lines))
             case _:
                 return await self._asked(statement, values, intervals=intervals)
 
     async def _asked(
         self, statement: Statement, values: Sequence[str], *, intervals: bool
-    ) -> Outcome:
+    ) -> StatementResult:
         """Ask, and tell the answer or the refusal on a tick, whatever it was computed from."""
         quantum, asking = self._app_state.settings.quantum, self._asking()
         stop = self._stop = threading.Event()
@@ -126,15 +134,17 @@ class StatementRunner:
             await asyncio.sleep(wait(time.monotonic() - asking.arrived, quantum))
         quiet = settings.quiet or not notice
         told = [] if quiet else [report(b"N", "NOTICE", notice)]
-        return Outcome("SELECT", Rows(tuple(one.column for one in shown), table), told)
+        return StatementResult(
+            "SELECT", ResultRows(tuple(one.column for one in shown), table), told
+        )
 
-    async def _catalogued(self, statement: Statement, values: Sequence[str]) -> Rows:
+    async def _catalogued(self, statement: Statement, values: Sequence[str]) -> ResultRows:
         sql = rewrite(statement, literals(statement, values)).text
         caller, settings = self._caller, self._session.settings
         found = await self._served("catalogue", lambda: self._catalogues.run(sql, caller, settings))
         columns = tuple(ResultColumn(one.name, oid_of(one.type)) for one in found.schema)
         names = [str(at) for at in range(found.num_columns)]
-        return Rows(columns, found.rename_columns(names))
+        return ResultRows(columns, found.rename_columns(names))
 
     def _kind(self, statement: Statement) -> str:
         first = statement.words[0]
@@ -149,10 +159,10 @@ class StatementRunner:
 
     def _question(
         self, statement: Statement, values: Sequence[str], *, intervals: bool
-    ) -> Question:
+    ) -> WireQuestion:
         changes, probe = unqualified(statement, self._tables(), DATABASE)
         text: Rewritten = rewrite(statement, changes | literals(statement, values))
-        return Question(text, intervals, probe)
+        return WireQuestion(text, intervals, probe)
 
     def _asking(self) -> Asking:
         return Asking(self._app_state, self._caller, time.monotonic())
@@ -180,7 +190,7 @@ class StatementRunner:
 
     async def _admitted(self) -> None:
         """Wait until the name may send another request: a client that is quick is slowed down."""
-        while pause := self._app_state.limits.names.take(self._caller.name):
+        while pause := self._app_state.limits.names.take(self._caller.name):  # noqa: ASYNC110
             await asyncio.sleep(pause)
 
     async def _within(self, work: Callable[[], T]) -> T:

@@ -30,7 +30,7 @@ class Gone(Exception):  # noqa: N818 - nobody is left to tell
     """The client closed the connection."""
 
 
-class Incoming:
+class MessageReader:
     """Reads whole messages: bounded in size before their body is read, and in time."""
 
     def __init__(self, reader: asyncio.StreamReader, *, patience: float) -> None:

@@ -29,7 +29,7 @@ _FIRST: Final = re.compile(
 _FINAL: Final = re.compile(r"(c=([A-Za-z0-9+/=]+),r=([^,]+)),p=([A-Za-z0-9+/=]+)")
 
 
-class Refused(Exception):  # noqa: N818 - one word for all reasons
+class LoginRefused(Exception):  # noqa: N818 - one word for all reasons
     """Nobody was let in."""
 
 
@@ -89,15 +89,15 @@ class ScramExchange:
         return (PLAIN,) if self._binding is None else (BOUND, PLAIN)
 
     def challenge(self, mechanism: str, sent: bytes) -> bytes:
-        """Answer the first message; Refused where somebody in between took an offer away."""
+        """Answer the first message; LoginRefused where somebody in between took an offer away."""
         found = _FIRST.fullmatch(sent.decode("utf-8", "replace"))
         if found is None or mechanism not in self.mechanisms:
-            raise Refused
+            raise LoginRefused
         self._flag = found[1]
         if self._flag.startswith("p") is not (mechanism == BOUND):
-            raise Refused
+            raise LoginRefused
         if self._flag == "y" and self._binding is not None:
-            raise Refused
+            raise LoginRefused
         self._nonce = found[3] + secrets.token_urlsafe(18)
         salt = base64.b64encode(salt_of(self._name)).decode()
         said = f"r={self._nonce},s={salt},i={ITERATIONS}"
@@ -105,10 +105,10 @@ class ScramExchange:
         return said.encode()
 
     def finish(self, sent: bytes, known: Iterable[tuple[str, ScramKeys]]) -> tuple[str, bytes]:
-        """The token whose text the client has, and the server's own proof; Refused for none."""
+        """The token whose text the client has, and the server's proof; LoginRefused for none."""
         found = _FINAL.fullmatch(sent.decode("utf-8", "replace"))
         if found is None or not self._nonce:
-            raise Refused
+            raise LoginRefused
         head = f"{self._flag},,".encode()
         expected = head + (self._binding or b"") if self._flag.startswith("p") else head
         same = hmac.compare_digest(_decoded(found[2]), expected)
@@ -119,7 +119,7 @@ class ScramExchange:
             if _proves(keys, message, proof) and same and token:
                 chosen = token, keys
         if chosen is None:
-            raise Refused
+            raise LoginRefused
         signature = hmac.digest(chosen[1].server, message, "sha256")
         return chosen[0], b"v=" + base64.b64encode(signature)
 
@@ -134,4 +134,4 @@ def _decoded(value: str) -> bytes:
     try:
         return base64.b64decode(value, validate=True)
     except ValueError:
-        raise Refused from None
+        raise LoginRefused from None

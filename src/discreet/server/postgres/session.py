@@ -9,7 +9,7 @@ import pyarrow as pa
 from discreet.server.postgres.messages import ResultColumn, text, write
 from discreet.server.postgres.replies import PostgresError
 from discreet.server.postgres.session_settings import SessionSettings
-from discreet.server.postgres.statements import Statement, Token
+from discreet.server.postgres.statements import SqlToken, Statement
 from discreet.server.postgres.values import TEXT
 
 MOST_OPEN: Final = 256
@@ -20,7 +20,7 @@ MOST_HELD: Final = 1 << 26
 
 
 @dataclass(slots=True)
-class Rows:
+class ResultRows:
     """A result, as far as it was fetched."""
 
     columns: tuple[ResultColumn, ...]
@@ -41,11 +41,11 @@ class Rows:
 
 
 @dataclass(slots=True)
-class Outcome:
+class StatementResult:
     """What came of a statement: its tag, its rows if it has some, and messages beside them."""
 
     tag: str
-    rows: Rows | None = None
+    rows: ResultRows | None = None
     told: list[bytes] = field(default_factory=list)
 
 
@@ -67,10 +67,10 @@ class Portal:
     intervals: bool
     columns: tuple[ResultColumn, ...] | None = None
     described: bool = False
-    outcome: Outcome | None = None
+    outcome: StatementResult | None = None
 
 
-class PostgresSession:
+class ConnectionState:
     """The state of a connection."""
 
     def __init__(self, settings: SessionSettings) -> None:
@@ -78,7 +78,7 @@ class PostgresSession:
         self.status = "I"
         self.statements: dict[str, PreparedStatement] = {}
         self.portals: dict[str, Portal] = {}
-        self.cursors: dict[str, Rows] = {}
+        self.cursors: dict[str, ResultRows] = {}
         self._before: dict[str, str] | None = None
         self._local: dict[str, str] = {}
 
@@ -91,7 +91,7 @@ class PostgresSession:
 
     # --- statements about the session -----------------------------------------------------------
 
-    def control(self, statement: Statement) -> Outcome | None:
+    def control(self, statement: Statement) -> StatementResult | None:
         """Run a statement that is about the session alone; None for others."""
         run = _COMMANDS.get(statement.words[0])
         return None if run is None else run(self, statement)
@@ -106,23 +106,23 @@ class PostgresSession:
             case _:
                 return None
 
-    def begin(self, statement: Statement) -> Outcome:
+    def begin(self, statement: Statement) -> StatementResult:
         """BEGIN, which changes nothing: every answer is durable by itself."""
         if self.status == "I":
             self.status, self._before = "T", self.settings.changes()
-        return Outcome("START TRANSACTION" if statement.words[0] == "start" else "BEGIN")
+        return StatementResult("START TRANSACTION" if statement.words[0] == "start" else "BEGIN")
 
-    def end(self, statement: Statement) -> Outcome:
+    def end(self, statement: Statement) -> StatementResult:
         """COMMIT and ROLLBACK; what was charged stays charged."""
         words = statement.words
         if words[0] == "rollback" and "to" in words:
             self.status = "T" if self.status != "I" else "I"
-            return Outcome("ROLLBACK")
+            return StatementResult("ROLLBACK")
         undone = words[0] in {"rollback", "abort"} or self.status == "E"
         told = self._report(self._settle(undone=undone))
         self.status, self.cursors = "I", {}
         self.portals = {}
-        return Outcome("ROLLBACK" if undone else "COMMIT", told=told)
+        return StatementResult("ROLLBACK" if undone else "COMMIT", told=told)
 
     def _settle(self, *, undone: bool) -> list[str]:
         """Put back what was set for the transaction alone."""
@@ -134,7 +134,7 @@ class PostgresSession:
     def _report(self, names: Sequence[str]) -> list[bytes]:
         return [write(b"S", text(name), text(self.settings[name])) for name in names]
 
-    def set(self, statement: Statement) -> Outcome:
+    def set(self, statement: Statement) -> StatementResult:
         """SET."""
         tokens = list(statement.tokens[1:])
         local = bool(tokens) and tokens[0].text.lower() == "local"
@@ -142,28 +142,28 @@ class PostgresSession:
             tokens = tokens[1:]
         words = [one.text.lower() for one in tokens]
         if words[:1] in (["transaction"], ["characteristics"], ["constraints"]):
-            return Outcome("SET")
+            return StatementResult("SET")
         if words[:1] in (["role"], ["authorization"]):
             if words[-1] in {"none", "default"}:
-                return Outcome("SET")
+                return StatementResult("SET")
             raise PostgresError("42501", "roles follow from tokens", hint="log in with another one")
         name, values = _assignment(tokens, words)
         if self.status != "I" and local:
             self._local.setdefault(name.lower(), self.settings[name])
         elif local:
-            return Outcome("SET")
+            return StatementResult("SET")
         if values is None:
-            return Outcome("SET", told=self._report(self.settings.reset(name)))
+            return StatementResult("SET", told=self._report(self.settings.reset(name)))
         told = self.settings.set(name, values)
-        return Outcome("SET", told=self._report([] if told is None else [told]))
+        return StatementResult("SET", told=self._report([] if told is None else [told]))
 
-    def reset(self, statement: Statement) -> Outcome:
+    def reset(self, statement: Statement) -> StatementResult:
         """RESET."""
         name = "".join(one.value for one in statement.tokens[1:])
         done = self.settings.reset(None if name.lower() == "all" else name)
-        return Outcome("RESET", told=self._report(done))
+        return StatementResult("RESET", told=self._report(done))
 
-    def show(self, statement: Statement) -> Outcome:
+    def show(self, statement: Statement) -> StatementResult:
         """SHOW."""
         columns = self.shape(statement)
         assert columns is not None  # noqa: S101 - it shows something
@@ -172,37 +172,37 @@ class PostgresSession:
             rows.append([""] * len(rows[0]))
         else:
             rows = [[self.settings[_setting_name(statement)]]]
-        return Outcome("SHOW", Rows(columns, _texts(rows)))
+        return StatementResult("SHOW", ResultRows(columns, _texts(rows)))
 
-    def discard(self, statement: Statement) -> Outcome:
+    def discard(self, statement: Statement) -> StatementResult:
         """DISCARD."""
         if statement.words[1:2] == ["all"]:
             self.statements, self.portals, self.cursors = {}, {}, {}
-            return Outcome("DISCARD ALL", told=self._report(self.settings.reset(None)))
-        return Outcome("DISCARD")
+            return StatementResult("DISCARD ALL", told=self._report(self.settings.reset(None)))
+        return StatementResult("DISCARD")
 
-    def deallocate(self, statement: Statement) -> Outcome:
+    def deallocate(self, statement: Statement) -> StatementResult:
         """DEALLOCATE."""
         name = statement.tokens[-1].name
         if name == "all":
             self.statements = {}
-            return Outcome("DEALLOCATE ALL")
+            return StatementResult("DEALLOCATE ALL")
         self.statements.pop(name, None)
-        return Outcome("DEALLOCATE")
+        return StatementResult("DEALLOCATE")
 
     # --- cursors --------------------------------------------------------------------------------
 
-    def fetch(self, statement: Statement) -> Outcome:
+    def fetch(self, statement: Statement) -> StatementResult:
         """FETCH and MOVE, forward."""
         moves = statement.words[0] == "move"
         rows = self._cursor(statement.tokens[-1].name)
         before = rows.place
         part = rows.take(_count(statement))
         if moves:
-            return Outcome(f"MOVE {rows.place - before}")
-        return Outcome("FETCH", Rows(rows.columns, part))
+            return StatementResult(f"MOVE {rows.place - before}")
+        return StatementResult("FETCH", ResultRows(rows.columns, part))
 
-    def close(self, statement: Statement) -> Outcome:
+    def close(self, statement: Statement) -> StatementResult:
         """CLOSE."""
         name = statement.tokens[-1].name
         if name == "all":
@@ -210,9 +210,9 @@ class PostgresSession:
         else:
             self._cursor(name)
             del self.cursors[name]
-        return Outcome("CLOSE CURSOR")
+        return StatementResult("CLOSE CURSOR")
 
-    def _cursor(self, name: str) -> Rows:
+    def _cursor(self, name: str) -> ResultRows:
         if name not in self.cursors:
             raise PostgresError("34000", "there is no cursor of this name", hint="DECLARE it first")
         return self.cursors[name]
@@ -244,7 +244,7 @@ def _count(statement: Statement) -> int:
 _FROM: Final = frozenset({"from", "in"})
 
 
-def _assignment(tokens: list[Token], words: list[str]) -> tuple[str, str | None]:
+def _assignment(tokens: list[SqlToken], words: list[str]) -> tuple[str, str | None]:
     """The name and the value of SET; None for DEFAULT."""
     if words[:2] == ["time", "zone"]:
         return "timezone", "".join(one.value for one in tokens[2:]) or "UTC"
@@ -280,32 +280,32 @@ def _texts(columns: list[list[str]]) -> pa.Table:
     return pa.table(arrays, names=[str(place) for place in range(len(arrays))])
 
 
-def text_rows(name: str, lines: Sequence[str]) -> Rows:
+def text_rows(name: str, lines: Sequence[str]) -> ResultRows:
     """Lines of text as a result."""
-    return Rows((ResultColumn(name, TEXT),), _texts([list(lines)]))
+    return ResultRows((ResultColumn(name, TEXT),), _texts([list(lines)]))
 
 
-def _accepted(tag: str) -> "Callable[[PostgresSession, Statement], Outcome]":
-    return lambda _session, _statement: Outcome(tag)
+def _accepted(tag: str) -> "Callable[[ConnectionState, Statement], StatementResult]":
+    return lambda _session, _statement: StatementResult(tag)
 
 
-_COMMANDS: Final[dict[str, Callable[[PostgresSession, Statement], Outcome]]] = {
-    "set": PostgresSession.set,
-    "show": PostgresSession.show,
-    "reset": PostgresSession.reset,
-    "discard": PostgresSession.discard,
-    "deallocate": PostgresSession.deallocate,
-    "begin": PostgresSession.begin,
-    "start": PostgresSession.begin,
-    "commit": PostgresSession.end,
-    "end": PostgresSession.end,
-    "rollback": PostgresSession.end,
-    "abort": PostgresSession.end,
+_COMMANDS: Final[dict[str, Callable[[ConnectionState, Statement], StatementResult]]] = {
+    "set": ConnectionState.set,
+    "show": ConnectionState.show,
+    "reset": ConnectionState.reset,
+    "discard": ConnectionState.discard,
+    "deallocate": ConnectionState.deallocate,
+    "begin": ConnectionState.begin,
+    "start": ConnectionState.begin,
+    "commit": ConnectionState.end,
+    "end": ConnectionState.end,
+    "rollback": ConnectionState.end,
+    "abort": ConnectionState.end,
     "savepoint": _accepted("SAVEPOINT"),
     "release": _accepted("RELEASE"),
-    "fetch": PostgresSession.fetch,
-    "move": PostgresSession.fetch,
-    "close": PostgresSession.close,
+    "fetch": ConnectionState.fetch,
+    "move": ConnectionState.fetch,
+    "close": ConnectionState.close,
     "unlisten": _accepted("UNLISTEN"),
     "listen": _accepted("LISTEN"),
 }

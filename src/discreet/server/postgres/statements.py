@@ -28,7 +28,7 @@ LARGEST: Final = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class SqlToken:
     """A word, a sign or a literal, and where it stands."""
 
     kind: str
@@ -56,7 +56,7 @@ class Statement:
 
     text: str
     start: int
-    tokens: tuple[Token, ...]
+    tokens: tuple[SqlToken, ...]
 
     @property
     def words(self) -> list[str]:
@@ -87,7 +87,7 @@ def split(text: str) -> list[Statement]:
         >>> [one.text for one in split("SET a = 1; SELECT ';' -- ;")]
         ['SET a = 1', "SELECT ';'"]
     """
-    found: list[list[Token]] = [[]]
+    found: list[list[SqlToken]] = [[]]
     for token in _tokens(text):
         if token.text == ";" and token.kind == "symbol":
             found.append([])
@@ -96,12 +96,12 @@ def split(text: str) -> list[Statement]:
     return [_statement(text, tokens) for tokens in found if tokens]
 
 
-def _statement(text: str, tokens: list[Token]) -> Statement:
+def _statement(text: str, tokens: list[SqlToken]) -> Statement:
     start, end = tokens[0].start, tokens[-1].start + len(tokens[-1].text)
     return Statement(text[start:end], start, tuple(tokens))
 
 
-def _tokens(text: str) -> list[Token]:
+def _tokens(text: str) -> list[SqlToken]:
     place, found = 0, []
     while place < len(text):
         one = _TOKEN.match(text, place)
@@ -117,7 +117,7 @@ def _tokens(text: str) -> list[Token]:
                 "42601", "a quote that does not end", hint="close it", position=place + 1
             )
         if kind not in {"space", "comment"}:
-            found.append(Token(str(kind), text[place:end], place))
+            found.append(SqlToken(str(kind), text[place:end], place))
         if len(found) > MOST_TOKENS:
             raise PostgresError("54000", "the statement is too long", hint="send less at once")
         place = end

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.errors import ServiceError
-from discreet.lab import PLAYS, Against, Outcome
+from discreet.lab import Against, Outcome
 from discreet.lab.bench import EPSILONS, POPULATIONS, WATCHED, Bench, among
 from discreet.lab.classroom import BEFORE, Coins, Lesson
 from discreet.lab.classroom import MOST as LARGEST
@@ -21,7 +21,7 @@ from discreet.lab.curves import ALARMS, NOISES, Curves, Noise, curves
 from discreet.lab.curves import EPSILONS as STOPS
 from discreet.lab.poll import SIZES as POLL_SIZES
 from discreet.lab.poll import Poll, PollRow, ProtocolName
-from discreet.lab.stories import CHAPTERS, STORIES
+from discreet.lab.stories import CHAPTERS, STORIES, Chapter
 from discreet.lab.useful import Learnt
 from discreet.rationals import rational
 from discreet.server.app_state import AppState, app_state_of
@@ -206,29 +206,10 @@ class Attack(BaseModel):
     available: bool = Field(description="Whether the packages that it needs are installed.")
 
 
-class CaseReply(BaseModel):
-    """Something that happened to real people."""
-
-    title: str
-    year: str
-    text: str
-    source: str
-
-
-class ChapterReply(BaseModel):
-    """Attacks that belong together."""
-
-    name: str
-    title: str
-    lead: str
-    cases: list[CaseReply]
-    plays: list[str]
-
-
 class Attacks(BaseModel):
     """All attacks in chapters, and the promises and populations that they can be run for."""
 
-    chapters: list[ChapterReply]
+    chapters: list[Chapter]
     attacks: list[Attack]
     epsilons: list[float]
     populations: int
@@ -241,16 +222,6 @@ class AttackBody(LabBody):
     epsilon: float = Field(1.0, ge=float(min(EPSILONS)), le=float(max(EPSILONS)))
     effort: int | None = Field(None, ge=1, le=1_000_000, description="One of the attack's efforts.")
     population: int = Field(0, ge=0, lt=POPULATIONS)
-
-
-class LearntReply(BaseModel):
-    """An honest question about the attacked people, and a curator's answer."""
-
-    asked: str
-    truth: int
-    answer: float
-    half_width: float
-    people: int
 
 
 class AttackReply(BaseModel):
@@ -269,14 +240,14 @@ class AttackReply(BaseModel):
     refutes: bool = Field(description="Chance alone does so less than once in 100,000 runs.")
     verdict: str
     sentence: str
-    learnt: LearntReply | None = Field(description="What an analyst gets for the same promise.")
+    learnt: Learnt | None = Field(description="What an analyst gets for the same promise.")
 
 
 @router.get("/attacks")
 def attacks() -> Attacks:
     """List the attacks."""
     return Attacks(
-        chapters=[ChapterReply(name=name, **asdict(one)) for name, one in CHAPTERS.items()],
+        chapters=list(CHAPTERS.values()),
         attacks=[_attack(name) for name in WATCHED],
         epsilons=list(map(float, EPSILONS)),
         populations=POPULATIONS,
@@ -284,12 +255,9 @@ def attacks() -> Attacks:
 
 
 def _attack(name: str) -> Attack:
-    one, told, watched = PLAYS[name], STORIES[name], WATCHED[name]
-    play = {
-        field: getattr(one, field) for field in ("success", "raw", "rounded", "private", "unit")
-    }
+    watched = WATCHED[name]
     efforts, known = list(watched.efforts), watched.available
-    return Attack(**asdict(told), **play, name=name, efforts=efforts, available=known)
+    return Attack(**asdict(STORIES[name]), name=name, efforts=efforts, available=known)
 
 
 @router.post("/attacks/{name}")
@@ -312,7 +280,7 @@ def attack(
         refutes=outcome.refutes,
         verdict=outcome.verdict,
         sentence=STORIES[name].sentence(outcome),
-        learnt=None if learnt is None else LearntReply(**asdict(learnt)),
+        learnt=learnt,
     )
 
 

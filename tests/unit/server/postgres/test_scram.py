@@ -11,7 +11,7 @@ from discreet.server.access import AccessStore
 from discreet.server.postgres.scram import (
     BOUND,
     PLAIN,
-    Refused,
+    LoginRefused,
     ScramExchange,
     ScramKeys,
     keys_of,
@@ -67,7 +67,7 @@ def test_a_token_that_has_ended_or_is_anothers_lets_nobody_in(ended):
     name = "bob" if ended == "another's" else "ann"
     exchange = ScramExchange(name, None)
     sent = prove(exchange, name, made.text)
-    with pytest.raises(Refused):
+    with pytest.raises(LoginRefused):
         exchange.finish(sent, tokens.scram_keys(store, name))
 
 
@@ -84,7 +84,7 @@ def test_an_unknown_name_is_challenged_like_a_known_one():
 def test_a_proof_for_another_nonce_is_refused():
     exchange = ScramExchange("ann", None)
     sent = prove(exchange, "ann", "dpt_1_x", nonce="abcdefghijklreplayed")
-    with pytest.raises(Refused):
+    with pytest.raises(LoginRefused):
         exchange.finish(sent, [("1", keys_of("ann", "dpt_1_x"))])
 
 
@@ -97,7 +97,7 @@ def test_a_proof_that_is_bound_to_another_certificate_is_refused():
     )
     exchange = ScramExchange("ann", b"certificate")
     sent = prove(exchange, "ann", "dpt_1_x", binding=b"another", **bound)
-    with pytest.raises(Refused):
+    with pytest.raises(LoginRefused):
         exchange.finish(sent, known)
 
 
@@ -114,7 +114,7 @@ def test_a_proof_that_is_bound_to_another_certificate_is_refused():
     ],
 )
 def test_a_first_message_that_is_not_what_was_offered_is_refused(mechanism, sent):
-    with pytest.raises(Refused):
+    with pytest.raises(LoginRefused):
         ScramExchange("ann", b"certificate").challenge(mechanism, sent)
 
 
@@ -122,7 +122,7 @@ def test_a_first_message_that_is_not_what_was_offered_is_refused(mechanism, sent
 def test_a_last_message_that_cannot_be_read_is_refused(sent):
     exchange = ScramExchange("ann", None)
     exchange.challenge(PLAIN, b"n,,n=,r=abcdefghijkl")
-    with pytest.raises(Refused):
+    with pytest.raises(LoginRefused):
         exchange.finish(sent, [("1", ScramKeys(b"0" * 32, b"0" * 32))])
 
 

@@ -5,13 +5,13 @@ import pytest
 
 from discreet.server.postgres.messages import ResultColumn
 from discreet.server.postgres.replies import PostgresError
-from discreet.server.postgres.session import MOST_OPEN, PostgresSession, Rows, declared
+from discreet.server.postgres.session import MOST_OPEN, ConnectionState, ResultRows, declared
 from discreet.server.postgres.session_settings import SessionSettings
 from discreet.server.postgres.statements import split
 
 
 def session(epsilon=None, **sent):
-    return PostgresSession(SessionSettings("ann", sent, epsilon))
+    return ConnectionState(SessionSettings("ann", sent, epsilon))
 
 
 def say(one, text):
@@ -121,7 +121,7 @@ def test_a_cursor_goes_forward():
     one = session()
     name, inner = declared(split('DECLARE "c 1" NO SCROLL CURSOR WITH HOLD FOR SELECT 1 FOR ME')[0])
     assert (name, inner.text) == ("c 1", "SELECT 1 FOR ME")
-    one.cursors[name] = Rows((ResultColumn("n", 20),), pa.table({"0": [1, 2, 3, 4, 5]}))
+    one.cursors[name] = ResultRows((ResultColumn("n", 20),), pa.table({"0": [1, 2, 3, 4, 5]}))
     assert say(one, 'FETCH FORWARD 2 FROM "c 1"').rows.table.to_pydict() == {"0": [1, 2]}
     assert say(one, 'MOVE 1 IN "c 1"').tag == "MOVE 1"
     assert say(one, 'FETCH "c 1"').rows.table.to_pydict() == {"0": [4]}
@@ -134,11 +134,13 @@ def test_a_cursor_goes_forward():
 
 def test_nobody_keeps_more_open_than_there_is_room_for():
     one = session()
-    rows = Rows((), pa.table({"0": [0]}))
+    rows = ResultRows((), pa.table({"0": [0]}))
     one.cursors |= {str(n): rows for n in range(MOST_OPEN)}
     with pytest.raises(PostgresError, match="too much"):
         one.check_room(one.cursors)
-    one.cursors = {"large": Rows((), pa.table({"0": pa.array([0] * 2**23 + [0], pa.int64())}))}
+    one.cursors = {
+        "large": ResultRows((), pa.table({"0": pa.array([0] * 2**23 + [0], pa.int64())}))
+    }
     with pytest.raises(PostgresError, match="too much"):
         one.check_room(one.portals)
 

@@ -131,7 +131,7 @@ def test_the_parser_is_not_heard():
     "fault", [KeyError("x"), AttributeError(), RecursionError(), MemoryError()]
 )
 def test_a_fault_of_the_reader_is_a_refusal(monkeypatch, fault):
-    def fail(_text, _schema, _now):
+    def fail(*_):
         raise fault
 
     monkeypatch.setattr(door, "_read", fail)
@@ -141,7 +141,7 @@ def test_a_fault_of_the_reader_is_a_refusal(monkeypatch, fault):
 
 
 def test_a_broken_invariant_is_not_masked(monkeypatch):
-    def fail(_text, _schema, _now):
+    def fail(*_):
         raise InvariantBroken("x", why="y", fix="z")
 
     monkeypatch.setattr(door, "_read", fail)

@@ -6,12 +6,12 @@ import { bottom, figure, width } from "/static/lab/draw.js";
 const [LOW, HIGH] = [0.05, 100];
 
 export async function deployments(room) {
-  const { deployments: all, delta } = await api("/v1/lab/deployments");
+  const all = await api("/v1/lab/deployments");
   room.append(
     h("p", { class: "lead" }, "What others have stated in public. A smaller epsilon is a stronger promise, but only for the same unit: ",
       "to protect a report, a day or a person are three promises. Compare like with like."),
     picture(all),
-    h("p", { class: "hint" }, `Facts: OpenDP Differential Privacy Deployments Registry, July 2026, and the sources it names. Where only rho is stated, epsilon is converted at delta ${number(delta)}. Hollow: people randomize their own data.`));
+    h("p", { class: "hint" }, "Facts: OpenDP Differential Privacy Deployments Registry, July 2026, and the sources it names. Where only rho is stated, epsilon is converted at delta 1e-10. Hollow: people randomize their own data."));
 }
 
 function picture(all) {

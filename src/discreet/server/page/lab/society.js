@@ -31,8 +31,8 @@ export async function society(room) {
   await load();
 }
 
-function towns({ side, truth, published }) {
-  const wide = width(), cell = (wide - 24) / (2 * side), most = Math.max(...truth);
+function towns({ truth, published }) {
+  const side = Math.sqrt(truth.length), wide = width(), cell = (wide - 24) / (2 * side), most = Math.max(...truth);
   const grid = (counts, from, name) => s("g", { transform: `translate(${from} 22)` },
     s("text", { class: "label", x: 0, y: -8 }, name),
     counts.map((count, i) => s("rect", { class: "block", x: (i % side) * cell, y: Math.floor(i / side) * cell, width: cell - 1.5, height: cell - 1.5,
@@ -44,8 +44,9 @@ function towns({ side, truth, published }) {
   }, grid(truth, 0, "as it is"), grid(published, wide / 2 + 12, "as published"));
 }
 
-function choices({ frontier, epsilon, stops: listed }) {
-  const stop = (one) => listed.includes(one.epsilon);
+function choices({ frontier: told, epsilon }) {
+  const frontier = told.map(([price, found, off]) => ({ epsilon: price, found, off }));
+  const stop = (one) => STOPS.includes(one.epsilon);
   const wide = width(), [bottomAt, top] = [230, 28];
   const x = scale([10, 100], [52, wide - 16]);
   const y = (off) => scale([Math.log(0.02), Math.log(200)], [bottomAt, top])(Math.log(off));
