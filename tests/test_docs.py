@@ -29,8 +29,8 @@ DOCS = {path.stem: path.read_text() for path in PAGES if path.parent.name != "ap
 PARTS = ("tutorial", "how-to", "reference", "explanation")
 FENCE = re.compile(r"^```(\w*)(?: title=\"([\w.-]+)\")?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*\n)((?:[^$].*\n|\n)*)", re.MULTILINE)
-NO_EXAMPLES = ("text", "yaml", "sql", "json", "http", "nginx")
-"""Languages of what is shown and not run."""
+NO_EXAMPLES = ("text", "bash", "yaml", "sql", "json", "http", "nginx")
+"""Languages of what is shown and not run; of commands the options are compared below."""
 RUN_ELSEWHERE = ("ask.py",)  # tests/server/test_documented.py
 
 MECHANISMS = [
