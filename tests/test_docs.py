@@ -86,6 +86,18 @@ def test_every_page_has_a_home_in_one_of_the_four_parts():
     assert homes == {*PARTS, "index.md"}
 
 
+@pytest.mark.parametrize("part", PARTS)
+def test_every_page_is_named_in_the_index_of_its_part(part):
+    index = (ROOT / "docs" / part / "index.md").read_text()
+    pages = {
+        str(page.relative_to(ROOT / "docs" / part)) for page in (ROOT / "docs" / part).rglob("*.md")
+    }
+
+    assert {one for one in pages if not one.startswith("api/")} - {"index.md"} <= set(
+        re.findall(r"\]\(([^)]+)\)", index)
+    )
+
+
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
 def test_every_example_is_one_that_is_run(page):
     blocks = FENCE.findall(page.read_text())
