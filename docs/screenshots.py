@@ -41,7 +41,7 @@ PAGES = {
     "budget": ".burn",
     "data": "[data-dataset]",
     "ledger": "#entries table",
-    "lab": "#attacks .notice",
+    "lab": "#names .notice",
 }
 _PRICES = {"light": "0.25", "dark": "0.2", "phone": "0.15"}
 _README = 1120

@@ -58,11 +58,11 @@ class Outcome:
             (0.621, 0.627)
         """
         square = 1.959964**2 / self.n
-        middle = self.success + square / 2
-        spread = math.sqrt(square * (self.success * (1 - self.success) + square / 4))
-        return max(0.0, (middle - spread) / (1 + square)), min(
-            1.0, (middle + spread) / (1 + square)
-        )
+        middle = (self.success + square / 2) / (1 + square)
+        spread = math.sqrt(square * (self.success * (1 - self.success) + square / 4)) / (1 + square)
+        # Rounding must not leave out the rate itself at its ends, 0 and 1.
+        low, high = min(self.success, middle - spread), max(self.success, middle + spread)
+        return max(0.0, low), min(1.0, high)
 
     @property
     def refutes(self) -> bool:
