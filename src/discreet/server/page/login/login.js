@@ -15,7 +15,7 @@ const SHAPE = {
 
 async function onwards(me) {
   const asked = new URLSearchParams(location.search).get("next");
-  location.replace(PAGES.includes(asked?.split("?")[0]) ? asked : await first(me));
+  location.replace(PAGES.includes(asked?.split("?")[0]) ? asked + location.hash : await first(me));
 }
 
 /** Where to begin: owners without any data begin with it. */
