@@ -11,7 +11,7 @@ from discreet.curator.curator import Curator
 from discreet.server.routes.pages import vega
 from running_server import QUICK, served
 
-_PATIENCE = 15_000
+_PATIENCE = 120_000
 expect.set_options(timeout=_PATIENCE)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 

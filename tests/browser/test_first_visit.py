@@ -45,17 +45,3 @@ def test_an_owner_without_data_begins_with_it_and_the_demo_is_added_once(visit, 
         owner = {"token": server.token(), "json": {"name": "clinic"}}
         assert server.post("/v1/demo", **owner).json()["dataset"] == "demo_patients"
     assert list(curator.datasets()) == ["demo_patients"]
-
-
-@pytest.mark.parametrize(
-    ("typed", "told"),
-    [("letmein", "This is not a token."), ("dpt_nothing_nobody", "This token does not work here.")],
-)
-def test_a_wrong_token_is_told_in_words_of_people(visit, server, typed, told):
-    page = visit().page
-    page.goto(server.url)
-    page.get_by_label("Your token").fill(typed)
-    page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("alert")).to_contain_text(told)
-    expect(page.get_by_role("alert")).to_contain_text("What to do")
-    assert "Bearer" not in page.get_by_role("alert").inner_text()

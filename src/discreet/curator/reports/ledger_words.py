@@ -20,6 +20,7 @@ from discreet.errors import DiscreetError
 from discreet.privacy.budgets.charges import UNITS
 
 Facts = Mapping[str, Any]
+Told = tuple[str, list[tuple[str, str]]]
 _UNREAD: Final = (DiscreetError, KeyError, TypeError, ValueError, AttributeError, IndexError)
 """What reading an entry of a later version can raise: it is shown plainly then."""
 
@@ -62,9 +63,10 @@ def _short(value: object) -> str:
 
 def _charged(entry: Entry) -> EntryWords:
     order = Order.from_dict(entry.by, entry.facts)
-    what, more = f"placed an order of kind {order.kind} about", []
+    told: Told = (f"placed an order of kind {order.kind} about", [])
     with suppress(*_UNREAD):
-        what, more = _ORDERS[order.kind](json.loads(order.plan), order)
+        told = _ORDERS[order.kind](json.loads(order.plan), order)
+    what, more = told
     paid = ", ".join(f"{cost(one.amount)} {one.measure.name}" for one in order.prices)
     with suppress(*_UNREAD):
         price = kind_of(order).price(order)
@@ -83,9 +85,6 @@ def _charged(entry: Entry) -> EntryWords:
 def _taken(took: list[str]) -> str:
     units, delta = (Fraction(int(one), UNITS) for one in took)
     return cost(units) + (f" and delta {cost(delta)}" if delta else "")
-
-
-Told = tuple[str, list[tuple[str, str]]]
 
 
 def _fit(plan: Any, order: Order) -> Told:

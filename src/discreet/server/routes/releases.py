@@ -39,10 +39,10 @@ _FORMATS: dict[str, Format] = {
     _CHART: "chart",
     "text/x-python": "python",
 }
-_LOOKS = 50
-"""Pages of charges that are looked through at most for those of some kinds."""
+_SOUGHT = 2000
+"""The newest charges, among which those of some kinds are found."""
 
-_OF_KIND = "Of these kinds of orders alone; looks through the newest charges."
+_OF_KIND = "Of these kinds of orders alone, among the newest 2,000 charges."
 _MERGED = "With what the caller was told for the same question at other prices."
 _TEXT = {"schema": {"type": "string"}}
 _CONTENT = {
@@ -79,14 +79,10 @@ def listed(
     kind: Annotated[list[str] | None, Query(max_length=20, description=_OF_KIND)] = None,
 ) -> JSONResponse:
     """List what was asked, newest first: one's own, or for owners everybody's."""
-    newest, found = async_session_of(request, caller).newest, list[ChargedOrder]()
-    for _ in range(_LOOKS):
-        batch = newest(before=before, limit=limit)
-        found += [one for one in batch if not kind or one.order.kind in kind]
-        if len(batch) < limit or len(found) >= limit:
-            break
-        before = batch[-1].sequence
-    return JSONResponse([about_charge(one, caller) for one in found[:limit]])
+    newest = async_session_of(request, caller).newest
+    found = list(newest(before=before, limit=_SOUGHT if kind else limit))
+    chosen = [one for one in found if not kind or one.order.kind in kind][:limit]
+    return JSONResponse([about_charge(one, caller) for one in chosen])
 
 
 @router.get(

@@ -1,7 +1,6 @@
 // Standing questions: bought once, answered period by period as rows become complete.
 import { api, attempt, busy, call, confirmed, field, h, number, put, say } from "/static/shell.js";
 import { drawChart } from "/static/ask/chart.js";
-import { beginning } from "/static/ask/schema.js";
 
 const PERIODS = ["day", "week", "month", "quarter", "year", "hour"];
 
@@ -14,6 +13,14 @@ export async function drawStanding(panel, dataset) {
 }
 
 const dates = ({ tables }) => tables.filter((table) => table.columns.some((column) => column.kind === "date" && column.range));
+
+const quoted = (name) => (/^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`);
+
+/** A count by the first listed column, to begin with. */
+function beginning({ name, columns }) {
+  const by = columns.find((one) => one.keys && one.kind !== "boolean"), from = `COUNT(*) AS n FROM ${quoted(name)}`;
+  return by ? `SELECT ${quoted(by.name)}, ${from} GROUP BY ${quoted(by.name)}` : `SELECT ${from}`;
+}
 
 function standing({ id, sql, epsilon, analyst }) {
   const chart = h("div", { class: "chart" }, h("p", { class: "quiet" }, "…"));
