@@ -249,7 +249,7 @@ class Curator(QuestionInterface):
                 why="a table either starts a dataset with a budget of its own or shares another's",
                 fix="pass budget=Budget(epsilon=..., delta=...) or dataset='name'",
             )
-        self._check_going(named(dataset or name, "a name"))
+        self._check_going(named(dataset or name, "table"))
         if dataset is not None:
             self._known(dataset)
         about_table(unit, limits, columns)

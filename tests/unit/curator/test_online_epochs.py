@@ -304,3 +304,16 @@ def test_one_request_is_about_so_many_cells_at_most(curator, monkeypatch):
     session.ask_all([{"age": 3}] * 50)
     with pytest.raises(InputError, match="cells"):
         session.ask_all([{"age": 3}, {"age": 3, "sex": "male"}])
+
+
+def test_an_epoch_of_a_retired_dataset_answers_from_what_is_stored(curator):
+    session = curator.online("people", **SPEC)
+    session.ask(HARD)
+    steps = curator.ledger.steps(session.charge)
+    curator.retire("people", reason="over")
+    reply = curator._ask_online(session.charge, [HARD, {"sex": "female"}], 0.95)
+    assert reply.held is False
+    assert not any(one.checked or one.bought for one in reply.answers)
+    assert curator.ledger.steps(session.charge) == steps
+    with pytest.raises(QueryRefused, match="is retired"):
+        curator.online("people", **SPEC, epoch=2)

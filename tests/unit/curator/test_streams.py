@@ -496,3 +496,14 @@ def test_the_noise_of_a_period_is_drawn_from_the_counter(monkeypatch):
 def _spec():
     spec = {"sql": COUNT, "every": "day", "until": "2026-01-08", "epsilon": "1000"}
     return json.dumps({**spec, "delta": "1e-7"})
+
+
+def test_a_standing_question_of_a_retired_dataset_goes_no_further():
+    with clinic([(1, 1, "Oslo")]) as curator:
+        stream = curator.watch(COUNT, **TERMS)
+        curator.append("visits", visits([(2, 2, "Oslo")]), through=day(2))
+        told = stream.release()
+        curator.retire("visits", reason="over")
+        assert stream.release() == told
+        with pytest.raises(DiscreetError, match="is retired"):
+            curator.append("visits", visits([(3, 3, "Oslo")]), through=day(3))

@@ -191,7 +191,7 @@ function tools(release, { remeasure, save, link }) {
       release.sql && button("Copy link", link),
       release.sql && button("Measure again", remeasure),
       button("Copy as Python", async () => copy(await read("python"), "Copied as Python.")),
-      button("Privacy statement", async () => put(shown, h("pre", { id: "statement" }, await read("statement")))),
+      h("a", { class: "button", href: `/statement?release=${release.id}` }, "Privacy statement"),
     ),
     h(
       "div",
