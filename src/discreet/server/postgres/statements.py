@@ -254,7 +254,8 @@ def compared(statement: Statement) -> dict[int, str]:
         >>> compared(split("SELECT COUNT(*) FROM t AS v WHERE v.age >= $1 AND 1 < $2")[0])
         {1: 'v.age'}
     """
-    tokens, found = statement.tokens, {}
+    tokens = statement.tokens
+    found: dict[int, str] = {}
     for index, token in enumerate(tokens):
         at = index - 1
         while token.kind == "parameter" and at > 0 and tokens[at].text in {"=", "<", ">", "!"}:
