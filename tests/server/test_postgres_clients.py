@@ -241,7 +241,7 @@ def test_jdbc_finds_tables_asks_and_fetches(server, password):
 def test_dbt_connects_shows_and_writes_its_catalogue(server, tmp_path):
     dbt = Path(__file__).parents[2] / ".venv-dbt" / "bin" / "dbt"
     password = tokens.issue(server.access, "dbt", "analyst", epsilon="0.1").text
-    (tmp_path / "dbt_project.yml").write_text("name: clinic\nversion: '1'\nprofile: clinic\n")
+    (tmp_path / "dbt_project.yml").write_text("name: clinic\nversion: 1.0.0\nprofile: clinic\n")
     place = f"host: 127.0.0.1, port: {server.postgres}, user: dbt, password: {password}"
     output = f"{{type: postgres, {place}, dbname: discreet, schema: public, threads: 1}}"
     (tmp_path / "profiles.yml").write_text(f"clinic: {{target: a, outputs: {{a: {output}}}}}\n")
@@ -254,7 +254,7 @@ def test_dbt_connects_shows_and_writes_its_catalogue(server, tmp_path):
     for command in (["debug"], ["show", "--select", "by_city"], ["docs", "generate"]):
         found = subprocess.run(
             [dbt, "--no-use-colors", *command, "--project-dir", tmp_path],
-            env={**os.environ, "DBT_PROFILES_DIR": str(tmp_path), "DO_NOT_TRACK": "1"},
+            env={**os.environ, "DBT_PROFILES_DIR": str(tmp_path), "PYTHONPATH": ""},
             capture_output=True,
             text=True,
             timeout=300,

@@ -25,6 +25,7 @@ from visits_folder import CANARY, CANARY_TEXT, make
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 BRIEF = dataclasses.replace(QUICK, header_timeout=1.0, body_timeout=1.0)
 SCRAM = b"SCRAM-SHA-256\0"
+OSLO = struct.pack("!i", 4) + b"Oslo" + struct.pack("!h", 0)
 
 
 def curator_of(**other):
@@ -199,11 +200,9 @@ def test_what_was_asked_over_http_is_free_here_and_the_other_way_round(server, p
 def test_describing_preparing_and_refusing_cost_nothing(server, password):
     before = spent(server)
     with WireClient(server.postgres).log_in(password, options="-c discreet.epsilon=0.1") as client:
-        asked = COUNT.encode() + b" WHERE amount < $1\0"
+        asked = COUNT.encode() + b" AS v WHERE v.city = $2 AND amount < $1\0"
         parse = message(b"P", b"s\0" + asked + struct.pack("!hi", 1, 23))
-        bind = message(
-            b"B", b"p\0s\0" + struct.pack("!hhi", 0, 1, 2) + b"42" + struct.pack("!h", 0)
-        )
+        bind = message(b"B", b"p\0s\0" + struct.pack("!hhi", 0, 2, 2) + b"42" + OSLO)
         client.send(parse, message(b"D", b"Ss\0"), bind, message(b"D", b"Pp\0"), message(b"S"))
         kinds = [kind for kind, _ in client.until(b"Z")]
         assert kinds == [b"1", b"t", b"T", b"2", b"T", b"Z"]

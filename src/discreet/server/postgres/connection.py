@@ -16,6 +16,7 @@ from discreet.server.postgres.messages import (
     Gone,
     Malformed,
     MessageReader,
+    ResultColumn,
     Slow,
     int32,
     text,
@@ -29,7 +30,7 @@ from discreet.server.postgres.session import (
     StatementResult,
 )
 from discreet.server.postgres.session_settings import SessionSettings
-from discreet.server.postgres.statements import split
+from discreet.server.postgres.statements import Statement, compared, split
 from discreet.server.postgres.values import literal, sample, write_rows
 
 if TYPE_CHECKING:
@@ -311,13 +312,25 @@ class PostgresConnection:
         self._out += messages.parameter_description(oids)
         columns = None
         if prepared.statement is not None:
-            values = [sample(oid) for oid in prepared.oids]
-            intervals = self._session.settings.intervals
-            columns = await self._run.shape(prepared.statement, values, intervals=intervals)
+            columns = await self._guessed(prepared, prepared.statement)
         if columns is None:
             self._out += messages.write(b"n")
         else:
             self._out += messages.row_description(columns, [0] * len(columns))
+
+    async def _guessed(
+        self, prepared: PreparedStatement, statement: Statement
+    ) -> tuple[ResultColumn, ...] | None:
+        """The columns for any parameters: as if each equalled what it is compared with."""
+        intervals = self._session.settings.intervals
+        samples = {at: sample(oid) for at, oid in enumerate(prepared.oids, 1)}
+        try:
+            likely = list((samples | compared(statement)).values())
+            return await self._run.shape(statement, likely, intervals=intervals)
+        except PostgresError:
+            if not prepared.oids:
+                raise
+            return await self._run.shape(statement, list(samples.values()), intervals=intervals)
 
     def _describe_columns(self, portal: Portal) -> None:
         if portal.columns is None:

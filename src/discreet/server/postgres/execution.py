@@ -110,8 +110,7 @@ class StatementRunner:
             case "catalogue":
                 return StatementResult("SELECT", await self._catalogued(statement, values))
             case "explain":
-                inner = statement.after(1)
-                question = self._question(inner, values, intervals=intervals)
+                question = self._question(_explained(statement), values, intervals=intervals)
                 asking = self._asking()
                 lines = await self._served("explain", lambda: question.explain(asking, settings))
                 return StatementResult("EXPLAIN", text_rows(_PLAN, lines))
@@ -236,6 +235,12 @@ class StatementRunner:
             **where,
         }
         self._app_state.log(json.dumps(line))
+
+
+def _explained(statement: Statement) -> Statement:
+    """What EXPLAIN is about, whatever options stand before it."""
+    words = [one.text.lower() for one in statement.tokens]
+    return statement.after(next((at for at, word in enumerate(words) if word in _READS - {"("}), 1))
 
 
 def _only_reads(statement: Statement) -> PostgresError:

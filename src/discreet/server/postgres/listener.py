@@ -3,6 +3,7 @@
 import asyncio
 import json
 import secrets
+import socket
 import ssl
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -100,6 +101,8 @@ class PostgresListener:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         connection = PostgresConnection(self, reader, writer)
+        end: socket.socket = writer.get_extra_info("socket")
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # who vanished frees their place
         who = address(connection.peer)
         try:
             self.app_state.limits.addresses.check(who)

@@ -245,3 +245,24 @@ def unqualified(
     if last == ["limit", "0"]:
         found |= {len(tokens) - 2: "", len(tokens) - 1: ""}
     return found, last == ["limit", "0"]
+
+
+def compared(statement: Statement) -> dict[int, str]:
+    """The columns that parameters are compared with, by the numbers of the parameters.
+
+    Example:
+        >>> compared(split("SELECT COUNT(*) FROM t AS v WHERE v.age >= $1 AND 1 < $2")[0])
+        {1: 'v.age'}
+    """
+    tokens = statement.tokens
+    found: dict[int, str] = {}
+    for index, token in enumerate(tokens):
+        at = index - 1
+        while token.kind == "parameter" and at > 0 and tokens[at].text in {"=", "<", ">", "!"}:
+            at -= 1
+        if at < index - 1 and tokens[at].name:
+            name = tokens[at].text
+            if at >= 2 and tokens[at - 1].text == "." and tokens[at - 2].name:
+                name = f"{tokens[at - 2].text}.{name}"
+            found.setdefault(int(token.text[1:]), name)
+    return found
