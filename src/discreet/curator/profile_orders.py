@@ -75,8 +75,8 @@ _FIELDS: Final = ("table", "epsilon", "delta")
 _CELLS: Final = 8
 """Groups that rows are reckoned to be spread over, where a limit on rows is chosen."""
 
-_MINUTE_SHARES: Final = 8, 1
-"""Columns that take about as long as a count of rows: numbers, and texts to be found."""
+_COUNTS: Final = Fraction(1, 3), 2
+"""Counts of rows that reading one column takes as long as, at most: of numbers, and of texts."""
 
 
 @dataclass(frozen=True)
@@ -199,9 +199,9 @@ class ProfileOrder(PlannedOrder):
         return self._work(bound).seconds
 
     def _work(self, bound: Callable[[Query], Work]) -> Work:
-        one, (numbers, texts) = bound(profile_query(self.table)), _MINUTE_SHARES
-        passes = 4 + len(profiled(self.table)) / numbers + len(self.found) / texts
-        return replace(one, seconds=one.seconds * passes)
+        one, (number, text) = bound(profile_query(self.table)), _COUNTS
+        counts = 4 + number * len(profiled(self.table)) + text * len(self.found)
+        return replace(one, seconds=one.seconds * float(counts))
 
     # --- data, and after it ---------------------------------------------------------------------
 
