@@ -128,8 +128,9 @@ def test_answers_can_be_taken_away(visit):
     page.get_by_role("button", name="Copy as Python").click()
     expect(page.get_by_text("Copied as Python.")).to_be_visible()
     assert "Curator(" in page.evaluate("navigator.clipboard.readText()")
-    page.get_by_role("button", name="Privacy statement").click()
-    expect(page.locator("#statement")).to_contain_text("differential privacy")
+    with page.expect_popup() as opened:
+        page.get_by_role("link", name="Privacy statement").click()
+    expect(opened.value.locator("#sheet")).to_contain_text("differential privacy")
 
 
 def test_measuring_again_charges_the_new_price_alone_and_narrows_the_noise(visit, curator):

@@ -191,7 +191,7 @@ function tools(release, { remeasure, save, link }) {
       release.sql && button("Copy link", link),
       release.sql && button("Measure again", remeasure),
       button("Copy as Python", async () => copy(await read("python"), "Copied as Python.")),
-      h("a", { class: "button", href: `/statement?release=${release.id}` }, "Privacy statement"),
+      h("a", { class: "button small", href: `/statement?release=${release.id}`, target: "_blank" }, "Privacy statement"),
     ),
     h(
       "div",
