@@ -197,7 +197,13 @@ def _guess_marks(
     taken = {name: some for name, some in taken.items() if some}
     if not styles or not taken:
         return said.decimal or ".", said.thousands or ""
-    best = max(styles, key=lambda one: sum(one in some for some in taken.values()))
+
+    def fit(one: tuple[str, str]) -> tuple[int, int]:
+        """How many columns it suits, and how many of their values it reads."""
+        fits, columns = _number(*one).fullmatch, [n for n, some in taken.items() if one in some]
+        return len(columns), sum(m for n in columns for text, m in marked[n].items() if fits(text))
+
+    best = max(styles, key=fit)
     rest = [s for s in styles if all(s in some or best not in some for some in taken.values())]
     doubt = _doubt(rest, {n: marked[n] for n, some in taken.items() if best in some}, said)
     if doubt is not None:
