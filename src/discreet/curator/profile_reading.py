@@ -1,6 +1,5 @@
 """Read the exact counts of a profile from an engine: every column once."""
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from discreet.answer.plan.limits import LADDER
 from discreet.engines.engine import ARROW, Session
@@ -39,17 +39,16 @@ class BinnedCounts:
     """
 
     cells: ValueCells
-    multiplier: int
     exact: Integers
     buckets: Integers
     nulls: int = 0
 
     @staticmethod
     def of(kind: Kind) -> "BinnedCounts":
-        """Nothing counted yet; the hash is a secret."""
-        cells, odd = ValueCells.of(kind), int.from_bytes(os.urandom(8), "little") | 1
+        """Nothing counted yet."""
+        cells = ValueCells.of(kind)
         exact, buckets = (np.zeros(size, dtype=np.int64) for size in (cells.size, BUCKETS))
-        return BinnedCounts(cells, odd, exact, buckets)
+        return BinnedCounts(cells, exact, buckets)
 
     def add(self, column: pa.Array, weights: Integers) -> None:
         """Add the rows of a batch."""
@@ -68,8 +67,7 @@ class BinnedCounts:
         mass = weights.astype(np.float64)
         self.exact += _binned(self.cells.place(values), mass, self.exact.size)
         bits = (values + 0 if values.dtype == np.float64 else values).view(np.uint64)  # no -0.0
-        places = (bits * np.uint64(self.multiplier)) >> np.uint64(64 - 16)
-        self.buckets += _binned(places.astype(np.int64), mass, BUCKETS)
+        self.buckets += _binned(_hashed(bits), mass, BUCKETS)
 
 
 @dataclass(slots=True)
@@ -91,6 +89,16 @@ class ListedCounts:
         places = known.to_numpy(zero_copy_only=False).astype(np.int64)
         places[column.is_null().to_numpy(zero_copy_only=False)] = len(self.keys) + 1
         self.exact += _binned(places, weights.astype(np.float64), self.exact.size)
+
+
+def _hashed(bits: NDArray[np.uint64]) -> Integers:
+    """A place of each value among BUCKETS, as if at random; any function of one value is private.
+
+    Reference: Steele, Lea, Flood 2014, Fast Splittable Pseudorandom Number Generators (mixing).
+    """
+    mixed = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (mixed >> np.uint64(48)).astype(np.int64)
 
 
 def _binned(places: Integers, mass: Any, size: int) -> Integers:
